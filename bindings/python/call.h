@@ -54,7 +54,8 @@ static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src,
     const motley_status status =
         motley_call_apply(kept->call, policy, (void *)src, kept->in_place || kept->fused ? NULL : (void *)dst,
                           kept->fused ? (void *)dst : NULL, &kept->params, &kept->error);
-    if (status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count))
+    if (status == MOTLEY_OK && seen &&
+        repeats_note(seen, &kept->params.samples, kept->count, motley_policy_name(policy)))
         return CALL_REPEATS;
     return (int)status;
 }

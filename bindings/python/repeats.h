@@ -5,7 +5,7 @@
 #define REPEATS_HELD 512
 
 typedef struct repeats {
-    uint64_t seed, mask; /* held are those whose hash has none of the mask's bits */
+    uint64_t mask;       /* held are those whose hash has none of the mask's bits */
     uint32_t epoch, held, again;
     uint8_t busy;        /* with another thread's samples: this one's are let go by */
     uint64_t repeated;   /* an id that came again */
@@ -37,17 +37,20 @@ static void repeats_thin_out(repeats *r)
 }
 
 /* Notes `count` samples. 1: as many as a quarter of what is held have come again. Neighbours that are one sample are a
- * group, such as the frames of a clip: they are meant to draw alike, and count once. */
-static int repeats_note(repeats *r, const motley_samples *samples, size_t count)
+ * group, such as the frames of a clip: they are meant to draw alike, and count once. name: of the policy; others draw
+ * something else. */
+static int repeats_note(repeats *r, const motley_samples *samples, size_t count, const char *name)
 {
     if (__atomic_exchange_n(&r->busy, 1, __ATOMIC_ACQUIRE))
         return 0;
-    if (samples->seed != r->seed || samples->epoch != r->epoch) {
+    if (samples->epoch != r->epoch) {
         memset(r->slot, 0, sizeof r->slot);
         r->mask = r->held = r->again = 0;
-        r->seed = samples->seed;
         r->epoch = samples->epoch;
     }
+    uint64_t key = samples->seed;
+    for (; *name; name++)
+        key = (key ^ (uint8_t)*name) * UINT64_C(0x100000001B3);
     uint64_t last_id = 0;
     uint32_t last_view = 0;
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +61,7 @@ static int repeats_note(repeats *r, const motley_samples *samples, size_t count)
         last_view = v;
         if (of_group)
             continue;
-        uint64_t hash = (id + v * UINT64_C(0xD1B54A32D192ED03) + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        uint64_t hash = (key ^ id + v * UINT64_C(0xD1B54A32D192ED03) + 1) * UINT64_C(0x9E3779B97F4A7C15);
         hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93);
         if (hash & r->mask)
             continue;

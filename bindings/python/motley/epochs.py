@@ -1,54 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The epoch of draws: numbers whose changes a loader's workers see, loaders whose passes advance them, and a warning
-when an epoch does not advance.
+"""Which epoch draws by sample id are of, and a warning when samples come again in one.
 
-No loader notifies its data set that a pass begins. So when the first object that needs to know is made, __iter__ of
-torch's DataLoader (or of FFCV's Loader, with its adapter) is wrapped. The wrapper finds such objects in its data set
-and collate_fn and notifies them. This works with every sampler and with persistent workers, however they were
-started."""
+torch tells a data set nothing of its loader's passes. So DataLoader.__iter__ is wrapped, when the first object is made
+that needs to know: each loader numbers its own passes, and whatever draws while the loader reads, in this process or in
+a worker, takes that number (`current()`). A worker has it from its parent: forked, it inherits it; spawned, it is
+pickled with any object of Motley's that the worker gets (processes.Lineage). Nothing is looked for in a data set, so it
+does not matter where in it something draws."""
 
+import contextvars
 import functools
+import itertools
+import os
 import sys
-import types
 import warnings
 import weakref
 from typing import Any
 
-from ._core import ffi
+from ._core import ffi, lib
 from .checks import epoch_given
 from .contexts import spawning
 
+_clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch
+_reading = contextvars.ContextVar("motley.reading", default=None)
+_parents = None  # of a worker: the Loading that its parent started it for
 
-def _shared(numbers):
-    again = Epoch.__new__(Epoch)
+
+def current():
+    """The Loading whose pass is being read here, or None."""
+    return _reading.get() or _parents
+
+
+def _shared(cls, numbers):
+    again = cls.__new__(cls)
     again._numbers = numbers
     return again
 
 
 class Epoch:
-    """The epoch of what a loader reads: one number for this process and for the workers that it starts."""
+    """What set_epoch() said, for this process and the workers that it starts: of whatever draws in loaders' passes."""
 
     def __init__(self, epoch=0):
         from multiprocessing import RawArray  # slow to import
 
-        self._numbers = RawArray("q", [epoch_given(epoch), 0])  # and whether a pass has begun in it
+        self._numbers = RawArray("q", 3)  # what was said, when, and which pass was the first since; 0, 0, 0: nothing
+        if epoch:
+            self.set_epoch(epoch)
 
     def __int__(self):
-        return self._numbers[0]
+        """The epoch of what is drawn now: the loader's, counted from what set_epoch() said."""
+        said, when, first = self._numbers
+        loading = current()
+        if loading is None or when > loading.began:
+            return said
+        loading.drawn = True
+        if when < loading.set:
+            return loading.epoch
+        if first < 0:
+            first = self._numbers[2] = loading.epoch
+        return max(said + loading.epoch - first, 0)
 
     __index__ = __int__
 
     def set_epoch(self, epoch):
         """The epoch of the next pass."""
-        self._numbers[:] = [epoch_given(epoch), 0]
-
-    def begin_pass(self):
-        """A loader begins: the next epoch, unless set_epoch() has just set one."""
-        self._numbers[:] = [self._numbers[0] + self._numbers[1], 1]
+        self._numbers[:] = [epoch_given(epoch), next(_clock), -1]
 
     def __reduce__(self):
         if spawning():  # a worker, which is to see it change
-            return _shared, (self._numbers,)
+            return _shared, (Epoch, self._numbers)
         return Epoch, (self._numbers[0],)
 
     def __repr__(self):
@@ -56,7 +75,7 @@ class Epoch:
 
 
 class Passes:
-    """What a loader reads: each of the loader's passes is the next epoch of `epochs`, an Epoch or a stage."""
+    """What a loader reads: `epochs`, an Epoch or a stage, keeps what set_epoch() says."""
 
     epochs: Any
 
@@ -64,84 +83,175 @@ class Passes:
         """The epoch of the next pass; workers see it at once."""
         self.epochs.set_epoch(epoch)
 
-    def begin_pass(self) -> None:
-        """Begins a pass: the next epoch, unless set_epoch() has just set one. Loaders call this."""
-        self.epochs.begin_pass()
-
 
 # ---- loaders ----
 
 
+class Count:
+    """Numbers the passes of a loader: by its sampler's own epoch where that advances, else one after the other. A pass
+    counts once its second batch is asked for, and if anything drew by id in it: a peek is no epoch, nor is eval()."""
+
+    epoch, asked = 0, 0
+    own = given = None  # the sampler's epoch in the last pass; what somebody has set for the next
+
+    def begin(self, own, drawn):
+        if self.given is not None:
+            self.epoch = self.given
+        elif own is not None and own != self.own:
+            self.epoch = own
+        elif self.asked > 1 and drawn:
+            self.epoch += 1
+        self.own, self.given, self.asked = own, None, 0
+        return self.epoch
+
+
+def own_epoch(loader):
+    """The epoch of a loader's sampler, such as a DistributedSampler; None where it has none."""
+    waiting = [getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)]
+    for one in waiting:
+        epoch = getattr(one, "epoch", None)
+        if hasattr(one, "set_epoch") and type(epoch) is int and epoch >= 0:
+            return epoch
+        own = getattr(one, "__dict__", {}) if len(waiting) < 9 else {}  # of a BatchSampler, of Accelerate's
+        waiting += [own[name] for name in ("sampler", "batch_sampler") if name in own]
+    return None
+
+
+class Loading:
+    """The passes of one loader: numbers that its workers share, and the samples that were drawn in a pass."""
+
+    def __init__(self):
+        from multiprocessing import RawArray
+
+        self._numbers = RawArray("q", 5 + ffi.sizeof("repeats") // 8 + 1)
+        self.count = Count()
+
+    epoch, began, set, drawn, told = (
+        property(lambda self, i=i: self._numbers[i], lambda self, n, i=i: self._numbers.__setitem__(i, n))
+        for i in range(5)
+    )
+
+    @property
+    def _repeats(self):
+        return ffi.cast("repeats *", ffi.cast("char *", ffi.from_buffer(self._numbers)) + 40)
+
+    @property
+    def seen(self):
+        """Where samples are noted that draw in this pass; NULL once the user was told that they come again."""
+        return ffi.NULL if self.told else self._repeats
+
+    def tell(self):
+        """Samples came again: says so here, or has the parent say it."""
+        if not self.told:
+            self.told = 1
+            if current() is not _parents:
+                self.warn()
+
+    def warn(self):
+        self.told = 2
+        warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=5)
+
+    def begin(self, loader):
+        self.epoch = self.count.begin(own_epoch(loader), self.drawn)
+        self.began, self.drawn = next(_clock), 0
+        ffi.memmove(self._repeats, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
+
+    def set_epoch(self, epoch):
+        self.count.given, self.set = epoch, next(_clock)
+
+    def read(self, iterator):
+        """Has the iterator's every batch read in this Loading."""
+        batch, itself = type(iterator)._next_data, weakref.ref(iterator)  # a cycle would keep its workers alive
+
+        def _next_data():
+            self.count.asked += 1
+            token = _reading.set(self)
+            try:
+                return batch(itself())
+            finally:
+                _reading.reset(token)
+                if self.told == 1:
+                    self.warn()
+
+        iterator._next_data = _next_data
+
+    def __reduce__(self):
+        return (_shared, (Loading, self._numbers)) if spawning() else (Loading, ())
+
+
+_loadings: Any = weakref.WeakKeyDictionary()  # data set -> (a loader's weak reference, its Loading) each
+
+
+def loading_of(loader):
+    """A DataLoader's Loading. A loader that is made anew, as some scripts do in each epoch, goes on with that of the
+    loader that read the same data set before, and is gone."""
+    data = loader.dataset
+    for _ in range(16):  # a Subset may be made anew, too
+        data = getattr(data, "dataset", data)
+    try:
+        known = _loadings.setdefault(data, [])
+    except TypeError:  # a list
+        known = _loadings.setdefault(loader, [])
+    for reader, loading in known:
+        if reader() is loader:
+            return loading
+    loading = next((loading for reader, loading in known if reader() is None), None)
+    if loading is None:
+        loading = Loading()
+    else:
+        known[:] = [each for each in known if each[1] is not loading]
+    known.append((weakref.ref(loader), loading))
+    return loading
+
+
 def watch_loaders():
-    """Makes passes of torch's DataLoader advance the epochs of what they read, from now on."""
+    """Makes torch's DataLoader number its passes, from now on."""
     data = sys.modules.get("torch.utils.data")
-    if data is not None:
-        watch(data.DataLoader, "dataset", "collate_fn")
-
-
-def watch(loader_class, *parts):
-    """Wraps loader_class.__iter__, once. parts: attributes in which to look for Passes."""
-    begin = loader_class.__iter__
-    if hasattr(begin, "of_motley"):
+    if data is None or hasattr(data.DataLoader.__iter__, "of_motley"):
         return
+    begin = data.DataLoader.__iter__
 
     @functools.wraps(begin)
     def __iter__(self):
-        found = passes_in([getattr(self, part, None) for part in parts])
-        for one in found:
-            one.begin_pass()
-        tell_twins(found)
-        return begin(self)
+        loading = loading_of(self)
+        loading.begin(self)
+        token = _reading.set(loading)  # what is forked here inherits it
+        try:
+            iterator = begin(self)
+        finally:
+            _reading.reset(token)
+        if hasattr(iterator, "_next_data"):
+            loading.read(iterator)
+        return iterator
 
     __iter__.of_motley = True
-    loader_class.__iter__ = __iter__
+    data.DataLoader.__iter__ = __iter__
 
 
-def tell_twins(found):
-    """Warns of data sets of one loader whose samples of equal index draw alike."""
-    drawn = [one.draws_as() for one in found if hasattr(one, "draws_as")]
-    if len(set(drawn)) < len(drawn):
-        warnings.warn(
-            "two data sets of this loader are augmented by one policy with one seed, so that samples of equal index "
-            "draw alike: give each its own seed, or augment what concatenates them",
-            stacklevel=3,
-        )
+def _in_child():
+    inherit(_reading.get())
 
 
-MOST_SEEN = 10_000  # objects that are looked into, so that a data set's own lists cost nothing
-PLAIN = str, bytes, bytearray, int, float, complex, type, types.ModuleType
+def inherit(loading):
+    """In a worker: the Loading that it reads for."""
+    global _parents
+    if loading is not None:
+        _parents = loading
+        _reading.set(None)
 
 
-def passes_in(roots):
-    """The Passes among these objects and what they hold."""
-    seen, waiting, found = set(), list(roots), []
-    while waiting and len(seen) < MOST_SEEN:
-        one = waiting.pop()
-        if id(one) in seen or type(one) in weakref.ProxyTypes or isinstance(one, PLAIN):
-            continue  # what a weak reference stands for may be gone, and has an owner
-        seen.add(id(one))
-        if isinstance(one, Passes):
-            found.append(one)
-        if isinstance(one, (list, tuple, set)):
-            waiting += list(one)[:256]
-        elif isinstance(one, dict):
-            waiting += list(one.values())[:256]
-        elif isinstance(one, functools.partial):
-            waiting += [one.func, one.args, one.keywords]
-        elif isinstance(one, types.MethodType):
-            waiting.append(one.__self__)
-        elif isinstance(one, types.FunctionType):
-            for cell in one.__closure__ or ():
-                try:
-                    waiting.append(cell.cell_contents)
-                except ValueError:  # not yet filled
-                    pass
-        else:
-            waiting.append(getattr(one, "__dict__", None))
-    return found
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 # ---- samples that come again ----
+
+AGAIN = "came again in one epoch, as others did, and was augmented the same way"
+ADVICE = (
+    "around a sampler that repeats its indices put motley.torch.Views; a sampler without end should end once an epoch; "
+    "data sets and transforms that read equal ids want a seed or a stream each; a transform that is called twice for a "
+    "sample wants view=, or motley.torch.Augmented(views=2)"
+)
 
 
 class RepeatedSamples(UserWarning):
@@ -150,28 +260,39 @@ class RepeatedSamples(UserWarning):
 
 class Repeats:
     """Warns once when a stage repeats the draws of samples within an epoch. Its memory is bounded and belongs to this
-    process."""
+    process. What draws while a loader reads is noted in its Loading instead."""
 
-    __slots__ = "seen", "advice"
+    __slots__ = "_seen", "advice"
 
     def __init__(self, advice):
-        self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
+        self._seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
+
+    @property
+    def seen(self):
+        loading = current()
+        return self._seen if loading is None else loading.seen
 
     def warn(self, stacklevel=4):
-        seen, self.seen = self.seen, ffi.NULL
-        if not seen:  # another thread has warned
-            return
-        warnings.warn(
-            f"sample {seen.repeated} came again in one epoch, as others did, and was augmented the same way: "
-            f"{self.advice}",
-            RepeatedSamples,
-            stacklevel=stacklevel,
-        )
+        loading = current()
+        if loading is not None:
+            return loading.tell()
+        seen, self._seen = self._seen, ffi.NULL
+        if seen:  # else another thread has warned
+            warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=stacklevel)
 
     def forget(self):
         """From here on, samples belong to another epoch."""
-        if self.seen:
-            ffi.memmove(self.seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
+        if self._seen:
+            ffi.memmove(self._seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 
     def __reduce__(self):
         return Repeats, (self.advice,)
+
+
+def note(name, seed, ids, epoch, view):
+    """Notes what draws for one sample under an explicit seed while a loader reads. name: what draws alike."""
+    loading = current()
+    if loading is not None and loading.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
+        samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, ids, 0, view))
+        if lib.repeats_note(loading.seen, samples, 1, name.encode()):
+            loading.tell()

@@ -479,7 +479,10 @@ def _which(of_image):
 
 def _moves(stage, source, sample_ids, epoch, seed, view):
     """The Moves of a call on these images, and the arguments of the stage's own call on the same samples."""
-    epoch = stage.epoch if epoch is None else epoch_given(epoch)
+    if epoch is None:
+        epoch = stage.epoch if sample_ids is None else stage._epoch_by_id(stage.epoch)
+    else:
+        epoch = epoch_given(epoch)
     if sample_ids is None:
         first, seed = stage._place(stage.counter)[1], stage._seed_as_counted(seed)
         ids = list(range(first, first + source.count))

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 
-from . import contexts
+from . import contexts, epochs
 
 # Launchers' names for a process's rank and for how many ranks there are: torchrun (also Accelerate, DeepSpeed, Ray
 # Train), Open MPI, PMIx, MPICH and Intel MPI, MVAPICH, Slurm, Flux.
@@ -109,17 +109,20 @@ def rank_key():
 
 
 class Lineage:
-    """Passes its parent's rank to a spawned process: it is pickled with the process's arguments."""
+    """Passes its parent's rank, and the loader that it is to read for, to a spawned process: it is pickled with the
+    process's arguments."""
 
     def __reduce__(self):
-        return _inherit, (rank_of_run() if contexts.spawning() else None,)
+        if not contexts.spawning():
+            return Lineage, ()
+        return _inherit, (rank_of_run(), epochs.current())
 
 
-def _inherit(rank):
+def _inherit(rank, loading):
     global _parents_rank
-    if rank is not None:
-        _parents_rank = rank
-        _keys.clear()
+    _parents_rank = rank
+    _keys.clear()
+    epochs.inherit(loading)
     return Lineage()
 
 

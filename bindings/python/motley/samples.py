@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from . import epochs
 from .checks import epoch_given, view_given, whole
 from .errors import ArgumentError
 from .processes import process_key, rank_key
@@ -51,14 +52,19 @@ class samples:
 
     Args:
         ids: The whole number of the sample in its data set; or, for a batch, one for each image along its first axis.
-        epoch: Samples get new draws in each epoch.
+        epoch: Samples get new draws in each epoch. None: that of the DataLoader's pass that is being read, elsewhere 0.
         view: And in each view of an epoch, for samples that are read several times.
     """
 
-    def __init__(self, ids: Ids, *, epoch: int = 0, view: int = 0) -> None:
+    def __init__(self, ids: Ids, *, epoch: int | None = None, view: int = 0) -> None:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
+        if epoch is None:
+            loading = epochs.current()
+            epoch = 0 if loading is None else loading.epoch
+            if loading is not None:
+                loading.drawn = 1
         self.rest = {"epoch": epoch_given(epoch), "view": view_given(view)}
         self._tokens = []
 
@@ -80,6 +86,7 @@ def samples_of(transform, fresh_seed):
     by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
+        epochs.note(type(transform).__name__, own or 0, block.ids, **block.rest)
         return own or 0, block.ids, block.rest
     if own is None:
         return fresh_seed() ^ rank_key(), 0, {}

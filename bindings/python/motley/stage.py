@@ -13,7 +13,7 @@ from .arrays import KINDS
 from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given
 from .checks import stream_given, whole
 from .draws import Drawn, Samples, same_boxes
-from .epochs import Repeats
+from .epochs import Epoch, Repeats, current, watch_loaders
 from .errors import ArgumentError, checked
 from .policy import Policy
 from .processes import Lineage, process_key, stream_key
@@ -132,6 +132,7 @@ class Stage:
     training = True  # an nn.Module's: images are augmented
     _stream = None, 0, 0, 0  # of pickles that were made before there were streams
     _begun = False  # whether a pass has, in this epoch
+    _said = None  # an Epoch, once somebody has set it: of draws in loaders' passes
 
     @_keeping
     def __init__(
@@ -162,6 +163,7 @@ class Stage:
             self.epoch = epoch
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
+        watch_loaders()
         self._repeats, self._lineage = Repeats(ADVICE), Lineage()
         self.layout, self.threads = layout_given(layout), threads
         self.output_layout = output_layout_given(output_layout, memory_format)
@@ -197,6 +199,9 @@ class Stage:
     @epoch.setter
     def epoch(self, epoch: int) -> None:
         self.counter[0] = epoch_given(epoch)
+        if self._said is None:
+            self._said = Epoch()
+        self._said.set_epoch(epoch)
 
     @property
     def next_sample(self) -> int:
@@ -346,7 +351,8 @@ class Stage:
         return target.result(source) if out is None else out
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch."""
+        """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch. While a DataLoader reads,
+        draws by id are of its pass: the first one from here on is this epoch."""
         self.epoch, self.next_sample = epoch, 0
         self._begun = False
         if arrays.device_of(self.counter) is not None:  # samples are noted without their epoch, which the device knows
@@ -523,8 +529,22 @@ class Stage:
 
     def _note(self, samples, count):
         """Warns when the samples of an epoch come again."""
-        if samples.seen and lib.repeats_note(samples.seen, samples.c, count):
+        if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
             self._repeats.warn(stacklevel=5)
+
+    def _epoch_by_id(self, own):
+        """The epoch of draws by id: the stage's own; while a loader reads, that of its pass."""
+        loading = current()
+        if loading is None or not self.training:
+            return own
+        if self._said is not None:
+            return int(self._said)
+        loading.drawn = 1
+        return loading.epoch
+
+    def _named(self):
+        """What says that another stage draws alike, given the same samples."""
+        return getattr(self.policy or self, "name", type(self).__name__).encode()
 
     def _place(self, counter):
         """The epoch, and the number of the next sample without an id, by the stage's counter."""
@@ -559,6 +579,8 @@ class Stage:
 
         device: the CUDA device that may read the counter by itself."""
         sample_ids, view, epoch, seed = samples
+        if sample_ids is not None and epoch is None and current() is not None:
+            epoch = self._epoch_by_id(0)
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:
             now, first = counter

@@ -95,7 +95,7 @@ def test_columns_are_transformed():
     assert out["label"] == 3 and out["image"].shape == (16, 3, 16, 20)
     assert np.array_equal(out["image"], transformed(ragged(), ids, 2)) and out["image"].dtype == np.float32
     assert "small" in repr(augment)
-    with pytest.raises(motley.ArgumentError, match="seed is 3 beside a motley.Transform"):
+    with pytest.raises(motley.ArgumentError, match="seed is 3, but the Transform that is given has seed=7"):
         Augment(transform, seed=3)
 
 
@@ -174,6 +174,21 @@ def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
         Augment("rand_augment", ids="id", epoch=0), Augment("rand_augment")
         ray.is_initialized = lambda: False
         Augment("rand_augment", ids="id")
+
+
+@pytest.mark.parametrize("module", ["columns", "webdataset"])
+def test_a_seed_counts_without_ids(module):
+    torch = pytest.importorskip("torch")
+    Augment = __import__(f"motley.adapters.{module}", fromlist=["Augment"]).Augment
+    key, image = ("image", arrays()) if module == "columns" else ("png", arrays()[0])
+
+    def made(*policy, **seed):
+        torch.manual_seed(3)
+        augment = Augment(*policy or ("trivial_augment_wide",), **seed)
+        return [augment({key: image})[key] for _ in range(8)]
+    assert same(made(seed=7), made(seed=7)) and same(made(), made(seed=0))
+    assert not same(made(seed=7), made(seed=8)) and not same(made(seed=7), made())
+    assert same(made(motley.Stage("trivial_augment_wide", seed=7)), made(seed=7))
 
 
 def shards(folder, count):
@@ -527,15 +542,15 @@ def test_dali_without_ids(device, operator):
     import random
     dali, torch = dali_operator(operator), pytest.importorskip("torch")
 
-    def passes():
+    def passes(**seed):
         random.seed(1)
         torch.manual_seed(1)
         pipe, pictures = dali_pipe(operator, device, lambda images, *_: dali.augment(
-            images, policy="rand_augment", operator=operator))
+            images, policy="rand_augment", operator=operator, **seed))
         return [dali_run(pipe, device) for _ in range(2)], [a.shape for a in pictures]
     (first, second), shapes = passes()
     assert not same(first, second) and [a.shape for a in first] == shapes
-    assert same(passes()[0][0], first)
+    assert same(passes()[0][0], first) and not same(passes(seed=7)[0][0], first)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -210,3 +210,64 @@ def test_repeated_augmentation_in_a_process_group(kind, tmp_path):
     both = two.keys() & one.keys()
     assert len(both) > 900 and all(two[key] == one[key] for key in both)
     assert len(later) == sum(epoch == 1 for epoch, _, _ in two) - 2 * 24 and later.items() < two.items()
+
+
+# ---- torch.multiprocessing.spawn ----
+
+
+class Pictures(torch.utils.data.Dataset):
+    """One picture 24 times; a transform, as torchvision's data sets have it."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 24
+
+    def __getitem__(self, i):
+        picture = torch.arange(3 * 16 * 16, dtype=torch.int32).reshape(3, 16, 16) * 7 % 251
+        return self.transform(picture.to(torch.uint8)), i
+
+
+STARTS = [("fork", False), ("spawn", True), ("forkserver", False)]
+
+
+def spawned_rank(rank, ranks, folder):
+    """What a rank reads: as it is seeded, and by id, in workers of every kind. The rank stands in no environment."""
+    import motley.torch
+    from motley.torchvision import transforms
+
+    torch.distributed.init_process_group("gloo", f"file://{folder}/group{ranks}", rank=rank, world_size=ranks)
+    seeded, by_id = {}, {}
+    for start, persistent in STARTS:
+        options = {"num_workers": 1, "multiprocessing_context": start, "persistent_workers": persistent}
+        torch.manual_seed(0)
+        loader = torch.utils.data.DataLoader(Pictures(transforms.TrivialAugmentWide()), 6, **options)
+        seeded[start, persistent] = torch.cat([images for images, _ in loader])
+        dataset = motley.torch.Reproducible(Pictures(transforms.TrivialAugmentWide(seed=7)))
+        sampler = torch.utils.data.DistributedSampler(dataset)
+        loader = torch.utils.data.DataLoader(dataset, 4, sampler=sampler, **options)
+        for epoch in (3, 4):
+            sampler.set_epoch(epoch)
+            for images, ids in loader:
+                by_id.update({(start, persistent, epoch, int(i)): image for image, i in zip(images, ids)})
+    torch.save((seeded, by_id), f"{folder}/rank{rank}of{ranks}")
+    torch.distributed.destroy_process_group()
+
+
+def test_ranks_of_multiprocessing_spawn(tmp_path, monkeypatch):
+    pytest.importorskip("motley.torchvision.transforms")
+    import motley
+
+    for name in [name for name in os.environ if "RANK" in name or name == "WORLD_SIZE"]:
+        monkeypatch.delenv(name)
+    torch.multiprocessing.spawn(spawned_rank, (2, str(tmp_path)), nprocs=2)
+    more = {} if torch.__version__ < "2" else {"weights_only": False}
+    first, second = (torch.load(tmp_path / f"rank{rank}of2", **more) for rank in (0, 1))
+    for kind in STARTS:
+        assert sum(map(torch.equal, first[0][kind], second[0][kind])) < 12, kind
+    union = {**first[1], **second[1]}
+    picture, stage = Pictures(lambda image: image)[0][0], motley.Stage("trivial_augment_wide", seed=7)
+    assert len(union) == len(STARTS) * 2 * 24
+    for (*_, epoch, i), image in union.items():
+        assert torch.equal(image, stage(picture, sample_ids=i, epoch=epoch))

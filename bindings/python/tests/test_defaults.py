@@ -9,13 +9,12 @@ import pickle
 import subprocess
 import sys
 import warnings
-import weakref
 
 import numpy as np
 import pytest
 
 import motley
-from motley.epochs import Epoch, Passes, RepeatedSamples, passes_in
+from motley.epochs import Count, Epoch, RepeatedSamples
 
 try:
     import torch
@@ -145,16 +144,18 @@ def test_children_see_the_epoch_change(start):
 
 
 def test_passes_count():
-    epoch = Epoch()
-    seen = []
-    for _ in range(3):
-        epoch.begin_pass()
-        seen.append(int(epoch))
-    epoch.set_epoch(9)
-    for _ in range(2):
-        epoch.begin_pass()
-        seen.append(int(epoch))
-    assert seen == [0, 1, 2, 9, 10]
+    count = Count()
+
+    def one(asked=2, own=None, drawn=True):
+        epoch = count.begin(own, drawn)
+        count.asked = asked
+        return epoch
+
+    assert [one(), one(), one()] == [0, 1, 2]
+    count.given = 9
+    assert [one(), one(asked=1), one(), one(drawn=True)] == [9, 10, 10, 11]  # a peek is none
+    assert one(drawn=False) == 11  # nor is a pass in which nothing draws, as in eval()
+    assert [one(own=5), one(own=6), one(own=6), one(own=7)] == [5, 6, 7, 7]  # a sampler's, while it advances
 
 
 # ---- views ----
@@ -214,13 +215,6 @@ def test_calls_with_wrong_samples_raise(arguments, message):
 def test_draws_refuse_negative_ids(stage, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
         stage.draw(sample_ids=ids)
-
-
-def test_weak_references_are_not_followed():
-    kept, gone = Passes(), Passes()
-    parts = [weakref.proxy(kept), kept, weakref.proxy(gone)]
-    del gone
-    assert passes_in(parts) == [kept]
 
 
 # ---- what cannot be meant ----

@@ -793,6 +793,7 @@ def test_data_sets_of_samples(workers):
         assert same_samples(made, wanted)
     first, second = motley.torch.Augmented(Detections(), follow, views=2)[5]
     assert same_samples([first, second], [follow(Detections()[5], sample_ids=5, view=view) for view in (0, 1)])
+    dataset.set_epoch(1)
     assert same_samples([dataset[5, 1]], [follow(Detections()[5], sample_ids=5, epoch=1, view=1)])
 
 

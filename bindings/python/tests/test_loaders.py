@@ -106,8 +106,11 @@ def test_each_pass_is_an_epoch(form, workers, persistent, start):
     passes([0, 1])
     keeper.set_epoch(7)  # as a run that goes on does
     passes([7, 8])
-    next(iter(loader))  # a pass that is broken off is one
-    passes([10])
+    next(iter(loader))  # a peek is none
+    passes([9])
+    batches = iter(loader)
+    next(batches), next(batches)  # a pass that is broken off later is one
+    passes([11])
 
 
 def test_repeats_of_a_loader_that_tells_nobody_are_noticed():
@@ -367,7 +370,7 @@ def test_two_readings_of_one_sample_are_noticed():
 
         def __getitem__(self, i):
             return self.dataset[i][0], self.dataset[i][0]
-    with pytest.warns(RepeatedSamples, match=r"for several views of one reading there is Augmented\(views=\)"):
+    with pytest.warns(RepeatedSamples, match=r"called twice for a sample wants view=, or motley.torch.Augmented"):
         list(DataLoader(Pairs(augmented()), 4))
 
 
@@ -501,11 +504,13 @@ def test_iterable_data_sets(workers):
 
 def test_one_loader_with_two_equal_data_sets_warns():
     loader = DataLoader(ConcatDataset([augmented(), augmented()]), 5)
-    with pytest.warns(UserWarning, match="two data sets of this loader are augmented by one policy with one seed"):
-        iter(loader)
+    with pytest.warns(RepeatedSamples, match="data sets and transforms that read equal ids want a seed or a stream"):
+        list(loader)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        iter(DataLoader(augmented(ConcatDataset([data(), data()])), 5))
+        list(DataLoader(augmented(ConcatDataset([data(), data()])), 5))
+        other = Augmented(data(), "rand_augment", seed=7)
+        list(DataLoader(ConcatDataset([augmented(), other]), 5))
 
 
 @pytest.mark.parametrize("kind", ["Mask", "BoundingBoxes"])
@@ -863,3 +868,248 @@ def test_drop_ins_draw_by_place_in_a_wrapped_stream():
     for epoch in (0, 1):
         for images, ids in DataLoader(dataset, batch_size=5):
             assert torch.equal(images, wanted(ids, epoch))
+
+
+# ---- whatever draws by id in a loader draws for the loader's pass ----
+
+class ByHand(Dataset):
+    """A data set that calls a stage by id itself, and keeps it where one would not look: in a slot, behind a list."""
+
+    __slots__ = ("stage", "kept")
+
+    def __init__(self, stage):
+        self.kept = list(range(300)) + [[stage]]
+        self.stage = stage
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        return self.kept[-1][0](pictures()[i], i), i
+
+
+STAGES = [lambda: motley.Stage("trivial_augment_wide", seed=7), lambda: Stage("trivial_augment_wide", seed=7)]
+
+
+@pytest.mark.parametrize("make", STAGES, ids=["core", "torch"])
+@pytest.mark.parametrize("workers, persistent, start", [*WORKERS, STARTED[0][1:], STARTED[1][1:]])
+def test_a_stage_called_by_id_in_a_data_set_follows_the_passes(make, workers, persistent, start):
+    options = dict(batch_size=5, num_workers=workers)
+    if workers:
+        options.update(persistent_workers=persistent, multiprocessing_context=start)
+    dataset = ByHand(make())
+    dataset.stage.set_epoch(3)  # as a run that is resumed does
+    loader = DataLoader(dataset, shuffle=True, **options)
+    for epoch in (3, 4):
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+
+
+@pytest.mark.parametrize("workers, persistent, start", [WORKERS[0], WORKERS[1], STARTED[0][1:]])
+def test_a_samplers_own_epoch_is_taken(workers, persistent, start):
+    """DistributedSampler's: a resumed run needs no line of Motley's."""
+    dataset = augmented()
+    sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=1, rank=0)
+    options = dict(num_workers=workers, persistent_workers=persistent, multiprocessing_context=start) if workers else {}
+    for loader in (DataLoader(dataset, 5, sampler=sampler, **options),
+                   DataLoader(dataset, batch_sampler=torch.utils.data.BatchSampler(sampler, 5, False), **options)):
+        for epoch in (4, 5):
+            sampler.set_epoch(epoch)
+            next(iter(loader))
+            for images, ids in loader:
+                assert torch.equal(images, wanted(ids, epoch))
+
+
+@pytest.mark.parametrize("form", ["augmented", "collate", "prefetcher"])
+def test_a_resumed_run_is_the_one_that_was_not_interrupted(form):
+    """Whatever a run peeks at, and though it validates with the same stage, or with a loader of its own."""
+    def run(first, last):
+        loader, keeper = loader_of(form, 0, False, None)
+        stage = keeper.stage
+        if first:
+            keeper.set_epoch(first)
+        seen = {}
+        for epoch in range(first, last):
+            next(iter(loader))
+            seen[epoch] = {int(i): image for images, ids, *_ in loader for i, image in zip(ids, images)}
+            if form != "augmented":
+                stage.eval()
+                validation = loader if form == "collate" else Prefetcher(DataLoader(Indexed(data()), 5), stage, "cpu",
+                                                                         ids=2)
+                for images, ids, *_ in validation:
+                    assert torch.equal(images, pictures()[ids])
+                stage.train()
+        return seen
+    whole = run(0, 4)
+    for epoch in range(4):
+        assert all(torch.equal(image, wanted([i], epoch)[0]) for i, image in whole[epoch].items())
+    resumed = run(2, 4)
+    assert all(torch.equal(resumed[epoch][i], whole[epoch][i]) for epoch in (2, 3) for i in range(COUNT))
+
+
+def test_a_loader_that_is_made_anew_goes_on():
+    from torch.utils.data import Subset
+    dataset = augmented()
+    for epoch in range(3):
+        for images, ids in DataLoader(Subset(dataset, range(20)), 5):
+            assert torch.equal(images, wanted(ids, epoch))
+    train, validation = DataLoader(dataset, 5), DataLoader(dataset, 5)  # each has passes of its own
+    for epoch in (3, 4):
+        assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in train)
+        next(iter(validation))
+
+
+class Endless(torch.utils.data.Sampler):
+    """As detectron2's and mmengine's are."""
+
+    def __init__(self):
+        pass
+
+    def __iter__(self):
+        while True:
+            yield from range(COUNT)
+
+
+class RepeatSampler:
+    """As Ultralytics' and timm's are, around a batch sampler."""
+
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        while True:
+            yield from iter(self.sampler)
+
+
+class MultiEpochsDataLoader(DataLoader):
+    """As timm has it, for --use-multi-epochs-loader; Ultralytics' InfiniteDataLoader does the same."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        object.__setattr__(self, "batch_sampler", RepeatSampler(self.batch_sampler))
+        self.iterator = super().__iter__()
+
+    def __len__(self):
+        return len(self.batch_sampler.sampler)
+
+    def __iter__(self):
+        for _ in range(len(self)):
+            yield next(self.iterator)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["endless", "multi-epochs"])
+@pytest.mark.parametrize("form", ["augmented", "reproducible", "by hand"])
+def test_a_pass_without_an_end_is_said_once_in_the_parent(form, kind, workers):
+    if form == "reproducible":
+        transforms = pytest.importorskip("motley.torchvision.transforms")
+        dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
+    else:
+        dataset = augmented() if form == "augmented" else ByHand(STAGES[0]())
+    if kind == "endless":
+        batches = iter(DataLoader(dataset, 4, sampler=Endless(), num_workers=workers))
+    else:
+        loader = MultiEpochsDataLoader(dataset, 4, num_workers=workers)
+        batches = (batch for _ in range(9) for batch in loader)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(5 * COUNT // 4):
+            next(batches)
+    said = [str(w.message) for w in caught if issubclass(w.category, RepeatedSamples)]
+    assert len(said) == 1 and "a sampler without end should end once an epoch" in said[0]
+
+
+class TwoCrops:
+    """As MoCo's and SimCLR's scripts have it."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __call__(self, image):
+        return [self.transform(image), self.transform(image)]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_transform_that_is_called_twice_for_a_sample_is_said(workers):
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    dataset = motley.torch.Reproducible(Transformed(TwoCrops(transforms.TrivialAugmentWide())))
+    with pytest.warns(RepeatedSamples, match=r"called twice for a sample wants view=, or motley.torch.Augmented"):
+        list(DataLoader(dataset, 4, num_workers=workers))
+
+
+def test_block_without_an_epoch_is_of_the_loaders_pass():
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    transform = transforms.TrivialAugmentWide(seed=7)
+
+    class Blocks(ByHand):
+        def __getitem__(self, i):
+            with motley.samples(i):
+                return transform(pictures()[i]), i
+    loader = DataLoader(Blocks(None), 5, num_workers=2)
+    for epoch in range(2):
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+
+
+# ---- batches of indices ----
+
+class Many(Dataset):
+    """As Hugging Face's data sets are: several samples are read at once."""
+
+    def __init__(self):
+        self.reads = 0
+
+    def __len__(self):
+        return COUNT
+
+    def __getitem__(self, i):
+        self.reads += 1
+        return pictures()[i], i
+
+    def __getitems__(self, indices):
+        self.reads += 1
+        return [(pictures()[i], i) for i in indices]
+
+
+def test_samples_are_read_at_once_where_the_data_set_can():
+    for wrapper in (augmented, Indexed):
+        many = Many()
+        dataset = wrapper(many)
+        for images, ids, *index in DataLoader(dataset, 6):
+            want = wanted(ids) if wrapper is augmented else pictures()[ids]
+            assert torch.equal(images, want) and all(torch.equal(i, ids) for i in index)
+        assert many.reads == 4
+
+
+def test_batches_of_indices():
+    """sampler=BatchSampler(...), batch_size=None, as torch's page on loading has it."""
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(range(COUNT)), 6, False)
+
+    def loader(dataset):
+        return DataLoader(dataset, sampler=sampler, batch_size=None)
+    for images, ids in loader(augmented()):
+        assert torch.equal(images, wanted(ids))
+    for images, ids, index in loader(Indexed(data())):
+        assert torch.equal(images, pictures()[ids]) and index.tolist() == ids.tolist()
+
+    class Batched(Transformed):
+        def __getitem__(self, indices):
+            return self.transform(self.images[indices]), torch.tensor(indices)
+    loaded = loader(motley.torch.Reproducible(Batched(transforms.TrivialAugmentWide(seed=7))))
+    for images, ids in loaded:
+        assert torch.equal(images, wanted(ids))
+
+
+def test_prefetcher_takes_a_name():
+    for images, ids in Prefetcher(DataLoader(data(), 6), "trivial_augment_wide", "cpu", ids=1):
+        assert torch.equal(images, wanted(ids, seed=0))
+
+
+def test_wrappers_keep_what_a_stage_has():
+    stage = motley.Stage("trivial_augment_wide", seed=7, views=2)
+    first, second = Augmented(data(), stage)[3][0]
+    assert torch.equal(first, wanted([3])[0]) and torch.equal(second, wanted([3], view=1)[0])
+    with pytest.raises(motley.ArgumentError, match="seed is 8, but the Stage that is given has seed=7"):
+        Augmented(data(), stage, seed=8)
+    assert torch.equal(Augmented(data(), motley.Stage("trivial_augment_wide", seed=7))[3][0], wanted([3])[0])

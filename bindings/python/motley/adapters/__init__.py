@@ -3,7 +3,8 @@
 
 In all of them a sample's draw depends only on (seed, epoch, id) when there is a sample id. Without ids, each call gets
 a new seed from torch's generator if torch is loaded, else from Python's random. Seeding these generators therefore
-makes a run repeatable here too; ranks still draw differently."""
+makes a run repeatable here too; ranks still draw differently. A stage's own seed is mixed in: runs that differ in it
+draw differently."""
 import random
 import sys
 
@@ -12,21 +13,19 @@ from motley.processes import rank_key
 from motley.samples import torch_seed
 
 
-def fresh_seed():
-    """62 bits that differ between ranks whose generators are seeded alike."""
+def fresh_seed(seed=0):
+    """64 bits that differ between ranks whose generators are seeded alike, with a stage's own seed mixed in."""
     number = torch_seed() if "torch" in sys.modules else random.getrandbits(62)
-    return number ^ rank_key() >> 2
+    return number ^ rank_key() >> 2 ^ seed
 
 
 def stage_of(policy, seed, mixing=False, **settings):
-    """The stage of a policy; or a copy of a motley.Transform, whose own seed counts, and which may mix if `mixing`."""
+    """The stage of a policy, or a copy of a stage or a motley.Transform, whose settings are kept. It may mix images if
+    `mixing`. seed: None where the caller gave none."""
     if not mixing:
         refuse_mixing(policy)
-    if not isinstance(policy, motley.Transform):
-        return motley.Stage(policy, seed=seed, **settings)
-    if seed:
-        raise motley.ArgumentError(f"seed is {seed} beside a motley.Transform, want it in the transform")
-    return motley.Transform(**{**dict(policy._settings()), **settings})
+    made = motley.Transform if isinstance(policy, motley.Transform) else motley.Stage
+    return made(policy, **settings, **({} if seed is None else {"seed": seed}))
 
 
 def refuse_mixing(stage):

@@ -23,8 +23,9 @@ class Augment(Passes):
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
-        policy: A motley.Policy, what has one, a name or a path; or a motley.Transform, whose seed counts: the column
-            becomes the network's input, [N, 3, H, W] as the transform's file says.
+        policy: A motley.Policy, a name or a path; or a stage, whose settings are kept; or a motley.Transform: the
+            column becomes the network's input, [N, 3, H, W] as the transform's file says.
+        seed: Of a policy; None is 0, or that of the stage or transform. Without ids it is mixed into each call's own.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
         labels: The column of labels, which a transform that mixes images turns into targets; elsewhere None.
@@ -41,7 +42,7 @@ class Augment(Passes):
         image: str = "image",
         ids: str | None = None,
         labels: str | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         epoch: int | None = None,
     ) -> None:
         self.stage, self.image, self.ids, self.labels = stage_of(policy, seed, mixing=True), image, ids, labels
@@ -57,7 +58,7 @@ class Augment(Passes):
         images = batch[self.image]
         if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
-        which: dict[str, Any] = {"seed": fresh_seed(), "sample_ids": range(len(images))}
+        which: dict[str, Any] = {"seed": fresh_seed(self.stage.seed), "sample_ids": range(len(images))}
         if self.ids is not None:
             which = {"epoch": int(self.epoch), "sample_ids": batch[self.ids]}
         if self.labels is None:

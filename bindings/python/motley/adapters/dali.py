@@ -54,15 +54,16 @@ def augment(
     ids: Any = None,
     *,
     policy: PolicyLike | motley.Transform,
-    seed: int = 0,
+    seed: int | None = None,
     epoch: int | Callable[[], int] | Any = None,
     operator: Literal["native", "python"] | None = None,
 ) -> Any:
     """A DALI node with the augmented `images` (HWC, uint8, any sizes), each with its own draw.
 
     Args:
-        policy: A policy; or a motley.Transform, whose seed counts: the node is then the network's input, of the size,
-            type and layout that the transform's file says. DALI has no bfloat16.
+        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: the node is then the network's
+            input, of the size, type and layout that the transform's file says. DALI has no bfloat16.
+        seed: Of a policy; None is 0, or that of the stage or transform. Without ids it is mixed into each batch's own.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
         epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
             pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
@@ -102,7 +103,7 @@ def made_by(transform):
 
 
 def native(stage, images, ids, epoch):
-    seed = fresh_seed() if ids is None else stage.seed  # without ids the operator counts the samples
+    seed = fresh_seed(stage.seed) if ids is None else stage.seed  # without ids the operator counts the samples
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
         size = Pipeline.current().max_batch_size
@@ -126,7 +127,7 @@ def python(stage, images, ids, epoch):
 
     def run(batch, ids=None, epochs=None):
         if ids is None:
-            return stage(batch, seed=fresh_seed(), sample_ids=range(len(batch)))
+            return stage(batch, seed=fresh_seed(stage.seed), sample_ids=range(len(batch)))
         if epochs is None:
             return stage(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers_of(ids))
         ids, epochs = numbers_of(ids).tolist(), numbers_of(epochs).tolist()

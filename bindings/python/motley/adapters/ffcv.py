@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import torch
@@ -13,7 +14,7 @@ from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
 from motley.adapters import refuse_mixing
-from motley.epochs import Passes, watch
+from motley.epochs import Passes
 from motley.torch import Stage
 
 
@@ -28,7 +29,7 @@ class Augment(Passes, Operation):  # type: ignore[misc]
         super().__init__()
         refuse_mixing(stage)
         self.stage = self.epochs = stage
-        watch(Loader, "pipelines", "pipeline_specs")
+        _watch()
 
     def generate_code(self):
         def augment(images, _, indices):
@@ -40,3 +41,19 @@ class Augment(Passes, Operation):  # type: ignore[misc]
         channels, *size = previous_state.shape
         size = getattr(self.stage, "size", None) or size  # that of a transform
         return replace(previous_state, shape=(channels, *size), dtype=self.stage.dtype, jit_mode=False), None
+
+
+@functools.cache
+def _watch():
+    """Makes each pass of FFCV's Loader, which tells its operations of none, begin one of theirs."""
+    begin = Loader.__iter__
+
+    @functools.wraps(begin)
+    def __iter__(self):
+        for spec in self.pipeline_specs.values():
+            for operation in spec.transforms if spec else ():
+                if isinstance(operation, Augment):
+                    operation.stage.begin_pass()
+        return begin(self)
+
+    Loader.__iter__ = __iter__

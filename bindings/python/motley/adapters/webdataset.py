@@ -27,7 +27,10 @@ class Augment(Passes):
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
-        policy: A policy; or a motley.Transform, whose seed counts: an image then becomes the network's input.
+        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: an image becomes the network's
+            input.
+        seed: Of a policy; None is 0, or that of the stage or transform. Without an epoch it is mixed into each call's
+            own.
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
         epoch: None: each call makes new draws. A number: a sample's draw depends only on (seed, epoch, __key__); the
             number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
@@ -40,7 +43,7 @@ class Augment(Passes):
         policy: PolicyLike | motley.Transform,
         *,
         image: str | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
         self.stage, self.image = stage_of(policy, seed), image
@@ -52,10 +55,6 @@ class Augment(Passes):
             raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, "
                                        "want it given as a number")
         super().set_epoch(epoch)
-
-    def begin_pass(self) -> None:
-        if isinstance(self.epoch, Epoch):
-            super().begin_pass()
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(sample, Mapping):
@@ -69,7 +68,7 @@ class Augment(Passes):
             raise motley.ArgumentError(f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
                                        "decode('pil'), 'rgb8' or 'torchrgb8' before")
         if self.epoch is None:
-            image = self.stage(sample[key], seed=fresh_seed(), sample_ids=0)
+            image = self.stage(sample[key], seed=fresh_seed(self.stage.seed), sample_ids=0)
         else:
             epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
             image = self.stage(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))

@@ -42,13 +42,13 @@ def item(batch, key, what, whole="a batch"):
     return batch[key]
 
 
-def augmented(batch, stage, at, images, ids=None, labels=None):
+def augmented(batch, stage, at, images, ids=None, labels=None, **how):
     """`batch` with what the stage makes of the images; of those that it mixes, with targets in the place of labels.
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        return replaced(batch, at[0], stage(images) if ids is None else stage(images, ids))
-    made, targets = stage(images, sample_ids=ids, labels=labels)
+        return replaced(batch, at[0], stage(images) if ids is None else stage(images, ids, **how))
+    made, targets = stage(images, sample_ids=ids, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 
 

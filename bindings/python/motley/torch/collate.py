@@ -25,7 +25,7 @@ from motley.torch.transform import Transform
 class MotleyCollate(Passes):
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
-    Each pass of a DataLoader is the stage's next epoch, unless set_epoch() says which.
+    Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
 
     Args:
         stage: A motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path. A
@@ -68,10 +68,6 @@ class MotleyCollate(Passes):
         self.collate = collate or (self._by_key if self.follow else torch.utils.data.default_collate)
         watch_loaders()
 
-    def begin_pass(self) -> None:
-        if self.ids is not None:
-            super().begin_pass()
-
     def __call__(self, samples: list[Any]) -> Any:
         if self.follow:
             return self._followed(samples)
@@ -84,14 +80,18 @@ class MotleyCollate(Passes):
         else:
             ids = fresh_seed() + torch.arange(len(images))
         labels = None if self.labels is None else item(batch, self.labels, "labels")
-        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
+        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels, **self._epoch())
+
+    def _epoch(self):
+        """New ids need no new epoch, and torch.manual_seed makes them repeat."""
+        return {} if self.ids is not None else {"epoch": self.stage.epoch}
 
     def _followed(self, samples):
         if self.ids is not None:
             ids = [int(item(sample, self.ids, "sample ids", "a sample")) for sample in samples]
         else:
             ids = (fresh_seed() + torch.arange(len(samples))).tolist()
-        made = self.follow(samples, sample_ids=ids)
+        made = self.follow(samples, sample_ids=ids, **self._epoch())
         return self.collate(made) if self.stage.views == 1 else tuple(map(self.collate, made))
 
     def _by_key(self, samples):

@@ -19,7 +19,7 @@ import motley
 from motley.adapters import stage_of
 from motley.checks import whole
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
-from motley.processes import mixed, rank_of_run, world_of_run
+from motley.processes import Lineage, mixed, rank_of_run, world_of_run
 from motley.torch.batches import item, replaced
 
 if TYPE_CHECKING:
@@ -110,6 +110,9 @@ class Views(Sampler[Any]):
 
 
 def _index_and_view(index):
+    if isinstance(index, list):  # of a BatchSampler that is the loader's sampler
+        indices, views = zip(*map(_index_and_view, index)) if index else ((), ())
+        return list(indices), list(views) if any(views) else 0
     if isinstance(index, tuple) and len(index) == 2:
         return operator.index(index[0]), operator.index(index[1])
     return operator.index(index), getattr(index, "view", 0)
@@ -131,6 +134,21 @@ class _Around(Dataset[Any]):
 
     def __len__(self) -> int:
         return len(self.dataset)
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        return [self[index] for index in indices]
+
+    def _samples(self, indices):
+        """For each of several indices its sample, itself and its view; the data set may read them at once."""
+        read = getattr(self.dataset, "__getitems__", None)
+        pairs = [_index_and_view(index) for index in indices]
+        pairs = [(self._counted(i), view) for i, view in pairs]
+        samples = read([i for i, _ in pairs]) if read else [self.dataset[i] for i, _ in pairs]
+        return [(sample, *pair) for sample, pair in zip(samples, pairs)]
+
+    def _counted(self, i):
+        """Indices from the end, as indices."""
+        return list(map(self._counted, i)) if isinstance(i, list) else i + len(self.dataset) if i < 0 else i
 
     def __getattr__(self, name: str) -> Any:
         if name == "dataset" or name.startswith("__"):
@@ -162,7 +180,16 @@ class Indexed(_Around):
 
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
+        if isinstance(i, list):
+            views = view or [0] * len(i)
+            ids = torch.tensor(list(zip(i, views)) if any(isinstance(k, (Index, tuple)) for k in index) else i)
+            return self._made(self.dataset[i], ids)
         return self._made(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        with_views = [isinstance(index, (Index, tuple)) for index in indices]
+        return [self._made(sample, torch.tensor([i, view]) if of_views else i)
+                for (sample, i, view), of_views in zip(self._samples(indices), with_views)]
 
     def _made(self, sample, i):
         if isinstance(sample, Mapping):
@@ -208,11 +235,12 @@ class Reproducible(_Around, Passes):
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
         self.epoch = self.epochs = Epoch()
+        self._lineage = Lineage()
         watch_loaders()
 
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
-        with motley.samples(i + len(self.dataset) if i < 0 else i, epoch=int(self.epoch), view=view):
+        with motley.samples(self._counted(i), epoch=int(self.epoch), view=view):
             return self.dataset[i]
 
     def __repr__(self):
@@ -238,13 +266,14 @@ class Augmented(_Around, Passes):
     each worker reads them.
 
     Args:
-        policy: A policy; or a motley.Transform, whose seed then applies: an image becomes the network's input, a NumPy
-            array if it was a PIL image. Or a motley.Follow, whose stage's seed then applies, for samples that are
-            dictionaries: masks, boxes and points move with the image.
+        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: an image becomes the network's
+            input, a NumPy array if it was a PIL image. Or a motley.Follow, for samples that are dictionaries: masks,
+            boxes and points move with the image.
+        seed: Of a policy; None is 0, or that of the stage or transform.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
         views: How many views of an image to make. Several replace the image by a tuple of them; with a Follow, the
-            sample by a tuple of samples.
+            sample by a tuple of samples. None: the stage's, which is 1 of a policy.
     """
 
     def __init__(
@@ -252,30 +281,32 @@ class Augmented(_Around, Passes):
         dataset: Any,
         policy: PolicyLike | motley.Transform | motley.Follow,
         *,
-        seed: int = 0,
+        seed: int | None = None,
         images: int | str = 0,
-        views: int = 1,
+        views: int | None = None,
     ) -> None:
         self.dataset, self.images = dataset, images
         self.follow: motley.Follow | None = None
         if isinstance(policy, motley.Follow):
+            if seed is not None:
+                raise motley.ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's stage")
             self.follow = copy.copy(policy)
             self.stage = self.follow.stage = copy.copy(policy.stage)
         else:
             self.stage = stage_of(policy, seed)
         self._draws = self.stage.policy or self.stage
         self.stage._repeats = Repeats(ADVICE)
-        self.views = whole("views", views, 1, 65536, "from 1")
+        self.views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
         self.epoch = self.epochs = Epoch()
         watch_loaders()
 
-    def draws_as(self):
-        return self._draws.show(), self.stage.seed
-
     def __getitem__(self, index: Any) -> Any:
         i, view = _index_and_view(index)
-        i = i + len(self.dataset) if i < 0 else i
+        i = self._counted(i)
         return self._made(self.dataset[i], i, view)
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        return [self._made(*sample) for sample in self._samples(indices)]
 
     def _made(self, sample, i, view=0):
         if self.follow is not None:

@@ -16,9 +16,10 @@ import torch
 import motley
 from motley.adapters import check_labels
 from motley.checks import one_of
-from motley.epochs import passes_in
+from motley.epochs import Count, loading_of, own_epoch
 from motley.torch.batches import augmented, item, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
+from motley.torch.stage import Stage
 
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 TOO_LATE = (
@@ -49,7 +50,8 @@ class Prefetcher:
     decoding is exact.)
 
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
-    finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which. len() is the loader's.
+    finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which; a sampler's own epoch
+    is taken, and a peek or a pass in eval() is none. len() is the loader's.
 
     So that decoding runs beside the model, a Prefetcher for a CUDA device sets the environment variable
     CUDA_DEVICE_MAX_CONNECTIONS to 32, the most, if it is not set. CUDA reads it when it begins: where it has begun
@@ -61,7 +63,8 @@ class Prefetcher:
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
             its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
-        stage: A motley.torch.Stage on `device`, a motley.Stage, or another callable of the images.
+        stage: A motley.torch.Stage on `device`, a motley.Stage, or another callable of the images; or a motley.Policy,
+            a name or a path.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
@@ -75,7 +78,7 @@ class Prefetcher:
     def __init__(
         self,
         loader: Iterable[Any],
-        stage: Callable[..., Any],
+        stage: Callable[..., Any] | motley.Policy | str | os.PathLike[str],
         device: torch.device | str | int | None = None,
         *,
         images: int | str = 0,
@@ -84,14 +87,20 @@ class Prefetcher:
         names: int | str | None = None,
         broken: str = "raise",
     ) -> None:
-        self.loader, self.stage, self.images, self.ids = loader, stage, images, ids
-        check_labels(stage, labels)
+        of_policy = isinstance(stage, (str, os.PathLike, motley.Policy))
+        self.stage: Any = Stage(stage) if of_policy else stage
+        self.loader, self.images, self.ids = loader, images, ids
+        check_labels(self.stage, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
+        if of_policy:
+            self.stage.to(self.device)
         on_cuda = self.device.type == "cuda"
         self._few_queues = on_cuda and ask_for_queues()
         self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
+        self._count = Count()
+        self._set = 0  # the epoch that the stage had in the last pass
         self._ahead = None  # the counter one batch ahead; the stage's own counts what was handed over
 
     def __len__(self) -> int:
@@ -103,8 +112,9 @@ class Prefetcher:
         if hasattr(self.stage, "set_epoch"):
             self.stage.set_epoch(epoch)
         self._begun = self._finished = False
-        for one in passes_in([getattr(self.loader, part, None) for part in ("dataset", "collate_fn")]):
-            one.set_epoch(epoch)
+        self._count.given = epoch
+        if isinstance(self.loader, torch.utils.data.DataLoader):
+            loading_of(self.loader).set_epoch(epoch)
         sampler = getattr(self.loader, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
@@ -128,12 +138,34 @@ class Prefetcher:
     def _begin_pass(self):
         if self._begun:
             self._wait()
-        self._begun, self._finished = True, False
-        if hasattr(self.stage, "begin_pass"):
-            self.stage.begin_pass()
+        again, self._begun, self._finished = self._begun, True, False
+        stage = self.stage
+        if not self._counts():
+            return
+        if stage.epoch != self._set and self._count.given is None:  # somebody else has set it
+            self._count.given = stage.epoch
+        self._set = self._count.begin(own_epoch(self.loader), True)
+        if again or self._set != stage.epoch:
+            stage.set_epoch(self._set)
+
+    def _counts(self):
+        """Whether a pass is an epoch of the stage."""
+        return hasattr(self.stage, "set_epoch") and getattr(self.stage, "training", True)
 
     def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
+        count = self._count if self._counts() else Count()
+        try:
+            with contextlib.closing(self._pass()) as batches:
+                for batch in batches:
+                    count.asked += 1
+                    yield batch
+            count.asked += 1
+        finally:
+            if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
+                loading_of(self.loader).count.asked = 0  # a peek, though more was read ahead
+
+    def _pass(self):
         if not self.stream:
             for batch, images, _ in self._decoding(deque()):
                 yield self._prepare(batch, images)

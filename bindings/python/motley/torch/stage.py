@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 import motley
+from motley.epochs import Epoch
 from motley.stage import NO_AUGMENTATION
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Stage(motley.Stage, torch.nn.Module):
         # In shared memory, so that a loader's workers see the epoch change, persistent ones too.
         self.register_buffer("counter", torch.zeros(2, dtype=torch.int64).share_memory_())
         super().__init__(policy, counter=self.counter, **settings)
+        self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
         if self.output_layout == "hwc":
             raise motley.ArgumentError(
                 "output_layout is 'hwc', want 'chw' or 'channels_last': the result is [N, C, H, W]"

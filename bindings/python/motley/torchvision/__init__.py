@@ -51,6 +51,7 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 from motley import ArgumentError, Policy, Stage
 from motley.checks import seed_given
 from motley.policy import INTERPOLATIONS, interpolation_number
+from motley.processes import Lineage
 from motley.samples import samples_of, torch_seed
 from motley.torchvision import following, recipe
 from motley.torchvision.pixels import NotOurs as _NotOurs
@@ -419,10 +420,10 @@ def _reduce_ex(self, protocol):
     function, arguments, *rest = object.__reduce_ex__(self, protocol)
     if _processes.get_spawning_popen() is None:
         return (function, arguments, *rest)
-    return (_taken_over, (function, arguments), *rest)
+    return (_taken_over, (function, arguments, Lineage()), *rest)
 
 
-def _taken_over(function, arguments):
+def _taken_over(function, arguments, lineage):
     take_over()
     return function(*arguments)
 
@@ -461,6 +462,7 @@ class Seeded:
     @seed.setter
     def seed(self, seed):
         self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
+        self._lineage = Lineage()
 
 
 class RandAugment(Seeded, _v1.RandAugment):

@@ -54,7 +54,11 @@ class Kept(threading.local):
 
 
 kept = Kept()
-_any_steps = motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}', stream=0)
+
+
+@functools.lru_cache(maxsize=None)
+def _any_steps():
+    return motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}', stream=0)
 
 
 def ids_for(ids, lead):
@@ -197,7 +201,7 @@ def _run_steps(source, steps, weights=None):
                 half = weights[len(weights) // 2 :]
                 kernels[step][0 : len(half)] = half
     context = contexts.context_of(source.device)
-    checked(lib.motley_transform_apply, context.handle, _any_steps._handle, kept.src, kept.dst, params)
+    checked(lib.motley_transform_apply, context.handle, _any_steps()._handle, kept.src, kept.dst, params)
     return target.result(source)
 
 
