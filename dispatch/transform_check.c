@@ -12,6 +12,12 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
+/* Pillow's name for images of so many channels. */
+static const char *mode_of(int values)
+{
+    return values == 4 ? "RGBA" : "RGB";
+}
+
 static motley_status check_output(const mot_transform_call *call, motley_error *error)
 {
     const motley_transform *t = call->transform;
@@ -19,14 +25,17 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
     const int values = output ? output->values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
-                "transform '%s' normalises %d channels, the images have %" PRId32, t->name, values, dst->channels);
+                "transform '%s' normalises %d channels, the images have %" PRId32
+                ": convert them first, PIL images by .convert(\"%s\")",
+                t->name, values, dst->channels, mode_of(values));
     MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
                 "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
     MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
     MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,
-                "transform '%s' erases with %d values, the images have %" PRId32 " channels", t->name,
-                call->erase->values, dst->channels);
+                "transform '%s' erases with %d values, the images have %" PRId32
+                " channels: convert them first, PIL images by .convert(\"%s\")",
+                t->name, call->erase->values, dst->channels, mode_of(call->erase->values));
     for (size_t i = 0; i < dst->count; i++) {
         const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
         const int32_t width = call->info->width ? call->info->width : from.width;

@@ -447,7 +447,7 @@ class Many:
                 if part.channels != self.first.channels:
                     raise ArgumentError(
                         f"image {i} of the list has {part.channels} channels, image 0 has {self.first.channels}: want "
-                        "one number of channels"
+                        'one number of channels, to which .convert("RGB") brings PIL images'
                     )
             self._channels = self.first.channels
         return self._channels

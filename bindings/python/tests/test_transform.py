@@ -192,6 +192,11 @@ def test_more_that_is_refused(photographs):
             transform(images)
     with pytest.raises(motley.ArgumentError, match="cannot work in place"):
         transform.apply_(photographs)
+    rgb = PIL.Image.fromarray(photographs[0])
+    for mode in ("L", "LA", "RGBA"):
+        for images in (rgb.convert(mode), [rgb, rgb.convert(mode)]):
+            with pytest.raises(motley.ArgumentError, match=r'channels.*\.convert\("RGB"\)'):
+                transform(images)
     with pytest.raises(motley.ArgumentError, match="6 sizes and transform 'rand_augment' resizes none"):
         motley.Transform("rand_augment", dtype="float32")(photographs)
     with pytest.raises(motley.ArgumentError, match="did you mean 'torchvision_train'"):
