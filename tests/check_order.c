@@ -48,13 +48,20 @@ static const char *const transform_texts[] = {
     HEAD CROP "  - jitter: {brightness: 0.4, hue: 0.1}\n  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
     HEAD CROP "  - policy: {name: auto_augment_imagenet}\n",
     HEAD CROP "  - jitter: {brightness: 0.4}\n  - policy: {name: rand_augment}\n  - output: {}\n",
+    HEAD CROP "  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1}\n",
 };
 #define NO_STEPS 0
 #define PAIRS 2 /* of images */
 #define ERASES 3
 #define CHAINS 4
-#define TEXTS 8
+#define PAIRS_ALONE 8 /* without steps */
+#define TEXTS 9
 #define TRANSFORMS (TEXTS + 1) /* the last one makes masks for ERASES */
+
+static int mixes_pairs(int transform)
+{
+    return transform == PAIRS || transform == PAIRS_ALONE;
+}
 
 static motley_policy *policies[POLICIES];
 static motley_transform *transforms[TRANSFORMS];
@@ -297,9 +304,9 @@ static void allow(plan *p)
     const int transform = p->kind == TRANSFORM || p->kind == TRANSFORM_LIST;
     if (p->kind == CLIPS && p->policy == MIXES_CHAINS)
         p->policy = 0;
-    if (transform ? p->transform == CHAINS || p->transform == PAIRS : p->policy == MIXES_CHAINS)
+    if (transform ? p->transform == CHAINS || mixes_pairs(p->transform) : p->policy == MIXES_CHAINS)
         p->boxes = 0;
-    if (p->kind == CLIPS || (transform && p->transform == PAIRS))
+    if (p->kind == CLIPS || (transform && mixes_pairs(p->transform)))
         p->counter = 0;
 }
 

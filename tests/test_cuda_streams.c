@@ -251,7 +251,7 @@ static void check_capture(void)
     motley_apply_params params = { .samples = { .seed = 9, .epoch = 4 }, .stream = stream };
 
     wants(capture(cuda, one, &few, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error,
-          "a larger batch needs memory while the stream is being captured");
+          "a policy's first use needs memory while the stream is being captured");
     need_cuda(cudaGraphDestroy(graph));
     need(motley_apply(cuda, one, &few, &few, &params, &error) == MOTLEY_OK, error.message);
     wants(capture(cuda, one, &all, &params, &graph, &error), MOTLEY_ERR_UNSUPPORTED, &error, "a larger batch");

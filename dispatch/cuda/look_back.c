@@ -62,6 +62,9 @@ static motley_status copy_back(const mot_cuda_state *s, mot_last *last, motley_i
         if (last->step_counts[i] < 0 || (size_t)last->step_counts[i] > last->max_steps)
             return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu has %d steps, want at most %zu", i,
                             (int)last->step_counts[i], last->max_steps);
+        for (size_t k = 0; k < (size_t)last->step_counts[i]; k++)
+            if (last->steps[i * last->max_steps + k].op >= MOT_OP_COUNT) /* by a graph that was replayed */
+                return mot_fail(error, MOTLEY_ERR_INTERNAL, "image %zu: its steps have been overwritten since", i);
         share[i] = s->last.images ? (float)images[i].width * (float)images[i].height : 1;
         most = share[i] > most ? share[i] : most;
     }

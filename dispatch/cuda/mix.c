@@ -79,7 +79,8 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
         memcpy(from.src, src->images, n * sizeof(motley_image));
     if (dst->images)
         memcpy(from.dst, dst->images, n * sizeof(motley_image));
-    MOT_TRY(mot_call_send(call, MOT_SENT, r.drawn, host, assembled.bytes, "sending what was drawn", error));
+    /* it goes to the scratch, which kernels of earlier calls may still read */
+    MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PARTS, r.drawn, host, assembled.bytes, "sending what was drawn", error));
     job.src = mot_cuda_batch_of(src, r.src);
     job.dst = mot_cuda_batch_of(dst, r.dst);
     job.drawn = r.drawn;

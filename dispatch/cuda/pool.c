@@ -33,7 +33,23 @@ void mot_pool_release_all(mot_cuda_state *s)
     release(s, &pool->scratch, NULL);
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         release(s, &pool->kept[i].block, NULL);
+    for (unsigned i = 0; i < pool->retired_count; i++)
+        release(s, &pool->retired[i], NULL);
+    free(pool->retired);
     free(pool->host.memory);
+}
+
+/* Keeps a block that graphs may use until the context is destroyed. */
+static motley_status retire(const mot_cuda_call *call, mot_block *block, motley_error *error)
+{
+    mot_pool *const pool = &call->s->pool;
+    mot_block *const more = realloc(pool->retired, (pool->retired_count + 1) * sizeof *more);
+    if (!more)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to keep what graphs use");
+    pool->retired = more;
+    more[pool->retired_count++] = *block;
+    *block = (mot_block){ NULL, 0 };
+    return MOTLEY_OK;
 }
 
 /* Replaces a block by one of so many bytes. `what` needs it. */
@@ -43,7 +59,11 @@ static motley_status replace(const mot_cuda_call *call, mot_block *block, size_t
     if (call->captured)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "%s needs memory while the stream is being captured: run the same call once before", what);
-    CUDA_TRY(mot_timeline_wait(&call->s->timeline), "waiting for earlier work"); /* it may still be in use */
+    if (block->memory && call->s->timeline.captured &&
+        (block == &call->s->pool.slots || block == &call->s->pool.scratch))
+        MOT_TRY(retire(call, block, error));
+    if (block->memory) /* it may still be in use */
+        CUDA_TRY(mot_timeline_wait(&call->s->timeline), "waiting for earlier work");
     release(call->s, block, call->stream);
     void *memory;
     MOT_TRY(allocate(call, bytes, &memory, error));
@@ -60,11 +80,13 @@ motley_status mot_pool_reserve(const mot_cuda_call *call, size_t slot_bytes, siz
     if (2 * slot_bytes <= pool->slots.bytes)
         return MOTLEY_OK;
     MOT_TRY(replace(call, &pool->slots, 2 * slot_bytes, "a larger batch", error));
-    for (int slot = 0; slot < 2; slot++)
-        CUDA_TRY(cudaMemsetAsync((uint8_t *)pool->slots.memory + (size_t)slot * slot_bytes, 0,
-                                 mot_counter_bytes(&call->s->chip), call->stream),
-                 "clearing the workspace");
-    return MOTLEY_OK;
+    cudaError_t code = cudaSuccess;
+    for (int slot = 0; slot < 2 && code == cudaSuccess; slot++)
+        code = cudaMemsetAsync((uint8_t *)pool->slots.memory + (size_t)slot * slot_bytes, 0,
+                               mot_counter_bytes(&call->s->chip), call->stream);
+    if (code != cudaSuccess)
+        release(call->s, &pool->slots, call->stream);
+    return mot_cuda_try(code, "clearing the workspace", error);
 }
 
 motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error)

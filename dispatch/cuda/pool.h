@@ -54,6 +54,8 @@ typedef struct mot_kept_tables {
 
 typedef struct mot_pool {
     mot_block slots, scratch, host;
+    mot_block *retired; /* slots and scratch that grew after a graph captured a call, whose replays use them */
+    unsigned retired_count;
     mot_kept_tables kept[MOT_TABLES_KEPT];
     unsigned next;    /* of `kept`, to be replaced */
     unsigned changes; /* how often memory grew, or tables were uploaded */

@@ -96,8 +96,7 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     return MOTLEY_OK;
 }
 
-/* Lets the caller's stream wait for the draws, and queues what was late. */
-static motley_status join(mot_cuda_call *call, motley_error *error)
+motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
 {
     const mot_timeline *const t = &call->s->timeline;
     if (!mot_call_ahead(call))
@@ -117,7 +116,7 @@ motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane 
     const unsigned early = node->waits == MOT_WAITS_LAST ? all : node->early;
     mot_node *const running = &call->running;
     if (all & MOT_CALLERS)
-        MOT_TRY(join(call, error));
+        MOT_TRY(mot_call_join(call, error));
     const int safe = !(early & running->writes) && !(early & node->writes & running->reads);
     const int useful = node->waits == MOT_WAITS_LAST || (node->waits == MOT_WAITS_FIRST && !mot_call_ahead(call));
     *lane = (mot_lane){ call->draws, call->s->chip.overlaps && call->chained && useful && safe };
@@ -154,7 +153,7 @@ motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_err
     mot_timeline *const t = &s->timeline;
     if (status != MOTLEY_OK)
         call->late = NULL;
-    const motley_status joined = join(call, status == MOTLEY_OK ? error : NULL);
+    const motley_status joined = mot_call_join(call, status == MOTLEY_OK ? error : NULL);
     status = status == MOTLEY_OK ? joined : status;
     if (call->captured) {
         t->captured |= status == MOTLEY_OK;

@@ -122,8 +122,12 @@ static inline int mot_call_ahead(const mot_cuda_call *call)
 /* How the call's next kernel is launched. */
 motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error);
 
-/* Queues what comes behind the draws as late as possible, so that draws that follow still run ahead. */
+/* Queues what comes behind the draws as late as possible, so that draws that follow still run ahead: when the caller's
+ * stream joins them. Whoever owns `job` has to join before it is gone. */
 motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error);
+
+/* Lets the caller's stream wait for the draws, and queues what was late. */
+motley_status mot_call_join(mot_cuda_call *call, motley_error *error);
 
 /* Uploads host bytes, which a kernel copies to memory of these bits; `what` is for errors. */
 motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,

@@ -159,7 +159,9 @@ static motley_status send_tables(const mot_cuda_call *call, const motley_transfo
                                  motley_error *error)
 {
     mot_arena counted = { 0 };
-    lay_out_tables(t, &counted);
+    *device = lay_out_tables(t, &counted);
+    if (counted.bytes == 0) /* a follower without stages */
+        return MOTLEY_OK;
     uint8_t *const found = mot_pool_find(&call->s->pool, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes);
     if (found) {
         *device = lay_out_tables(t, &(mot_arena){ found, 0 });
@@ -625,7 +627,7 @@ static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, 
     if (mot_followed_any(&call->followed))
         MOT_TRY(follow(&r, &draw, error));
     if (!call->info->mix)
-        return MOTLEY_OK;
+        return mot_call_join(cuda, error); /* a resize that is late reads `draw` */
     return mot_cuda_mix_queue(cuda, dst, dst, call->params->mixed, NULL, &cuda->scratch,
                               (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }

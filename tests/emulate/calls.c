@@ -86,6 +86,12 @@ motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane 
     return MOTLEY_OK;
 }
 
+motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
+{
+    (void)call, (void)error;
+    return MOTLEY_OK;
+}
+
 motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error)
 {
     return late(call, job, error);
