@@ -44,11 +44,24 @@ def dtype_name(dtype):
     return name
 
 
+# Classes of what has a shape and a dtype alone, and what makes them.
+STAND_INS = {
+    ("torch", "FakeTensor"): "torch's FakeTensorMode or torch.export",
+    ("jax", "Tracer"): "jax.jit, vmap or grad",
+}
+
+
 class Kinds(dict):
     """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for any other class; filled as classes are met."""
 
     def __missing__(self, cls):
         roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
+        where = next((STAND_INS[root] for root in roots if root in STAND_INS), None)
+        if where is not None:
+            raise ArgumentError(
+                f"a {cls.__name__} stands for an array in {where}, and has no numbers yet: want this call outside of "
+                "it, on arrays"
+            )
         kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy, Pillow) if kind.base in roots), None)
         return kind
 
@@ -84,13 +97,26 @@ def plain(x):
     return x
 
 
+def unreadable(x):
+    """The error for a torch tensor whose memory or strides torch does not give."""
+    if x.is_nested or str(x.layout) != "torch.strided":
+        return ArgumentError("the images are a sparse or nested tensor, want a dense one")
+    return ArgumentError(
+        "the tensor has no memory of its own, as in torch.func.vmap: want this call outside of it, on the whole batch, "
+        "whose images draw each for itself"
+    )
+
+
 class Torch:
     base, name, layout = ("torch", "Tensor"), "torch tensor", "chw"
     dtypes = {}  # torch's dtype -> DTYPES' entry
 
     @staticmethod
     def pointer(x):
-        return x.data_ptr()
+        try:
+            return x.data_ptr()
+        except RuntimeError:
+            raise unreadable(x) from None
 
     @staticmethod
     def key(x, layout, flavour, in_place):
@@ -103,7 +129,12 @@ class Torch:
     @classmethod
     def look(cls, x):
         if x.is_nested or str(x.layout) != "torch.strided":
-            raise ArgumentError("the images are a sparse or nested tensor, want a dense one")
+            raise unreadable(x)
+        if sys.modules["torch"].jit.is_tracing():  # where each call comes here, as shapes are tensors
+            raise UnsupportedError(
+                "torch.jit.trace cannot record augmentation, which is no operation of torch: want a trace of the model "
+                "without it, or torch.export or torch.compile with a motley.torch.Stage"
+            )
         found = cls.dtypes.get(x.dtype)
         if found is None:
             found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch.") :], (-1, 0))

@@ -171,6 +171,11 @@ class Mix(Stage):
             raise ArgumentError("mixing wants a batch, an array of several images of one size")
         if source.dtype < 0:
             raise ArgumentError(f"the images' dtype is {batch.dtype}, want {', '.join(DTYPES)}")
+        if getattr(batch, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            raise ArgumentError(
+                "the images require grad, which mixing does not pass on: want images.detach(), or for a loss that is "
+                "derived by them their mixing in torch"
+            )
         count, size = source.count, (source.shape[source.axes[2]], source.shape[source.axes[3]])
         if given is not None:
             drawn = structs(given, count)

@@ -459,8 +459,8 @@ class Stage:
                 pixels = kind.pointer(batch)
             if pixels is not None:  # the same call on other pixels costs little
                 key = kind.key(batch, layout, self._flavour, out is batch)
-        except (RuntimeError, NotImplementedError):  # a sparse or nested tensor has no strides
-            raise ArgumentError("the images are a sparse or nested tensor, want a dense one") from None
+        except RuntimeError:  # a sparse or nested tensor has no strides
+            raise arrays.unreadable(batch) from None
         if pixels is None:
             return self._prepare_once(batch, out, layout)
         call = contexts.local.calls.get(key)

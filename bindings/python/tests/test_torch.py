@@ -125,6 +125,108 @@ def test_stage_refuses_float_images():
         Stage("rand_augment")(pictures(), torch.arange(3))
 
 
+# ---- tensors without memory, and graphs that are recorded ----
+
+class Model(torch.nn.Module):
+    def __init__(self, **settings):
+        super().__init__()
+        self.stage = Stage("rand_augment", seed=7, normalize=(0.5, 0.25), **settings)
+
+    def forward(self, images, ids):
+        return self.stage(images, ids) + 1
+
+
+@needs_operators
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("strict", [True, False])
+def test_exports_as_one_operator(strict, training):
+    model, images, ids = Model().train(training), pictures(), torch.arange(12)
+    wanted = model(images, ids)
+    exported = torch.export.export(model, (images, ids), strict=strict)
+    assert sum("motley.augment" in str(node.target) for node in exported.graph.nodes) == 1
+    assert torch.equal(exported.module()(images, ids), wanted)
+
+
+def fake_pictures():
+    fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
+    mixed = {"allow_non_fake_inputs": True} if hasattr(torch.library, "custom_op") else {}
+    return fake_tensor.FakeTensorMode(**mixed).from_tensor(pictures())
+
+
+@needs_operators
+def test_fake_tensors_have_the_shape_of_the_result():
+    images = fake_pictures()
+    with images.fake_mode:
+        stage = Stage("rand_augment", normalize=(0.5, 0.25), memory_format=torch.channels_last)
+        made = stage(images)
+    assert type(made) is type(images) and made.shape == images.shape and made.dtype == torch.float32
+    assert made.is_contiguous(memory_format=torch.channels_last)
+    assert Stage("rand_augment")(images, torch.arange(12)).dtype == torch.uint8
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: motley.RandAugment()(x),
+    lambda x: motley.Transform("torchvision_train")(x),
+    lambda x: motley.Mix(mixup=0.2, classes=3)(x, [0] * 12),
+    lambda x: Stage("rand_augment")(x, return_draws=True),
+    lambda x: motley.ops.rotate(x, 30),
+], ids=["stage", "transform", "mix", "draws", "ops"])  # fmt: skip
+def test_fake_tensors_are_refused_by_name(call):
+    with pytest.raises(motley.ArgumentError, match="a FakeTensor stands for an array in torch's FakeTensorMode or "
+                                                   "torch.export, and has no numbers yet"):
+        call(fake_pictures())
+
+
+@pytest.mark.skipif(not hasattr(torch.device("cpu"), "__enter__"), reason="this torch.device is no context")
+def test_a_model_that_is_built_on_the_meta_device_counts_on_the_cpu():
+    with torch.device("meta"):
+        model, transform = Model(), motley.torch.Transform("torchvision_train", seed=7)
+    assert model.stage.counter.device.type == transform.counter.device.type == "cpu"
+    images, ids = pictures(), torch.arange(12)
+    assert torch.equal(model(images, ids), Model()(images, ids))
+    model.stage(images)
+    assert model.stage.next_sample == 12
+    with pytest.raises(motley.ArgumentError, match="the tensor is on 'meta', want the CPU or CUDA"):
+        model.stage(images.to("meta"), ids)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("of", ["module", "stage", "transform", "ops"])
+def test_a_trace_is_refused(of):
+    """It would record memory that nobody has written to."""
+    core, transform = motley.RandAugment(), motley.Transform("torchvision_train")
+    calls = {"stage": core, "transform": transform, "ops": lambda x: motley.ops.rotate(x, 30)}
+    images = pictures()
+    if of == "module":
+        traced, inputs = Model().eval(), (images, torch.arange(12))
+    else:
+        traced, inputs = (lambda x: calls[of](x)), (images,)
+    traced(*inputs)  # a call of this shape is kept from here on
+    with pytest.raises(motley.UnsupportedError, match="torch.jit.trace cannot record augmentation"):
+        torch.jit.trace(traced, inputs, check_trace=False)
+
+
+@pytest.mark.skipif(not hasattr(torch, "func"), reason="this torch has no torch.func")
+@pytest.mark.parametrize("call", [motley.RandAugment(), Stage("rand_augment"), motley.Transform("torchvision_train")],
+                         ids=["core", "module", "transform"])
+def test_vmap_is_refused_by_name(call):
+    with pytest.raises(motley.ArgumentError, match="no memory of its own, as in torch.func.vmap"):
+        torch.func.vmap(call)(pictures())
+
+
+def test_images_that_require_grad_are_not_mixed():
+    """What comes back would have no gradient."""
+    mix, images = motley.Mix(mixup=0.2, classes=3, seed=7), pictures().float()
+    wanted = mix(images, [0] * 12, sample_ids=range(12))[0]
+    images.requires_grad_()
+    with pytest.raises(motley.ArgumentError, match=r"the images require grad, .* want images.detach\(\)"):
+        mix(images, [0] * 12)
+    assert torch.equal(mix(images.detach(), [0] * 12, sample_ids=range(12), view=0)[0], wanted)
+    with torch.no_grad():
+        mix(images, [0] * 12)
+
+
 # ---- torch.compile ----
 
 @needs_operators

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from motley._types import PolicyLike, Settings
 
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+_HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
+_FAKES = (torch._subclasses.FakeTensor,) if _HAS_OPERATORS else ()  # what torch.export calls a model with
 _FORMATS = {None: torch.preserve_format, "chw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
@@ -40,8 +42,10 @@ class Stage(motley.Stage, torch.nn.Module):
 
     def __init__(self, policy: "PolicyLike", **settings: "Unpack[Settings]") -> None:
         torch.nn.Module.__init__(self)
-        # In shared memory, so that a loader's workers see the epoch change, persistent ones too.
-        self.register_buffer("counter", torch.zeros(2, dtype=torch.int64).share_memory_())
+        # On the CPU whatever the default device is, and in shared memory, so that a loader's workers see the epoch
+        # change, persistent ones too. A FakeTensor has no memory to share.
+        counter = torch.zeros(2, dtype=torch.int64, device="cpu")
+        self.register_buffer("counter", counter.share_memory_() if type(counter) is torch.Tensor else counter)
         super().__init__(policy, counter=self.counter, **settings)
         self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
         if self.output_layout == "hwc":
@@ -72,7 +76,8 @@ class Stage(motley.Stage, torch.nn.Module):
         """The images, augmented; see motley.Stage.__call__. With return_draws or `out` a call is not an operator of
         torch.compile, and on CUDA return_draws waits for the counter."""
         layout = layout or self.layout
-        if _is_compiling() and type(images) is torch.Tensor and out is None and not options:
+        compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
+        if compiling and out is None and not options:
             single = images.dim() == 3
             batch = images.unsqueeze(0) if single else images
             made = self._operated(_seen_as_chw(batch, layout, None)[0], sample_ids, view)
@@ -175,7 +180,7 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     return made._run(images, None, "chw", (ids, view if views is None else views, None, made.seed), counting=False)
 
 
-if hasattr(torch.library, "custom_op"):  # torch 2.4 and later
+if _HAS_OPERATORS:
     _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
 
     @_augment.register_fake
