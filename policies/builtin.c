@@ -25,6 +25,21 @@ const char *motley_policy_builtin_text(size_t i)
     return i < mot_builtin_count ? mot_builtins[i].text : NULL;
 }
 
+/* Whether `name` is `other` but for auto_augment_ in front, by which other libraries know its data set alone. */
+static bool is_auto_augment(const char *other, const char *name)
+{
+    static const char front[] = "auto_augment_";
+    return strncmp(other, front, sizeof front - 1) == 0 && strcmp(other + sizeof front - 1, name) == 0;
+}
+
+/* What else a name that is near to none may have been meant as. */
+static const char *taken_for(const char *name)
+{
+    if (strchr(name, ':'))
+        return "; a text has several lines, or begins with '{'";
+    return strchr(name, '-') ? "; timm's strings are read by motley.from_timm, in Python" : "";
+}
+
 motley_status mot_no_builtin(const char *name, bool transform, motley_error *error)
 {
     const char *const kind = transform ? "transform" : "policy";
@@ -38,12 +53,15 @@ motley_status mot_no_builtin(const char *name, bool transform, motley_error *err
         names[i] = i < own ? tables[transform][i].name : tables[!transform][i - own].name;
     }
     const char *near = mot_nearest_name(name, names, count);
+    for (size_t i = 0; i < count && !near; i++)
+        if (is_auto_augment(names[i], name))
+            near = names[i];
     bool other = near != NULL;
     for (size_t i = 0; i < counts[transform]; i++)
         other = other && near != names[i];
     free(names);
     if (!near)
-        return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in", kind, name);
+        return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in%s", kind, name, taken_for(name));
     return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in, did you mean %s'%s'?", kind, name,
                     other && !transform ? "the transform " : "", near);
 }
