@@ -9,7 +9,7 @@ import sys
 from ._core import ffi, lib
 from .arrays import KINDS, CuPy, NumPy, Torch, plain
 from .errors import ArgumentError, UnsupportedError, check
-from .images import Many
+from .images import Many, like_tensor
 from .pillow import Pillow
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
@@ -160,6 +160,8 @@ class Rows:
         if len(shape) != 2:
             rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
+        if kind is None and hasattr(part, "__dlpack__"):
+            return like_tensor(rows.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32")), part)
         if kind is None:
             return rows.tolist()
         made = self._cast(rows, part, dtype)

@@ -7,6 +7,7 @@ its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is h
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -130,8 +131,10 @@ class Boxes:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
 
     def _format_of(self, name, value):
-        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes
-        return FORMATS[self.format if own is None else one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
+        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
+        if not isinstance(own, enum.Enum):
+            return FORMATS[self.format]
+        return FORMATS[one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
 
     def rows(self, sample, key, moves, device=None):
         name, value = f"sample[{key!r}]", sample[key]
@@ -253,8 +256,8 @@ class Follow:
         sample = follow({"image": image, "mask": mask, "boxes": boxes, "labels": labels, "name": "a.png"}, sample_ids=7)
 
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
-    torch's or CuPy's, masks also PIL's, boxes and points also lists of rows. The results are of the same kind, and
-    other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on the
+    torch's or CuPy's, masks also PIL's, boxes and points also JAX's or lists of rows. The results are of the same kind,
+    and other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on the
     current stream, and so are boxes and points that are CUDA tensors where the image is; nothing waits for the device,
     unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host memory.
 
@@ -467,8 +470,13 @@ def _selected(value, keep):
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(entry for entry, good in zip(value, keep) if good)
-    made = plain(value)[[place for place, good in enumerate(keep) if good]]
-    finish = KINDS[type(value)].finish_for(type(value))
+    places, kind = [place for place, good in enumerate(keep) if good], KINDS[type(value)]
+    if kind is None:  # JAX's arrays take no list
+        import numpy
+
+        return value[numpy.array(places, int)]
+    made = plain(value)[places]
+    finish = kind.finish_for(type(value))
     return made if finish is None else finish(made, value)
 
 

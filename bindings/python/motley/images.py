@@ -22,7 +22,7 @@ from . import contexts
 from ._core import ffi, lib
 from .arrays import DTYPES, CuPy, NumPy, Torch, address, dense, kind_of
 from .checks import LAYOUTS
-from .errors import ArgumentError, UnsupportedError, check
+from .errors import ArgumentError, UnsupportedError, check, text_of
 from .pillow import Pillow, blank
 
 VOID = ffi.typeof("void *")
@@ -142,8 +142,9 @@ class Batch:
     def require_bytes(self):
         """Images are uint8; only the fused last step writes anything else."""
         if self.dtype != lib.MOTLEY_U8:
-            hint = f": {PASS_BYTES}" if "float" in str(self.array.dtype) else ""
-            raise ArgumentError(f"the images' dtype is {self.array.dtype}, want uint8{hint}")
+            dtype = getattr(self.array, "dtype", None) or text_of(lib.motley_dtype_name(self.dtype))
+            hint = f": {PASS_BYTES}" if "float" in str(dtype) else ""
+            raise ArgumentError(f"the images' dtype is {dtype}, want uint8{hint}")
 
     def require_writable(self):
         if not self.kind.writable(self.array):
@@ -245,9 +246,6 @@ class Tensor(Batch):
     def pointer(self):
         return address(self.batch.data)
 
-    def require_bytes(self):
-        pass  # the library says so
-
     def describe(self, batch):
         ffi.memmove(ffi.addressof(batch), self.batch, ffi.sizeof("motley_batch"))
 
@@ -269,21 +267,24 @@ class Tensor(Batch):
         with contextlib.nullcontext() if legacy is None else legacy.current():  # whose memory it then is
             place = numpy.empty(0, numpy.uint8) if legacy is None else legacy.empty()
             kind, layout = kind_of(type(place)), layout or self.layout
-            made = new_array(place, kind, self.lead, self.channels, self.size, dtype or "uint8", layout)
+            dtype = dtype or text_of(lib.motley_dtype_name(self.dtype))
+            made = new_array(place, kind, self.lead, self.channels, self.size, dtype, layout)
         return Batch(kind, made, layout)
 
     def finish_for(self):
-        return _like_tensor
+        return like_tensor
 
 
-def _like_tensor(out, source):
+def like_tensor(out, source):
     """`out` as an array like `source`."""
     kind, number = source.__dlpack_device__()
     on_cuda = int(kind) in ON_CUDA
     with LegacyStream(number).current() if on_cuda else contextlib.nullcontext():
         if _root(type(source)).startswith("jax"):
             jax = sys.modules["jax"]
-            return jax.dlpack.from_dlpack(out) if on_cuda else jax.device_put(out, next(iter(source.devices())))
+            if on_cuda and kind_of(type(out)) is not NumPy:
+                return jax.dlpack.from_dlpack(out)
+            return jax.device_put(out, next(iter(source.devices())))
         space = getattr(source, "__array_namespace__", None)
         return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
 

@@ -313,4 +313,4 @@ def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False
             checked(lib.motley_mix_targets, *arguments)
     if like.kind is Torch and not on_device:
         made = sys.modules["torch"].from_numpy(made).to(like.array.device)
-    return made
+    return images.like_tensor(made, like.array) if like.kind is images.Tensor else made

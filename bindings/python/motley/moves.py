@@ -68,7 +68,8 @@ class Moves:
             return parts[0]
         if isinstance(like, (list, tuple)) or not parts:
             return tuple(parts) if isinstance(like, tuple) else parts
-        return sys.modules[KINDS[type(parts[0])].base[0]].stack(parts)
+        kind = KINDS[type(parts[0])]
+        return (sys.modules[kind.base[0]] if kind else parts[0].__array_namespace__()).stack(parts)
 
     # ---- pixels ----
 

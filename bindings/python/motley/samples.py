@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from . import epochs
+from .arrays import KINDS
 from .checks import epoch_given, view_given, whole
 from .errors import ArgumentError
 from .processes import process_key, rank_key
@@ -116,4 +117,10 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
         raise ArgumentError(f"counts has {len(counts)} numbers, there are {len(ids)} ids")
     counts = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in counts]
     places = [place for place, count in enumerate(counts) for _ in range(count)]
-    return ids[places] if hasattr(ids, "ndim") else [ids[place] for place in places]
+    if not hasattr(ids, "ndim"):
+        return [ids[place] for place in places]
+    if KINDS[type(ids)] is None:  # JAX's arrays take no list
+        import numpy
+
+        return ids[numpy.array(places, int)]
+    return ids[places]

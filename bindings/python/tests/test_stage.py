@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -279,6 +280,99 @@ class OnlyDlpack:
 
     def __dlpack_device__(self):
         return self.array.__dlpack_device__()
+
+
+class JaxLike(OnlyDlpack):
+    """What a jax.Array shows besides: a `format` that is no boxes', and no indexing by lists."""
+
+    format, ndim, dtype = "a layout", property(lambda self: self.array.ndim), property(lambda self: self.array.dtype)
+
+    def __array__(self, *rest, **keywords):
+        return np.asarray(self.array, *rest)
+
+    def __len__(self):
+        return len(self.array)
+
+    def tolist(self):
+        return self.array.tolist()
+
+    def __getitem__(self, places):
+        if isinstance(places, list):
+            raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed")
+        return JaxLike(self.array[places])
+
+    @staticmethod
+    def __array_namespace__():
+        def stack(arrays):
+            return JaxLike(np.stack([one.array for one in arrays]))
+
+        return types.SimpleNamespace(from_dlpack=lambda array: JaxLike(np.asarray(array)), stack=stack)
+
+
+class Tracer:
+    """jax's, by its names alone."""
+
+    shape, ndim = (4, 8, 8, 3), 4
+
+    def __dlpack__(self):
+        raise AssertionError
+
+
+Tracer.__module__ = "jax._src.core"
+
+
+def jax_makers():
+    try:
+        import jax
+    except ImportError:
+        return [JaxLike]
+    return [JaxLike, jax.numpy.asarray]
+
+
+@pytest.mark.parametrize("made", jax_makers())
+def test_floats_of_other_libraries(pixels, made):
+    images, labels = made(pixels.astype(np.float32)), np.arange(len(pixels)) % 3
+    for stage in (motley.RandAugment(), motley.Transform("torchvision_train"), motley.ops.invert):
+        with pytest.raises(motley.ArgumentError, match="the images' dtype is float32, want uint8: pass uint8, for"):
+            stage(images)
+    mix = motley.Mix(mixup=0.4, classes=3, seed=7)
+    want, targets = mix(pixels.astype(np.float32), labels, sample_ids=labels)
+    for given in (labels, made(labels)):
+        found, mixed = mix(images, given, sample_ids=labels, view=0)
+        assert isinstance(found, type(images)) and isinstance(mixed, type(images))
+        np.testing.assert_array_equal(np.asarray(found), want)
+        np.testing.assert_array_equal(np.asarray(mixed), targets)
+
+
+@pytest.mark.parametrize("made", jax_makers())
+def test_boxes_and_ids_of_other_libraries(pixels, made):
+    follow = motley.Follow(motley.RandAugment(seed=7), {"boxes": motley.follow.Boxes(min_area=20)})
+    boxes = np.array([[5, 4, 20, 15], [20, 20, 21, 21], [2, 3, 9, 20]], np.float32)
+    one = {"image": pixels[0], "boxes": boxes, "labels": np.arange(3)}
+    want = follow(one, sample_ids=5)
+    found = follow({**one, "boxes": made(boxes), "labels": made(one["labels"])}, sample_ids=5, view=0)
+    assert len(want["labels"]) < 3
+    for key in ("boxes", "labels"):
+        assert isinstance(found[key], type(made(boxes)))
+        np.testing.assert_array_equal(np.asarray(found[key]), want[key])
+    assert np.asarray(found["boxes"]).dtype == np.float32
+    kept = motley.Follow(motley.RandAugment(seed=7), {"boxes": motley.follow.Boxes(drop=False)})
+    many = np.stack([boxes, boxes + 1])
+    want = kept({"image": pixels[:2], "boxes": many}, sample_ids=[1, 2])["boxes"]
+    found = kept({"image": pixels[:2], "boxes": made(many)}, sample_ids=[1, 2], view=0)["boxes"]
+    assert isinstance(found, type(made(boxes)))
+    np.testing.assert_array_equal(np.asarray(found), want)
+    ids = motley.group_ids(made(np.array([4, 7])), [2, 1])
+    assert isinstance(ids, type(made(boxes))) and np.asarray(ids).tolist() == [4, 4, 7]
+
+
+def test_tracers_are_refused_by_name():
+    for call in (motley.RandAugment(), motley.Transform("torchvision_train"), motley.ops.invert,
+                 lambda x: motley.Mix(mixup=0.4, classes=3)(x, [0] * 4),
+                 lambda x: motley.RandAugment()(np.zeros(x.shape, np.uint8), x)):
+        with pytest.raises(motley.ArgumentError, match="a Tracer stands for an array in jax.jit, vmap or grad, and has "
+                                                       "no numbers yet"):
+            call(Tracer())
 
 
 @pytest.mark.parametrize("versions", [True, False])
