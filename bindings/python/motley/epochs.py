@@ -149,7 +149,7 @@ class Loading:
 
     def warn(self):
         self.told = 2
-        warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=5)
+        warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=caller())
 
     def begin(self, loader):
         self.epoch = self.count.begin(own_epoch(loader), self.drawn)
@@ -254,6 +254,14 @@ ADVICE = (
 )
 
 
+def caller():
+    """The stacklevel of a warning, from the function that warns: the line that called Motley, perhaps through torch."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("motley", "torch"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
 class RepeatedSamples(UserWarning):
     """Samples recur within one epoch and get the same augmentation again."""
 
@@ -272,13 +280,13 @@ class Repeats:
         loading = current()
         return self._seen if loading is None else loading.seen
 
-    def warn(self, stacklevel=4):
+    def warn(self):
         loading = current()
         if loading is not None:
             return loading.tell()
         seen, self._seen = self._seen, ffi.NULL
         if seen:  # else another thread has warned
-            warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=stacklevel)
+            warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=caller())
 
     def forget(self):
         """From here on, samples belong to another epoch."""

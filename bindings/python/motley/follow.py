@@ -257,9 +257,10 @@ class Follow:
 
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
     torch's or CuPy's, masks also PIL's, boxes and points also JAX's or lists of rows. The results are of the same kind,
-    and other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on the
-    current stream, and so are boxes and points that are CUDA tensors where the image is; nothing waits for the device,
-    unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host memory.
+    and other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on
+    the current stream, and so are boxes and points that are CUDA tensors where the image is; nothing waits for the
+    device, unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host
+    memory.
 
     The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
     A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.

@@ -530,7 +530,7 @@ class Stage:
     def _note(self, samples, count):
         """Warns when the samples of an epoch come again."""
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
-            self._repeats.warn(stacklevel=5)
+            self._repeats.warn()
 
     def _epoch_by_id(self, own):
         """The epoch of draws by id: the stage's own; while a loader reads, that of its pass."""

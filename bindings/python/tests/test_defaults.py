@@ -117,6 +117,34 @@ def test_new_epochs_seeds_and_views_are_no_repeats():
         assert repeats(lambda: again(x, sample_ids=range(4))) == 1
 
 
+def _followed(stage):
+    follow = motley.Follow(stage, {"boxes": motley.follow.Boxes(drop=False)})
+    return lambda x, ids: follow({"image": x, "boxes": np.full((len(x), 1, 4), 2)}, sample_ids=ids)
+
+
+@pytest.mark.parametrize("kind", [
+    "stage", "views", "channels", "transform", "mix", "follow", "follow transform", "module",
+])  # fmt: skip
+def test_the_warning_shows_the_line_of_the_caller(kind):
+    call = {
+        "stage": lambda: motley.RandAugment(),
+        "views": lambda: motley.RandAugment(views=2),
+        "channels": lambda: (lambda x, ids, stage=motley.RandAugment(): stage([*x[1:], x[0, ..., :1]], sample_ids=ids)),
+        "transform": lambda: motley.Transform("torchvision_train"),
+        "mix": lambda: (lambda x, ids, mix=motley.Mix(mixup=1, classes=2): mix(x, [0] * len(x), ids)),
+        "follow": lambda: _followed(motley.RandAugment()),
+        "follow transform": lambda: _followed(motley.Transform("torchvision_train")),
+        "module": lambda: pytest.importorskip("motley.torch").Stage("rand_augment"),
+    }[kind]()
+    x = pictures(4)
+    if kind == "module":
+        x = torch.from_numpy(x).movedim(-1, 1)
+    with pytest.warns(RepeatedSamples) as caught:
+        for _ in range(3):
+            call(x, range(4))
+    assert [one.filename for one in caught if issubclass(one.category, RepeatedSamples)] == [__file__]
+
+
 def test_a_few_samples_that_come_again_are_not_an_epoch():
     stage, small = motley.RandAugment(), np.zeros((1000, 1, 1, 3), np.uint8)
     ids = np.concatenate([np.arange(900), np.arange(100)])  # as a sampler fills up the last rank's share
