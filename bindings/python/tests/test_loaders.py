@@ -612,6 +612,9 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
      "a batch has no images at 0: it has the keys picture"),
     (lambda s: list(Prefetcher([(pictures(2), 1)], s, "cpu", ids=2)), "a batch has no sample ids at 2"),
+    (lambda s: list(Prefetcher([(torch.zeros(4, 90, dtype=torch.uint8), 1)], s, "cpu")),
+     r"the images are one tensor of shape \(4, 90\), as a loader stacks files of equal length: want a list of their "
+     "bytes, collate_fn=motley.torch.list_images"),
     (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
     (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
     (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),

@@ -32,6 +32,11 @@ def list_images(samples: Sequence[Any]) -> Any:
 
 def is_encoded(images: Any) -> bool:
     """Whether these are the bytes of files: a list of bytes or of uint8 tensors of one axis."""
+    if isinstance(images, torch.Tensor) and images.dim() == 2 and images.dtype == torch.uint8:
+        raise motley.ArgumentError(
+            f"the images are one tensor of shape {tuple(images.shape)}, as a loader stacks files of equal length: want "
+            "a list of their bytes, collate_fn=motley.torch.list_images"
+        )
     return isinstance(images, (list, tuple)) and len(images) > 0 and all(map(_is_file, images))
 
 
