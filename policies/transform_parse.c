@@ -240,12 +240,13 @@ static void read_blur(reader *r, const mot_yaml *map, mot_stage *out)
         range(r, sigma, "'sigma'", MOT_KERNEL_SIGMA_MIN, MOT_KERNEL_SIGMA_MAX, out->radius);
 }
 
-/* Checks numbers that were read from `node`, whose scale people confuse. */
-static void check_scale(reader *r, const mot_yaml *node, const char *what, int count, const double *numbers)
+/* Checks numbers that were read from `node`, whose scale people confuse: none may be above `most`. */
+static void check_scale(reader *r, const mot_yaml *node, const char *what, int count, const double *numbers,
+                        double most)
 {
     const mot_yaml *item = node->kind == MOT_YAML_LIST ? mot_yaml_child(&r->tree, node) : node;
     for (int i = 0; i < count; i++, item = node->kind == MOT_YAML_LIST ? mot_yaml_next(&r->tree, item) : item)
-        if (numbers[i] > 1) {
+        if (numbers[i] > most) {
             PROBLEM(r, item, "%s is %s, want numbers on the 0..1 scale (those of the 0..255 scale divided by 255)",
                     what, MOT_NUMBER(numbers[i]));
             return;
@@ -268,8 +269,8 @@ static void read_output(reader *r, const mot_yaml *map, mot_stage *out)
     if (mean && std) {
         const int means = numbers(r, mean, "'mean'", 1, 4, -1e6, 1e6, out->mean);
         const int stds = numbers(r, std, "'std'", 1, 4, 1e-6, 1e6, out->std);
-        check_scale(r, mean, "'mean'", means, out->mean);
-        check_scale(r, std, "'std'", stds, out->std);
+        check_scale(r, mean, "'mean'", means, out->mean, 1);
+        check_scale(r, std, "'std'", stds, out->std, 10);
         if (means == 2 || (means && stds && means != stds))
             PROBLEM(r, std, "'mean' has %d numbers and 'std' %d, want 1 (every channel), 3 (RGB) or 4 (RGBA) of each",
                     means, stds);

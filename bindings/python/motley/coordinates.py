@@ -183,7 +183,8 @@ class BoxRows(Rows):
 
     def _looks_scaled(self):
         """Whether all numbers are in 0..1, and some between the two; on a GPU a tensor says so."""
-        if not self.count or min(map(min, self.sizes)) <= 2:
+        pixels = any(hasattr(part, "canvas_size") for part in self.parts)  # tv_tensors say so
+        if not self.count or pixels or min(map(min, self.sizes)) <= 2:
             return False
         return ((self.table >= 0) & (self.table <= 1)).all() & ((self.table > 0) & (self.table < 1)).any()
 

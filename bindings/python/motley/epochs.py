@@ -185,13 +185,15 @@ _loadings: Any = weakref.WeakKeyDictionary()  # data set -> (a loader's weak ref
 def loading_of(loader):
     """A DataLoader's Loading. A loader that is made anew, as some scripts do in each epoch, goes on with that of the
     loader that read the same data set before, and is gone."""
-    data = loader.dataset
+    layers = [loader, loader.dataset]
     for _ in range(16):  # a Subset may be made anew, too
-        data = getattr(data, "dataset", data)
-    try:
-        known = _loadings.setdefault(data, [])
-    except TypeError:  # a list
-        known = _loadings.setdefault(loader, [])
+        layers.append(getattr(layers[-1], "dataset", layers[-1]))
+    for data in reversed(layers):
+        try:
+            known = _loadings.setdefault(data, [])
+            break
+        except TypeError:  # a list, or whatever else has no hash or no weak references
+            pass
     for reader, loading in known:
         if reader() is loader:
             return loading

@@ -41,6 +41,7 @@ OTHERS_FORMATS = {
     "yolo": "'cxcywh', and boxes in pixels: multiplied by the image's width and height",
     "albumentations": "'xyxy', and boxes in pixels: multiplied by the image's width and height",
 }
+SIZES = "size", "orig_size"  # of an image, by their usual keys: as long as two boxes
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
@@ -162,7 +163,7 @@ class Boxes:
                 )
             kept = keep()
             if self.label_fields is None and any(own is not None for own in kept):
-                self._refuse_others(sample, key, moves, list(map(len, boxes)))
+                self._refuse_others(sample, (key, moves.image_key, "labels"), moves, list(map(len, boxes)))
             per_image = {field: list(map(_selected, parts, kept)) for field, parts in per_image.items()}
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
@@ -180,11 +181,11 @@ class Boxes:
         return self.label_fields
 
     @staticmethod
-    def _refuse_others(sample, key, moves, counts):
+    def _refuse_others(sample, known, moves, counts):
         """Boxes are dropped: no entry may be left that has an element for each of them."""
         for other, value in sample.items():
             parts = [value] if moves.single else value
-            if other in (key, "labels") or not _is_listed(value) or len(parts) != len(counts):
+            if other in known or other in SIZES or not _is_listed(value) or len(parts) != len(counts):
                 continue
             if all(_is_listed(part) and len(part) == count for part, count in zip(parts, counts)):
                 raise ArgumentError(
@@ -405,7 +406,7 @@ class Follow:
         return self._followed(sample, image, following, moves, rows)
 
     def _followed(self, sample, image, following, moves, rows):
-        made = {**sample, self.image: image}
+        made, moves.image_key = {**sample, self.image: image}, self.image
         for key, kind in following.items():
             if key in rows:
                 rows[key].move(moves)
@@ -422,7 +423,8 @@ class Follow:
         if self.following is not None:
             return self.following
         found = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
-        others = [key for key in sample if key != self.image and _may_follow(sample[key])]
+        batch = isinstance(sample[self.image], (list, tuple)) or getattr(sample[self.image], "ndim", 0) > 3
+        others = [key for key in sample if key != self.image and _may_follow(sample[key], 2 + batch)]
         if others and not found:
             raise ArgumentError(
                 f"nothing of the sample is known to follow its image: it has {', '.join(map(repr, sample))}, known are "
@@ -458,11 +460,13 @@ def _several(samples, call, *arguments, draws=False):
     return (result, drawn) if draws else result
 
 
-def _may_follow(value):
-    """Whether an entry looks like a mask, or like boxes or points."""
+def _may_follow(value, axes):
+    """Whether an entry looks like a mask, or like boxes or points: pictures, or numbers of so many axes."""
     if isinstance(value, (list, tuple)):
-        return any(map(_may_follow, value)) or any(isinstance(row, (list, tuple)) for row in value)
-    return KINDS[type(value)] is not None and (hasattr(value, "getbands") or getattr(value, "ndim", 0) > 1)
+        return any(_may_follow(part, axes - 1) for part in value)
+    if KINDS[type(value)] is None:
+        return axes < 1 and isinstance(value, (int, float))
+    return hasattr(value, "getbands") or getattr(value, "ndim", 0) >= axes
 
 
 def _selected(value, keep):

@@ -38,10 +38,11 @@ class Moves:
     is one, and no axis of images. view: one number or a list. given: recorded draws in place of samples, a Drawn.
     Values are followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "_drawn")
+    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "image_key", "_drawn")
 
     def __init__(self, stage, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
         self.stage, self.sizes, self.single, self.given = stage, sizes, single, given
+        self.image_key = None  # of the sample that is followed
         self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
 
     def _of(self, i):

@@ -310,7 +310,8 @@ class Stage:
         return self._draws(self._samples(count, (sample_ids, view, epoch, seed)), count, size, channels, boxes)
 
     def _draws(self, samples, count, size, channels, boxes):
-        return Drawn.of(self.policy, samples.c, [size[::-1]] * count, channels, boxes).plain(self.policy, channels)
+        policy = self.policy_now
+        return Drawn.of(policy, samples.c, [size[::-1]] * count, channels, boxes).plain(policy, channels)
 
     @overload
     def replay(self, batch: T, draws: Sequence[Any], *, out: None = None, layout: Layout | None = None) -> T: ...

@@ -298,16 +298,6 @@ def test_encoded_and_decoded_batches_keep_their_order(folder):
     ]
 
 
-@pytest.mark.parametrize("before, after", [(None, "32"), ("1", "1")])
-def test_cuda_gets_queues_for_all_streams(before, after):
-    names = {k: v for k, v in os.environ.items() if k != "CUDA_DEVICE_MAX_CONNECTIONS"}
-    if before is not None:
-        names["CUDA_DEVICE_MAX_CONNECTIONS"] = before
-    code = "import os, motley.torch; print(os.environ['CUDA_DEVICE_MAX_CONNECTIONS'])"
-    said = subprocess.run([sys.executable, "-c", code], env=names, check=True, capture_output=True, text=True).stdout
-    assert said.split() == [after]
-
-
 @cuda
 def test_a_slow_stage_reads_images_that_the_decoder_does_not_overwrite():
     files = [torch.frombuffer(jpeg(np.full((64, 64, 3), 8 * i, np.uint8)), dtype=torch.uint8) for i in range(32)]

@@ -309,8 +309,19 @@ def test_no_list_is_left_longer_than_the_boxes():
     assert made["category_id"] == [8, 9] and made["labels"] == [2, 3]
     made = Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["labels"])})(sample)
     assert made["category_id"] == categories
+    chw = np.ascontiguousarray(sample["image"].transpose(2, 0, 1))  # as long as there are boxes
+    plain = {"image": chw, "boxes": boxes, "labels": [1, 2, 3], "orig_size": (41, 53)}
+    assert len(Follow(motley.Stage(motley.Policy(LEFT), layout="chw"), {"boxes": Boxes()})(plain)["labels"]) == 2
     with pytest.raises(motley.ArgumentError, match="label_fields has 'lables', which the sample has not"):
         Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["lables"])})(sample)
+
+
+def test_samples_without_followers_pass():
+    image = photographs(1)[0]
+    follow = Follow("rand_augment", image="image")
+    follow({"image": np.stack([image] * 2), "label": np.eye(2), "caption": ["a", "b"]}, sample_ids=[1, 2])
+    follow([{"image": image, "size": (41, 53), "name": "a"}] * 2, sample_ids=[1, 2])
+    follow({"image": image, "size": (41, 53)}, sample_ids=1)
 
 
 @pytest.mark.parametrize("form", ["xyxy", "xywh", "cxcywh"])

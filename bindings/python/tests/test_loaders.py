@@ -1116,3 +1116,19 @@ def test_wrappers_keep_what_a_stage_has():
     with pytest.raises(motley.ArgumentError, match="seed is 8, but the Stage that is given has seed=7"):
         Augmented(data(), stage, seed=8)
     assert torch.equal(Augmented(data(), motley.Stage("trivial_augment_wide", seed=7))[3][0], wanted([3])[0])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_loaders_made_anew_go_on_counting(workers):
+    """Over data sets that have no hash, too, and with a Prefetcher made in each epoch."""
+    images = torch.randint(0, 256, (12, 3, 16, 16), dtype=torch.uint8)
+    augmented = Augmented([(image, i) for i, image in enumerate(images)], "rand_augment")
+    passes = [
+        torch.cat([made for made, _ in torch.utils.data.DataLoader(augmented, 4, num_workers=workers)])
+        for _ in range(3)
+    ]
+    assert not any(torch.equal(a, b) for a, b in zip(passes, passes[1:]))
+    stage = motley.torch.Stage("rand_augment")
+    loader = torch.utils.data.DataLoader(list(zip(images, range(12))), 4, num_workers=workers)
+    passes = [torch.cat([made for made, _ in motley.torch.Prefetcher(loader, stage, "cpu", ids=1)]) for _ in range(3)]
+    assert not any(torch.equal(a, b) for a, b in zip(passes, passes[1:]))

@@ -425,7 +425,8 @@ def test_in_workers_and_loops(photographs, workers):
     augmented = torch.utils.data.DataLoader(Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6,
                                             num_workers=workers)  # fmt: skip
     for e in range(2):
-        assert np.array_equal(next(iter(augmented))[0].numpy(), wanted[e])
+        (made,) = (images.numpy() for images, _ in augmented)
+        assert np.array_equal(made, wanted[e])
     images = torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=as_lists, num_workers=workers)
     for stage in (TorchTransform(TEXT, seed=3), motley.Transform(TEXT, seed=3)):
         prefetcher = Prefetcher(images, stage, "cpu", ids=1)

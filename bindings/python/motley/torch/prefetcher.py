@@ -99,8 +99,8 @@ class Prefetcher:
         self._few_queues = on_cuda and ask_for_queues()
         self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
-        self._count = Count()
-        self._set = 0  # the epoch that the stage had in the last pass
+        # Of all Prefetchers that have this stage, as scripts make one anew in each epoch.
+        self._count = getattr(self.stage, "__dict__", {}).setdefault("_passes", Count())
         self._ahead = None  # the counter one batch ahead; the stage's own counts what was handed over
 
     def __len__(self) -> int:
@@ -142,11 +142,11 @@ class Prefetcher:
         stage = self.stage
         if not self._counts():
             return
-        if stage.epoch != self._set and self._count.given is None:  # somebody else has set it
+        if stage.epoch != self._count.epoch and self._count.given is None:  # somebody else has set it
             self._count.given = stage.epoch
-        self._set = self._count.begin(own_epoch(self.loader), True)
-        if again or self._set != stage.epoch:
-            stage.set_epoch(self._set)
+        epoch = self._count.begin(own_epoch(self.loader), True)
+        if again or epoch != stage.epoch:
+            stage.set_epoch(epoch)
 
     def _counts(self):
         """Whether a pass is an epoch of the stage."""
@@ -164,6 +164,8 @@ class Prefetcher:
         finally:
             if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
                 loading_of(self.loader).count.asked = 0  # a peek, though more was read ahead
+            if count.asked < 2 and isinstance(self.stage, motley.Stage):
+                self.stage._repeats.forget()  # its samples come again
 
     def _pass(self):
         if not self.stream:
