@@ -322,7 +322,7 @@ def touched(box, moves, width, height):
 def in_boxes(columns, samples):
     """As packed(), with each step that takes boxes once for every box that it is applied to."""
     made, moves = [[] for _ in samples.ids], [[] for _ in samples.ids]
-    for order, here, out, step, block in sorted(columns, key=lambda column: column[0]):
+    for _, here, out, step, block in sorted(columns, key=lambda column: column[0]):
         words = np.stack(samples.at(here).words(block + 1), 1) if step.takes_boxes else here
         for i, one, own in zip(here, out, words):
             size = int(samples.width[i]), int(samples.height[i])

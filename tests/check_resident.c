@@ -8,8 +8,8 @@
  *
  * The number of a turn, with EMULATE_SEED, repeats a failure. */
 #include "dispatch/cuda/route.h"
-#include "dispatch/cuda/tiles.h"
 #include "dispatch/cuda/state.h"
+#include "dispatch/cuda/tiles.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/draw.h"
 #include "tests/emulate/emulate.h"

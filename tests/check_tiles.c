@@ -101,7 +101,9 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     mot_cuda_call call = { .s = &state };
     motley_error error = { 0 };
     need(mot_tiles_prepare(format) == cudaSuccess, "preparing");
-    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, format, &error) == MOTLEY_OK, error.message);
+    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, format, &error) ==
+             MOTLEY_OK,
+         error.message);
     need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != STALE) {

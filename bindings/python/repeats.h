@@ -5,7 +5,7 @@
 #define REPEATS_HELD 512
 
 typedef struct repeats {
-    uint64_t mask;       /* held are those whose hash has none of the mask's bits */
+    uint64_t mask; /* held are those whose hash has none of the mask's bits */
     uint32_t epoch, held, again;
     uint8_t busy;        /* with another thread's samples: this one's are let go by */
     uint64_t repeated;   /* an id that came again */

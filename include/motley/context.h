@@ -26,9 +26,9 @@ typedef struct motley_context_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_backend backend;
     int device;  /* CUDA device number; 0 is the first */
-    int threads; /* CPU: how many threads work on a batch, the caller's included; 0: motley_default_threads(). They start
-                  * with the first call that has several images. 1 starts none and is safe to fork. A context whose
-                  * threads have started gives UNSUPPORTED in a forked child, which may still destroy it */
+    int threads; /* CPU: how many threads work on a batch, the caller's included; 0: motley_default_threads(). They
+                  * start with the first call that has several images. 1 starts none and is safe to fork. A context
+                  * whose threads have started gives UNSUPPORTED in a forked child, which may still destroy it */
     /* CUDA: replace cudaMalloc and cudaFree for the workspace; both or neither. `allocate` returns device memory
      * aligned to 256 bytes, or NULL on failure. */
     void *(*allocate)(void *user, size_t size_bytes, void *stream);

@@ -19,7 +19,7 @@ typedef struct mot_mix_job {
     const motley_mixed *drawn; /* [count], device memory */
     int32_t planes;            /* != 0: a plane's components are taken one after the other, else a pixel's */
     int32_t in_place;          /* != 0: images that are not mixed are left alone */
-    int32_t soft;              /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
+    int32_t soft; /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
     double smoothing;
     int32_t width, height;
     int32_t strip; /* components of each image that a CTA takes at a time */

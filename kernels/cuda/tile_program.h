@@ -488,7 +488,6 @@ MOT_FN void mot_program_finish(mot_program_state *s)
     mot_emit(s, MOT_DO_STORE, MOT_PLACE_RESULT, 0, 0, 0);
 }
 
-
 /* Writes into the program what its step number `step` is. */
 MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts, int step, const mot_step *what)
 {

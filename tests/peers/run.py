@@ -66,8 +66,8 @@ def unpacked(path, into):
 
 
 def sources_of(release, into):
-    """apt-get's options for a release's sources, from the mirror of the system's packages. Its own settings stay as they
-    are."""
+    """apt-get's options for a release's sources, from the mirror of the system's packages. Its own settings stay as
+    they are."""
     sites = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE)', 'Created-By: Packages'],
                            capture_output=True, text=True).stdout.split()
     site = next((site for site in sites if site.rstrip('/').endswith('/debian')), '')

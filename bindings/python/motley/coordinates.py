@@ -192,8 +192,8 @@ class BoxRows(Rows):
         if scaled:
             width, height = self.sizes[0]
             raise ArgumentError(
-                f"{self.name} has numbers in 0..1 only, for an image of {width} x {height}: want pixels, so multiply x and "
-                "width by the image's width, y and height by its height"
+                f"{self.name} has numbers in 0..1 only, for an image of {width} x {height}: want pixels, so multiply x "
+                "and width by the image's width, y and height by its height"
             )
 
     def corners(self):

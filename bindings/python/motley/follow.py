@@ -102,9 +102,9 @@ class Boxes:
         min_area: In pixels; boxes with less are dropped, too.
         min_side: In pixels; boxes with a shorter side are dropped, too.
         min_visibility: 0 to 1; boxes with a smaller share of their area left in the image are dropped, too.
-        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed. A sample
-            must have them all. None: "labels", if the sample has it; where a box is dropped, other entries that have one
-            element per box are then refused, as they would no longer fit.
+        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed. A
+            sample must have them all. None: "labels", if the sample has it; where a box is dropped, other entries that
+            have one element per box are then refused, as they would no longer fit.
         visibility: A key under which to store the share of each kept box's area that is left, 0 to 1.
     """
 
@@ -450,7 +450,8 @@ def _several(samples, call, *arguments, draws=False):
             )
         if set(sample) != set(samples[0]):
             raise ArgumentError(
-                f"sample {i} of the list has {', '.join(map(repr, sample))}, sample 0 {', '.join(map(repr, samples[0]))}"
+                f"sample {i} of the list has {', '.join(map(repr, sample))}, "
+                f"sample 0 {', '.join(map(repr, samples[0]))}"
             )
     if not samples:
         return (samples, []) if draws else samples

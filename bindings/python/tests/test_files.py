@@ -2,12 +2,9 @@
 """From files to the network's input: motley.torch.Prefetcher over encoded images."""
 
 import io
-import os
 import pathlib
 import queue
 import re
-import subprocess
-import sys
 import threading
 import warnings
 

@@ -25,8 +25,8 @@ class Transform(motley.Transform, Stage):
         transform = motley.torch.Transform("torchvision_train", memory_format=torch.channels_last)
         batch = transform(images, ids)       # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, 224, 224]
 
-    It goes wherever a motley.torch.Stage goes: into MotleyCollate, Prefetcher and Augmented. torch.compile runs it as it
-    is.
+    It goes wherever a motley.torch.Stage goes: into MotleyCollate, Prefetcher and Augmented. torch.compile runs it as
+    it is.
 
     In eval() nothing is drawn: resize, center_crop, output and a grayscale that is always done remain, all other stages
     are left out, there is one view, and labels come back as they are. A transform that cannot go without draws, because

@@ -44,7 +44,8 @@ class Fused(torch.nn.Module):
 
     def __init__(self, before, run, after, not_taken, seed=None):
         super().__init__()
-        self.before, self.stage, self.after, self.not_taken = before, motley.Transform(run.text(), stream=0), after, not_taken
+        self.before, self.after, self.not_taken = before, after, not_taken
+        self.stage = motley.Transform(run.text(), stream=0)
         self._to_tensor, self._to_image = "output" in dict(run.stages), run.to_image
         self._to_rgb, self._seed = run.to_rgb, seed
 
