@@ -44,7 +44,7 @@ class Mix(Stage):
         keep_lambda: Mix targets by lambda even where an edge cuts off part of a box (timm's correct_lam=False).
         drawn_partner: Draw each image's partner among the others, with mode "elem".
         classes: Of targets, where labels are whole numbers.
-        smoothing: Label smoothing s of the targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
+        smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
             A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
         multi_label: Soft targets have several labels an image: y becomes y (1 - s) + s / 2, as in timm.
         seed, stream, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
