@@ -179,7 +179,15 @@ class Loading:
         return (_shared, (Loading, self._numbers)) if spawning() else (Loading, ())
 
 
-_loadings: Any = weakref.WeakKeyDictionary()  # data set -> (a loader's weak reference, its Loading) each
+_loadings: dict[int, Any] = {}  # a data set by id(): its weak reference, and (a loader's, its Loading) each
+
+
+def _kept_for(data):
+    """What is kept for an object as long as it lives, whatever it takes for equal."""
+    found = _loadings.get(id(data))
+    if found is None or found[0]() is not data:
+        found = _loadings[id(data)] = weakref.ref(data, lambda _, key=id(data): _loadings.pop(key, None)), []
+    return found[1]
 
 
 def loading_of(loader):
@@ -190,9 +198,9 @@ def loading_of(loader):
         layers.append(getattr(layers[-1], "dataset", layers[-1]))
     for data in reversed(layers):
         try:
-            known = _loadings.setdefault(data, [])
+            known = _kept_for(data)
             break
-        except TypeError:  # a list, or whatever else has no hash or no weak references
+        except TypeError:  # a list, or whatever else has no weak references
             pass
     for reader, loading in known:
         if reader() is loader:

@@ -418,6 +418,7 @@ def _(x):
 NOT_HERE = {
     "motley.Policy": "data", "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers",
     "motley.group_ids": "numbers", "motley.samples": "says which samples; the drop-ins' rows are in it",
+    "motley.adapters.libdali_motley": "the adapter's operator",  # where it has been built
     "motley.RepeatedSamples": "a warning", "motley.ops.table": "data",
     "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Views": "a sampler",
     "motley.torch.Reproducible": "a block of samples", "motley.torch.list_images": "a list",
