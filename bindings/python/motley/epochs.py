@@ -184,9 +184,10 @@ _loadings: dict[int, Any] = {}  # a data set by id(): its weak reference, and (a
 
 def _kept_for(data):
     """What is kept for an object as long as it lives, whatever it takes for equal."""
-    found = _loadings.get(id(data))
+    key = id(data)
+    found = _loadings.get(key)
     if found is None or found[0]() is not data:
-        found = _loadings[id(data)] = weakref.ref(data, lambda _, key=id(data): _loadings.pop(key, None)), []
+        found = _loadings[key] = weakref.ref(data, lambda _: _loadings.pop(key, None)), []
     return found[1]
 
 
