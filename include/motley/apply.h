@@ -169,9 +169,9 @@ MOTLEY_API motley_status motley_replay(motley_context *context, const motley_bat
  *           motley_op_apply) to such a batch, in place or into a dst; once it holds that, such calls allocate nothing.
  *           Sizes, strides and addresses count; data is not read. NULL data: an address that is a multiple of 256.
  *           With custom ops the actual use may be less.
- *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. An image needs some 100 bytes a step,
- *           twice, on the route "resident" (motley/subbatch.h), and several kilobytes on the route "tiles".
- *  Errors   ARGUMENT, UNSUPPORTED. */
+ *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. An image needs some 100 bytes a
+ * step, twice, on the route "resident" (motley/subbatch.h), and several kilobytes on the route "tiles". Errors
+ * ARGUMENT, UNSUPPORTED. */
 MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
                                                   const motley_batch *batch, size_t *size_bytes, motley_error *error);
 
