@@ -132,7 +132,7 @@ static void filter_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_
     float weight[25];
     for (int k = 0; k < 25; k++)
         weight[k] = filter->weight[k] / filter->divisor;
-    filter_rings rings;
+    filter_rings rings = { 0 };
     const int has_rings = filter_find_rings(filter, &rings);
     uint16_t *const column = scratch;
     uint8_t *const unsure = (uint8_t *)(column + 2 * n);
