@@ -137,11 +137,11 @@ class Loading:
 
     @property
     def seen(self):
-        """Where samples are noted that draw in this pass; NULL once the user was told that they come again."""
+        """Where the samples of this pass are noted; NULL after the warning that they repeat."""
         return ffi.NULL if self.told else self._repeats
 
     def tell(self):
-        """Samples came again: says so here, or has the parent say it."""
+        """Samples repeat: warns here, or lets the parent process warn."""
         if not self.told:
             self.told = 1
             if current() is not _parents:
@@ -183,7 +183,7 @@ _loadings: dict[int, Any] = {}  # a data set by id(): its weak reference, and (a
 
 
 def _kept_for(data):
-    """What is kept for an object as long as it lives, whatever it takes for equal."""
+    """The list that belongs to this object, by identity: tensors compare element by element, and lists have no hash."""
     key = id(data)
     found = _loadings.get(key)
     if found is None or found[0]() is not data:
@@ -192,8 +192,8 @@ def _kept_for(data):
 
 
 def loading_of(loader):
-    """A DataLoader's Loading. A loader that is made anew, as some scripts do in each epoch, goes on with that of the
-    loader that read the same data set before, and is gone."""
+    """A DataLoader's Loading. Scripts that create a loader in each epoch keep counting: a new loader continues the
+    Loading of a destroyed one that read the same data set."""
     layers = [loader, loader.dataset]
     for _ in range(16):  # a Subset may be made anew, too
         layers.append(getattr(layers[-1], "dataset", layers[-1]))

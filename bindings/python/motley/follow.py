@@ -168,7 +168,6 @@ class Boxes:
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
 
-
     def fields_in(self, sample):
         """The label_fields of a sample."""
         if self.label_fields is None:
