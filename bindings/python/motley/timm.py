@@ -15,6 +15,7 @@ Samples   In `with motley.samples(id, epoch=3):` a call draws for that sample of
 
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import threading
@@ -189,15 +190,51 @@ class Mixup:
         return f"motley.timm.Mixup({self.mix!r})"
 
 
+@functools.lru_cache(maxsize=None)
+def _crop_class():
+    """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels."""
+    from PIL.Image import Image
+    from timm.data import transforms
+    from torchvision.transforms.functional import resized_crop
+
+    from motley.torchvision import pixels
+
+    class RandomResizedCropAndInterpolation(transforms.RandomResizedCropAndInterpolation):
+        def __call__(self, img):
+            if not isinstance(img, Image) or img.mode not in pixels.Pillow.channels_of:
+                return super().__call__(img)
+            top, left, height, width = self.get_params(img, self.scale, self.ratio)
+            several = isinstance(self.interpolation, (tuple, list))
+            interpolation = random.choice(self.interpolation) if several else self.interpolation
+            try:
+                if width and height:  # else torchvision refuses
+                    return pixels.resized(img, self.size, interpolation, (left, top, width, height))
+            except pixels.NotOurs:
+                pass
+            return resized_crop(img, top, left, height, width, self.size, interpolation)
+
+    RandomResizedCropAndInterpolation.__qualname__ = RandomResizedCropAndInterpolation.__name__  # for pickle
+    return RandomResizedCropAndInterpolation
+
+
+def __getattr__(name):
+    if name == "RandomResizedCropAndInterpolation":
+        return _crop_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 _theirs = {}
 
 
 def take_over() -> None:
-    """From here on what timm makes of auto_augment strings runs on Motley."""
+    """From here on what timm makes of auto_augment strings runs on Motley, and so does its
+    RandomResizedCropAndInterpolation on PIL images, which draws what timm draws."""
     import timm.data.auto_augment
     import timm.data.transforms_factory  # noqa: F401, has copies of the names
+
+    taken = rand_augment_transform, auto_augment_transform, augment_and_mix_transform, _crop_class()
     for module in [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "timm"]:
-        for ours in (rand_augment_transform, auto_augment_transform, augment_and_mix_transform):
+        for ours in taken:
             theirs = vars(module).get(ours.__name__)
             if theirs is not None and theirs is not ours:
                 _theirs[module, ours.__name__] = theirs

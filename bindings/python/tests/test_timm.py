@@ -110,6 +110,32 @@ def test_take_over():
     assert "motley" not in kinds() and timm_data.rand_augment_transform is not motley.timm.rand_augment_transform
 
 
+def test_take_over_crops_as_timm_does():
+    """The same draws from Python's generator, the same bytes; a pickled one stays Motley's, and fuse() takes it."""
+    timm_data = pytest.importorskip("timm.data")
+    pytest.importorskip("torch")
+    from motley.torchvision import fuse
+
+    image = picture(260, 200)
+    made = {}
+    for who in ("timm", "motley"):
+        if who == "motley":
+            motley.timm.take_over()
+        try:
+            composed = timm_data.create_transform(96, is_training=True, hflip=0, color_jitter=None)
+            crop = pickle.loads(pickle.dumps(composed.transforms[0]))
+        finally:
+            motley.timm.hand_back()
+        assert type(crop).__module__.split(".")[0] == who
+        random.seed(3)
+        made[who] = [numpy.asarray(crop(image)) for _ in range(8)], random.random()
+    for theirs, ours in zip(made["timm"][0], made["motley"][0]):
+        assert numpy.array_equal(theirs, ours)
+    assert made["timm"][1] == made["motley"][1]
+    assert fuse(composed).not_taken == []
+    assert crop(image.convert("CMYK")).mode == "CMYK"  # timm's to do
+
+
 def test_samples():
     """A draw depends on (epoch, id), not on Python's generator, which is left alone."""
     transform, image = ours("rand-m9-mstd0.5-inc1"), picture()
