@@ -286,24 +286,25 @@ static inline __attribute__((always_inline)) void quads_along_as(const uint8_t *
 
 static void quads_along(const uint8_t *const in[4], uint8_t *const out[4], uint8_t *quad, const quads_columns *table)
 {
-    const int groups = table->groups <= 3 ? table->groups : 0, loads = table->loads <= 2 ? table->loads : 0;
-    switch (4 * groups + loads) { /* constants, for the compiler */
-    case 4 + 1:
+    const int loads = table->loads <= 4 ? table->loads : 0;
+    const int groups = table->groups <= 3 && loads >= 1 && loads <= 2 ? table->groups : 0;
+    switch (8 * groups + loads) { /* constants, for the compiler */
+    case 8 * 1 + 1:
         quads_along_as(in, out, quad, table, 1, 1);
         break;
-    case 4 + 2:
+    case 8 * 1 + 2:
         quads_along_as(in, out, quad, table, 1, 2);
         break;
-    case 8 + 1:
+    case 8 * 2 + 1:
         quads_along_as(in, out, quad, table, 2, 1);
         break;
-    case 8 + 2:
+    case 8 * 2 + 2:
         quads_along_as(in, out, quad, table, 2, 2);
         break;
-    case 12 + 1:
+    case 8 * 3 + 1:
         quads_along_as(in, out, quad, table, 3, 1);
         break;
-    case 12 + 2:
+    case 8 * 3 + 2:
         quads_along_as(in, out, quad, table, 3, 2);
         break;
     case 1:
@@ -311,6 +312,12 @@ static void quads_along(const uint8_t *const in[4], uint8_t *const out[4], uint8
         break;
     case 2:
         quads_along_as(in, out, quad, table, 0, 2);
+        break;
+    case 3:
+        quads_along_as(in, out, quad, table, 0, 3);
+        break;
+    case 4:
+        quads_along_as(in, out, quad, table, 0, 4);
         break;
     default:
         quads_along_as(in, out, quad, table, 0, 0);
