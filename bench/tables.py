@@ -140,16 +140,20 @@ def albumentations(result):
 
 
 def resize(result):
-    yield '| from | to | filter | Pillow | torchvision, uint8 tensor | Motley | times Pillow | times torchvision |'
-    yield '|---|---|---|---:|---:|---:|---:|---:|'
+    """Each peer's time, and how many times Motley is as fast."""
+    peers = {'Pillow': 'pillow_us', 'Pillow-SIMD': 'simd_us', 'fast_image_resize': 'fir_us', 'torchvision': 'tensor_us'}
+    yield '| images | from | to | filter | Motley | ' + ' | '.join(peers) + ' |'
+    yield '|---|---|---|---|---:|' + '---:|' * len(peers)
     for row in result['rows']:
-        ours, tensor = row['motley_us'], row.get('tensor_us')
-        yield (f'| {row["from"]} | {row["to"]} | {row["filter"]} | {row["pillow_us"]:.0f} us '
-               f'| {f"{tensor:.0f} us" if tensor else ""} | {ours:.0f} us | **{row["pillow_us"] / ours:.1f}** '
-               f'| {f"**{tensor / ours:.1f}**" if tensor else ""} |')
+        ours = row['motley_us']
+        cells = [f'{row[key]:.0f} us, **{row[key] / ours:.1f}**' if key in row else '' for key in peers.values()]
+        yield (f'| {row["images"]} | {row["from"]} | {row["to"]} | {row["filter"]} | {ours:.0f} us | '
+               + ' | '.join(cells) + ' |')
     yield ''
-    yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns: '
-           f'{result["cpu"]}, Pillow {result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
+    yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns; bold is how many '
+           f'times Motley is as fast: {result["cpu"]}, Pillow {result["pillow"]}, Pillow-SIMD '
+           f'{result.get("simd", "not measured")}, fast_image_resize {result.get("fast_image_resize", "not measured")}, '
+           f'torchvision {result["torchvision"]} on uint8 tensors, commit {result["commit"]}'
            f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
 
 
