@@ -3,11 +3,12 @@
 """Times Motley's resize beside Pillow's, Pillow-SIMD's, fast_image_resize's and torchvision's: one RGB image a call,
 one thread, in turns.
 
-    PYTHONPATH=BUILD_DIR/bindings/python bench/compare_resize.py BUILD_DIR [--peers PYTHON] [--rounds N] [--out FILE.json]
+    PYTHONPATH=BUILD_DIR/bindings/python bench/compare_resize.py BUILD_DIR [--peers PYTHON] [--rounds N] [--out FILE]
 
 PYTHON has Pillow-SIMD, built for AVX2, and fast_image_resize; without --peers their columns stay empty:
 
-    python3 -m venv peers && CC='cc -mavx2' peers/bin/pip install numpy cykooz-resizer --no-binary pillow-simd pillow-simd
+    python3 -m venv peers
+    CC='cc -mavx2' peers/bin/pip install numpy cykooz-resizer --no-binary pillow-simd pillow-simd
 
 Arrays go through the C call and into an array that is there, as fast_image_resize has it; torchvision gets them as a
 uint8 tensor (antialiased, channels_last), whose filters are bilinear and bicubic. PIL images go through the drop-in

@@ -152,8 +152,9 @@ def resize(result):
     yield ''
     yield (f'One RGB image a call, one thread, processor time, the least of {result["rounds"]} turns; bold is how many '
            f'times Motley is as fast: {result["cpu"]}, Pillow {result["pillow"]}, Pillow-SIMD '
-           f'{result.get("simd", "not measured")}, fast_image_resize {result.get("fast_image_resize", "not measured")}, '
-           f'torchvision {result["torchvision"]} on uint8 tensors, commit {result["commit"]}'
+           f'{result.get("simd", "not measured")}, fast_image_resize '
+           f'{result.get("fast_image_resize", "not measured")}, torchvision {result["torchvision"]} on '
+           f'uint8 tensors, commit {result["commit"]}'
            f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
 
 
