@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pillow-SIMD and fast_image_resize for compare_resize.py, which starts this in a Python of their own: one module
-cannot be Pillow and Pillow-SIMD at once.
+"""Pillow-SIMD and fast_image_resize for compare_resize.py and compare_one_core.py, which start this in a Python of
+their own: one module cannot be Pillow and Pillow-SIMD at once.
 
-Reads lines 'WIDTH HEIGHT OUT_WIDTH OUT_HEIGHT FILTER KIND CALLS', KIND being array or PIL, from standard input. Writes
+Reads lines 'WIDTH HEIGHT OUT_WIDTH OUT_HEIGHT FILTER KIND CALLS', KIND being array or PIL, from standard input; FILTER
+may also be smooth_more, which changes no size. Writes
 {subject: microseconds of processor time a call} for each as a line of JSON, {} where nobody has the filter."""
 
 import importlib.metadata
@@ -13,7 +14,7 @@ import time
 
 import cykooz_resizer
 import numpy
-from PIL import Image
+from PIL import Image, ImageFilter
 
 FILTERS = {'bilinear': 'bilinear', 'bicubic': 'catmull_rom', 'lanczos': 'lanczos3', 'box': 'box'}  # their names
 
@@ -28,6 +29,8 @@ def versions():
 def subjects(width, height, out_width, out_height, name, kind):
     pixels = numpy.random.default_rng(7).integers(0, 256, (height, width, 3), numpy.uint8)
     picture, size = Image.fromarray(pixels), (out_width, out_height)
+    if name == 'smooth_more':
+        return {'simd_us': lambda: picture.filter(ImageFilter.SMOOTH_MORE)}
     works, resizer = {}, cykooz_resizer.Resizer()
     if kind == 'PIL':
         works['simd_us'] = lambda: picture.resize(size, getattr(Image.Resampling, name.upper()))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md, doc/python.md and
 bindings/python/README.md from the newest bench/results/*-cpu.json, *-albumentations.json, *-resize.json,
-*-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json, *-attempts.json,
+*-one-core.json, *-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json, *-attempts.json,
 *-peers.json, *-gpu-transforms.json, *-python-cuda.json, *-train-files.json and *-train.json, and doc/train.svg and
 doc/train-files.svg from the last two.
 
@@ -156,6 +156,21 @@ def resize(result):
            f'{result.get("fast_image_resize", "not measured")}, torchvision {result["torchvision"]} on '
            f'uint8 tensors, commit {result["commit"]}'
            f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/compare_resize.py`.')
+
+
+def one_core(result):
+    yield '| library | row | images | theirs | Motley | times | aim |'
+    yield '|---|---|---|---:|---:|---:|---:|'
+    for row in result['rows']:
+        yield (f'| {row["library"]} | {row["row"]} | {row["images"]} | {row["theirs_us"]:.1f} us '
+               f'| {row["motley_us"]:.1f} us | **{row["times"]:.2f}** | {row["must"]:g} |')
+    yield ''
+    versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
+    skipped = f' Not measured: {", ".join(result["skipped"])}.' if result['skipped'] else ''
+    yield (f'An image a call, one thread, processor time; the least of {result["rounds"]} turns, and the median of the '
+           f'ratios of the turns: {result["cpu"]}, {versions}, commit {result["commit"]}'
+           f'{" with changes" if result["changed"] else ""}, {result["date"]}.{skipped} Measured by '
+           f'`bench/compare_one_core.py`.')
 
 
 def transforms(result):
@@ -459,6 +474,7 @@ def train_svg(result):
 # name of the table: (kind of result, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
+          'bench-one-core': ('one-core', one_core),
           'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
           'bench-followers': ('followers', followers), 'bench-cuda-followers': ('cuda-followers', cuda_followers),
