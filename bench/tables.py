@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md, doc/python.md and
 bindings/python/README.md from the newest bench/results/*-cpu.json, *-albumentations.json, *-resize.json,
-*-one-core.json, *-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json, *-attempts.json,
-*-peers.json, *-gpu-transforms.json, *-python-cuda.json, *-train-files.json and *-train.json, and doc/train.svg and
-doc/train-files.svg from the last two.
+*-one-core.json, *-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json,
+*-attempts.json, *-peers.json, *-gpu-transforms.json, *-python-cuda.json, *-train-files.json and *-train.json, and
+doc/train.svg and doc/train-files.svg from the last two.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
