@@ -39,6 +39,7 @@ from . import draws, ops
 if _TYPE_CHECKING:
     from . import follow
     from .follow import Follow
+    from .inverse import Inverse
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "FileError",
     "Follow",
     "InternalError",
+    "Inverse",
     "Mix",
     "OutOfMemoryError",
     "Policy",
@@ -71,12 +73,17 @@ __all__ = [
 
 
 def __getattr__(name):
-    """Imports motley.follow when it is first asked for, which takes as long as half of the others."""
-    if name not in ("Follow", "follow"):
-        raise AttributeError(f"module 'motley' has no attribute {name!r}")
-    import motley.follow as module
+    """Imports motley.follow, which takes as long as half of the others, and motley.inverse when first asked for."""
+    if name in ("Follow", "follow"):
+        import motley.follow as follow
 
-    globals().update(Follow=module.Follow, follow=module)
+        globals().update(Follow=follow.Follow, follow=follow)
+    elif name == "Inverse":
+        from .inverse import Inverse
+
+        globals()[name] = Inverse
+    else:
+        raise AttributeError(f"module 'motley' has no attribute {name!r}")
     return globals()[name]
 
 

@@ -36,6 +36,8 @@ def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
     kinds = {"boxes": motley.follow.Boxes("xywh", min_area=4, label_fields=("labels", "area"))}
     follow = motley.Follow(motley.Stage("rand_augment", seed=3), kinds)
     sample = follow({"image": image, "boxes": boxes, "labels": [1]}, sample_ids=7, epoch=1)
+    back, valid = motley.Inverse([{"steps": []}], motley.Transform("torchvision_train"), (4, 5)).images(image)
+    print(back, valid)
     several, draws = motley.Follow("rand_augment", {"mask": motley.follow.Mask(255)})([sample], return_draws=True)
     print(several[0]["mask"], draws[0], motley.follow.Points("index", pairs=[(0, 1)], inside="inside"))
     return sample

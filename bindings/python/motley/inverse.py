@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way back: what a network says of augmented images, moved to the images that they were made of.
+
+One rule serves all, that of motley/follow.h: a warp is a matrix from the result to its source, and pixel i covers
+i..i + 1. A point of the result moves by that matrix; a pixel of the source shows what is where its centre went."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ._core import ffi, lib
+from .arrays import KINDS, Torch, plain
+from .draws import Drawn, _channels_of, _is_one
+from .errors import ArgumentError, UnsupportedError, checked
+
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from .stage import Stage
+
+FORMATS = "xyxy", "xywh", "cxcywh"
+
+
+class Inverse:
+    """From augmented images back to their sources: predictions of test-time augmentation, pseudo-labels, attention maps.
+
+        views, draws = transform(images, sample_ids=ids, return_draws=True)
+        back = motley.Inverse(draws, transform)
+        logits, valid = back.images(model(views), interpolation="bilinear")    # [N, classes, H, W] and [N, H, W]
+        boxes = back.boxes(detected)
+
+    Crops, resizing, windows, flips and warps are undone; what changes colours moves nothing. Of a batch every method
+    takes an array with one entry for each image, or a list of them, and returns the same; of one image its own.
+
+    Args:
+        draws: As the stage returned them: of one image, or the list of a batch.
+        stage: What drew them: a motley.Stage, a motley.Transform, or one of motley.torch.
+        size: (height, width) of the sources, or a list with that of each image. None: as the draws say, which know it
+            until they are stored as text.
+
+    Raises:
+        UnsupportedError: What was drawn has no inverse: the images are mixed, or moved in a part of them only, or by a
+            custom operation.
+        ArgumentError: The draws are not of this stage, or their size is unknown or another one.
+    """
+
+    def __init__(
+        self,
+        draws: Mapping[str, Any] | Sequence[Any],
+        stage: Stage | Any,
+        size: Sequence[int] | Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        self.single = isinstance(draws, Mapping) or (_is_one(draws) and not hasattr(stage, "mixes"))
+        given = [draws] if self.single else list(draws)
+        source = getattr(stage, "policy", None) or stage
+        for i, draw in enumerate(given):
+            _refuse(i, draw)
+        self.sizes = [_size_of(i, draw, size, len(given)) for i, draw in enumerate(given)]
+        steps = [draw["steps"] if isinstance(draw, Mapping) else draw for draw in given]
+        self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), source)
+        self._results = [getattr(stage, "size", None) or size for size in self.sizes]
+        numbers = ffi.new("double[]", 6 * len(given))
+        checked(lib.motley_follow_matrices, self._drawn.c, numbers)
+        self.matrices = [(tuple(numbers[i : i + 3]), tuple(numbers[i + 3 : i + 6])) for i in range(0, len(numbers), 6)]
+        """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
+        self._grids = [None] * len(given)
+
+    # ---- numbers ----
+
+    def points(self, points: Any) -> Any:
+        """Where points of the results, [..., 2] for each image, x and y in pixels, are in the sources. They may lie
+        outside of them."""
+        return self._each("points", points, self._points)
+
+    def boxes(self, boxes: Any, format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy") -> Any:
+        """Boxes of the results, [..., 4] for each image in pixels, as boxes of the sources: exactly after crops, resizing
+        and flips, else the least upright box around each. They may reach past the image."""
+        if format not in FORMATS:
+            raise ArgumentError(f"format is {format!r}, want one of {', '.join(map(repr, FORMATS))}")
+        return self._each("boxes", boxes, lambda i, name, value: self._boxes(i, name, value, format))
+
+    def _points(self, i, name, value):
+        value, library, x, y = _columns(name, value, 2)
+        (a, b, c), (d, e, f) = self.matrices[i]
+        return library.stack((a * x + b * y + c, d * x + e * y + f), -1)
+
+    def _boxes(self, i, name, value, form):
+        value, library, left, top, right, bottom = _columns(name, value, 4)
+        if form == "cxcywh":
+            left, top = left - right / 2, top - bottom / 2
+        if form != "xyxy":
+            right, bottom = left + right, top + bottom
+        found = []
+        for a, b, c in self.matrices[i]:  # of each axis the least and most of the four corners
+            across, down = (a * left, a * right), (b * top, b * bottom)
+            low = library.minimum(*across) + library.minimum(*down) + c
+            found.append((low, library.maximum(*across) + library.maximum(*down) + c - low))
+        (x, width), (y, height) = found
+        if form == "cxcywh":
+            x, y = x + width / 2, y + height / 2
+        return library.stack((x, y, *((width, height) if form != "xyxy" else (x + width, y + height))), -1)
+
+    # ---- pixels ----
+
+    def images(
+        self, images: Any, *, interpolation: Literal["nearest", "bilinear"] = "nearest", fill: float = 0
+    ) -> tuple[Any, Any]:
+        """Masks, logits or heat maps of the results as those of the sources, and which of their pixels are valid.
+
+        Args:
+            images: [..., h, w] for each image, of any dtype; h and w may be smaller than the result, as a network's
+                outputs often are.
+            interpolation: "nearest", or "bilinear" for floats.
+            fill: The value of pixels that the result does not show.
+
+        Returns:
+            (images, valid): [..., H, W] of the sources' sizes and bool [H, W], True where the result shows the pixel:
+            it was not cropped away, moved outside or erased. Of a batch one array where all sources have one size, else
+            a list.
+        """
+        if interpolation not in ("nearest", "bilinear"):
+            raise ArgumentError(f"interpolation is {interpolation!r}, want 'nearest' or 'bilinear'")
+        made = self._each("images", images, lambda i, *value: self._image(i, *value, interpolation, fill), joined=False)
+        pairs = [made] if self.single else made
+        alike = len(set(self.sizes)) == 1
+        parts = [_joined(values) if alike and not self.single else values for values in map(list, zip(*pairs))]
+        return tuple(values[0] if self.single else values for values in parts or ([], []))
+
+    def _image(self, i, name, value, interpolation, fill):
+        library = _library(name, value)
+        floats = value.is_floating_point() if library.__name__ == "torch" else value.dtype.kind == "f"
+        if interpolation == "bilinear" and not floats:
+            raise ArgumentError(f"{name} is of dtype {value.dtype}: want floats for 'bilinear', or 'nearest'")
+        if value.ndim < 2 or 0 in value.shape[-2:]:
+            raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., h, w]")
+        (height, width), (h, w) = self._results[i], value.shape[-2:]
+        if abs(w * height - h * width) > max(width, height):
+            raise ArgumentError(
+                f"{name} has shape {tuple(value.shape)}, the result is {height} high and {width} wide: want [..., h, w] "
+                "of its form"
+            )
+        points, valid = (_as(library, array, value) for array in self._grid(i))
+        x, y = points[..., 0] * (w / width), points[..., 1] * (h / height)
+        if interpolation == "nearest":
+            made = value[..., _place(library, y, h), _place(library, x, w)]
+        else:
+            rows, columns = (_weighted(library, at, most, value) for at, most in ((y - 0.5, h), (x - 0.5, w)))
+            made = sum(v * u * value[..., row, column] for row, v in rows for column, u in columns)
+        outside = library.full_like(made[..., :1, :1], fill)
+        return library.where(valid, made, outside), valid
+
+    def _grid(self, i):
+        """Where the centre of each pixel of source i is in the result, [H, W, 2], and whether it is shown there."""
+        if self._grids[i] is None:
+            import numpy
+
+            height, width = self.sizes[i]
+            points = numpy.empty((height, width, 2))
+            points[..., 0], points[..., 1] = numpy.arange(width) + 0.5, (numpy.arange(height) + 0.5)[:, None]
+            flags = numpy.empty((height, width), "uint8")
+            offsets, one = ffi.new("size_t[]", [0, height * width]), self._drawn.taken([i])
+            where = ffi.from_buffer("double[]", points), ffi.from_buffer("uint8_t[]", flags)
+            checked(lib.motley_follow_points, one.c, lib.MOTLEY_CONTINUOUS, offsets, *where)
+            shown = lib.MOTLEY_POINT_INSIDE | lib.MOTLEY_POINT_UNERASED
+            self._grids[i] = points, (flags & shown) == shown
+        return self._grids[i]
+
+    # ---- a batch ----
+
+    def _each(self, name, values, move, joined=True):
+        if self.single:
+            return move(0, name, values)
+        if not hasattr(values, "__len__") or len(values) != len(self.sizes):
+            found = f"{len(values)} entries" if hasattr(values, "__len__") else f"type {type(values).__name__}"
+            raise ArgumentError(f"{name} has {found}, the draws are of {len(self.sizes)} images")
+        made = [move(i, f"{name}[{i}]", value) for i, value in enumerate(values)]
+        return _joined(made) if joined and not isinstance(values, (list, tuple)) else made
+
+    def __repr__(self):
+        return f"Inverse of the draws of {'one image' if self.single else f'{len(self.sizes)} images'}"
+
+
+def _refuse(i, draw):
+    """Refuses what has no inverse, or is no draw."""
+    steps = draw.get("steps") if isinstance(draw, Mapping) else draw
+    if not isinstance(steps, (list, tuple)) or not all(isinstance(step, Mapping) for step in steps):
+        raise ArgumentError(f"draws of image {i} are {draw!r:.80}, want what a call with return_draws=True returned")
+    if isinstance(draw, Mapping) and draw.get("mix", {}).get("kind", "none") != "none":
+        raise UnsupportedError(f"image {i} is mixed with another one, which has no inverse")
+    for step in steps:
+        if "inside" in step:
+            raise UnsupportedError(f"image {i}: '{step['op']}' works in a part of the image, which has no inverse")
+
+
+def _size_of(i, draw, size, count):
+    """(height, width) of image i's source."""
+    if size is None:
+        known = getattr(draw, "size", None) or (draw.get("size") if isinstance(draw, Mapping) else None)
+        if known is None:
+            raise ArgumentError(f"draws of image {i} were stored without a size: want size=(height, width)")
+        return known[1], known[0]
+    sizes = [size] * count if len(size) == 2 and all(hasattr(side, "__index__") for side in size) else size
+    if len(sizes) != count:
+        raise ArgumentError(f"size has {len(sizes)} entries, the draws are of {count} images")
+    height, width = sizes[i]
+    return int(height), int(width)
+
+
+def _library(name, value):
+    """NumPy, torch or CuPy, of whose kind a value is."""
+    kind = KINDS[type(value)]
+    if kind is None or len(kind.base) != 2 or kind.base[0] not in ("torch", "numpy", "cupy"):
+        raise ArgumentError(f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array")
+    return sys.modules[kind.base[0]]
+
+
+def _columns(name, value, width):
+    """A value of rows of so many numbers, as floats, its library, and its columns."""
+    if isinstance(value, (list, tuple)):
+        import numpy
+
+        value = numpy.asarray(value, "float64").reshape(-1, width) if not value else numpy.asarray(value, "float64")
+    library, value = _library(name, value), plain(value)
+    if value.ndim < 1 or value.shape[-1] != width:
+        raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., {width}]")
+    floats = value.is_floating_point() if KINDS[type(value)] is Torch else value.dtype.kind == "f"
+    if not floats:
+        value = value.double() if KINDS[type(value)] is Torch else value.astype("float64")
+    return value, library, *(value[..., k] for k in range(width))
+
+
+def _as(library, array, like):
+    """A NumPy array in the library and on the device of `like`."""
+    if library.__name__ == "torch":
+        return library.from_numpy(array).to(like.device)
+    return array if library.__name__ == "numpy" else library.asarray(array)
+
+
+def _place(library, at, most):
+    """The pixel that a position is in, or the nearest one."""
+    at = library.floor(at)
+    at = at.clip(0, most - 1)
+    return at.long() if library.__name__ == "torch" else at.astype("int64")
+
+
+def _weighted(library, at, most, like):
+    """The two pixels beside a position, with their weights."""
+    low = library.floor(at)
+    share = at - low
+    share = share.to(like.dtype) if library.__name__ == "torch" else share.astype(like.dtype)
+    return (_place(library, low, most), 1 - share), (_place(library, low + 1, most), share)
+
+
+def _joined(parts):
+    return _library("the result", parts[0]).stack(parts) if parts else parts
