@@ -155,6 +155,7 @@ class Mix(Stage):
         return tuple(str(getattr(self, name)) for name in self._made_of)
 
     def _repr_html_(self) -> str:
+        """For notebooks, which show its name only."""
         return f"<code>{escape(repr(self))}</code>"
 
     def _draws(self, samples, count, size, channels, boxes):

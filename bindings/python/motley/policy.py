@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import os
+from html import escape
 from typing import TYPE_CHECKING
 
-from . import custom, html
+from . import custom
 from ._core import ffi, lib
 from .errors import ArgumentError, FileError, PolicyError, check, made_by, text_from, text_of
 
@@ -273,7 +274,7 @@ class Policy:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        return html.of_policy(self)
+        return as_html(self, self.show())
 
     def __repr__(self):
         """Its name, and what sets it apart from the built-in policy of that name."""
@@ -366,6 +367,12 @@ def _branch_structs(branches, keep):
         struct.first_epoch, struct.weight = branch.get("from", 0), branch.get("weight", 1)
         struct.steps, struct.steps_count = steps, len(steps)
     return structs
+
+
+def as_html(shown, text):
+    """What a notebook shows of an object: itself, and a policy's or transform's text to open. `motley preview` writes a
+    page with pictures and frequencies."""
+    return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
 def _read(text, call, *arguments, name="<policy>"):

@@ -7,7 +7,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import arrays, calls, contexts, html, images
+from . import arrays, calls, contexts, images
 from ._core import ffi, lib
 from .arrays import KINDS
 from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given
@@ -15,7 +15,7 @@ from .checks import stream_given, whole
 from .draws import Drawn, Samples, same_boxes
 from .epochs import Epoch, Repeats, current, watch_loaders
 from .errors import ArgumentError, checked
-from .policy import Policy
+from .policy import Policy, as_html
 from .processes import Lineage, process_key, stream_key
 
 if TYPE_CHECKING:
@@ -399,7 +399,7 @@ class Stage:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        return html.of_stage(self)
+        return as_html(self, self.policy.show())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings())})"

@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import contexts, html, images
+from . import contexts, images
 from ._core import ffi, lib
 from .arrays import DTYPES
 from .custom import registered
@@ -16,7 +16,7 @@ from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
-from .policy import read
+from .policy import as_html, read
 from .stage import NO_AUGMENTATION, Stage, kept
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class Transform(Stage):
         return self._text
 
     def _repr_html_(self) -> str:
-        return html.of_transform(self)
+        return as_html(self, self.show())
 
     # ---- calls ----
 
