@@ -132,8 +132,8 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    mot_kept rounds, draws; /* of mot_rounds_run and of motley_transform_apply */
-    int rounds_busy;        /* a call is using `rounds` */
+    mot_kept rounds, draws, rgb; /* of mot_rounds_run; of motley_transform_apply: draws, and images read as RGB */
+    int rounds_busy;             /* a call is using `rounds` */
 };
 
 /* Makes sure that there are so many bytes, for the steps of `images` images, and forgets what was in them. */
@@ -177,6 +177,9 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
                                    const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
+/* Checks src, in which images with a channel stride of 0 are grey, and describes it as RGB: grey's channel three times,
+ * alpha left out. `table` keeps what *rgb points to. */
+motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error);
 motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
 /* Requires that no image of dst overlaps any image of src or dst. */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error);

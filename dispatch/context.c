@@ -81,6 +81,7 @@ void motley_context_destroy(motley_context *context)
     context->backend->destroy(context->state);
     free(context->rounds.memory);
     free(context->draws.memory);
+    free(context->rgb.memory);
     free(context);
 }
 

@@ -393,6 +393,11 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
                                 .dst = dst,
                                 .params = params,
                                 .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    motley_batch rgb;
+    if (transform->to_rgb) {
+        MOT_TRY(mot_batch_as_rgb(src, &context->rgb, &rgb, error));
+        call.src = src = &rgb;
+    }
     MOT_TRY(mot_transform_check(context, &call, error));
     MOT_TRY(mot_followed_read(params->followed, &call.followed, error));
     MOT_TRY(mot_transform_check_followed(&call, error));

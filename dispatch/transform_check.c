@@ -12,10 +12,11 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
-/* Pillow's name for images of so many channels. */
-static const char *mode_of(int values)
+/* What makes images have so many channels. */
+static const char *remedy_for(int values)
 {
-    return values == 4 ? "RGBA" : "RGB";
+    return values == 4 ? "convert them first, PIL images by .convert(\"RGBA\")"
+                       : "begin the stages with 'to_rgb: {}', or convert them first, PIL images by .convert(\"RGB\")";
 }
 
 static motley_status check_output(const mot_transform_call *call, motley_error *error)
@@ -25,17 +26,15 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
     const int values = output ? output->values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
-                "transform '%s' normalises %d channels, the images have %" PRId32
-                ": convert them first, PIL images by .convert(\"%s\")",
-                t->name, values, dst->channels, mode_of(values));
+                "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", t->name, values,
+                dst->channels, remedy_for(values));
     MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
                 "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
     MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
     MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,
-                "transform '%s' erases with %d values, the images have %" PRId32
-                " channels: convert them first, PIL images by .convert(\"%s\")",
-                t->name, call->erase->values, dst->channels, mode_of(call->erase->values));
+                "transform '%s' erases with %d values, the images have %" PRId32 " channels: %s", t->name,
+                call->erase->values, dst->channels, remedy_for(call->erase->values));
     for (size_t i = 0; i < dst->count; i++) {
         const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
         const int32_t width = call->info->width ? call->info->width : from.width;
@@ -223,7 +222,8 @@ motley_status mot_transform_check(const motley_context *context, mot_transform_c
 {
     const motley_batch *src = call->src, *dst = call->dst;
     const motley_transform_params *p = call->params;
-    MOT_TRY(mot_validate_batch("src", src, error));
+    if (!call->transform->to_rgb) /* else mot_batch_as_rgb checked it */
+        MOT_TRY(mot_validate_batch("src", src, error));
     MOT_TRY(mot_validate_batch("dst", dst, error));
     MOT_TRY(mot_samples_check(&p->samples, src->count, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
@@ -245,8 +245,9 @@ motley_status mot_transform_check(const motley_context *context, mot_transform_c
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
-    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
-                dst->channels, src->channels);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
+                dst->channels, call->transform->to_rgb ? "to_rgb's" : "src's", src->channels,
+                dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
     MOT_TRY(check_output(call, error));
     MOT_TRY(check_sides(call, error));
     for (size_t i = 0; p->given && i < src->count; i++)

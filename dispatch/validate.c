@@ -103,6 +103,10 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
                 " are not multiples of a component's %" PRId64 " bytes",
                 name, i, row, pixel, channel, element);
+    MOT_REQUIRE(channels == 1 || channel != 0 || pixel == 0, error,
+                "%s image %zu: its channel stride is 0, as grey's, want that of %" PRId32
+                " channels, or a transform that begins with 'to_rgb: {}'",
+                name, i, channels);
     axis axes[] = { { height, row }, { width, pixel }, { channels, channel } };
     MOT_REQUIRE(separate(axes, 3, element), error,
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
@@ -111,7 +115,8 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
     return MOTLEY_OK;
 }
 
-motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error)
+/* `grey`: an image may have a channel stride of 0, which is all its channels at once. */
+static motley_status validate_batch(const char *name, const motley_batch *batch, bool grey, motley_error *error)
 {
     MOT_REQUIRE(batch, error, "%s is NULL, want a batch", name);
     if (batch->count == 0)
@@ -129,7 +134,8 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
             const motley_image *image = &batch->images[i];
             MOT_REQUIRE(image->data, error, "%s image %zu: data is NULL", name, i);
             MOT_TRY(check_size(name, i, image->width, image->height, error));
-            MOT_TRY(check_strides(name, i, image->width, image->height, batch->channels, image->row_stride,
+            MOT_TRY(check_strides(name, i, image->width, image->height,
+                                  grey && !image->channel_stride ? 1 : batch->channels, image->row_stride,
                                   image->pixel_stride, image->channel_stride, element, error));
         }
         return MOTLEY_OK;
@@ -137,16 +143,45 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
     MOT_REQUIRE(batch->data, error, "%s: data is NULL", name);
     MOT_TRY(check_size(name, 0, batch->width, batch->height, error));
     const motley_batch b = with_strides(batch);
-    MOT_TRY(check_strides(name, 0, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride,
-                          element, error));
+    const int32_t channels = grey && !b.channel_stride ? 1 : b.channels;
+    MOT_TRY(check_strides(name, 0, b.width, b.height, channels, b.row_stride, b.pixel_stride, b.channel_stride, element,
+                          error));
     MOT_REQUIRE(!too_far(b.image_stride), error, "%s: image stride is %" PRId64 ", want under 2^40", name,
                 b.image_stride);
     axis axes[] = { { (int64_t)b.count, b.image_stride },
                     { b.height, b.row_stride },
                     { b.width, b.pixel_stride },
-                    { b.channels, b.channel_stride } };
+                    { channels, b.channel_stride } };
     MOT_REQUIRE(separate(axes, 4, element), error,
                 "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name, b.image_stride, b.count);
+    return MOTLEY_OK;
+}
+
+motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error)
+{
+    return validate_batch(name, batch, false, error);
+}
+
+motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error)
+{
+    MOT_TRY(validate_batch("src", src, true, error));
+    *rgb = *src;
+    if (src->count == 0)
+        return MOTLEY_OK;
+    *rgb = with_strides(src);
+    rgb->channels = 3;
+    if (src->channels >= 3)
+        return MOTLEY_OK;
+    rgb->channel_stride = 0;
+    if (!src->images)
+        return MOTLEY_OK;
+    MOT_TRY(mot_keep(table, src->count * sizeof *src->images, src->count, error));
+    motley_image *const images = table->memory;
+    for (size_t i = 0; i < src->count; i++) {
+        images[i] = src->images[i];
+        images[i].channel_stride = 0;
+    }
+    rgb->images = images;
     return MOTLEY_OK;
 }
 

@@ -393,8 +393,8 @@ def tries(samples, block, width, height, area_px, share, ratio, erases=False):
 
 class Transform:
     def __init__(self, text, load):
-        self.stages, policies = [], 0
-        for written in text["stages"]:
+        self.stages, policies, self.to_rgb = [], 0, "to_rgb" in text["stages"][0]
+        for written in text["stages"][self.to_rgb:]:
             (kind, keys), = written.items()
             block = 32768 + 256 * (4 * STAGES.index(kind) + sum(kind == before for before, *_ in self.stages))
             if kind == "policy":
@@ -407,6 +407,8 @@ class Transform:
     def draw(self, samples):
         """Steps [sample][most], how many each sample has, and the places: a dictionary of arrays."""
         n, width, height, columns = len(samples.ids), samples.width, samples.height, []
+        samples = copy.copy(samples)
+        samples.channels = 3 if self.to_rgb else samples.channels
         zero = 0 * width
         places = {"crop": np.stack([zero, zero, width, height], 1), "resize": np.stack([width, height], 1),
                   "filter": zero, "window": np.stack([zero, zero], 1), "flip": np.zeros((n, 2), bool),

@@ -16,7 +16,7 @@
 
 const char *const mot_stage_names[MOT_STAGE_KINDS] = {
     "random_resized_crop", "resize", "center_crop", "random_crop", "flip", "policy", "jitter",
-    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase",       "mix"
+    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase",       "mix",  "to_rgb"
 };
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
 const char *const mot_order_names[MOT_ORDERS] = { "pillow-13", "pillow-12", "pillow-12.2" };
@@ -40,6 +40,8 @@ const char *mot_stage_elsewhere(const char *name)
         { "random_horizontal_flip", "flip: {horizontal: 0.5}" },
         { "vertical_flip", "flip: {vertical: 0.5}" },
         { "random_vertical_flip", "flip: {vertical: 0.5}" },
+        { "rgb", "to_rgb: {}" },
+        { "convert_rgb", "to_rgb: {}" },
         { "pad", "random_crop: {size: ..., padding: ...}" },
         { "color_jitter", "jitter: {brightness: 0.4}" },
         { "random_grayscale", "grayscale: {p: 0.1}" },
@@ -58,6 +60,8 @@ const char *mot_stage_elsewhere(const char *name)
 int mot_stage_rank(mot_stage_kind kind)
 {
     switch (kind) {
+    case MOT_STAGE_TO_RGB:
+        return -1;
     case MOT_STAGE_RANDOM_RESIZED_CROP:
     case MOT_STAGE_RESIZE:
         return 0;
@@ -160,7 +164,8 @@ static motley_transform_info info_of(const motley_transform *transform)
                                    .profile = transform->profile ? transform->profile : "",
                                    .paper = transform->paper ? transform->paper : "",
                                    .layout = MOTLEY_CHW,
-                                   .stages = transform->plain ? 0 : (int32_t)transform->stages };
+                                   .stages = transform->plain ? 0 : (int32_t)transform->stages + transform->to_rgb,
+                                   .to_rgb = transform->to_rgb };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)mot_stage_steps(stage);
@@ -230,7 +235,7 @@ motley_status motley_transform_pictures(const motley_transform *transform, motle
     MOT_TRY(mot_transform_copy(transform, &made, error));
     while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they come last */
         mot_stage_clear(&made->stage[--made->stages]);
-    if (made->stages == 0) /* a text has at least one stage */
+    if (made->stages == 0 && !made->to_rgb) /* a text has at least one stage */
         made->stage[made->stages++].kind = MOT_STAGE_FLIP;
     mot_transform_finish(made);
     *pictures = made;

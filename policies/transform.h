@@ -30,6 +30,7 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_OUTPUT,
                               MOT_STAGE_ERASE,
                               MOT_STAGE_MIX,
+                              MOT_STAGE_TO_RGB, /* first in a text, but last here: draws depend on a kind's number */
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -70,7 +71,8 @@ typedef struct mot_stage {
 struct motley_transform {
     char *name; /* all but the name are NULL where the text gave none */
     char *title, *profile, *paper, *table, *version;
-    bool plain; /* the text was a policy: it prints as a policy */
+    bool plain;  /* the text was a policy: it prints as a policy */
+    bool to_rgb; /* the text begins with the stage to_rgb, which is none of `stage`: images are read as RGB */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
     motley_transform_info info; /* derived from the members above */

@@ -68,7 +68,8 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
                 transform->name, transform->stage[i].policy->name);
     for (size_t i = 0; i < count; i++) {
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
-        const mot_drawn_sample sample = mot_sample_of(samples, i, widths[i], heights[i], channels);
+        const mot_drawn_sample sample =
+            mot_sample_of(samples, i, widths[i], heights[i], transform->to_rgb ? 3 : channels);
         step_counts[i] = mot_transform_draw(transform, &sample, &drawn[i], own);
         for (int s = 0; s < step_counts[i]; s++)
             steps[i * transform->info.max_steps + (size_t)s] = mot_transform_public_step(&own[s]);

@@ -47,6 +47,7 @@ motley_status motley_transform_follower(const motley_transform *transform, const
     motley_transform *made;
     MOT_TRY(mot_transform_copy(transform, &made, error));
     made->follower = true;
+    made->to_rgb = false; /* masks have one channel */
     memcpy(made->fill, params->fill, sizeof made->fill);
     uint32_t kept = 0;
     motley_status status = MOTLEY_OK;

@@ -464,14 +464,16 @@ static bool make_normals(mot_stage *stage)
 static bool check_place(reader *r, const mot_yaml *key, const motley_transform *transform, mot_stage_kind kind)
 {
     int same = 0;
+    if (kind == MOT_STAGE_TO_RGB && transform->to_rgb)
+        PROBLEM(r, key, "'to_rgb' follows 'to_rgb', want one of them");
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *before = &transform->stage[i];
         const int rank = mot_stage_rank(before->kind);
         same += before->kind == kind;
         if (rank > mot_stage_rank(kind)) {
             PROBLEM(r, key,
-                    "'%s' stands behind '%s', want crop and resize first, then flip, policy, jitter, grayscale and "
-                    "blur, then output, then erase, then mix",
+                    "'%s' stands behind '%s', want to_rgb first, then crop and resize, then flip, policy, jitter, "
+                    "grayscale and blur, then output, then erase, then mix",
                     mot_stage_names[kind], mot_stage_names[before->kind]);
             return false;
         }
@@ -514,14 +516,19 @@ static void unknown_stage(reader *r, const mot_yaml *key)
     }
     char wanted[160] = "";
     for (size_t i = 0, used = 0; i < MOT_STAGE_KINDS; i++) {
-        snprintf(wanted + used, sizeof wanted - used, "%s%s",
-                 i == 0                    ? ""
-                 : i + 1 < MOT_STAGE_KINDS ? ", "
-                                           : " or ",
-                 mot_stage_names[i]);
+        const char *const before = i == 0 ? "" : i + 1 < MOT_STAGE_KINDS ? ", " : " or ";
+        snprintf(wanted + used, sizeof wanted - used, "%s%s", before, mot_stage_names[i]);
         used = strlen(wanted);
     }
     PROBLEM(r, key, "unknown stage '%.60s', want %s", name, wanted);
+}
+
+static int kind_named(const char *name)
+{
+    int kind = 0;
+    while (kind < MOT_STAGE_KINDS && strcmp(name, mot_stage_names[kind]) != 0)
+        kind++;
+    return kind;
 }
 
 /* A stage is a mapping with one key, its kind, whose value is its settings. */
@@ -529,28 +536,27 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
 {
     static void (*const read[MOT_STAGE_KINDS])(reader *, const mot_yaml *, mot_stage *) = {
         read_random_resized_crop, read_resize, read_center_crop, read_random_crop, read_flip, NULL, read_jitter,
-        read_grayscale,           read_blur,   read_output,      read_erase,       read_mix
+        read_grayscale,           read_blur,   read_output,      read_erase,       read_mix,  NULL
     };
-    for (int kind = 0; node->kind == MOT_YAML_SCALAR && node->length > 0; kind++)
-        if (kind == MOT_STAGE_KINDS) {
+    if (node->kind == MOT_YAML_SCALAR && node->length > 0) {
+        if (kind_named(text_of(r, node)) == MOT_STAGE_KINDS)
             unknown_stage(r, node);
-            return true;
-        } else if (strcmp(text_of(r, node), mot_stage_names[kind]) == 0) {
-            break;
-        }
+        else
+            PROBLEM(r, node, "stage '%s' is a name alone, want '%s: {}', or with settings in the braces",
+                    text_of(r, node), text_of(r, node));
+        return true;
+    }
     if (node->kind != MOT_YAML_MAP || node->children != 2) {
         PROBLEM(r, node, "a stage is %s, want a mapping of one key, such as {flip: {horizontal: 0.5}}",
                 node->kind == MOT_YAML_MAP ? "a mapping of several keys" : kind_of(r, node));
         return true;
     }
     const mot_yaml *key = mot_yaml_child(&r->tree, node), *value = mot_yaml_next(&r->tree, key);
-    int kind = 0;
     if (key->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, key, "a stage's name is %s", kind_of(r, key));
         return true;
     }
-    while (kind < MOT_STAGE_KINDS && strcmp(text_of(r, key), mot_stage_names[kind]) != 0)
-        kind++;
+    const int kind = kind_named(text_of(r, key));
     if (kind == MOT_STAGE_KINDS) {
         unknown_stage(r, key);
         return true;
@@ -562,11 +568,14 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind);
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = (mot_stage_kind)kind;
-    if (kind != MOT_STAGE_POLICY)
+    if (kind == MOT_STAGE_TO_RGB)
+        check_keys(r, value, "'to_rgb'", NULL, 0);
+    else if (kind != MOT_STAGE_POLICY)
         read[kind](r, value, stage);
     else if (!read_policy_stage(r, value, stage))
         return false;
-    if (!in_place) { /* it was read for its own problems; that it stands there is no problem of others */
+    transform->to_rgb |= kind == MOT_STAGE_TO_RGB;
+    if (!in_place || kind == MOT_STAGE_TO_RGB) { /* it was read for its own problems, or is kept in `to_rgb` */
         mot_stage_clear(stage);
         transform->stages--;
         return true;

@@ -261,9 +261,11 @@ static motley_status check(const motley_transform *transform, char **text, motle
 
 static motley_status print_stages(printer *w, const motley_transform *transform, motley_error *error)
 {
+    if (transform->to_rgb)
+        mot_say(&w->text, w->json ? "\n {\"stage\": \"to_rgb\"}" : "  - to_rgb: {}\n");
     for (uint32_t i = 0; i < transform->stages; i++) {
         if (w->json)
-            mot_say(&w->text, i ? ",\n " : "\n ");
+            mot_say(&w->text, i || transform->to_rgb ? ",\n " : "\n ");
         if (transform->stage[i].kind == MOT_STAGE_POLICY)
             MOT_TRY(print_policy(w, &transform->stage[i], error));
         else

@@ -79,6 +79,11 @@ OTHERS = {  # what no built-in has
           - output: {}
           - erase: {p: 0.6, value: pixel, area: [0.3, 0.9], ratio: [0.1, 8], boxes: [1, 8]}
         """,
+    "rgb": """
+        motley: 1
+        name: rgb
+        stages: [{to_rgb: {}}, {flip: {horizontal: 0.5}}, {policy: {name: rand_augment, fill: [9, 80, 200]}}]
+        """,
     "padded": """
         motley: 1
         name: padded

@@ -98,6 +98,7 @@ Test(transform, policies_are_transforms_and_print_the_same)
 Test(transform, every_key_is_printed)
 {
     const char *const text = HEAD
+        "  - to_rgb: {}\n"
         "  - random_resized_crop: {size: [96, 160], scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: "
         "pillow-12.2}\n"
         "  - random_crop: {size: 80, padding: 3}\n"
@@ -116,10 +117,11 @@ Test(transform, every_key_is_printed)
     cr_expect_str_eq(got, text);
     const motley_transform_info *info = motley_transform_describe(transform);
     cr_expect(info->width == 80 && info->height == 80 && info->dtype == MOTLEY_BF16 && info->layout == MOTLEY_HWC);
-    cr_expect(info->struct_size == sizeof *info && info->has_output);
+    cr_expect(info->struct_size == sizeof *info && info->has_output && info->to_rgb && info->stages == 12);
     cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1 + 1);
     free(got);
     motley_transform_destroy(transform);
+    expect_canonical(HEAD "  - to_rgb: {}\n");
     expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
     expect_canonical(HEAD "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
                           "  - erase: {value: [1, 2, 3], boxes: 2}\n");
@@ -147,6 +149,7 @@ Test(transform, pictures_end_before_the_output)
     expect_pictures(text, stages);
     expect_pictures(stages, stages);
     expect_pictures(HEAD "  - output: {mean: 0.5, std: 1}\n", HEAD "  - flip: {horizontal: 0}\n");
+    expect_pictures(HEAD "  - to_rgb: {}\n  - output: {mean: 0.5, std: 1}\n", HEAD "  - to_rgb: {}\n");
     free(text);
     cr_expect_null(motley_transform_describe(NULL));
     motley_transform *none = (motley_transform *)1;
@@ -459,7 +462,9 @@ Test(transform, bad_calls)
                    "  - jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.1}\n  - output: {}\n",
                    20, 30, 3, &long_chains, "image 0: chains of 65 steps are given, want at most 64");
     expect_refused(plain, 0, 30, 3, NULL, "width");
-    expect_refused(plain, 20, 30, 4, NULL, "transform 'x' normalises 3 channels, the images have 4");
+    expect_refused(plain, 20, 30, 1, NULL,
+                   "transform 'x' normalises 3 channels, the images have 1: begin the stages with 'to_rgb: {}'");
+    expect_refused("  - to_rgb: {}\n  - output: {}\n", 20, 30, 1, NULL, "dst: channels is 1, want to_rgb's 3");
     expect_refused("  - resize: {size: [8, 8]}\n  - mix: {mixup: 1}\n", 20, 30, 3, NULL,
                    "transform 'x' mixes images, want params.mixed, by which targets are mixed");
     expect_refused("  - resize: {size: [65536, 1]}\n  - random_crop: {size: 64}\n", 1, 1, 3, NULL,

@@ -75,12 +75,14 @@ Test(validate, batches)
         MISTAKE(row_stride, INT64_MIN, "over 2^40"),
         MISTAKE(pixel_stride, INT64_MIN, "over 2^40"),
         MISTAKE(channel_stride, INT64_MIN, "over 2^40"),
+        MISTAKE(channel_stride, 0, "stride is 0, as grey's, want that of 3 channels, or a transform that begins with"),
         MISTAKE(image_stride, INT64_MIN, "under 2^40"),
         MISTAKE(image_stride, 10, "overlap"),
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         motley_batch b = good();
-        if (strstr(mistakes[i].piece, "overlap") || strstr(mistakes[i].piece, "2^40")) {
+        if (strstr(mistakes[i].piece, "overlap") || strstr(mistakes[i].piece, "2^40") ||
+            strstr(mistakes[i].piece, "stride is 0")) {
             b.pixel_stride = CHANNELS;
             b.row_stride = CHANNELS * SIDE;
             b.channel_stride = 1;

@@ -72,6 +72,7 @@ typedef struct motley_transform_info {
     int32_t classes;       /* of the mix stage's targets; 0 if the text does not say */
     double smoothing;      /* of the mix stage's targets; 0 if the text does not say */
     int32_t has_output;    /* 1: there is an output stage; 0: results are pictures, as U8 */
+    int32_t to_rgb;        /* 1: the text has the stage to_rgb; images come out with three channels */
 } motley_transform_info;
 
 /** Describes a transform. The result is owned by the transform; NULL for NULL. */
@@ -169,7 +170,8 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
 /** Transforms a batch. Every image gets its own draw.
  *
  *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images of the transform's size (of
- *           src's own sizes when it has none), as many channels; U8, F32, F16 or BF16, any strides.
+ *           src's own sizes when it has none), as many channels; U8, F32, F16 or BF16, any strides. With the stage
+ *           to_rgb dst has 3 channels, and where src has 3 or 4, each of its images with a channel_stride of 0 is grey.
  *  Values   U8: the bytes unchanged. Other types: normalised by the transform's mean and std, by its
  *           motley_normalization, in binary32, and rounded once to the type.
  *  Memory   The caller's, on the context's device. No image of dst may overlap an image of src. What `params` points to
