@@ -138,8 +138,8 @@ class Inverse:
         (height, width), (h, w) = self._results[i], value.shape[-2:]
         if abs(w * height - h * width) > max(width, height):
             raise ArgumentError(
-                f"{name} has shape {tuple(value.shape)}, the result is {height} high and {width} wide: want [..., h, w] "
-                "of its form"
+                f"{name} has shape {tuple(value.shape)}, the result is {height} high and {width} wide: want "
+                "[..., h, w] of its form"
             )
         points, valid = (_as(library, array, value) for array in self._grid(i))
         x, y = points[..., 0] * (w / width), points[..., 1] * (h / height)
