@@ -24,7 +24,7 @@ FORMATS = "xyxy", "xywh", "cxcywh"
 
 
 class Inverse:
-    """From augmented images back to their sources: predictions of test-time augmentation, pseudo-labels, attention maps.
+    """From augmented images back to their sources: predictions of test-time augmentation, pseudo-labels, saliency.
 
         views, draws = transform(images, sample_ids=ids, return_draws=True)
         back = motley.Inverse(draws, transform)
@@ -75,7 +75,7 @@ class Inverse:
         return self._each("points", points, self._points)
 
     def boxes(self, boxes: Any, format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy") -> Any:
-        """Boxes of the results, [..., 4] for each image in pixels, as boxes of the sources: exactly after crops, resizing
+        """Boxes of the results, [..., 4] for each image in pixels, as boxes of the sources: exact after crops, resizing
         and flips, else the least upright box around each. They may reach past the image."""
         if format not in FORMATS:
             raise ArgumentError(f"format is {format!r}, want one of {', '.join(map(repr, FORMATS))}")
