@@ -5,10 +5,10 @@
 #define MOT_JITTER_H
 #include "augmentations/ops.h"
 
-#define MOT_JITTER_NAMES \
-    { \
-        "brightness", "contrast", "saturation", "hue" \
-    }
+#define MOT_JITTER_BRIGHTNESS "brightness"
+#define MOT_JITTER_CONTRAST "contrast"
+#define MOT_JITTER_SATURATION "saturation"
+#define MOT_JITTER_HUE "hue"
 #define MOT_JITTER_OPS \
     { \
         MOT_OP_BRIGHTNESS, MOT_OP_CONTRAST, MOT_OP_COLOR \

@@ -192,10 +192,10 @@ static void erase(const mot_transform_call *call, const motley_transform_drawn *
         const motley_erased_box *box = &drawn->boxes[b];
         uint32_t bits[4];
         memcpy(bits, call->erased, sizeof bits);
-        for (int c = 0; stage->erase_values == MOT_ERASE_CHANNEL && c < dst->channels; c++)
+        for (int c = 0; stage->of.erase.fills == MOT_ERASE_CHANNEL && c < dst->channels; c++)
             bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, (uint32_t)c)], dtype);
         for (int32_t y = 0; y < box->height; y++) {
-            if (stage->erase_values != MOT_ERASE_PIXEL) {
+            if (stage->of.erase.fills != MOT_ERASE_PIXEL) {
                 mot_cpu_fill_row(dst, dtype, box->left, box->top + y, box->width, bits, 0);
                 continue;
             }
@@ -294,17 +294,18 @@ static void make_table(mot_transform_call *call)
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     for (int c = 0; c < call->dst->channels; c++) {
-        const int at = output && output->values > 1 ? c : 0;
-        const int convention = output ? output->convention : 0;
+        const mot_normalize *const by = output ? &output->of.output : NULL;
+        const int at = by && by->values > 1 ? c : 0, convention = by ? by->convention : 0;
         float subtrahend, divisor;
-        mot_output_numbers(convention, output ? output->mean[at] : 0, output ? output->std[at] : 1, &subtrahend,
-                           &divisor);
+        mot_output_numbers(convention, by ? by->mean[at] : 0, by ? by->std[at] : 1, &subtrahend, &divisor);
         for (int v = 0; v < 256; v++)
             call->table[c][v] = mot_output_cast(mot_output_f32(convention, (uint8_t)v, subtrahend, divisor), dtype);
         if (call->erase)
-            call->erased[c] = call->transform->follower
-                                  ? call->transform->fill[c]
-                                  : mot_output_cast((float)call->erase->mean[call->erase->values > 1 ? c : 0], dtype);
+            call->erased[c] =
+                call->transform->follower
+                    ? call->transform->fill[c]
+                    : mot_output_cast((float)call->erase->of.erase.value[call->erase->of.erase.values > 1 ? c : 0],
+                                      dtype);
     }
 }
 
@@ -405,7 +406,9 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
         return MOTLEY_OK;
     const mot_stage *resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
-    call.order = resize ? resize->order : crop ? crop->order : MOTLEY_ORDER_PILLOW_13;
+    call.order = (motley_resize_order)(resize ? resize->of.crop.order
+                                       : crop ? crop->of.crop.order
+                                              : MOTLEY_ORDER_PILLOW_13);
     make_table(&call);
     if (call.info->mix)
         MOT_TRY(draw_mix(&call, error));

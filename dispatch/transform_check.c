@@ -24,7 +24,7 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
     const motley_transform *t = call->transform;
     const motley_batch *dst = call->dst;
     const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
-    const int values = output ? output->values : 0;
+    const int values = output ? output->of.output.values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
                 "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", t->name, values,
                 dst->channels, remedy_for(values));
@@ -32,9 +32,10 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
                 "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
     MOT_REQUIRE(!call->erase || t->follower || dst->dtype != MOTLEY_U8, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
-    MOT_REQUIRE(!call->erase || t->follower || call->erase->values <= 1 || call->erase->values == dst->channels, error,
-                "transform '%s' erases with %d values, the images have %" PRId32 " channels: %s", t->name,
-                call->erase->values, dst->channels, remedy_for(call->erase->values));
+    MOT_REQUIRE(!call->erase || t->follower || call->erase->of.erase.values <= 1 ||
+                    call->erase->of.erase.values == dst->channels,
+                error, "transform '%s' erases with %d values, the images have %" PRId32 " channels: %s", t->name,
+                call->erase->of.erase.values, dst->channels, remedy_for(call->erase->of.erase.values));
     for (size_t i = 0; i < dst->count; i++) {
         const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
         const int32_t width = call->info->width ? call->info->width : from.width;
@@ -56,8 +57,8 @@ void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *widt
     const mot_view src = mot_batch_view(call->src, i);
     const mot_stage *resize = mot_transform_stage(call->transform, MOT_STAGE_RESIZE);
     const mot_stage *crop = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP);
-    *width = crop ? crop->width : src.width;
-    *height = crop ? crop->height : src.height;
+    *width = crop ? crop->of.crop.width : src.width;
+    *height = crop ? crop->of.crop.height : src.height;
     if (resize)
         mot_resized_sides(resize, src.width, src.height, width, height);
     if (call->params->given) {
@@ -77,12 +78,12 @@ static motley_status check_sides(const mot_transform_call *call, motley_error *e
                     error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
                     height, MOT_MAX_SIDE);
         MOT_REQUIRE(!random || call->params->given ||
-                        (width + 2 * (int64_t)random->padding >= random->width &&
-                         height + 2 * (int64_t)random->padding >= random->height),
+                        (width + 2 * (int64_t)random->of.crop.padding >= random->of.crop.width &&
+                         height + 2 * (int64_t)random->of.crop.padding >= random->of.crop.height),
                     error,
                     "image %zu: %" PRId32 "x%" PRId32 " with a padding of %" PRId32
                     " is smaller than the random_crop of %" PRId32 "x%" PRId32,
-                    i, width, height, random->padding, random->width, random->height);
+                    i, width, height, random->of.crop.padding, random->of.crop.width, random->of.crop.height);
     }
     return MOTLEY_OK;
 }
@@ -122,8 +123,8 @@ int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i)
     const size_t most = call->info->max_steps;
     int32_t largest = 0;
     for (uint32_t s = 0; s < call->transform->stages && !p->given; s++)
-        if (call->transform->stage[s].kernel_size > largest)
-            largest = call->transform->stage[s].kernel_size;
+        if (mot_stage_kernel(&call->transform->stage[s]) > largest)
+            largest = mot_stage_kernel(&call->transform->stage[s]);
     for (int s = 0; p->given && s < p->given_step_counts[i]; s++) {
         const motley_step *step = &p->given_steps[i * most + (size_t)s];
         if (step->op == MOTLEY_STEP_KERNEL_BLUR && step->values[1] > largest)

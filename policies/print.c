@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "policies/policy.h"
+#include "policies/yaml.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -200,4 +201,12 @@ motley_status motley_policy_print(const motley_policy *policy, char **text, motl
     }
     *text = w.text;
     return MOTLEY_OK;
+}
+
+motley_status motley_policy_print_json(const motley_policy *policy, char **json, motley_error *error)
+{
+    MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
+    *json = NULL;
+    MOT_TRY(motley_policy_print(policy, json, error));
+    return mot_yaml_to_json(json, policy->name, error);
 }

@@ -14,22 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const mot_stage_names[MOT_STAGE_KINDS] = {
-    "random_resized_crop", "resize", "center_crop", "random_crop", "flip", "policy", "jitter",
-    MOT_GRAYSCALE_STAGE,   "blur",   "output",      "erase",       "mix",  "to_rgb"
-};
-const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
-const char *const mot_order_names[MOT_ORDERS] = { "pillow-13", "pillow-12", "pillow-12.2" };
-const char *const mot_convention_names[3] = { "torchvision_v1", "torchvision_v2", "timm" };
-const char *const mot_dtype_names[4] = { "u8", "f32", "f16", "bf16" };
-const char *const mot_layout_names[2] = { "hwc", "chw" };
-const char *const mot_erase_names[2] = { "channel", "pixel" };
-const char *const mot_jitter_names[MOT_JITTERS] = MOT_JITTER_NAMES;
-const char *const mot_mix_rules_names[2] = { "torchvision", "timm" };
-const char *const mot_mix_mode_names[3] = { "batch", "pair", "elem" };
-const char *const mot_mix_partner_names[2] = { "fixed", "drawn" };
-const char *const mot_mix_lambda_names[2] = { "corrected", "drawn" };
-
 const char *mot_stage_elsewhere(const char *name)
 {
     static const char *const known[][2] = {
@@ -55,30 +39,6 @@ const char *mot_stage_elsewhere(const char *name)
         if (strcmp(name, known[i][0]) == 0)
             return known[i][1];
     return NULL;
-}
-
-int mot_stage_rank(mot_stage_kind kind)
-{
-    switch (kind) {
-    case MOT_STAGE_TO_RGB:
-        return -1;
-    case MOT_STAGE_RANDOM_RESIZED_CROP:
-    case MOT_STAGE_RESIZE:
-        return 0;
-    case MOT_STAGE_CENTER_CROP:
-    case MOT_STAGE_RANDOM_CROP:
-        return 1;
-    case MOT_STAGE_FLIP:
-        return 2;
-    case MOT_STAGE_OUTPUT:
-        return 4;
-    case MOT_STAGE_ERASE:
-        return 5;
-    case MOT_STAGE_MIX:
-        return 6;
-    default:
-        return 3;
-    }
 }
 
 const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind)
@@ -139,17 +99,7 @@ static uint64_t fingerprint_of(const motley_transform *transform)
     uint64_t h = mot_hash(MOT_HASH_BEGIN, &transform->stages, sizeof transform->stages);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
-        const double *const numbers[] = { stage->area, stage->ratio, stage->radius, &stage->p, &stage->vertical };
-        const size_t counts[] = { 2, 2, 2, 1, 1 };
-        const int32_t whole[] = { (int32_t)stage->kind,  stage->width,        stage->height,     stage->filters,
-                                  (int32_t)stage->order, stage->padding,      stage->boxes[0],   stage->boxes[1],
-                                  stage->erase_values,   stage->policy_steps, stage->kernel_size };
-        h = mot_hash(h, whole, sizeof whole);
-        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++)
-            h = mot_hash(h, numbers[k], counts[k] * sizeof(double));
-        h = mot_hash(h, stage->filter, sizeof stage->filter);
-        h = mot_hash(h, stage->given, sizeof stage->given);
-        h = mot_hash(h, stage->range, sizeof stage->range);
+        h = mot_hash(mot_hash(h, &stage->kind, sizeof stage->kind), &stage->of, sizeof stage->of);
         h = stage->policy ? mot_hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
         h = stage->policy ? mot_hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
     }
@@ -169,19 +119,19 @@ static motley_transform_info info_of(const motley_transform *transform)
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)mot_stage_steps(stage);
-        if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->height > 0) {
-            info.width = stage->width;
-            info.height = stage->height;
+        if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->of.crop.height > 0) {
+            info.width = stage->of.crop.width;
+            info.height = stage->of.crop.height;
         }
         if (stage->kind == MOT_STAGE_OUTPUT) {
             info.has_output = 1;
-            info.dtype = (motley_dtype)stage->dtype;
-            info.layout = (motley_layout)stage->layout;
+            info.dtype = (motley_dtype)stage->of.output.dtype;
+            info.layout = (motley_layout)stage->of.output.layout;
         }
         if (stage->kind == MOT_STAGE_MIX) {
-            info.mix = stage->mix;
-            info.classes = stage->classes;
-            info.smoothing = stage->smoothing;
+            info.mix = stage->mixer;
+            info.classes = stage->of.mix.classes;
+            info.smoothing = stage->of.mix.smoothing;
         }
     }
     return info;
@@ -207,7 +157,7 @@ void mot_stage_clear(mot_stage *stage)
     free(stage->name);
     free(stage->ratios);
     free(stage->normals);
-    motley_mix_destroy(stage->mix);
+    motley_mix_destroy(stage->mixer);
     motley_policy_destroy(stage->policy);
     *stage = (mot_stage){ 0 };
 }

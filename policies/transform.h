@@ -12,7 +12,8 @@
 #define MOT_RATIO_CELLS 4096          /* equally likely values that approximate a ratio of sides */
 #define MOT_NORMAL_CELLS 4096         /* equally likely values that approximate a standard normal */
 #define MOT_MAX_TRANSFORM_STEPS (MOT_MAX_SAME_STAGES * MOT_MAX_STEPS + 4 * MOT_MAX_STAGES)
-#define MOT_CROP_TRIES 10 /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
+#define MOT_MAX_RESULT_SIDE 65536 /* pixels */
+#define MOT_CROP_TRIES 10         /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
 #define MOT_FILTERS 6
 #define MOT_ORDERS 3
 #define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
@@ -37,35 +38,81 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
 typedef enum mot_erase_values { MOT_ERASE_CONST, MOT_ERASE_CHANNEL, MOT_ERASE_PIXEL } mot_erase_values;
 enum { MOT_BRIGHTNESS, MOT_CONTRAST, MOT_SATURATION, MOT_HUE, MOT_JITTERS };
 
-/* One stage; the fields that its kind does not use are 0. */
+/* The settings of each kind of stage, as its text has them. stage_keys.c has a row for every field. */
+
+typedef struct mot_crop { /* random_resized_crop, resize, center_crop, random_crop */
+    double area[2], ratio[2];
+    int32_t width, height; /* resize with height 0: width is the shorter side */
+    int32_t padding;       /* pixels on each side */
+    int32_t order;         /* motley_resize_order */
+    uint8_t filters;
+    uint8_t filter[7]; /* motley_filter */
+} mot_crop;
+
+typedef struct mot_flip {
+    double horizontal, vertical; /* probabilities */
+} mot_flip;
+
+typedef struct mot_jitter {
+    double p;
+    double range[MOT_JITTERS][2]; /* of factors, 1 changes nothing; of a hue's shift, 0 changes nothing */
+} mot_jitter;
+
+typedef struct mot_gray {
+    double p;
+} mot_gray;
+
+typedef struct mot_blur {
+    double p;
+    double radius[2];    /* Pillow's */
+    double sigma[2];     /* torchvision's, with kernel_size */
+    int32_t kernel_size; /* 0: Pillow's blur */
+} mot_blur;
+
+typedef struct mot_normalize { /* output */
+    double mean[4], std[4];
+    int32_t values; /* how many numbers mean and std have: 0, 1, 3 or 4 */
+    int32_t convention, dtype, layout;
+} mot_normalize;
+
+typedef struct mot_erase {
+    double p;
+    double area[2], ratio[2];
+    double value[4];
+    int32_t values; /* how many numbers `value` has */
+    int32_t fills;  /* mot_erase_values */
+    int32_t boxes[2];
+} mot_erase;
+
+typedef struct mot_mixing { /* mix */
+    motley_mix_params params;
+    double smoothing; /* of targets */
+    int32_t classes;  /* of targets; 0: the caller gives it */
+} mot_mixing;
+
+/* One stage; a policy has no settings here. */
 typedef struct mot_stage {
     mot_stage_kind kind;
-    int32_t width, height;    /* crops, resize; resize with height 0: width is the shorter side */
-    double area[2], ratio[2]; /* random_resized_crop, erase */
-    int32_t filters;          /* random_resized_crop, resize */
-    motley_filter filter[MOT_FILTERS];
-    motley_resize_order order;
-    int32_t padding;            /* random_crop, pixels on each side */
-    double p, vertical;         /* probabilities; flip: horizontal and vertical */
-    int32_t given[MOT_JITTERS]; /* jitter: which ranges are given */
-    double range[MOT_JITTERS][2];
-    double radius[2];       /* blur: Pillow's radius, or torchvision's sigma */
-    int32_t kernel_size;    /* blur: torchvision's; 0: Pillow's blur */
-    int32_t values;         /* how many numbers mean and std, or an erased box's value, have: 0, 1, 3 or 4 */
-    double mean[4], std[4]; /* output; erase: mean holds the values */
-    int32_t convention, dtype, layout;
-    int32_t boxes[2], erase_values; /* erase */
-    motley_mix_params mixing;       /* mix, as written */
-    int32_t classes;                /* mix: of targets; 0: the caller gives it */
-    double smoothing;               /* mix, of targets */
+    uint32_t given; /* bit k: the text has key k, of the keys that have no default */
+    union {
+        mot_crop crop;
+        mot_flip flip;
+        mot_jitter jitter;
+        mot_gray grayscale;
+        mot_blur blur;
+        mot_normalize output;
+        mot_erase erase;
+        mot_mixing mix;
+    } of;
+
+    double *ratios; /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
+    float *normals; /* [MOT_NORMAL_CELLS], of an erase with random values */
 
     char *name;                    /* policy: name of a built-in policy; NULL: written out */
     motley_policy_changes changes; /* to the built-in policy */
     motley_policy *policy;         /* with the changes */
     int32_t policy_steps;          /* the most that one sample can draw of it */
-    double *ratios;                /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
-    float *normals;                /* [MOT_NORMAL_CELLS], of an erase with random values */
-    motley_mix *mix;
+    motley_mix *mixer;             /* of a mix */
 } mot_stage;
 
 struct motley_transform {
@@ -81,20 +128,16 @@ struct motley_transform {
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
 };
 
-extern const char *const mot_stage_names[MOT_STAGE_KINDS];
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
-extern const char *const mot_order_names[MOT_ORDERS],
-    *const mot_convention_names[3], *const mot_dtype_names[4], *const mot_layout_names[2],
-                                                                   *const mot_erase_names[2],
-                                                                       *const mot_jitter_names[MOT_JITTERS];
-extern const char *const mot_mix_rules_names[2], *const mot_mix_mode_names[3], *const mot_mix_partner_names[2],
-                                                                                   *const mot_mix_lambda_names[2];
 
 /* How a stage is written here that other libraries know by this name, or NULL. */
 const char *mot_stage_elsewhere(const char *name);
 
-/* A kind's place in the order: stages of one rank come in any order, those of a higher rank later. */
-int mot_stage_rank(mot_stage_kind kind);
+/* The size of a blur's kernel; 0 of a blur by a radius, and of other stages. */
+static inline int32_t mot_stage_kernel(const mot_stage *stage)
+{
+    return stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0;
+}
 
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);

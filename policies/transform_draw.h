@@ -94,10 +94,10 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_draw
     MOT_ROLLED
     for (uint32_t t = 0; t < MOT_CROP_TRIES; t++) {
         const mot_words words = mot_words_of(sample, block + t);
-        if (mot_try_crop(sample, stage->area, mot_draw_ratio(stage->ratios, words), words, &crop))
+        if (mot_try_crop(sample, stage->of.crop.area, mot_draw_ratio(stage->ratios, words), words, &crop))
             return crop;
     }
-    return mot_middle_crop(sample, stage->ratio);
+    return mot_middle_crop(sample, stage->of.crop.ratio);
 }
 
 /* Puts down what RandomResizedCrop drew. */
@@ -105,20 +105,20 @@ MOT_FN void mot_put_crop(const mot_stage *stage, mot_rectangle crop, motley_tran
 {
     drawn->crop.left = crop.left, drawn->crop.top = crop.top;
     drawn->crop.width = crop.width, drawn->crop.height = crop.height;
-    drawn->width = stage->width;
-    drawn->height = stage->height;
+    drawn->width = stage->of.crop.width;
+    drawn->height = stage->of.crop.height;
 }
 
 /* RandomResizedCrop's filter; `words` are those of its block MOT_CROP_FILTER_BLOCK. */
 MOT_FN motley_filter mot_crop_filter(const mot_stage *stage, mot_words words)
 {
-    return stage->filter[mot_choose(words.w[0], (uint32_t)stage->filters)];
+    return (motley_filter)stage->of.crop.filter[mot_choose(words.w[0], (uint32_t)stage->of.crop.filters)];
 }
 
 MOT_FN void mot_put_flip(const mot_stage *stage, mot_words words, motley_transform_drawn *drawn)
 {
-    drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->p);
-    drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->vertical);
+    drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->of.flip.horizontal);
+    drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->of.flip.vertical);
 }
 
 /* RandomErasing's rectangle in an image of width x height, with a share of its area divided by `boxes`. Returns 0 when
@@ -169,11 +169,11 @@ MOT_FN float mot_draw_factor(uint32_t word, double low, double high)
 MOT_FN void mot_resized_sides(const mot_stage *stage, int32_t width, int32_t height, int32_t *out_width,
                               int32_t *out_height)
 {
-    const int64_t longer =
-        width <= height ? (int64_t)stage->width * height / width : (int64_t)stage->width * width / height;
+    const int64_t longer = width <= height ? (int64_t)stage->of.crop.width * height / width
+                                           : (int64_t)stage->of.crop.width * width / height;
     const int32_t most = longer > INT32_MAX ? INT32_MAX : (int32_t)longer;
-    *out_width = stage->height > 0 || width <= height ? stage->width : most;
-    *out_height = stage->height > 0 ? stage->height : width <= height ? most : stage->width;
+    *out_width = stage->of.crop.height > 0 || width <= height ? stage->of.crop.width : most;
+    *out_height = stage->of.crop.height > 0 ? stage->of.crop.height : width <= height ? most : stage->of.crop.width;
 }
 
 /* The cell of MOT_NORMAL_CELLS that value `index` of an erased box takes: its own Philox words, keyed by the noise. */
@@ -195,7 +195,7 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
                                   mot_step *steps)
 {
     const int ops[MOT_HUE] = MOT_JITTER_OPS;
-    if (!mot_coin(mot_words_of(sample, block).w[0], stage->p))
+    if (!mot_coin(mot_words_of(sample, block).w[0], stage->of.jitter.p))
         return 0;
     uint8_t order[MOT_JITTERS];
     mot_draw_order(mot_words_of(sample, block + 1), MOT_JITTERS, order);
@@ -203,8 +203,8 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
     int n = 0;
     for (int i = 0; i < MOT_JITTERS; i++) {
         const int which = order[i];
-        const double *range = stage->range[which], neutral = which == MOT_HUE ? 0 : 1;
-        if (!stage->given[which] || (range[0] == neutral && range[1] == neutral))
+        const double *range = stage->of.jitter.range[which], neutral = which == MOT_HUE ? 0 : 1;
+        if (range[0] == neutral && range[1] == neutral)
             continue;
         const float factor = mot_draw_factor(factors.w[which], range[0], range[1]);
         if (which == MOT_HUE) {
@@ -222,13 +222,15 @@ MOT_RANDOM_FN void mot_draw_erase(const mot_stage *stage, const mot_drawn_sample
                                   int height, motley_transform_drawn *drawn)
 {
     const mot_words first = mot_words_of(sample, block), noise = mot_words_of(sample, block + 1);
-    if (!mot_coin(first.w[0], stage->p))
+    if (!mot_coin(first.w[0], stage->of.erase.p))
         return;
-    const int count = stage->boxes[0] + (int)mot_choose(first.w[1], (uint32_t)(stage->boxes[1] - stage->boxes[0] + 1));
+    const int count = stage->of.erase.boxes[0] +
+                      (int)mot_choose(first.w[1], (uint32_t)(stage->of.erase.boxes[1] - stage->of.erase.boxes[0] + 1));
     drawn->noise = (uint64_t)noise.w[1] << 32 | noise.w[0];
     for (int b = 0; b < count; b++) {
         mot_rectangle box;
-        if (!mot_draw_box(sample, block + 2 + 16 * (uint32_t)b, width, height, count, stage->area, stage->ratios, &box))
+        if (!mot_draw_box(sample, block + 2 + 16 * (uint32_t)b, width, height, count, stage->of.erase.area,
+                          stage->ratios, &box))
             continue;
         motley_erased_box *const put = &drawn->boxes[drawn->boxes_count++];
         put->left = box.left, put->top = box.top;
@@ -264,8 +266,8 @@ MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t
     if (stage->kind == MOT_STAGE_RESIZE) {
         mot_resized_sides(stage, source_width, source_height, width, height);
     } else if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
-        *width = stage->width;
-        *height = stage->height;
+        *width = stage->of.crop.width;
+        *height = stage->of.crop.height;
     }
 }
 
@@ -287,18 +289,20 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
         break;
     case MOT_STAGE_RESIZE:
         mot_resized_sides(stage, sample->width, sample->height, &drawn->width, &drawn->height);
-        drawn->filter = stage->filter[0];
+        drawn->filter = (motley_filter)stage->of.crop.filter[0];
         break;
     case MOT_STAGE_CENTER_CROP:
-        drawn->left = mot_center(width, stage->width);
-        drawn->top = mot_center(height, stage->height);
+        drawn->left = mot_center(width, stage->of.crop.width);
+        drawn->top = mot_center(height, stage->of.crop.height);
         break;
     case MOT_STAGE_RANDOM_CROP: {
         const mot_words words = mot_words_of(sample, block);
-        const int32_t spare_x = width + 2 * stage->padding - stage->width;
-        const int32_t spare_y = height + 2 * stage->padding - stage->height;
-        drawn->top = (int32_t)mot_choose(words.w[0], (uint32_t)(spare_y < 0 ? 0 : spare_y) + 1) - stage->padding;
-        drawn->left = (int32_t)mot_choose(words.w[1], (uint32_t)(spare_x < 0 ? 0 : spare_x) + 1) - stage->padding;
+        const int32_t spare_x = width + 2 * stage->of.crop.padding - stage->of.crop.width;
+        const int32_t spare_y = height + 2 * stage->of.crop.padding - stage->of.crop.height;
+        drawn->top =
+            (int32_t)mot_choose(words.w[0], (uint32_t)(spare_y < 0 ? 0 : spare_y) + 1) - stage->of.crop.padding;
+        drawn->left =
+            (int32_t)mot_choose(words.w[1], (uint32_t)(spare_x < 0 ? 0 : spare_x) + 1) - stage->of.crop.padding;
         break;
     }
     case MOT_STAGE_FLIP:
@@ -325,18 +329,20 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     if (stage->kind == MOT_STAGE_JITTER)
         return mot_draw_jitter(stage, sample, block, steps);
     const mot_words words = mot_words_of(sample, block);
-    if (!mot_coin(words.w[0], stage->p))
+    const mot_blur *const blur = &stage->of.blur;
+    if (!mot_coin(words.w[0], stage->kind == MOT_STAGE_GRAYSCALE ? stage->of.grayscale.p : blur->p))
         return 0;
     if (stage->kind == MOT_STAGE_GRAYSCALE) {
         mot_put_op(steps, MOT_GRAYSCALE_STAGE_OP, 0, 0);
         return 1;
     }
-    const float radius = mot_draw_factor(words.w[1], stage->radius[0], stage->radius[1]);
-    if (stage->kernel_size) { /* its weights need an exp: the host makes them */
+    const double *const range = blur->kernel_size ? blur->sigma : blur->radius;
+    const float radius = mot_draw_factor(words.w[1], range[0], range[1]);
+    if (blur->kernel_size) { /* its weights need an exp: the host makes them */
         memset(steps, 0, sizeof *steps);
         steps->op = MOTLEY_STEP_KERNEL_BLUR;
         steps->value = radius;
-        steps->arg.size = (uint32_t)stage->kernel_size;
+        steps->arg.size = (uint32_t)blur->kernel_size;
     } else {
         mot_put_op(steps, MOT_BLUR_STAGE_OP, radius, 1);
     }

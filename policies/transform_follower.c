@@ -17,12 +17,12 @@ static bool follows(const mot_stage *stage, const motley_follower_params *params
 
 static motley_status change(mot_stage *stage, const motley_follower_params *params, motley_error *error)
 {
-    if (stage->filters > 0) {
-        stage->filters = 1;
-        stage->filter[0] = mot_interpolation_filter(params->interpolation);
+    if (stage->kind <= MOT_STAGE_RESIZE) {
+        stage->of.crop.filters = 1;
+        stage->of.crop.filter[0] = (uint8_t)mot_interpolation_filter(params->interpolation);
     }
     if (stage->kind == MOT_STAGE_ERASE)
-        stage->erase_values = MOT_ERASE_CONST;
+        stage->of.erase.fills = MOT_ERASE_CONST;
     if (!stage->policy)
         return MOTLEY_OK;
     motley_policy *made;

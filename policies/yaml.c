@@ -3,6 +3,8 @@
 #include "policies/yaml.h"
 
 #include "base/error.h"
+#include "base/number.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -365,4 +367,43 @@ void mot_yaml_clear(mot_yaml_tree *tree)
     free(tree->chars);
     free(tree->problem);
     *tree = (mot_yaml_tree){ 0 };
+}
+
+static void say_json(mot_text *w, const mot_yaml_tree *tree, const mot_yaml *node)
+{
+    const char *const text = node->kind == MOT_YAML_SCALAR ? mot_yaml_text(tree, node) : NULL;
+    double value;
+    if (text && node->plain && mot_number_parse(text, &value)) {
+        mot_say_number(w, "", value);
+    } else if (text) {
+        mot_say_quoted(w, text);
+    } else {
+        const bool map = node->kind == MOT_YAML_MAP;
+        const char *before = map ? "{" : "[";
+        bool value_next = false;
+        for (const mot_yaml *item = mot_yaml_child(tree, node); item; item = mot_yaml_next(tree, item)) {
+            mot_say(w, "%s", before);
+            say_json(w, tree, item);
+            value_next = map && !value_next;
+            before = value_next ? ":" : ",";
+        }
+        mot_say(w, node->children ? "%s" : map ? "{}" : "[]", map ? "}" : "]");
+    }
+}
+
+motley_status mot_yaml_to_json(char **text, const char *name, motley_error *error)
+{
+    mot_yaml_tree tree = { 0 };
+    mot_text w = { 0 };
+    const motley_status status = mot_yaml_read(&tree, *text, strlen(*text));
+    if (status == MOTLEY_OK)
+        say_json(&w, &tree, &tree.node[0]);
+    mot_say(&w, "\n");
+    mot_yaml_clear(&tree);
+    free(*text);
+    const bool failed = status != MOTLEY_OK || w.failed;
+    if (failed)
+        free(w.text);
+    *text = failed ? NULL : w.text;
+    return failed ? mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the JSON of '%s'", name) : MOTLEY_OK;
 }

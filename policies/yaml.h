@@ -55,6 +55,9 @@ void mot_yaml_problem(mot_yaml_tree *tree, size_t offset, const char *format, ..
 /* Reports all problems in the order of their places; `error` gets the first. Returns POLICY, or OK without problems. */
 motley_status mot_yaml_report(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error);
 
+/* Replaces a canonical text by JSON of the same content, or by NULL. `name`: of what it describes. Errors: MEMORY. */
+motley_status mot_yaml_to_json(char **text, const char *name, motley_error *error);
+
 static inline const char *mot_yaml_text(const mot_yaml_tree *tree, const mot_yaml *node)
 {
     return tree->chars + node->text;

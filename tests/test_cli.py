@@ -110,8 +110,8 @@ class Listings(Case):
             self.assertIn(f"\n{line}\n", text)
         self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
 
-    def test_show_json_has_every_value(self):
-        policy = json.loads(self.good("show", "--json", "rand_augment", "--level", "9"))
+    def test_show_values_has_every_value(self):
+        policy = json.loads(self.good("show", "--values", "rand_augment", "--level", "9"))
         branches = {b["steps"][0]["op"]: b for b in policy["phases"][0]["branches"]}
         self.assertEqual(policy["repeat"], [0, 0, 1])
         self.assertEqual(len(branches), 14)
@@ -119,37 +119,20 @@ class Listings(Case):
         self.assertEqual(branches["rotate"]["steps"][0]["levels"], [{"level": 9, "value": 9, "minus": -9}])
         self.assertEqual(branches["posterize"]["steps"][0]["levels"], [{"level": 9, "value": 7}])
 
-    def test_show_json_of_transforms_has_every_setting(self):
-        for line in self.good("transforms").splitlines():
-            name = line.split()[0]
-            shown, text = json.loads(self.good("show", "--json", name)), self.good("show", name)
-            self.assertEqual(shown["name"], name)
-            self.assertIn(f"\ntitle: {json.dumps(shown['title'], ensure_ascii=False)}\n", text)
-            kinds = [line[4:].split(":")[0] for line in text.splitlines() if line.startswith("  - ")]
-            self.assertEqual([stage["stage"] for stage in shown["stages"]], kinds)
-        path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40, filter: bicubic}\n"
-                         "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, level: 9}\n"
-                         "  - jitter: {hue: 0.1}\n"
-                         "  - blur: {kernel_size: 5, sigma: [1, 2]}\n  - output: {mean: 0.5, std: 0.25}\n"
-                         "  - erase: {}\n"
-                         "  - mix: {mixup: 1, classes: 4}\n")
-        shown = json.loads(self.good("show", "--json", path))
-        policy = shown["stages"].pop(2)
-        self.assertEqual(policy["policy"], json.loads(self.good("show", "--json", "rand_augment", "--level", "9")))
-        self.assertEqual(shown, {
-            "name": "t", "title": None, "profile": None, "paper": None, "table": None, "version": None,
-            "stages": [
-                {"stage": "random_resized_crop", "size": 40, "scale": [0.08, 1], "ratio": [0.75, 4 / 3],
-                 "filter": "bicubic", "order": "pillow-13"},
-                {"stage": "flip", "horizontal": 0.5, "vertical": 0},
-                {"stage": "jitter", "p": 1, "hue": [-0.1, 0.1]},
-                {"stage": "blur", "p": 1, "kernel_size": 5, "sigma": [1, 2]},
-                {"stage": "output", "mean": 0.5, "std": 0.25, "convention": "torchvision_v1", "type": "f32",
-                 "layout": "chw"},
-                {"stage": "erase", "p": 1, "area": [0.02, 0.33], "ratio": [0.3, 3.3], "value": 0, "boxes": [1, 1]},
-                {"stage": "mix", "mixup": 1, "cutmix": 0, "p": 1, "switch": 0.5, "rules": "torchvision",
-                 "mode": "batch",
-                 "lambda": "corrected", "partner": "fixed", "classes": 4, "smoothing": 0}]})
+    def test_show_json_is_the_policy_again(self):
+        for name in ("rand_augment", "simclr"):
+            shown = self.good("show", "--json", name)
+            self.assertEqual(json.loads(shown)["name"], name)
+            self.assertEqual(self.good("show", self.file("same.json", shown)), self.good("show", name))
+        changed = self.good("show", "--json", "rand_augment", "--level", "3")
+        self.assertEqual(json.loads(changed)["level"], 3)
+        shown = json.loads(self.good("show", "--json", self.file(
+            "t.yaml", "motley: 1\nname: t\nstages:\n  - resize: {size: [40, 40], filter: bicubic}\n"
+            "  - policy: {name: rand_augment, level: 4}\n  - jitter: {hue: 0.1}\n")))
+        self.assertEqual(shown, {"motley": 1, "name": "t", "stages": [
+            {"resize": {"size": [40, 40], "filter": "bicubic"}}, {"policy": {"name": "rand_augment", "level": 4}},
+            {"jitter": {"hue": [-0.1, 0.1]}}]})
+        self.assertIn("it is a transform, want a policy for --values", self.bad("show", "--values", "simclr"))
 
     def test_stats_of_transforms_agree_with_the_draws(self):
         path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40}\n"

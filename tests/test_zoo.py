@@ -37,7 +37,7 @@ def facts_of(name):
 
 
 def described(name):
-    return json.loads(subprocess.run([MOTLEY, "show", "--json", name], check=True, capture_output=True,
+    return json.loads(subprocess.run([MOTLEY, "show", "--values", name], check=True, capture_output=True,
                                      text=True).stdout)
 
 

@@ -7,7 +7,7 @@
 typedef struct arguments {
     policy_options options;
     const char *policy;
-    bool json;
+    bool json, values;
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -20,6 +20,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'j':
         self->json = true;
         return 0;
+    case 'v':
+        self->values = true;
+        return 0;
     default:
         return read_one_policy(key, arg, state, &self->policy);
     }
@@ -29,13 +32,12 @@ static const struct argp argp = {
     .parser = parse,
     .options =
         (const struct argp_option[]){
-            { "json", 'j', NULL, 0,
-              "Print as JSON what it can draw: chances, and the values at each level; of a transform, all settings",
-              0 },
+            { "json", 'j', NULL, 0, "Print JSON, which is a policy file, too", 0 },
+            { "values", 'v', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 },
             { 0 } },
     .args_doc = "POLICY",
     .doc = "Prints a policy in full: a built-in name or a file, with the changes that are asked for; or a transform.\v"
-           "The output is a policy file. doc/policy-format.md describes the format.",
+           "Without --values the output is a policy file. doc/policy-format.md describes the format.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
 };
 
@@ -48,10 +50,14 @@ int cmd_show(int argc, char **argv)
     if (!open_either(self.policy, &self.options.changes, &policy, &transform))
         return EXIT_INPUT;
     char *text = NULL;
-    motley_error error;
-    const motley_status status =
-        policy ? (self.json ? motley_policy_describe : motley_policy_print)(policy, &text, &error)
-               : (self.json ? motley_transform_print_json : motley_transform_print)(transform, &text, &error);
+    motley_error error = { .message = "it is a transform, want a policy for --values" };
+    motley_status status = MOTLEY_ERR_ARGUMENT;
+    if (policy)
+        status = (self.values ? motley_policy_describe
+                  : self.json ? motley_policy_print_json
+                              : motley_policy_print)(policy, &text, &error);
+    else if (!self.values)
+        status = (self.json ? motley_transform_print_json : motley_transform_print)(transform, &text, &error);
     const bool good = status == MOTLEY_OK;
     if (good)
         fputs(text, stdout);

@@ -42,8 +42,8 @@ static motley_status check(void *state, const mot_transform_call *call, motley_e
 
 static int turns_hue(const mot_stage *stage)
 {
-    return stage->kind == MOT_STAGE_JITTER && stage->given[MOT_HUE] &&
-           (stage->range[MOT_HUE][0] != 0 || stage->range[MOT_HUE][1] != 0);
+    const double *const hue = stage->of.jitter.range[MOT_HUE];
+    return stage->kind == MOT_STAGE_JITTER && (hue[0] != 0 || hue[1] != 0);
 }
 
 /* Adds the steps of image i, which the host has drawn. */
@@ -66,7 +66,7 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
         add_image(&parts, call, i);
     for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++) {
         const mot_stage *const stage = &call->transform->stage[s];
-        const int blurs = stage->kernel_size > 0, hue = turns_hue(stage);
+        const int blurs = mot_stage_kernel(stage) > 0, hue = turns_hue(stage);
         if (stage->policy) {
             mot_cuda_parts_add_policy(&parts, stage->policy);
             continue;
@@ -100,10 +100,10 @@ static int draws_late(const mot_transform_call *call, const mot_cuda_parts *part
 /* What components are normalised by; stage: NULL if there is no such stage. */
 static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
 {
+    const mot_normalize *const by = stage ? &stage->of.output : NULL;
     for (int c = 0; c < 4; c++) {
-        const int at = stage && stage->values > 1 ? c : 0;
-        mot_output_numbers(stage ? stage->convention : 0, stage ? stage->mean[at] : 0, stage ? stage->std[at] : 1,
-                           &mean[c], &std[c]);
+        const int at = by && by->values > 1 ? c : 0;
+        mot_output_numbers(by ? by->convention : 0, by ? by->mean[at] : 0, by ? by->std[at] : 1, &mean[c], &std[c]);
     }
 }
 
@@ -139,7 +139,7 @@ static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, c
     *copy = *stage;
     copy->name = NULL;
     copy->policy = NULL;
-    copy->mix = NULL;
+    copy->mixer = NULL;
     if (stage->ratios) {
         copy->ratios = device->ratios[s];
         memcpy(host->ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
@@ -226,9 +226,9 @@ typedef struct run {
 static unsigned filters_of(const motley_transform *transform)
 {
     unsigned filters = 0;
-    for (uint32_t s = 0; s < transform->stages; s++)
-        for (int f = 0; f < transform->stage[s].filters; f++)
-            filters |= 1u << transform->stage[s].filter[f];
+    for (uint32_t s = 0; s < transform->stages && transform->stage[s].kind <= MOT_STAGE_RESIZE; s++)
+        for (int f = 0; f < transform->stage[s].of.crop.filters; f++)
+            filters |= 1u << transform->stage[s].of.crop.filter[f];
     return filters;
 }
 
@@ -335,7 +335,7 @@ static void describe_steps(run *r)
                         .src = r->apart ? &r->pixels : call->dst,
                         .dst = normalises ? NULL : call->dst,
                         .output = normalises ? &r->output : NULL,
-                        .convention = stage ? stage->convention : 0,
+                        .convention = stage ? stage->of.output.convention : 0,
                         .policy = only ? only->policy : NULL,
                         .drawn_steps = draws_late(call, &r->parts) ? NULL
                                        : r->room.steps             ? r->room.steps
@@ -474,7 +474,7 @@ static motley_status erase_boxes(const run *r, const mot_transform_draw_job *dra
                             .count = (int32_t)dst->count,
                             .channels = dst->channels,
                             .dtype = (int32_t)dst->dtype,
-                            .values = call->erase->erase_values,
+                            .values = call->erase->of.erase.fills,
                             .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
     memcpy(erase.bits, call->erased, sizeof erase.bits);
@@ -558,7 +558,7 @@ static mot_transform_draw_job describe(const run *r)
         .drawn = r->room.drawn,
         .steps = r->room.steps,
         .threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS,
-        .convention = output ? (int32_t)output->convention : 0
+        .convention = output ? (int32_t)output->of.output.convention : 0
     };
     if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw.given)
         draw.ratios = r->tables.ratios[0];

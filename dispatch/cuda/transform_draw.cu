@@ -27,7 +27,7 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
 static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_drawn_sample of,
                                                     motley_transform_drawn *drawn)
 {
-    mot_put_crop(stage, mot_middle_crop(&of, stage->ratio), drawn);
+    mot_put_crop(stage, mot_middle_crop(&of, stage->of.crop.ratio), drawn);
 }
 
 /* What a lane begins to draw: a try of RandomResizedCrop, its filter, or the mirrors. */
@@ -58,7 +58,7 @@ static __device__ void draw_crop(const mot_stage *stage, const mot_stage *flip, 
 {
     const int lane = threadIdx.x % 32;
     mot_rectangle crop;
-    const bool fits = mot_try_crop(&of, stage->area, begun.ratio, begun.words, &crop);
+    const bool fits = mot_try_crop(&of, stage->of.crop.area, begun.ratio, begun.words, &crop);
     const uint32_t fitting = __ballot_sync(~0u, fits && lane < (int)MOT_CROP_TRIES);
     if (lane == __ffs(fitting) - 1)
         mot_put_crop(stage, crop, drawn);

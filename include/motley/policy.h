@@ -65,6 +65,11 @@ MOTLEY_API const char *motley_policy_builtin_text(size_t i);
  *  Errors   ARGUMENT, MEMORY. *text is NULL then. */
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
 
+/** The same content as JSON: the keys of doc/policy-format.md without those that have their default. It parses back to
+ *  an equal policy, too, so programs change a policy by changing its JSON. Memory and errors: as motley_policy_print.
+ */
+MOTLEY_API motley_status motley_policy_print_json(const motley_policy *policy, char **json, motley_error *error);
+
 /** What the policy can draw, as JSON: name, citation, probabilities, and each step's values at each of its levels.
  *
  *  Keys     name, title, profile, paper, table, version (null if the policy has none), interpolation (a list),

@@ -43,12 +43,7 @@ MOTLEY_API const char *motley_transform_builtin_text(size_t i);
  *  Errors   UNSUPPORTED: a follower has no text; ARGUMENT, MEMORY. *text is NULL then. */
 MOTLEY_API motley_status motley_transform_print(const motley_transform *transform, char **text, motley_error *error);
 
-/** The transform as JSON, with every setting, defaults included.
- *
- *  Keys     name, title, profile, paper, table, version (null if the text has none), stages: [{stage (its kind), and
- *           the settings of doc/policy-format.md}]; for a policy {stage, policy: what motley_policy_describe writes}.
- *  Memory   *json is malloc'd: free() it.
- *  Errors   As motley_transform_print. */
+/** The same content as JSON, which parses back to an equal transform. See motley_policy_print_json. */
 MOTLEY_API motley_status motley_transform_print_json(const motley_transform *transform, char **json,
                                                      motley_error *error);
 

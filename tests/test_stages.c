@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of the stages' keys: every field of a stage has a row and decides by which tables a device draws. JSON: it
+ * is what the text says, and reads back as an equal policy or transform. */
+#include "motley.h"
+#include "policies/stage_keys.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD "motley: 1\nname: x\nstages:\n"
+
+static motley_transform *parsed(const char *text)
+{
+    motley_transform *transform;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+                 error.line, error.column, error.message, text);
+    return transform;
+}
+
+/* The fields' bytes of each member of mot_stage.of; what is left of it is padding at its end. */
+static const struct {
+    const char *name;
+    size_t bytes, size;
+    mot_stage_kind first, last; /* the kinds that have it */
+    size_t without;             /* bytes at its beginning that no text has */
+} members[] = {
+#define ENDS(type, field) offsetof(type, field) + sizeof(((type *)0)->field), sizeof(type)
+    { "crop", ENDS(mot_crop, filter), MOT_STAGE_RANDOM_RESIZED_CROP, MOT_STAGE_RANDOM_CROP, 0 },
+    { "flip", ENDS(mot_flip, vertical), MOT_STAGE_FLIP, MOT_STAGE_FLIP, 0 },
+    { "jitter", ENDS(mot_jitter, range), MOT_STAGE_JITTER, MOT_STAGE_JITTER, 0 },
+    { "grayscale", ENDS(mot_gray, p), MOT_STAGE_GRAYSCALE, MOT_STAGE_GRAYSCALE, 0 },
+    { "blur", ENDS(mot_blur, kernel_size), MOT_STAGE_BLUR, MOT_STAGE_BLUR, 0 },
+    { "output", ENDS(mot_normalize, layout), MOT_STAGE_OUTPUT, MOT_STAGE_OUTPUT, 0 },
+    { "erase", ENDS(mot_erase, boxes), MOT_STAGE_ERASE, MOT_STAGE_ERASE, 0 },
+    { "mix", ENDS(mot_mixing, classes), MOT_STAGE_MIX, MOT_STAGE_MIX, sizeof(size_t) },
+};
+
+/* A new field moves the end, or fills what was padding: the last field has to be the last one. */
+Test(stages, every_field_has_a_row)
+{
+    int kinds = 0;
+    for (size_t m = 0; m < COUNT(members); m++) {
+        bool covered[sizeof(((mot_stage *)0)->of)] = { false };
+        for (int kind = (int)members[m].first; kind <= (int)members[m].last; kind++, kinds++)
+            for (int k = 0; k < mot_stage_forms[kind].keys_count; k++) {
+                const mot_key *const key = &mot_stage_forms[kind].keys[k];
+                memset(&covered[key->at], true, key->bytes);
+                if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_VALUE)
+                    memset(&covered[key->count_at], true, key->kind == MOT_KEY_VALUE ? 8 : 4);
+            }
+        for (size_t i = members[m].without; i < members[m].bytes; i++)
+            cr_expect(covered[i], "byte %zu of %s has no row", i, members[m].name);
+        cr_expect(members[m].size - members[m].bytes < 8, "%s has a field behind its last one", members[m].name);
+    }
+    cr_expect_eq(kinds, MOT_STAGE_KINDS - 2); /* all but policy and to_rgb, which has no key */
+}
+
+static const char *const every_stage[] = {
+    "random_resized_crop: {size: 9, scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: pillow-12.2}",
+    "resize: {size: [9, 8], filter: lanczos, order: pillow-12}",
+    "center_crop: {size: 9}",
+    "random_crop: {size: 9, padding: 3}",
+    "flip: {horizontal: 0.25, vertical: 0.125}",
+    "jitter: {p: 0.5, brightness: 0.5, contrast: 0.25, saturation: [0.5, 1.5], hue: 0.125}",
+    "grayscale: {p: 0.25}",
+    "blur: {p: 0.5, radius: [0.5, 2]}",
+    "blur: {p: 0.5, kernel_size: 5, sigma: [0.5, 2]}",
+    "output: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25], convention: timm, type: bf16, layout: hwc}",
+    "erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: [1, 2, 3], boxes: [2, 3]}",
+    "mix: {mixup: 0.2, cutmix: 1, p: 0.9, switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, "
+    "partner: drawn, classes: 10, smoothing: 0.1}",
+};
+
+/* A text that has the stage, and what has to stand before it. */
+static motley_transform *with_stage(const char *stage)
+{
+    char text[512];
+    snprintf(text, sizeof text, HEAD "%s%s  - %s\n",
+             strncmp(stage, "mix", 3) == 0 ? "  - center_crop: {size: 9}\n" : "",
+             strncmp(stage, "erase", 5) == 0 ? "  - output: {}\n" : "", stage);
+    return parsed(text);
+}
+
+/* A device keeps a transform's tables under its fingerprint: a field that it misses would leave old ones in use. */
+Test(stages, every_byte_of_a_stage_is_in_the_fingerprint)
+{
+    for (size_t i = 0; i < COUNT(every_stage); i++) {
+        motley_transform *const t = with_stage(every_stage[i]);
+        mot_stage *const stage = &t->stage[t->stages - 1];
+        const mot_stage_form *const form = &mot_stage_forms[stage->kind];
+        const uint64_t fingerprint = t->fingerprint;
+        for (int k = 0; k < form->keys_count; k++)
+            for (uint16_t b = 0; b < form->keys[k].bytes; b++) {
+                uint8_t *const byte = (uint8_t *)&stage->of + form->keys[k].at + b;
+                *byte ^= 1;
+                mot_transform_finish(t);
+                cr_expect_neq(t->fingerprint, fingerprint, "byte %u of %s of %s", b, form->keys[k].name, form->name);
+                *byte ^= 1;
+            }
+        mot_transform_finish(t);
+        cr_expect_eq(t->fingerprint, fingerprint);
+        motley_transform_destroy(t);
+    }
+}
+
+/* Each key's value reaches the field of its row and no other one, whatever the text leaves out. */
+Test(stages, a_key_left_out_has_its_default_again)
+{
+    for (size_t i = 0; i < COUNT(every_stage); i++) {
+        motley_transform *const t = with_stage(every_stage[i]);
+        const mot_stage *const stage = &t->stage[t->stages - 1];
+        mot_stage plain = { .kind = stage->kind };
+        mot_stage_defaults(&plain);
+        const mot_stage_form *const form = &mot_stage_forms[stage->kind];
+        for (int k = 0; k < form->keys_count; k++) {
+            char named[40];
+            snprintf(named, sizeof named, "%s: ", form->keys[k].name);
+            const bool given = strstr(strchr(every_stage[i], '{'), named) != NULL;
+            cr_expect_eq(given,
+                         memcmp(mot_key_seen(&form->keys[k], stage), mot_key_seen(&form->keys[k], &plain),
+                                form->keys[k].bytes) != 0,
+                         "%s of %s", form->keys[k].name, every_stage[i]);
+        }
+        motley_transform_destroy(t);
+    }
+}
+
+/* --- JSON --- */
+
+static void expect_json_of_transform(const char *text)
+{
+    motley_transform *const t = parsed(text);
+    char *json, *first, *second, *again;
+    cr_assert_eq(motley_transform_print_json(t, &json, NULL), MOTLEY_OK);
+    motley_transform *const back = parsed(json);
+    cr_assert_eq(motley_transform_print(t, &first, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_print(back, &second, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_print_json(back, &again, NULL), MOTLEY_OK);
+    cr_expect_str_eq(first, second);
+    cr_expect_str_eq(json, again);
+    cr_expect_eq(t->fingerprint, back->fingerprint, "%s", json);
+    free(json), free(first), free(second), free(again);
+    motley_transform_destroy(t);
+    motley_transform_destroy(back);
+}
+
+static void expect_json_of_policy(const char *text)
+{
+    motley_policy *policy, *back;
+    motley_error error = { 0 };
+    char *json;
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_print_json(policy, &json, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_parse(json, strlen(json), NULL, &back, &error), MOTLEY_OK, "%d:%d %s\n%s", error.line,
+                 error.column, error.message, json);
+    cr_expect(motley_policy_equal(policy, back), "%s", json);
+    cr_expect_eq(policy->fingerprint, back->fingerprint);
+    free(json);
+    motley_policy_destroy(policy);
+    motley_policy_destroy(back);
+}
+
+Test(stages, json_of_builtins_reads_back_equal)
+{
+    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
+        expect_json_of_policy(motley_policy_builtin_text(i));
+        expect_json_of_transform(motley_policy_builtin_text(i));
+    }
+    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
+        expect_json_of_transform(motley_transform_builtin_text(i));
+}
+
+Test(stages, json_of_every_stage_reads_back_equal)
+{
+    for (size_t i = 0; i < COUNT(every_stage); i++) {
+        motley_transform *const t = with_stage(every_stage[i]);
+        char *text;
+        cr_assert_eq(motley_transform_print(t, &text, NULL), MOTLEY_OK);
+        expect_json_of_transform(text);
+        free(text);
+        motley_transform_destroy(t);
+    }
+    expect_json_of_transform(
+        HEAD "  - to_rgb: {}\n  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n  - grayscale: {}\n"
+             "  - policy: {name: rand_augment, level: 3, fill: [1, 2, 3]}\n");
+}
+
+Test(stages, json_says_what_the_text_says)
+{
+    motley_policy *policy;
+    char *json;
+    const char *const text = "motley: 1\nname: x\ntitle: \"a \\\"b\\\" \\\\ \\u00fc\\U0001F600 2\"\nversion: \"1.0\"\n"
+                             "bins: 3\nops: {rotate: {range: [0, 0.1]}}\nbranches:\n  - {weight: 2, steps: [rotate, "
+                             "{op: invert, p: 0.5}]}\n  - invert\nlevel: {uniform: [0, 1]}\n";
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print_json(policy, &json, NULL), MOTLEY_OK);
+    cr_expect_str_eq(json, "{\"motley\":1,\"name\":\"x\",\"title\":\"a \\\"b\\\" \\\\ \u00fc\U0001F600 2\",\"version\":"
+                           "\"1.0\",\"interpolation\":\"nearest\",\"fill\":0,\"repeat\":1,\"bins\":3,\"level\":"
+                           "{\"uniform\":[0,1]},\"ops\":{\"rotate\":{\"range\":[0,0.1]},\"invert\":{}},\"branches\":"
+                           "[{\"weight\":2,\"steps\":[\"rotate\",{\"op\":\"invert\",\"p\":0.5}]},\"invert\"]}\n");
+    free(json);
+    motley_policy_destroy(policy);
+}
+
+/* What JSON writers make of a text that YAML readers stumble over. */
+Test(stages, any_writer_s_json_is_read)
+{
+    static const char *const same[] = {
+        "{\"motley\":1,\"name\":\"x\",\"title\":\"\\ud83d\\ude00 \\/\",\"branches\":[\"invert\"]}",
+        "{\n\t\"motley\": 1,\n\t\"name\": \"x\",\n\t\"title\": \"\\uD83D\\uDE00 /\",\n\t\"branches\": "
+        "[\n\t\t\"invert\"\n"
+        "\t]\n}\n",
+        "{\"motley\" : 1.0 , \"name\" : \"x\" , \"title\" : \"\U0001F600 /\" , \"branches\" : [ \"invert\" ] }\r\n",
+        "\n{ \"motley\":1e0,\"name\":\"\\u0078\",\"title\":\"\U0001F600 \\/\",\"branches\":[\"invert\"]}",
+    };
+    for (size_t i = 0; i < COUNT(same); i++) {
+        motley_policy *policy;
+        motley_error error = { 0 };
+        cr_expect_eq(motley_policy_parse(same[i], strlen(same[i]), NULL, &policy, &error), MOTLEY_OK, "%d:%d %s\n%s",
+                     error.line, error.column, error.message, same[i]);
+        if (policy)
+            cr_expect_str_eq(motley_policy_title(policy), "\U0001F600 /");
+        motley_policy_destroy(policy);
+    }
+}
