@@ -3,7 +3,6 @@
 #include "policies/builtin.h"
 
 #include "base/error.h"
-#include "motley/policy.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -37,7 +36,7 @@ static const char *taken_for(const char *name)
 {
     if (strchr(name, ':'))
         return "; a text has several lines, or begins with '{'";
-    return strchr(name, '-') ? "; timm's strings are read by motley.from_timm, in Python" : "";
+    return strchr(name, '-') ? "; timm's strings begin with timm:, as in timm:rand-m9-mstd0.5-inc1" : "";
 }
 
 motley_status mot_no_builtin(const char *name, bool transform, motley_error *error)
@@ -71,6 +70,8 @@ motley_status motley_policy_builtin(const char *name, motley_policy **policy, mo
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
     MOT_REQUIRE(name, error, "name is NULL, want that of a built-in policy");
+    if (mot_is_timm(name))
+        return mot_timm_policy(name + sizeof MOT_TIMM - 1, policy, error);
     for (size_t i = 0; i < mot_builtin_count; i++)
         if (strcmp(name, mot_builtins[i].name) == 0)
             return motley_policy_parse(mot_builtins[i].text, strlen(mot_builtins[i].text), NULL, policy, error);
@@ -86,6 +87,8 @@ motley_policy_source motley_policy_source_of(const char *policy)
     const size_t length = strlen(policy);
     if (strchr(policy, '\n') || policy[strspn(policy, " \t\r")] == '{')
         return MOTLEY_POLICY_TEXT;
+    if (mot_is_timm(policy))
+        return MOTLEY_POLICY_BUILTIN;
     for (size_t i = 0; i < mot_builtin_count; i++)
         if (strcmp(policy, mot_builtins[i].name) == 0)
             return MOTLEY_POLICY_BUILTIN;

@@ -3,10 +3,11 @@
 #ifndef MOT_BUILTIN_H
 #define MOT_BUILTIN_H
 
-#include "motley/status.h"
+#include "motley/policy.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef struct mot_builtin {
     const char *name, *text;
@@ -18,6 +19,17 @@ extern const size_t mot_builtin_count;
 /* The built-in transforms, from policy_files/transforms/. */
 extern const mot_builtin mot_builtin_transforms[];
 extern const size_t mot_builtin_transform_count;
+
+#define MOT_TIMM "timm:" /* how the name of a policy begins that is one of timm's strings */
+
+/* The policy of one of timm's configuration strings, with settings behind commas: "rand-m9,magnitude_std=0.5".
+ * Errors: ARGUMENT; UNSUPPORTED: no policy draws like that; MEMORY. */
+motley_status mot_timm_policy(const char *text, motley_policy **policy, motley_error *error);
+
+static inline bool mot_is_timm(const char *name)
+{
+    return strncmp(name, MOT_TIMM, sizeof MOT_TIMM - 1) == 0;
+}
 
 /* Reports that no policy, or no transform, is called `name`, with the nearest name of either. */
 motley_status mot_no_builtin(const char *name, bool transform, motley_error *error);

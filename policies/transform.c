@@ -77,11 +77,27 @@ const char *motley_transform_builtin_text(size_t i)
     return i < mot_builtin_transform_count ? mot_builtin_transforms[i].text : NULL;
 }
 
+/* The transform of one of timm's strings, whose policy is its only stage. */
+static motley_status of_timm(const char *name, motley_transform **transform, motley_error *error)
+{
+    motley_policy *policy;
+    char *text;
+    MOT_TRY(motley_policy_builtin(name, &policy, error));
+    motley_status status = motley_policy_print(policy, &text, error);
+    motley_policy_destroy(policy);
+    if (status == MOTLEY_OK)
+        status = motley_transform_parse(text, strlen(text), NULL, transform, error);
+    free(text);
+    return status;
+}
+
 motley_status motley_transform_builtin(const char *name, motley_transform **transform, motley_error *error)
 {
     MOT_REQUIRE(transform, error, "transform is NULL, want a place for the result");
     *transform = NULL;
     MOT_REQUIRE(name, error, "name is NULL, want that of a built-in transform");
+    if (mot_is_timm(name))
+        return of_timm(name, transform, error);
     for (size_t i = 0; i < mot_builtin_transform_count; i++)
         if (strcmp(name, mot_builtin_transforms[i].name) == 0)
             return motley_transform_parse(mot_builtin_transforms[i].text, strlen(mot_builtin_transforms[i].text), NULL,

@@ -8,6 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_name(mot_text *w, const char *name)
+{
+    if (mot_is_name(name, strlen(name)))
+        mot_say(w, "%s", name);
+    else /* one of timm's strings */
+        mot_say_quoted(w, name);
+}
+
 /* Prints a built-in policy's name and changes, or the policy's text, indented. */
 static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_error *error)
 {
@@ -15,10 +23,13 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     char *text;
     if (stage->name) {
         if (!c->repeat && !c->set_level && !c->bins && !c->interpolations && !c->set_fill) {
-            mot_say(w, "  - policy: %s\n", stage->name);
+            mot_say(w, "  - policy: ");
+            print_name(w, stage->name);
+            mot_say(w, "\n");
             return MOTLEY_OK;
         }
-        mot_say(w, "  - policy: {name: %s", stage->name);
+        mot_say(w, "  - policy: {name: ");
+        print_name(w, stage->name);
         if (c->repeat)
             mot_say(w, ", repeat: %d", c->repeat);
         if (c->bins)

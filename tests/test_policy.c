@@ -453,7 +453,7 @@ Test(policy, sources)
           "did you mean the transform 'torchvision_train'?" },
         { "imagenet", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'auto_augment_imagenet'?" },
         { "rand-m9-mstd0.5-inc1", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT,
-          "is built in; timm's strings are read by motley.from_timm, in Python" },
+          "is built in; timm's strings begin with timm:, as in timm:rand-m9-mstd0.5-inc1" },
         { "motley: 1, branches: [invert]", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT,
           "is built in; a text has several lines, or begins with '{'" },
         { text, MOTLEY_POLICY_TEXT, MOTLEY_OK, "x" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the policy parser: any text is refused with a place in it, or is a policy that prints, reads back equal and
- * draws. Seed it with policy_files/ and tests/bad_policies/. */
+ * draws; so is one of timm's strings. Seed it with policy_files/ and tests/bad_policies/. */
 #include "motley.h"
 #include "policies/policy.h"
 #include "tests/fuzz/fuzz.h"
@@ -27,6 +27,11 @@ static void there_and_back(const motley_policy *policy)
     motley_policy *back;
     const motley_parse_params params = { .custom_ops = ops, .custom_ops_count = 2 };
     MUST(motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
+    MUST(motley_policy_parse(text, strlen(text), &params, &back, NULL) == MOTLEY_OK);
+    MUST(motley_policy_equal(policy, back));
+    motley_policy_destroy(back);
+    free(text);
+    MUST(motley_policy_print_json(policy, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), &params, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
     MUST(policy->compiled_bytes == back->compiled_bytes);
@@ -56,6 +61,20 @@ static void draw(const motley_policy *policy)
     free(steps);
 }
 
+/* One of timm's strings. */
+static void read_timm(const uint8_t *data, size_t size)
+{
+    char name[600] = "timm:";
+    motley_policy *policy;
+    motley_error error = { 0 };
+    memcpy(name + 5, data, size < 500 ? size : 500);
+    const motley_status status = motley_policy_builtin(name, &policy, &error);
+    MUST((status == MOTLEY_OK) == (policy != NULL) && (policy || error.message[0]));
+    if (policy)
+        there_and_back(policy);
+    motley_policy_destroy(policy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     motley_policy *policy;
@@ -73,5 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         draw(policy);
         motley_policy_destroy(policy);
     }
+    read_timm(data, size);
     return 0;
 }

@@ -299,10 +299,27 @@ def test_mistakes(config, message):
 
 
 def test_the_list_is_timms():
-    """Every policy and list of timm's source has its own here."""
-    from motley import timm_config
+    """Every policy and list of timm's source has its own here, in this order of words."""
+    policies = re.findall("name == '(.*?)'", inspect.getsource(timm.auto_augment_policy))
+    lists = re.findall("name == '(.*?)'", inspect.getsource(timm.rand_augment_choices))
+    assert len(policies) == 5 and lists
+    for name in policies:
+        assert motley.from_timm(name).policy.title == f"timm {name}"
+    drawn = {name: motley.from_timm(f"rand-t{name}").policy.branches for name in ["none", *lists]}
+    assert all(drawn[name] != drawn[other] for name in drawn for other in drawn if name < other)
 
-    source = inspect.getsource(timm.auto_augment_policy) + inspect.getsource(timm.rand_augment_choices)
-    for name in {*timm_config.AUTO_AUGMENT, *timm_config.RAND_AUGMENT}:
-        assert f"'{name}'" in source
-    assert source.count("name == '") == len(timm_config.AUTO_AUGMENT) + len(timm_config.RAND_AUGMENT)
+
+def test_a_string_is_a_policy_s_name(tmp_path):
+    """Wherever a name is taken, and with settings in place of hparams."""
+    string = "timm:rand-m9-mstd0.5-inc1"
+    policy = motley.from_timm("rand-m9-mstd0.5-inc1").policy
+    assert motley.Policy.of(string) == policy == motley.Stage(string).policy
+    assert motley.Transform(string).show() == policy.show()
+    hparams = {"translate_pct": 0.3, "magnitude_std": math.inf, "magnitude_max": 12}
+    settings = ",translate_pct=0.3,magnitude_std=inf,magnitude_max=12"
+    assert motley.Policy.of(string + settings) == motley.from_timm("rand-m9-mstd0.5-inc1", hparams).policy != policy
+    for wrong, message in [("x=1", "setting 'x' is not known"), ("magnitude_std=a", "magnitude_std is .a.")]:
+        with pytest.raises(motley.ArgumentError, match=message):
+            motley.Policy.of(f"{string},{wrong}")
+    text = f'motley: 1\nname: x\nstages:\n  - policy: "{string},translate_pct=0.3"\n'
+    assert motley.Transform(text).show() == text
