@@ -315,7 +315,7 @@ static void transform(const work *w, const subject *s, int i, uint32_t epoch)
                                .data = w->output[i],
                                .width = SIDE,
                                .height = SIDE };
-    const motley_transform_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     need(motley_transform_apply(context, s->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
 }
 

@@ -56,11 +56,36 @@ static motley_status check_followed(const motley_policy *policy, motley_error *e
     return MOTLEY_OK;
 }
 
+motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *p,
+                                     motley_error *error)
+{
+    const struct {
+        unsigned kind;
+        const char *names;
+        int set;
+    } fields[] = {
+        { MOT_TAKES_STEPS, "a counter, steps, step_counts, clip_frames, given_steps, given_step_counts or followed",
+          p->counter || p->steps || p->step_counts || p->clip_frames || p->given_steps || p->given_step_counts ||
+              p->followed },
+        { MOT_TAKES_PLACES, "drawn, mixed, given, given_mixed or given_kernels",
+          p->drawn || p->mixed || p->given || p->given_mixed || p->given_kernels },
+        { MOT_TAKES_VALUES, "values", p->values || p->values_per_image },
+        { MOT_TAKES_REGIONS, "crops, boxes or flips", p->crops || p->boxes || p->flips },
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        MOT_REQUIRE(!fields[i].set || (fields[i].kind & takes), error, "params has %s, which %s does not take",
+                    fields[i].names, what);
+    return MOTLEY_OK;
+}
+
 motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
                         motley_error *error)
 {
     const int has_streams = context->backend->wait != NULL;
+    MOT_TRY(mot_apply_params_check("a policy", MOT_TAKES_STEPS, params, error));
+    if (params->given_step_counts || params->given_steps)
+        return mot_replay(context, policy, src, dst, output, params, error);
     MOT_REQUIRE(policy, error, "policy is NULL");
     MOT_TRY(mot_samples_check(&params->samples, src->count, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,

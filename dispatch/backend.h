@@ -146,14 +146,33 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
 /* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
 
-/* Serves motley_apply and motley_op_apply. The batches and the output (or NULL) are already validated; the rest is
- * checked here. */
+/* Which of the fields of motley_apply_params, besides those that every call has, a kind of call takes. */
+enum { MOT_TAKES_STEPS = 1, MOT_TAKES_PLACES = 2, MOT_TAKES_VALUES = 4, MOT_TAKES_REGIONS = 8 };
+
+/* Refuses fields that are set for another kind of call than `what`, which `takes` those of its bits. */
+motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *params,
+                                     motley_error *error);
+
+/* These serve motley_apply, with new draws or with given ones, motley_op_apply and motley_resize. The batches and the
+ * output (or NULL) are already validated, those of mot_resize_run by mot_resize_check; the rest is checked here. */
 motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
                         motley_error *error);
 motley_status mot_op_apply(motley_context *context, int op, const double *values, int values_per_image,
                            const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
                            motley_error *error);
+motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
+                               motley_error *error);
+motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                             const motley_resize_params *params, motley_error *error);
+
+/* mot_apply with the steps that `params` gives; policy: NULL, or whose steps they shall be. */
+motley_status mot_replay(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
+                         motley_error *error);
+
+/* Requires that the images have the sizes for which given steps were drawn, if `params` says so. */
+motley_status mot_given_sizes_check(const motley_apply_params *params, const motley_batch *src, motley_error *error);
 
 /* Image i of a batch, in either form of description. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);

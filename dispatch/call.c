@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepared calls: the batches' shapes are checked once, their addresses at each run. */
+/* Prepared calls: what is done and the batches' shapes are checked once, addresses and draws at each run. */
 #include "base/params.h"
-#include "dispatch/backend.h"
+#include "dispatch/transform_call.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,7 +9,13 @@
 
 struct motley_call {
     motley_context *context;
-    bool in_place, has_dst, has_output;
+    const motley_policy *policy; /* of a policy, or NULL */
+    mot_transform_call *transform;
+    int op; /* of a single op, or -1 */
+    motley_op_params op_params;
+    uint8_t fill[4]; /* what op_params.fill points to */
+    motley_resize_params resize;
+    bool resizes, in_place, has_dst, has_output;
     motley_batch src, dst;
     motley_output output;
     motley_image *src_images, *dst_images; /* what src.images and dst.images point to, or NULL */
@@ -33,31 +39,86 @@ static motley_status describe(const char *name, const motley_batch *from, motley
     return MOTLEY_OK;
 }
 
-motley_status motley_call_create(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                 const motley_output *output, motley_call **call, motley_error *error)
+/* Copies what the call does, but for a transform. */
+static motley_status take_what(motley_call *call, const motley_call_params *what, motley_error *error)
 {
+    MOT_REQUIRE(!!what->policy + !!what->transform + !!what->op + !!what->resize <= 1, error,
+                "several of policy, transform, op and resize are set, want one of them");
+    MOT_REQUIRE(!what->output || !(what->transform || what->op || what->resize), error,
+                "output is set, want it for a policy or for given steps: %s has no fused last step",
+                what->transform ? "a transform"
+                : what->op      ? "a single op"
+                                : "a resize");
+    MOT_REQUIRE(what->op || !what->op_params, error, "op_params is set without op");
+    call->policy = what->policy;
+    call->resizes = what->resize != NULL;
+    call->has_output = what->output != NULL;
+    call->op = what->op ? motley_op_find(what->op->name) : -1;
+    MOT_REQUIRE(!what->op || call->op >= 0, error, "op '%s' is not in the table", what->op->name);
+    MOT_TRY(mot_params_read(&call->op_params, sizeof call->op_params, what->op_params, "motley_op_params", error));
+    MOT_TRY(mot_params_read(&call->resize, sizeof call->resize, what->resize, "motley_resize_params", error));
+    const motley_resize_params *r = &call->resize;
+    MOT_REQUIRE(!r->crops && !r->boxes && !r->flips && !r->stream && !call->op_params.stream, error,
+                "crops, boxes, flips or a stream is set, want it in the params of each run");
+    return MOTLEY_OK;
+}
+
+/* Checks the described batches, by what is done to them, and copies what depends on them. */
+static motley_status prepare(motley_call *call, const motley_call_params *what, motley_error *error)
+{
+    const motley_batch *const dst = call->in_place ? &call->src : call->has_dst ? &call->dst : NULL;
+    if (call->resizes)
+        return mot_resize_check(&call->src, dst, &call->resize, error);
+    if (what->transform) {
+        mot_kept table = { 0 };
+        motley_batch read;
+        MOT_TRY(mot_transform_read(what->transform, &call->src, &table, &read, error));
+        call->src = read;
+        if (table.memory) {
+            free(call->src_images);
+            call->src_images = table.memory;
+        }
+        MOT_TRY(mot_validate_batch("dst", dst, error));
+        if (!(call->transform = malloc(sizeof *call->transform)))
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
+        return mot_transform_prepare(what->transform, &call->src, dst, call->transform, error);
+    }
+    MOT_TRY(mot_validate_shapes(&call->src, dst, error));
+    if (call->src.count == 0)
+        return MOTLEY_OK;
+    if (call->op_params.fill)
+        call->op_params.fill = memcpy(call->fill, call->op_params.fill, (size_t)call->src.channels);
+    if (!call->has_output)
+        return MOTLEY_OK;
+    call->output = *what->output;
+    call->output.batch.data = call->src.data;
+    return mot_validate_output(&call->src, &call->output, error);
+}
+
+motley_status motley_call_create(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                                 const motley_call_params *params, motley_call **call, motley_error *error)
+{
+    MOT_READ_PARAMS(motley_call_params, params, error);
     MOT_REQUIRE(call, error, "call is NULL, want a place for the result");
     *call = NULL;
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(src, error, "src is NULL, want a batch");
-    MOT_REQUIRE(dst || output, error, "dst is NULL and so is output: there is nowhere to write");
+    MOT_REQUIRE(dst || params->output, error, "dst is NULL and so is output: there is nowhere to write");
+    MOT_REQUIRE(dst != src || !(params->resize || params->transform), error,
+                "dst is src, but %s does not work in place", params->resize ? "a resize" : "a transform");
     motley_call *made = calloc(1, sizeof *made);
     if (!made)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
     made->context = context;
     made->in_place = dst == src;
     made->has_dst = dst && dst != src;
-    made->has_output = output != NULL;
     motley_status status = describe("src", src, &made->src, &made->src_images, error);
     if (status == MOTLEY_OK && made->has_dst)
         status = describe("dst", dst, &made->dst, &made->dst_images, error);
     if (status == MOTLEY_OK)
-        status = mot_validate_shapes(&made->src, made->has_dst ? &made->dst : NULL, error);
-    if (status == MOTLEY_OK && output && src->count > 0) {
-        made->output = *output;
-        made->output.batch.data = made->src.data;
-        status = mot_validate_output(&made->src, &made->output, error);
-    }
+        status = take_what(made, params, error);
+    if (status == MOTLEY_OK)
+        status = prepare(made, params, error);
     if (status != MOTLEY_OK) {
         motley_call_destroy(made);
         return status;
@@ -93,29 +154,48 @@ static motley_status move_all(motley_call *call, void *src, void *dst, void *out
         MOT_TRY(move("output", &call->output.batch, NULL, output, error));
     else
         MOT_REQUIRE(!output, error, "output is set, but the call has none");
-    return mot_validate_places(&call->src, *to, call->has_output ? &call->output : NULL, error);
+    return MOTLEY_OK;
 }
 
-motley_status motley_call_apply(motley_call *call, const motley_policy *policy, void *src, void *dst, void *output,
-                                const motley_apply_params *params, motley_error *error)
+/* One op, by this run's values. */
+static motley_status run_op(motley_call *call, const motley_batch *to, const motley_apply_params *params,
+                            motley_error *error)
+{
+    motley_op_params how = call->op_params;
+    how.stream = params->stream;
+    MOT_TRY(mot_apply_params_check("an op", MOT_TAKES_VALUES, params, error));
+    return mot_op_apply(call->context, call->op, params->values, params->values_per_image, &call->src, to, &how, error);
+}
+
+/* A resize, of this run's crops and boxes. */
+static motley_status run_resize(motley_call *call, const motley_apply_params *params, motley_error *error)
+{
+    motley_resize_params how = call->resize;
+    how.crops = params->crops;
+    how.boxes = params->boxes;
+    how.flips = params->flips;
+    how.stream = params->stream;
+    MOT_TRY(mot_apply_params_check("a resize", MOT_TAKES_REGIONS, params, error));
+    return mot_resize_run(call->context, &call->src, &call->dst, &how, error);
+}
+
+motley_status motley_call_run(motley_call *call, void *src, void *dst, void *output, const motley_apply_params *params,
+                              motley_error *error)
 {
     const motley_batch *to;
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(call, error, "call is NULL");
     MOT_REQUIRE(!params->output.batch.data, error, "params has an output, want it where the call is created");
     MOT_TRY(move_all(call, src, dst, output, &to, error));
-    return mot_apply(call->context, policy, &call->src, to, call->has_output ? &call->output : NULL, params, error);
-}
-
-motley_status motley_call_op_apply(motley_call *call, int op, const double *values, int values_per_image, void *src,
-                                   void *dst, const motley_op_params *params, motley_error *error)
-{
-    const motley_batch *to;
-    MOT_REQUIRE(call, error, "call is NULL");
-    MOT_REQUIRE(!call->has_output, error,
-                "the call has an output, want one without: a single op has no fused last step");
-    MOT_TRY(move_all(call, src, dst, NULL, &to, error));
-    return mot_op_apply(call->context, op, values, values_per_image, &call->src, to, params, error);
+    if (call->transform)
+        return mot_transform_run(call->context, call->transform, params, error);
+    if (call->resizes)
+        return run_resize(call, params, error);
+    const motley_output *const fused = call->has_output ? &call->output : NULL;
+    MOT_TRY(mot_validate_places(&call->src, to, fused, error));
+    if (call->op >= 0)
+        return run_op(call, to, params, error);
+    return mot_apply(call->context, call->policy, &call->src, to, fused, params, error);
 }
 
 void motley_call_destroy(motley_call *call)
@@ -124,5 +204,6 @@ void motley_call_destroy(motley_call *call)
         return;
     free(call->src_images);
     free(call->dst_images);
+    free(call->transform);
     free(call);
 }

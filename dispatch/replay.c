@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_replay: checks recorded steps, prepares them, and runs them on the context's backend. */
+/* Recorded steps: checks them, prepares them, and runs them on the context's backend. */
 #include "augmentations/table.h"
-#include "base/params.h"
 #include "dispatch/follow.h"
 #include "policies/draw.h"
 
@@ -90,22 +89,28 @@ static int draws(const motley_policy *policy, int op)
     return 0;
 }
 
-/* Refuses draws of another policy, or for images of other sizes, if `params` has these. */
-static motley_status check_origin(const motley_replay_params *params, const motley_batch *src, const motley_step *steps,
+motley_status mot_given_sizes_check(const motley_apply_params *params, const motley_batch *src, motley_error *error)
+{
+    MOT_REQUIRE(!params->given_widths == !params->given_heights, error,
+                "only one of given_widths and given_heights is set, want both or neither");
+    for (size_t i = 0; params->given_widths && i < src->count; i++) {
+        const mot_view image = mot_batch_view(src, i);
+        MOT_REQUIRE(params->given_widths[i] == image.width && params->given_heights[i] == image.height, error,
+                    "image %zu is %dx%d, but its steps were drawn for %dx%d", i, image.width, image.height,
+                    params->given_widths[i], params->given_heights[i]);
+    }
+    return MOTLEY_OK;
+}
+
+/* Refuses steps that `policy` cannot draw. */
+static motley_status check_origin(const motley_policy *policy, size_t count, const motley_step *steps,
                                   const int32_t *counts, size_t max_steps, motley_error *error)
 {
-    const motley_policy *policy = params->policy;
-    MOT_REQUIRE(!params->widths == !params->heights, error,
-                "only one of widths and heights is set, want both or neither");
-    for (size_t i = 0; i < src->count; i++) {
-        const mot_view image = mot_batch_view(src, i);
-        MOT_REQUIRE(!params->widths || (params->widths[i] == image.width && params->heights[i] == image.height), error,
-                    "image %zu is %dx%d, but its steps were drawn for %dx%d", i, image.width, image.height,
-                    params->widths[i], params->heights[i]);
-        MOT_REQUIRE(!policy || policy->takes_boxes || (size_t)counts[i] <= policy->tables.max_steps, error,
+    for (size_t i = 0; policy && i < count; i++) {
+        MOT_REQUIRE(policy->takes_boxes || (size_t)counts[i] <= policy->tables.max_steps, error,
                     "image %zu has %d steps, but policy '%s' draws %zu at most", i, counts[i], policy->name,
                     (size_t)policy->tables.max_steps);
-        for (int32_t s = 0; policy && s < counts[i]; s++) {
+        for (int32_t s = 0; s < counts[i]; s++) {
             const int op = steps[i * max_steps + (size_t)s].op;
             const motley_op_info *info = mot_step_info(op);
             MOT_REQUIRE(!info || draws(policy, op), error, "image %zu, step %d is %s, which policy '%s' does not draw",
@@ -115,27 +120,40 @@ static motley_status check_origin(const motley_replay_params *params, const motl
     return MOTLEY_OK;
 }
 
-motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                            const motley_step *steps, const int32_t *step_counts, size_t max_steps,
-                            const motley_replay_params *params, motley_error *error)
+/* Checks the given arrays but for the steps themselves. *most: the steps of the image that has most, at least 1. */
+static motley_status check_given(const motley_context *context, const motley_batch *src,
+                                 const motley_apply_params *params, size_t max_steps, size_t *most, motley_error *error)
 {
-    MOT_READ_PARAMS(motley_replay_params, params, error);
-    MOT_REQUIRE(context, error, "context is NULL");
-    const motley_output *output;
-    MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
     MOT_REQUIRE(context->backend->wait || !params->stream, error, "stream is set, but the %s backend has none",
                 context->backend->name);
+    MOT_REQUIRE(!params->counter && !params->steps && !params->step_counts, error,
+                "given_steps is set, and so is counter, steps or step_counts: nothing is drawn");
+    const int32_t *counts = params->given_step_counts;
+    MOT_REQUIRE(counts || src->count == 0, error, "given_step_counts is NULL, want the number of steps of %zu images",
+                src->count);
+    *most = 1;
+    for (size_t i = 0; i < src->count; i++) {
+        MOT_REQUIRE(counts[i] >= 0 && (size_t)counts[i] <= max_steps, error, "image %zu has %d steps, want 0 to %zu", i,
+                    counts[i], max_steps);
+        MOT_REQUIRE(counts[i] == 0 || params->given_steps, error, "given_steps is NULL, but image %zu has %d steps", i,
+                    counts[i]);
+        *most = (size_t)counts[i] > *most ? (size_t)counts[i] : *most;
+    }
+    return mot_given_sizes_check(params, src, error);
+}
+
+motley_status mot_replay(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
+                         motley_error *error)
+{
+    const motley_step *steps = params->given_steps;
+    const int32_t *counts = params->given_step_counts;
+    const size_t max_steps = params->given_max_steps ? params->given_max_steps : policy ? policy->tables.max_steps : 0;
+    size_t most = 1;
+    MOT_TRY(check_given(context, src, params, max_steps, &most, error));
     if (src->count == 0)
         return MOTLEY_OK;
-    MOT_REQUIRE(step_counts, error, "step_counts is NULL, want the number of steps of %zu images", src->count);
-    size_t most = 1;
-    for (size_t i = 0; i < src->count; i++) {
-        MOT_REQUIRE(step_counts[i] >= 0 && (size_t)step_counts[i] <= max_steps, error,
-                    "image %zu has %d steps, want 0 to %zu", i, step_counts[i], max_steps);
-        MOT_REQUIRE(step_counts[i] == 0 || steps, error, "steps is NULL, but image %zu has %d", i, step_counts[i]);
-        most = (size_t)step_counts[i] > most ? (size_t)step_counts[i] : most;
-    }
-    MOT_TRY(check_origin(params, src, steps, step_counts, max_steps, error));
+    MOT_TRY(check_origin(policy, src->count, steps, counts, max_steps, error));
     motley_followed followed;
     MOT_TRY(mot_followed_read(params->followed, &followed, error));
     mot_step *prepared = calloc(src->count * most, sizeof *prepared + sizeof(mot_rect));
@@ -152,8 +170,8 @@ motley_status motley_replay(motley_context *context, const motley_batch *src, co
                     .stream = params->stream,
                     .clip_frames = params->clip_frames,
                     .followed = mot_followed_any(&followed) ? &followed : NULL };
-    const mot_follow_draws draws = { .src = src, .steps = steps, .step_counts = step_counts, .max_steps = max_steps };
-    motley_status status = prepare_all(steps, step_counts, max_steps, &job, prepared, inside, error);
+    const mot_follow_draws draws = { .src = src, .steps = steps, .step_counts = counts, .max_steps = max_steps };
+    motley_status status = prepare_all(steps, counts, max_steps, &job, prepared, inside, error);
     if (status == MOTLEY_OK && job.followed && job.mixes)
         status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                           "the steps mix chains, each of which may move pixels elsewhere: nothing can follow them");

@@ -68,10 +68,9 @@ static motley_status check_box(const double box[4], const mot_view *src, size_t 
     return MOTLEY_OK;
 }
 
-static motley_status check(const motley_context *context, const resize_call *call, motley_error *error)
+motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst, const motley_resize_params *p,
+                               motley_error *error)
 {
-    const motley_batch *src = call->src, *dst = call->dst;
-    const motley_resize_params *p = call->params;
     MOT_TRY(mot_validate_batch("src", src, error));
     MOT_TRY(mot_validate_batch("dst", dst, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
@@ -86,20 +85,25 @@ static motley_status check(const motley_context *context, const resize_call *cal
                 filter_names[5]);
     MOT_REQUIRE((unsigned)p->order <= MOTLEY_ORDER_PILLOW_12_2, error,
                 "order is %d, want one of motley_resize_order, 0 (pillow-13) to 2 (pillow-12.2)", (int)p->order);
-    for (size_t i = 0; i < src->count; i++) {
-        mot_view view = mot_batch_view(src, i);
+    return MOTLEY_OK;
+}
+
+/* Checks what comes with each run. */
+static motley_status check_regions(const motley_context *context, const resize_call *call, motley_error *error)
+{
+    const motley_resize_params *p = call->params;
+    for (size_t i = 0; (p->crops || p->boxes) && i < call->src->count; i++) {
+        mot_view view = mot_batch_view(call->src, i);
         if (p->crops) {
             MOT_TRY(check_crop(&p->crops[i], &view, i, error));
             view = cropped(call, i);
         }
         if (p->boxes)
             MOT_TRY(check_box(p->boxes[i], &view, i, error));
-        if (!p->crops && !p->boxes && !src->images)
-            break;
     }
     MOT_REQUIRE(context->backend->resize || !p->stream, error, "stream is set, but the %s backend has none",
                 context->backend->name);
-    return mot_validate_apart(src, dst, error);
+    return mot_validate_apart(call->src, call->dst, error);
 }
 
 static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *scratch)
@@ -110,15 +114,15 @@ static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void 
     rows->resize(&src, &dst, &how, scratch);
 }
 
-motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                            const motley_resize_params *params, motley_error *error)
+motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                             const motley_resize_params *params, motley_error *error)
 {
-    MOT_REQUIRE(context, error, "context is NULL");
-    MOT_READ_PARAMS(motley_resize_params, params, error);
     const resize_call call = { src, dst, params };
-    MOT_TRY(check(context, &call, error));
-    if (src->count > 0 && context->backend->resize)
-        return context->backend->resize(context->state, src, dst, call.params, error);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(check_regions(context, &call, error));
+    if (context->backend->resize)
+        return context->backend->resize(context->state, src, dst, params, error);
     const mot_cpu_rows *rows = context->backend->rows(context->state);
     size_t bytes = 0;
     for (size_t i = 0; i < src->count; i++) {
@@ -126,6 +130,14 @@ motley_status motley_resize(motley_context *context, const motley_batch *src, co
         const size_t of_image = rows->resize_scratch(from.width, from.height, to.width, to.height, to.channels);
         bytes = of_image > bytes ? of_image : bytes;
     }
-    return src->count ? context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error)
-                      : MOTLEY_OK;
+    return context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error);
+}
+
+motley_status motley_resize(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                            const motley_resize_params *params, motley_error *error)
+{
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_READ_PARAMS(motley_resize_params, params, error);
+    MOT_TRY(mot_resize_check(src, dst, params, error));
+    return mot_resize_run(context, src, dst, params, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply: what each image draws, and, on the host, all its stages on one worker. */
+/* Transforms of batches: what each image draws, and, on the host, all its stages on one worker. */
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
@@ -48,22 +48,22 @@ static void take_kernel(mot_step *step, const float *given)
 
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps)
 {
-    const motley_transform_params *p = call->params;
+    const motley_apply_params *p = call->params;
     const mot_view src = mot_batch_view(call->src, i);
-    const size_t most = call->info->max_steps;
+    const size_t most = call->info->max_steps, row = call->given_row;
     int count;
     if (p->given) {
         *drawn = p->given[i];
         count = p->given_step_counts[i];
         for (int s = 0; s < count; s++)
-            take_given(&p->given_steps[i * most + (size_t)s], &steps[s]);
+            take_given(&p->given_steps[i * row + (size_t)s], &steps[s]);
     } else {
         const mot_drawn_sample sample = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
         count = mot_transform_draw(call->transform, &sample, drawn, steps);
     }
     for (int s = 0; s < count; s++)
         if (steps[s].op == MOTLEY_STEP_KERNEL_BLUR)
-            take_kernel(&steps[s], p->given_kernels ? p->given_kernels[i * most + (size_t)s] : NULL);
+            take_kernel(&steps[s], p->given_kernels ? p->given_kernels[i * row + (size_t)s] : NULL);
     if (p->drawn)
         p->drawn[i] = *drawn;
     if (p->steps) {
@@ -320,6 +320,8 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 {
     const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
     size_t pixels = 0, frame = 0, bytes = 0;
+    if (call->worker_bytes && call->worker_frames == frames && !call->params->given)
+        return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
         int32_t width, height;
@@ -339,13 +341,16 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
         bytes += rounded(frames * frame * channels);
     else
         bytes += call->image_room;
-    return 2 * call->image_room + bytes;
+    bytes += 2 * call->image_room;
+    call->worker_bytes = call->params->given ? 0 : bytes;
+    call->worker_frames = frames;
+    return bytes;
 }
 
 /* Draws how the images are mixed, before any image is touched. */
 static motley_status draw_mix(const mot_transform_call *call, motley_error *error)
 {
-    const motley_transform_params *p = call->params;
+    const motley_apply_params *p = call->params;
     if (!p->given_mixed)
         return motley_mix_draw(call->info->mix, &p->samples, call->src->count, call->info->width, call->info->height,
                                p->mixed, error);
@@ -356,7 +361,7 @@ static motley_status draw_mix(const mot_transform_call *call, motley_error *erro
 /* Transforms the images, and moves boxes and points, on the host. */
 static motley_status run_on_host(motley_context *context, mot_transform_call *call, motley_error *error)
 {
-    const motley_transform_params *p = call->params;
+    const motley_apply_params *p = call->params;
     const size_t bytes = scratch_bytes(call, context->backend->rows(context->state));
     const size_t frames = p->clip_frames > 1 ? p->clip_frames : 1;
     const mot_follow_draws draws = { .src = call->src,
@@ -365,7 +370,7 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
                                      .steps = p->given_steps,
                                      .step_counts = p->given_step_counts,
                                      .places = p->given,
-                                     .max_steps = call->info->max_steps,
+                                     .max_steps = call->given_row,
                                      .width = call->info->width,
                                      .height = call->info->height };
     mot_moved moved = { 0 };
@@ -381,42 +386,67 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
     return status;
 }
 
-motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
-                                     const motley_batch *src, const motley_batch *dst,
-                                     const motley_transform_params *params, motley_error *error)
+motley_status mot_transform_read(const motley_transform *transform, const motley_batch *src, mot_kept *table,
+                                 motley_batch *read, motley_error *error)
 {
-    MOT_REQUIRE(context, error, "context is NULL");
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_READ_PARAMS(motley_transform_params, params, error);
-    mot_transform_call call = { .transform = transform,
-                                .info = motley_transform_describe(transform),
-                                .src = src,
-                                .dst = dst,
-                                .params = params,
-                                .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
-    motley_batch rgb;
-    if (transform->to_rgb) {
-        MOT_TRY(mot_batch_as_rgb(src, &context->rgb, &rgb, error));
-        call.src = src = &rgb;
-    }
-    MOT_TRY(mot_transform_check(context, &call, error));
-    MOT_TRY(mot_followed_read(params->followed, &call.followed, error));
-    MOT_TRY(mot_transform_check_followed(&call, error));
+    if (transform->to_rgb)
+        return mot_batch_as_rgb(src, table, read, error);
+    MOT_TRY(mot_validate_batch("src", src, error));
+    *read = *src;
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_prepare(const motley_transform *transform, const motley_batch *src, const motley_batch *dst,
+                                    mot_transform_call *call, motley_error *error)
+{
+    *call = (mot_transform_call){ .transform = transform,
+                                  .info = motley_transform_describe(transform),
+                                  .src = src,
+                                  .dst = dst,
+                                  .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    MOT_TRY(mot_transform_check(call, error));
     if (src->count == 0)
         return MOTLEY_OK;
     const mot_stage *resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
     const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
-    call.order = (motley_resize_order)(resize ? resize->of.crop.order
-                                       : crop ? crop->of.crop.order
-                                              : MOTLEY_ORDER_PILLOW_13);
-    make_table(&call);
-    if (call.info->mix)
-        MOT_TRY(draw_mix(&call, error));
+    call->order = (motley_resize_order)(resize ? resize->of.crop.order
+                                        : crop ? crop->of.crop.order
+                                               : MOTLEY_ORDER_PILLOW_13);
+    make_table(call);
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_run(motley_context *context, mot_transform_call *call, const motley_apply_params *params,
+                                motley_error *error)
+{
+    call->params = params;
+    call->drawn = NULL;
+    call->given_row = params->given_max_steps ? params->given_max_steps : call->info->max_steps;
+    MOT_TRY(mot_transform_check_run(context, call, error));
+    if (call->src->count == 0)
+        return MOTLEY_OK;
+    if (call->info->mix)
+        MOT_TRY(draw_mix(call, error));
     if (params->given || params->clip_frames > 1)
-        MOT_TRY(draw_all(context, &call, error));
-    MOT_TRY(mot_transform_check_clips(&call, error));
+        MOT_TRY(draw_all(context, call, error));
+    MOT_TRY(mot_transform_check_clips(call, error));
     if (context->backend->transform)
-        return context->backend->transform(context->state, &call, error);
-    MOT_TRY(run_on_host(context, &call, error));
-    return call.info->mix ? motley_mix_apply(context, dst, dst, call.params->mixed, error) : MOTLEY_OK;
+        return context->backend->transform(context->state, call, error);
+    MOT_TRY(run_on_host(context, call, error));
+    return call->info->mix ? motley_mix_apply(context, call->dst, call->dst, params->mixed, error) : MOTLEY_OK;
+}
+
+motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
+                                     const motley_batch *src, const motley_batch *dst,
+                                     const motley_apply_params *params, motley_error *error)
+{
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_READ_PARAMS(motley_apply_params, params, error);
+    motley_batch read;
+    mot_transform_call call;
+    MOT_TRY(mot_transform_read(transform, src, &context->rgb, &read, error));
+    MOT_TRY(mot_validate_batch("dst", dst, error));
+    MOT_TRY(mot_transform_prepare(transform, &read, dst, &call, error));
+    return mot_transform_run(context, &call, params, error);
 }

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checked call of motley_transform_apply, as the backends see it. */
+/* What motley_transform_apply does, as the backends see it. A prepared call keeps one of these. */
 #ifndef MOT_TRANSFORM_CALL_H
 #define MOT_TRANSFORM_CALL_H
 
 #include "dispatch/backend.h"
 #include "policies/transform.h"
 
+#include <stdbool.h>
+
 typedef struct mot_transform_call {
     const motley_transform *transform;
     const motley_transform_info *info;
     const motley_batch *src, *dst;
-    const motley_transform_params *params;
-    const mot_stage *erase; /* NULL: none */
+    const motley_apply_params *params; /* of this run */
+    const mot_stage *erase;            /* NULL: none */
     motley_resize_order order;
-    uint32_t table[4][256];   /* of the output: the bits of each byte */
-    uint32_t erased[4];       /* the bits that erased boxes get, if they are constant */
-    size_t image_room;        /* CPU: bytes of each of a worker's three images */
+    uint32_t table[4][256]; /* of the output: the bits of each byte */
+    uint32_t erased[4];     /* the bits that erased boxes get, if they are constant */
+    size_t image_room;      /* CPU: bytes of each of a worker's three images */
+    size_t worker_bytes;    /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
+    size_t worker_frames;
+    size_t given_row;         /* steps in a row of given_steps and given_kernels */
+    bool sides_checked;       /* what new draws make of the sources' sizes */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
     int mixes;                /* != 0: its first policy mixes chains of ops */
     /* Draws made before any image is touched, because they are given, or because the images are clips, whose draws are
@@ -29,6 +35,19 @@ typedef struct mot_transform_call {
  * steps. */
 int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
 
+/* Checks the shapes of src, and describes it as the transform reads it; `table` keeps what *read points to. */
+motley_status mot_transform_read(const motley_transform *transform, const motley_batch *src, mot_kept *table,
+                                 motley_batch *read, motley_error *error);
+
+/* Makes a call of batches whose shapes are valid: checks and finds everything that depends neither on addresses nor on
+ * params. */
+motley_status mot_transform_prepare(const motley_transform *transform, const motley_batch *src, const motley_batch *dst,
+                                    mot_transform_call *call, motley_error *error);
+
+/* Does it, once or again; the batches may have other addresses each time. */
+motley_status mot_transform_run(motley_context *context, mot_transform_call *call, const motley_apply_params *params,
+                                motley_error *error);
+
 /* ---- dispatch/transform_check.c ---- */
 
 /* The size to which image i is resized. */
@@ -37,13 +56,13 @@ void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *widt
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i);
 
-/* Checks all but the two below, and finds call->mixes. */
-motley_status mot_transform_check(const motley_context *context, mot_transform_call *call, motley_error *error);
+/* Checks shapes and types, and finds call->mixes. */
+motley_status mot_transform_check(mot_transform_call *call, motley_error *error);
+
+/* Checks addresses and params. */
+motley_status mot_transform_check_run(const motley_context *context, mot_transform_call *call, motley_error *error);
 
 /* Requires that the frames of each clip draw the same and become one size. */
 motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error);
-
-/* Requires that call->followed, if there is any, can follow the images. */
-motley_status mot_transform_check_followed(const mot_transform_call *call, motley_error *error);
 
 #endif

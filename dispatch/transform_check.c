@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of a call of motley_transform_apply. */
+/* The checks of motley_transform_apply and of prepared calls of transforms. */
 #include "augmentations/augmix.h"
 #include "augmentations/kernel_blur.h"
 #include "base/values.h"
@@ -43,12 +43,18 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
         MOT_REQUIRE(to.width == width && to.height == height, error,
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
                     to.height, width, height, call->info->width ? "the transform's" : "src's");
-        MOT_REQUIRE((uintptr_t)to.data % mot_dtype_bytes(dst->dtype) == 0, error,
-                    "dst image %zu: data is not aligned to the %zu bytes of a component", i,
-                    mot_dtype_bytes(dst->dtype));
         if (!dst->images && (call->info->width || !call->src->images))
             break;
     }
+    return MOTLEY_OK;
+}
+
+static motley_status check_alignment(const motley_batch *dst, motley_error *error)
+{
+    const size_t bytes = mot_dtype_bytes(dst->dtype);
+    for (size_t i = 0; i < (dst->images ? dst->count : 1); i++) /* strides are multiples of it */
+        MOT_REQUIRE((uintptr_t)(dst->images ? dst->images[i].data : dst->data) % bytes == 0, error,
+                    "dst image %zu: data is not aligned to the %zu bytes of a component", i, bytes);
     return MOTLEY_OK;
 }
 
@@ -119,14 +125,13 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
 
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i)
 {
-    const motley_transform_params *p = call->params;
-    const size_t most = call->info->max_steps;
+    const motley_apply_params *p = call->params;
     int32_t largest = 0;
     for (uint32_t s = 0; s < call->transform->stages && !p->given; s++)
         if (mot_stage_kernel(&call->transform->stage[s]) > largest)
             largest = mot_stage_kernel(&call->transform->stage[s]);
     for (int s = 0; p->given && s < p->given_step_counts[i]; s++) {
-        const motley_step *step = &p->given_steps[i * most + (size_t)s];
+        const motley_step *step = &p->given_steps[i * call->given_row + (size_t)s];
         if (step->op == MOTLEY_STEP_KERNEL_BLUR && step->values[1] > largest)
             largest = (int32_t)step->values[1];
     }
@@ -180,7 +185,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
     const int32_t steps = call->params->given_step_counts[i];
     MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
                 "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
-    const motley_step *given = steps ? &call->params->given_steps[i * call->info->max_steps] : NULL;
+    const motley_step *given = steps ? &call->params->given_steps[i * call->given_row] : NULL;
     int mixed = call->mixes ? steps : 0;
     while (mixed > 0 && !mot_step_mixes(given[mixed - 1].op))
         mixed--;
@@ -219,15 +224,27 @@ static motley_status check_policies(mot_transform_call *call, motley_error *erro
     return MOTLEY_OK;
 }
 
-motley_status mot_transform_check(const motley_context *context, mot_transform_call *call, motley_error *error)
+motley_status mot_transform_check(mot_transform_call *call, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
-    const motley_transform_params *p = call->params;
-    if (!call->transform->to_rgb) /* else mot_batch_as_rgb checked it */
-        MOT_TRY(mot_validate_batch("src", src, error));
-    MOT_TRY(mot_validate_batch("dst", dst, error));
-    MOT_TRY(mot_samples_check(&p->samples, src->count, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
+    MOT_TRY(check_policies(call, error));
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
+                dst->channels, call->transform->to_rgb ? "to_rgb's" : "src's", src->channels,
+                dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
+    return check_output(call, error);
+}
+
+/* Checks which fields are set. */
+static motley_status check_params(const motley_context *context, const mot_transform_call *call, motley_error *error)
+{
+    const motley_apply_params *p = call->params;
+    MOT_TRY(mot_apply_params_check("a transform", MOT_TAKES_STEPS | MOT_TAKES_PLACES, p, error));
+    MOT_REQUIRE(!p->output.batch.data, error, "params has an output, but what a transform makes goes to dst");
+    MOT_TRY(mot_samples_check(&p->samples, call->src->count, error));
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
     MOT_REQUIRE(!call->info->mix || p->mixed, error,
                 "transform '%s' mixes images, want params.mixed, by which targets are mixed", call->transform->name);
@@ -237,29 +254,47 @@ motley_status mot_transform_check(const motley_context *context, mot_transform_c
     MOT_REQUIRE(!p->given_kernels || p->given, error, "given_kernels is set without given, whose blurs it is for");
     MOT_REQUIRE(!p->given == !p->given_steps && !p->given == !p->given_step_counts, error,
                 "only some of given, given_steps and given_step_counts are set, want all three or none");
-    MOT_TRY(check_policies(call, error));
-    MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
-    if (p->counter && p->clip_frames > 1)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "counter is set, but transform '%s' is applied to clips, and so is drawn on the host",
-                        call->transform->name);
-    if (src->count == 0)
-        return MOTLEY_OK;
-    MOT_REQUIRE(src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
-    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
-                dst->channels, call->transform->to_rgb ? "to_rgb's" : "src's", src->channels,
-                dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
-    MOT_TRY(check_output(call, error));
-    MOT_TRY(check_sides(call, error));
-    for (size_t i = 0; p->given && i < src->count; i++)
-        MOT_TRY(check_given(call, i, error));
-    MOT_TRY(check_kernels(call, error));
-    MOT_TRY(mot_validate_apart(src, dst, error));
     MOT_REQUIRE(context->backend->transform || (!p->stream && !p->counter), error,
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
     MOT_REQUIRE(!p->counter || !(p->drawn || p->steps || p->mixed), error,
                 "counter is set, and so is drawn, steps or mixed: the host does not know what is drawn by a counter");
+    if (p->counter && p->clip_frames > 1)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "counter is set, but transform '%s' is applied to clips, and so is drawn on the host",
+                        call->transform->name);
     return MOTLEY_OK;
+}
+
+/* Requires that call->followed, if there is any, can follow the images. */
+static motley_status check_followed(const mot_transform_call *call, motley_error *error)
+{
+    const char *const why = call->info->mix ? "mixes images" : call->mixes ? "mixes chains of ops" : NULL;
+    if (mot_followed_any(&call->followed) && why)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' %s: nothing can follow it",
+                        call->transform->name, why);
+    return MOTLEY_OK;
+}
+
+motley_status mot_transform_check_run(const motley_context *context, mot_transform_call *call, motley_error *error)
+{
+    const motley_batch *src = call->src;
+    const motley_apply_params *p = call->params;
+    MOT_TRY(check_params(context, call, error));
+    MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
+    MOT_TRY(mot_followed_read(p->followed, &call->followed, error));
+    MOT_TRY(check_followed(call, error));
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(check_alignment(call->dst, error));
+    MOT_TRY(mot_given_sizes_check(p, src, error));
+    if (p->given || !call->sides_checked) {
+        MOT_TRY(check_sides(call, error));
+        for (size_t i = 0; p->given && i < src->count; i++)
+            MOT_TRY(check_given(call, i, error));
+        MOT_TRY(check_kernels(call, error));
+        call->sides_checked = !p->given;
+    }
+    return mot_validate_apart(src, call->dst, error);
 }
 
 motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error)
@@ -278,14 +313,5 @@ motley_status mot_transform_check_clips(const mot_transform_call *call, motley_e
         MOT_TRY(mot_clips_check_steps(i, call->steps + i * most, call->step_counts[i], begin,
                                       call->steps + begin * most, call->step_counts[begin], error));
     }
-    return MOTLEY_OK;
-}
-
-motley_status mot_transform_check_followed(const mot_transform_call *call, motley_error *error)
-{
-    const char *const why = call->info->mix ? "mixes images" : call->mixes ? "mixes chains of ops" : NULL;
-    if (mot_followed_any(&call->followed) && why)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' %s: nothing can follow it",
-                        call->transform->name, why);
     return MOTLEY_OK;
 }

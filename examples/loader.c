@@ -62,7 +62,8 @@ int main(int argc, char **argv)
     output.batch.dtype = MOTLEY_F32; /* NCHW floats, as a network takes them */
     output.batch.layout = MOTLEY_CHW;
     motley_apply_params params = { .samples = { .seed = 1, .epoch = 3 }, .stream = stream };
-    need(motley_call_create(context, &images, NULL, &output, &call, &error)); /* every batch has this shape */
+    const motley_call_params what = { .policy = policy, .output = &output };
+    need(motley_call_create(context, &images, NULL, &what, &call, &error)); /* every batch has this shape */
 
     start_decoding(shares, 0, pinned[0]);
     for (uint64_t k = 0; k < BATCHES; k++) {
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
             pthread_join(shares[t].thread, NULL);
         params.samples.first = k * COUNT;
         need(motley_memory_copy(context, memory[3], pinned[k % 2], BYTES, stream, &error));
-        need(motley_call_apply(call, policy, memory[3], NULL, memory[4], &params, &error));
+        need(motley_call_run(call, memory[3], NULL, memory[4], &params, &error));
         need(motley_memory_copy(context, memory[2], memory[4], BYTES * sizeof(float), stream, &error));
         if (k + 1 < BATCHES)
             start_decoding(shares, k + 1, pinned[(k + 1) % 2]);

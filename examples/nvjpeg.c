@@ -101,7 +101,7 @@ int main(int argc, char **argv)
                          .width = info->width,
                          .height = info->height };
     need_cuda(cudaMalloc(&dst.data, values * sizeof(float)), "batch");
-    const motley_transform_params params = { .samples = { .seed = 7 }, .stream = stream };
+    const motley_apply_params params = { .samples = { .seed = 7 }, .stream = stream };
     need(motley_transform_apply(context, transform, &src, &dst, &params, &error) == MOTLEY_OK, "transform",
          error.message);
     need_cuda(cudaMemcpyAsync(host, dst.data, values * sizeof *host, cudaMemcpyDeviceToHost, stream), "batch");

@@ -210,16 +210,16 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
     motley_error error = { 0 };
     need_cuda(cudaMalloc((void **)&counter, sizeof now));
     need_cuda(cudaMemcpy(counter, now, sizeof now, cudaMemcpyHostToDevice));
-    const motley_transform_params again = { .samples = { .seed = 11, .epoch = 5, .first = 1000 } };
+    const motley_apply_params again = { .samples = { .seed = 11, .epoch = 5, .first = 1000 } };
     const motley_batch device = moved(r->batch, r->host, r->device);
 #ifdef MOT_EMULATE
-    const motley_transform_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
+    const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
     need(motley_transform_apply(cuda, transform, src, &device, &params, &error) == MOTLEY_OK, error.message);
 #else
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     need_cuda(cudaStreamCreate(&stream));
-    const motley_transform_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
+    const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
     need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     const motley_status status = motley_transform_apply(cuda, transform, src, &device, &params, &error);
     need_cuda(cudaStreamEndCapture(stream, &graph));
@@ -304,15 +304,15 @@ static void check_batch(const motley_transform *transform, const char *name, uin
         id[i] = input_random(&state);
         view[i] = (uint32_t)(input_random(&state) % 7);
     }
-    const motley_transform_params params = { .samples = { .seed = number,
-                                                          .epoch = (uint32_t)(number % 4),
-                                                          .first = number * 100,
-                                                          .ids = number % 4 == 1 ? id : NULL,
-                                                          .views = number % 4 == 2 ? view : NULL },
-                                             .drawn = drawn,
-                                             .steps = step,
-                                             .step_counts = step_count,
-                                             .mixed = info->mix ? mixed : NULL };
+    const motley_apply_params params = { .samples = { .seed = number,
+                                                      .epoch = (uint32_t)(number % 4),
+                                                      .first = number * 100,
+                                                      .ids = number % 4 == 1 ? id : NULL,
+                                                      .views = number % 4 == 2 ? view : NULL },
+                                         .drawn = drawn,
+                                         .steps = step,
+                                         .step_counts = step_count,
+                                         .mixed = info->mix ? mixed : NULL };
     char what[200];
     snprintf(what, sizeof what, "%s, batch %" PRIu64 " of %s", name, number, input_layout_names[layout]);
     motley_error error = { 0 };
@@ -324,7 +324,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
         device_dst =
             (motley_batch){ .count = (size_t)count, .channels = channels, .dtype = dense_dst.dtype, .images = listed };
     }
-    motley_transform_params plain = params;
+    motley_apply_params plain = params;
     plain.drawn = NULL;
     plain.steps = NULL;
     plain.step_counts = NULL;
@@ -334,11 +334,11 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     if (motley_transform_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
         need(status == MOTLEY_OK, error.message);
         same(&r, what);
-        const motley_transform_params given = { .given = drawn,
-                                                .given_steps = step,
-                                                .given_step_counts = step_count,
-                                                .given_mixed = info->mix ? mixed : NULL,
-                                                .mixed = info->mix ? other : NULL };
+        const motley_apply_params given = { .given = drawn,
+                                            .given_steps = step,
+                                            .given_step_counts = step_count,
+                                            .given_mixed = info->mix ? mixed : NULL,
+                                            .mixed = info->mix ? other : NULL };
         need_cuda(cudaMemset(r.device + CANARY, results.image_stride ? BEFORE : 0xEE, r.bytes - 2 * CANARY));
         need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
              error.message);
@@ -404,12 +404,12 @@ static void check_clips(const motley_transform *transform, const char *name, uin
     motley_batch device_dst = moved(r->batch, r->host, r->device);
     if (listed)
         device_dst.images = r->device_image;
-    motley_transform_params params = { .samples = { .seed = number, .ids = id },
-                                       .drawn = drawn,
-                                       .steps = step,
-                                       .step_counts = step_count,
-                                       .mixed = info->mix ? mixed : NULL,
-                                       .clip_frames = frames };
+    motley_apply_params params = { .samples = { .seed = number, .ids = id },
+                                   .drawn = drawn,
+                                   .steps = step,
+                                   .step_counts = step_count,
+                                   .mixed = info->mix ? mixed : NULL,
+                                   .clip_frames = frames };
     char what[120];
     motley_error error = { 0 };
     const motley_status wanted = motley_transform_apply(cpu, transform, &host_src, &r->batch, &params, &error);
@@ -420,12 +420,12 @@ static void check_clips(const motley_transform *transform, const char *name, uin
     snprintf(what, sizeof what, "%s, clips %" PRIu64, name, number);
     same(r, what);
     if (wanted == MOTLEY_OK) {
-        const motley_transform_params given = { .given = drawn,
-                                                .given_steps = step,
-                                                .given_step_counts = step_count,
-                                                .given_mixed = info->mix ? mixed : NULL,
-                                                .mixed = params.mixed,
-                                                .clip_frames = frames };
+        const motley_apply_params given = { .given = drawn,
+                                            .given_steps = step,
+                                            .given_step_counts = step_count,
+                                            .given_mixed = info->mix ? mixed : NULL,
+                                            .mixed = params.mixed,
+                                            .clip_frames = frames };
         need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
              error.message);
         need_cuda(cudaDeviceSynchronize());

@@ -190,7 +190,7 @@ static motley_status call(const plan *p, int number, motley_error *error)
         src.images = images[0];
         __attribute__((fallthrough));
     case TRANSFORM: {
-        motley_transform_params t = {
+        motley_apply_params t = {
             .samples = samples, .stream = u->stream, .counter = counter, .followed = p->boxes ? &followed : NULL
         };
         const motley_transform_info *const info = motley_transform_describe(transforms[p->transform]);

@@ -339,13 +339,13 @@ static void check_call(uint64_t turn, uint64_t *random, const call *c, const mot
         if (has_output)
             output.batch = batch_at(&rooms[out], made[which][out]);
         const motley_batch *const to = where == NO_DST ? NULL : where == DST_IS_SRC ? &src : &dst;
-        const motley_apply_params apply = { .samples = { .seed = turn, .first = turn % 1000 }, .output = output };
-        const motley_replay_params replay = { .output = output };
+        const motley_apply_params params = { .samples = { .seed = turn, .first = turn % 1000 },
+                                             .output = output,
+                                             .given_steps = c->policy ? NULL : c->steps,
+                                             .given_step_counts = c->policy ? NULL : c->counts,
+                                             .given_max_steps = c->max_steps };
         motley_context *const context = which ? gpu : cpu;
-        need((c->policy
-                  ? motley_apply(context, c->policy, &src, to, &apply, &error)
-                  : motley_replay(context, &src, to, c->steps, c->counts, c->max_steps, &replay, &error)) == MOTLEY_OK,
-             error.message);
+        need(motley_apply(context, c->policy, &src, to, &params, &error) == MOTLEY_OK, error.message);
     }
     for (int k = 0; k < ROOMS; k++) {
         static const char *const names[] = { "src", "dst", "output", "none" };

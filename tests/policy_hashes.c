@@ -38,13 +38,14 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
     for (uint32_t epoch = 0; good && epoch < EPOCHS; epoch += 50) {
         motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
         input_boxes(&params.samples, boxes, offsets, IMAGES, WIDTH, HEIGHT);
-        if (replay)
+        if (replay) {
             good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, steps, counts, error) ==
-                       MOTLEY_OK &&
-                   motley_replay(context, &batch, &batch, steps, counts, motley_policy_max_boxed_steps(policy, 2), NULL,
-                                 error) == MOTLEY_OK;
-        else
-            good = motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
+                   MOTLEY_OK;
+            params = (motley_apply_params){ .given_steps = steps,
+                                            .given_step_counts = counts,
+                                            .given_max_steps = motley_policy_max_boxed_steps(policy, 2) };
+        }
+        good = good && motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
     }
     if (good && motley_memory_copy(context, pixels, device, bytes, NULL, error) == MOTLEY_OK &&
         motley_context_wait(context, NULL, error) == MOTLEY_OK)

@@ -447,28 +447,28 @@ Test(call, images_of_many_sizes)
     motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
     motley_policy *policy = open_policy(0);
     const motley_apply_params params = { .samples = { .seed = 5, .epoch = 2, .first = 77 } };
+    const motley_call_params what = { .policy = policy };
     images src, dst, wanted, described;
     motley_call *in_place, *apart;
     make_images(&described, 3, MOTLEY_HWC, 1);
-    cr_assert(motley_call_create(context, &described.batch, &described.batch, NULL, &in_place, NULL) == MOTLEY_OK);
-    cr_assert(motley_call_create(context, &described.batch, &described.batch, NULL, &apart, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &described.batch, &described.batch, &what, &in_place, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &described.batch, &described.batch, &what, &apart, NULL) == MOTLEY_OK);
     motley_call_destroy(apart);
     const motley_batch other = described.batch;
-    cr_assert(motley_call_create(context, &described.batch, &other, NULL, &apart, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &described.batch, &other, &what, &apart, NULL) == MOTLEY_OK);
     for (uint64_t seed = 1; seed <= 2; seed++) {
         motley_error error = { 0 };
         make_images(&src, 3, MOTLEY_HWC, seed);
         make_images(&dst, 3, MOTLEY_HWC, 9);
         make_images(&wanted, 3, MOTLEY_HWC, seed);
         apply(context, policy, &wanted, &wanted, &params);
-        cr_assert(motley_call_apply(apart, policy, src.memory, dst.memory, NULL, &params, &error) == MOTLEY_OK, "%s",
+        cr_assert(motley_call_run(apart, src.memory, dst.memory, NULL, &params, &error) == MOTLEY_OK, "%s",
                   error.message);
         cr_expect(same_images(&dst, &wanted, 3), "src to dst");
-        cr_assert(motley_call_apply(in_place, policy, src.memory, NULL, NULL, &params, &error) == MOTLEY_OK, "%s",
-                  error.message);
+        cr_assert(motley_call_run(in_place, src.memory, NULL, NULL, &params, &error) == MOTLEY_OK, "%s", error.message);
         cr_expect(same_images(&src, &wanted, 3), "in place");
         src.memory[4] = NULL;
-        cr_expect(motley_call_apply(in_place, policy, src.memory, NULL, NULL, &params, &error) == MOTLEY_ERR_ARGUMENT);
+        cr_expect(motley_call_run(in_place, src.memory, NULL, NULL, &params, &error) == MOTLEY_ERR_ARGUMENT);
         cr_expect(strstr(error.message, "src[4] is NULL"), "%s", error.message);
         src.memory[4] = src.image[4].data;
         free_images(&src), free_images(&dst), free_images(&wanted);
@@ -505,8 +505,11 @@ Test(call, outputs_and_ops)
     output.batch.dtype = MOTLEY_F32;
     output.batch.layout = MOTLEY_CHW;
     const motley_batch described = square(NULL), other = square(NULL);
-    cr_assert(motley_call_create(context, &described, NULL, &output, &fused, NULL) == MOTLEY_OK);
-    cr_assert(motley_call_create(context, &described, &other, NULL, &plain, NULL) == MOTLEY_OK);
+    const motley_call_params with_output = { .policy = policy, .output = &output };
+    const motley_call_params of_op = { .op = motley_op_get(op), .op_params = &op_params };
+    const motley_apply_params turned = { .values = values, .values_per_image = 1 };
+    cr_assert(motley_call_create(context, &described, NULL, &with_output, &fused, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &described, &other, &of_op, &plain, NULL) == MOTLEY_OK);
     for (int k = 0; k < 2; k++) {
         motley_error error = { 0 };
         const motley_batch from = square(src[k]), to = square(dst[0]);
@@ -515,11 +518,9 @@ Test(call, outputs_and_ops)
         cr_assert(motley_apply(context, policy, &from, NULL, &params, &error) == MOTLEY_OK, "%s", error.message);
         cr_assert(motley_op_apply(context, op, values, 1, &from, &to, &op_params, &error) == MOTLEY_OK);
         params.output.batch.data = NULL;
-        cr_assert(motley_call_apply(fused, policy, src[k], NULL, got, &params, &error) == MOTLEY_OK, "%s",
-                  error.message);
+        cr_assert(motley_call_run(fused, src[k], NULL, got, &params, &error) == MOTLEY_OK, "%s", error.message);
         cr_expect_arr_eq(got, wanted, sizeof got);
-        cr_assert(motley_call_op_apply(plain, op, values, 1, src[k], dst[1], &op_params, &error) == MOTLEY_OK, "%s",
-                  error.message);
+        cr_assert(motley_call_run(plain, src[k], dst[1], NULL, &turned, &error) == MOTLEY_OK, "%s", error.message);
         cr_expect_arr_eq(dst[1], dst[0], CALL_BYTES);
     }
     motley_call_destroy(fused), motley_call_destroy(plain);
@@ -544,47 +545,49 @@ Test(call, mistakes)
     const motley_batch good = square(NULL), dst = square(NULL);
     motley_batch bad = square(NULL);
     motley_output output = { square(NULL), { 0 }, { 0 } };
-    motley_call *call = (motley_call *)&call, *plain, *fused, *in_place;
+    motley_call *call = (motley_call *)&call, *plain, *fused, *in_place, *no_policy, *of_op;
+    const motley_call_params what = { .policy = policy }, with_output = { .policy = policy, .output = &output };
+    const motley_call_params rotates = { .op = motley_op_get(motley_op_find("rotate")) };
     output.batch.dtype = MOTLEY_F32;
 
     call_refused(motley_call_create(context, &good, NULL, NULL, &call, &error), &error, "nowhere to write");
     cr_expect_null(call);
-    call_refused(motley_call_create(NULL, &good, &good, NULL, &call, &error), &error, "context is NULL");
+    call_refused(motley_call_create(NULL, &good, &good, &what, &call, &error), &error, "context is NULL");
     call_refused(motley_call_create(context, NULL, &good, NULL, &call, &error), &error, "src is NULL");
     call_refused(motley_call_create(context, &good, &good, NULL, NULL, &error), &error, "call is NULL");
     bad.width = 19;
-    call_refused(motley_call_create(context, &good, &bad, NULL, &call, &error), &error,
+    call_refused(motley_call_create(context, &good, &bad, &what, &call, &error), &error,
                  "size is 19x20, want src's 20x20");
     bad.channels = 5;
-    call_refused(motley_call_create(context, &bad, &bad, NULL, &call, &error), &error, "channels is 5");
+    call_refused(motley_call_create(context, &bad, &bad, &what, &call, &error), &error, "channels is 5");
     output.std[1] = -1;
-    call_refused(motley_call_create(context, &good, NULL, &output, &call, &error), &error, "std[1] is -1");
+    call_refused(motley_call_create(context, &good, NULL, &with_output, &call, &error), &error, "std[1] is -1");
     output.std[1] = 0;
     cr_expect_null(call);
 
-    cr_assert(motley_call_create(context, &good, &dst, NULL, &plain, NULL) == MOTLEY_OK);
-    cr_assert(motley_call_create(context, &good, NULL, &output, &fused, NULL) == MOTLEY_OK);
-    cr_assert(motley_call_create(context, &good, &good, NULL, &in_place, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &good, &dst, &what, &plain, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &good, NULL, &with_output, &fused, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &good, &good, &what, &in_place, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &good, &dst, NULL, &no_policy, NULL) == MOTLEY_OK);
+    cr_assert(motley_call_create(context, &good, &dst, &rotates, &of_op, NULL) == MOTLEY_OK);
     motley_apply_params params = { .output = output };
     params.output.batch.data = floats;
-    call_refused(motley_call_apply(NULL, policy, pixels, NULL, NULL, NULL, &error), &error, "call is NULL");
-    call_refused(motley_call_apply(plain, NULL, pixels, pixels, NULL, NULL, &error), &error, "policy is NULL");
-    call_refused(motley_call_apply(plain, policy, NULL, pixels, NULL, NULL, &error), &error, "src is NULL");
-    call_refused(motley_call_apply(plain, policy, pixels, NULL, NULL, NULL, &error), &error, "dst is NULL");
-    call_refused(motley_call_apply(plain, policy, pixels, pixels + 3, NULL, NULL, &error), &error, "overlap");
-    call_refused(motley_call_apply(plain, policy, pixels, pixels, floats, NULL, &error), &error, "the call has none");
-    call_refused(motley_call_apply(plain, policy, pixels, pixels, NULL, &params, &error), &error,
-                 "params has an output");
-    call_refused(motley_call_apply(in_place, policy, pixels, pixels, NULL, NULL, &error), &error, "works in place");
-    call_refused(motley_call_apply(fused, policy, pixels, pixels, floats, NULL, &error), &error, "only an output");
-    call_refused(motley_call_apply(fused, policy, pixels, NULL, NULL, NULL, &error), &error, "output is NULL");
-    call_refused(motley_call_apply(fused, policy, pixels, NULL, (uint8_t *)floats + 1, NULL, &error), &error,
-                 "not aligned");
-    call_refused(motley_call_apply(fused, policy, floats, NULL, floats, NULL, &error), &error, "shares memory");
-    call_refused(motley_call_op_apply(fused, 0, NULL, 0, pixels, NULL, NULL, &error), &error, "the call has an output");
-    call_refused(motley_call_op_apply(plain, -1, NULL, 0, pixels, pixels, NULL, &error), &error, "op is -1");
-    cr_expect(motley_call_apply(plain, policy, pixels, pixels, NULL, NULL, &error) == MOTLEY_OK, "%s", error.message);
+    call_refused(motley_call_run(NULL, pixels, NULL, NULL, NULL, &error), &error, "call is NULL");
+    call_refused(motley_call_run(no_policy, pixels, pixels, NULL, NULL, &error), &error, "policy is NULL");
+    call_refused(motley_call_run(plain, NULL, pixels, NULL, NULL, &error), &error, "src is NULL");
+    call_refused(motley_call_run(plain, pixels, NULL, NULL, NULL, &error), &error, "dst is NULL");
+    call_refused(motley_call_run(plain, pixels, pixels + 3, NULL, NULL, &error), &error, "overlap");
+    call_refused(motley_call_run(plain, pixels, pixels, floats, NULL, &error), &error, "the call has none");
+    call_refused(motley_call_run(plain, pixels, pixels, NULL, &params, &error), &error, "params has an output");
+    call_refused(motley_call_run(in_place, pixels, pixels, NULL, NULL, &error), &error, "works in place");
+    call_refused(motley_call_run(fused, pixels, pixels, floats, NULL, &error), &error, "only an output");
+    call_refused(motley_call_run(fused, pixels, NULL, NULL, NULL, &error), &error, "output is NULL");
+    call_refused(motley_call_run(fused, pixels, NULL, (uint8_t *)floats + 1, NULL, &error), &error, "not aligned");
+    call_refused(motley_call_run(fused, floats, NULL, floats, NULL, &error), &error, "shares memory");
+    call_refused(motley_call_run(of_op, pixels, pixels, NULL, NULL, &error), &error, "rotate takes 1 value");
+    cr_expect(motley_call_run(plain, pixels, pixels, NULL, NULL, &error) == MOTLEY_OK, "%s", error.message);
     motley_call_destroy(plain), motley_call_destroy(fused), motley_call_destroy(in_place), motley_call_destroy(NULL);
+    motley_call_destroy(no_policy), motley_call_destroy(of_op);
     motley_policy_destroy(policy);
     motley_context_destroy(context);
 }
@@ -597,6 +600,7 @@ Test(call, failing_allocations)
     images set;
     make_images(&set, 3, MOTLEY_HWC, 1);
     const motley_batch dst = set.batch;
+    const motley_call_params what = { .policy = policy };
     motley_call *call = NULL;
     apply(context, policy, &set, &set, NULL); /* the context has what it needs */
     const long before = live;
@@ -604,13 +608,13 @@ Test(call, failing_allocations)
     for (motley_status status = MOTLEY_ERR_MEMORY; status != MOTLEY_OK; refused += status != MOTLEY_OK) {
         motley_error error = { 0 };
         until_failure = refused + 1;
-        status = motley_call_create(context, &set.batch, &dst, NULL, &call, &error);
+        status = motley_call_create(context, &set.batch, &dst, &what, &call, &error);
         until_failure = 0;
         cr_assert(status == MOTLEY_OK || (status == MOTLEY_ERR_MEMORY && !call && live == before && error.message[0]));
     }
     cr_expect_eq(refused, 3);
     until_failure = 1;
-    const motley_status status = motley_call_apply(call, policy, set.memory, set.memory, NULL, NULL, NULL);
+    const motley_status status = motley_call_run(call, set.memory, set.memory, NULL, NULL, NULL);
     const long left = until_failure;
     until_failure = 0;
     cr_expect(status == MOTLEY_OK && left == 1, "a prepared call allocates");

@@ -242,8 +242,9 @@ static void replay_fails(motley_context *context, const motley_step *steps, int3
 {
     uint8_t pixels[4] = { 1, 2, 3, 4 };
     const motley_batch batch = { .count = 1, .channels = 1, .data = pixels, .width = 2, .height = 2 };
+    const motley_apply_params given = { .given_steps = steps, .given_step_counts = &count, .given_max_steps = 4 };
     motley_error error;
-    cr_expect_eq(motley_replay(context, &batch, &batch, steps, &count, 4, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, NULL, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
     cr_expect_eq(memcmp(pixels, (uint8_t[]){ 1, 2, 3, 4 }, 4), 0);
 }
@@ -302,7 +303,7 @@ static motley_transform *transform_of(const char *stages)
 
 /* Applies a transform of `stages` in one call, from images of 40x30 or of SIDE x SIDE. */
 static void transform_by(motley_context *context, const char *stages, uint8_t *from, int32_t width, int32_t height,
-                         uint8_t *to, const motley_transform_params *params)
+                         uint8_t *to, const motley_apply_params *params)
 {
     const motley_batch src = { .count = TRANSFORMED, .channels = 3, .data = from, .width = width, .height = height };
     const motley_batch dst = { .count = TRANSFORMED, .channels = 3, .data = to, .width = SIDE, .height = SIDE };
@@ -327,12 +328,12 @@ Test(augmix, transforms_mix_chains)
         motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE);
         for (int p = 0; p < 2; p++) {
             const char *const name = p ? "augmix" : "augmix_paper";
-            const motley_transform_params plain = { .samples = samples };
+            const motley_apply_params plain = { .samples = samples };
             const motley_apply_params apply = { .samples = samples };
-            const motley_transform_params telling = {
+            const motley_apply_params telling = {
                 .samples = samples, .drawn = drawn, .steps = steps, .step_counts = counts
             };
-            const motley_transform_params given = { .given = drawn, .given_steps = steps, .given_step_counts = counts };
+            const motley_apply_params given = { .given = drawn, .given_steps = steps, .given_step_counts = counts };
             const motley_batch batch = {
                 .count = TRANSFORMED, .channels = 3, .data = mixed, .width = SIDE, .height = SIDE
             };
@@ -362,7 +363,7 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
                              { .op = MOTLEY_STEP_MIX_ADD, .values = { 0.5 }, .values_count = 1 } };
     const motley_transform_drawn drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
     const int32_t count = 2;
-    const motley_transform_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
+    const motley_apply_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     motley_error error;
     motley_transform *late = transform_of("grayscale: {p: 0.5}, policy: timm_augmix");

@@ -103,9 +103,12 @@ Test(boxes, every_road_gives_the_same_bytes)
         }
     cr_expect_gt(inside, N);
     memset(r.out, 0, BYTES);
-    const motley_replay_params of = { .policy = r.policy, .widths = widths, .heights = heights };
-    cr_assert_eq(motley_replay(r.context, &src, &dst, drawn, drawn_counts, most, &of, &error), MOTLEY_OK, "%s",
-                 error.message);
+    const motley_apply_params given = { .given_steps = drawn,
+                                        .given_step_counts = drawn_counts,
+                                        .given_max_steps = most,
+                                        .given_widths = widths,
+                                        .given_heights = heights };
+    cr_assert_eq(motley_apply(r.context, r.policy, &src, &dst, &given, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_arr_eq(r.out, want, BYTES);
 
     for (size_t i = 0; i < N; i++) { /* one by one, in place */

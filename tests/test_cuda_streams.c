@@ -330,7 +330,7 @@ static void one_of_many(const ahead *a, int call, uint8_t *to)
         dst = (motley_batch){
             .count = count, .channels = 3, .dtype = MOTLEY_F16, .data = to, .width = CROP, .height = CROP
         };
-        const motley_transform_params params = { .samples = samples, .stream = a->stream };
+        const motley_apply_params params = { .samples = samples, .stream = a->stream };
         need(motley_transform_apply(a->context, a->transforms[call % 4 > 1], &src, &dst, &params, &error) == MOTLEY_OK,
              error.message);
         return;

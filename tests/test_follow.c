@@ -43,6 +43,16 @@ static motley_batch batch_of(uint8_t *pixels, size_t count, int32_t channels, in
     return (motley_batch){ .count = count, .channels = channels, .data = pixels, .width = width, .height = height };
 }
 
+/* Applies given steps, whichever policy drew them. */
+static motley_status replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
+                            const motley_step *steps, const int32_t *counts, size_t max_steps, motley_error *error)
+{
+    const motley_apply_params given = { .given_steps = steps,
+                                        .given_step_counts = counts,
+                                        .given_max_steps = max_steps };
+    return motley_apply(context, NULL, src, dst, &given, error);
+}
+
 /* ---- draws in ---- */
 
 #define REPLAYED (EVERY > 1 ? 100 : 10000) /* samples of each policy, as many as a block and more */
@@ -73,8 +83,7 @@ Test(follow, recorded_draws_give_the_same_bytes)
         motley_error error;
         cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
         memset(again, 0xEE, (size_t)REPLAYED * SMALL);
-        cr_assert_eq(motley_replay(context, &src, &replayed, steps, counts, most, NULL, &error), MOTLEY_OK, "%s",
-                     error.message);
+        cr_assert_eq(replay(context, &src, &replayed, steps, counts, most, &error), MOTLEY_OK, "%s", error.message);
         for (int i = 0; i < REPLAYED; i++)
             cr_assert_arr_eq(again + (size_t)i * SMALL, first + (size_t)i * SMALL, SMALL, "%s, sample %d",
                              motley_policy_name(policy), i);
@@ -98,7 +107,7 @@ static void replay_fails(motley_context *context, motley_step step, int32_t coun
     memcpy(before, pixels, sizeof before);
     const motley_batch batch = batch_of(pixels, 1, 3, 2, 2);
     motley_error error;
-    cr_expect_eq(motley_replay(context, &batch, &batch, &step, &count, 1, NULL, &error), status, "%s", words);
+    cr_expect_eq(replay(context, &batch, &batch, &step, &count, 1, &error), status, "%s", words);
     cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
     cr_expect_arr_eq(pixels, before, sizeof pixels);
 }
@@ -499,7 +508,7 @@ static void blob_error(motley_context *context, const motley_step *step, int pla
     centre_of_mass(pixels, &x, &y);
     double point[2] = { x, y }, index[2] = { x - 0.5, y - 0.5 };
     const motley_batch batch = batch_of(pixels, 1, 1, BLOB_W, BLOB_H);
-    cr_assert_eq(motley_replay(context, &batch, &batch, step, &one, 1, NULL, NULL), MOTLEY_OK);
+    cr_assert_eq(replay(context, &batch, &batch, step, &one, 1, NULL), MOTLEY_OK);
     centre_of_mass(pixels, &x, &y);
     const motley_drawn drawn = one_image(step, &one, &width, &height);
     cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, &flags, NULL), MOTLEY_OK);
@@ -638,7 +647,7 @@ Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
             const motley_batch batch = batch_of(pixels, 1, 1, BLOB_W, BLOB_H);
             motley_step step = { .op = motley_op_find(warps[w].name), .values_count = warps[w].count };
             memcpy(step.values, warps[w].values, sizeof step.values);
-            cr_assert_eq(motley_replay(context, &batch, &batch, &step, &one, 1, NULL, NULL), MOTLEY_OK);
+            cr_assert_eq(replay(context, &batch, &batch, &step, &one, 1, NULL), MOTLEY_OK);
             const motley_drawn drawn = one_image(&step, &one, &width, &height);
             cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, box, &visible, NULL, NULL), MOTLEY_OK);
             if (!covered(pixels, BLOB_W, BLOB_H, real))
@@ -1008,7 +1017,7 @@ Test(follow, masks_follow_transforms)
                            replayed = batch_of(again, PLACED, 2, width, height);
         motley_error error;
         cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
-                                            &(motley_transform_params){ .samples = placed_samples }, &error),
+                                            &(motley_apply_params){ .samples = placed_samples }, &error),
                      MOTLEY_OK, "%s", error.message);
         for (size_t i = 0; i < PLACED; i++) {
             place_naively(context, &p.places[i], sources, width, height, how.fill, want);
@@ -1037,10 +1046,10 @@ Test(follow, masks_follow_transforms)
                      error.message);
         for (size_t i = 0; i < PLACED; i++)
             memcpy(&given[i * most], &steps[i * p.info->max_steps], (size_t)counts[i] * sizeof *given);
-        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &replayed,
-                                            &(motley_transform_params){
-                                                .given = places, .given_steps = given, .given_step_counts = counts },
-                                            &error),
+        cr_assert_eq(motley_transform_apply(
+                         context, p.follower, &src, &replayed,
+                         &(motley_apply_params){ .given = places, .given_steps = given, .given_step_counts = counts },
+                         &error),
                      MOTLEY_OK, "%s", error.message);
         cr_assert_arr_eq(again, got, PLACED * p.result * 2, "%s", p.info->name);
         char *text;
@@ -1076,7 +1085,7 @@ Test(follow, elements_of_eight_bytes_follow_transforms)
                       height = p.info->width ? p.info->height : SOURCE_H;
         int32_t *moved = malloc(PLACED * p.result * sizeof *moved);
         uint64_t *got = malloc(PLACED * p.result * sizeof *got);
-        const motley_transform_params params = { .samples = placed_samples };
+        const motley_apply_params params = { .samples = placed_samples };
         const motley_batch src = batch_of((uint8_t *)in, PLACED, 4, SOURCE_W, SOURCE_H);
         const motley_batch dst = batch_of((uint8_t *)moved, PLACED, 4, width, height);
         motley_error error;
@@ -1123,7 +1132,7 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
         const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H),
                            dst = batch_of(out, PLACED, 2, width, height);
         cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
-                                            &(motley_transform_params){ .samples = placed_samples }, NULL),
+                                            &(motley_apply_params){ .samples = placed_samples }, NULL),
                      MOTLEY_OK);
         const motley_drawn drawn = drawn_of(&p);
         cr_assert_eq(motley_follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
@@ -1259,24 +1268,29 @@ Test(follow, draws_of_another_image_are_refused)
     const motley_step steps[2] = { { .op = motley_op_find("invert") }, { .op = motley_op_find("invert") } };
     const int32_t other = 21, one = 1, two = 2;
     const struct {
-        const int32_t *count;
-        motley_replay_params params;
+        const motley_policy *policy;
+        const int32_t *count, *width, *height;
         const char *words;
     } wrong[] = {
-        { &one, { .policy = policy }, "image 0, step 0 is invert, which policy 'turns' does not draw" },
-        { &two, { .policy = policy }, "image 0 has 2 steps, but policy 'turns' draws 1 at most" },
-        { &one, { .widths = &other, .heights = &height }, "image 0 is 20x10, but its steps were drawn for 21x10" },
-        { &one, { .widths = &width }, "only one of widths and heights is set" },
+        { policy, &one, NULL, NULL, "image 0, step 0 is invert, which policy 'turns' does not draw" },
+        { policy, &two, NULL, NULL, "image 0 has 2 steps, but policy 'turns' draws 1 at most" },
+        { NULL, &one, &other, &height, "image 0 is 20x10, but its steps were drawn for 21x10" },
+        { NULL, &one, &width, NULL, "only one of given_widths and given_heights is set" },
+        { NULL, &one, &width, &height, NULL },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect_eq(motley_replay(context, &batch, &batch, steps, wrong[i].count, 2, &wrong[i].params, &error),
-                     MOTLEY_ERR_ARGUMENT, "%s", wrong[i].words);
+        const motley_apply_params given = { .given_steps = steps,
+                                            .given_step_counts = wrong[i].count,
+                                            .given_max_steps = 2,
+                                            .given_widths = wrong[i].width,
+                                            .given_heights = wrong[i].height };
+        const motley_status status = motley_apply(context, wrong[i].policy, &batch, &batch, &given, &error);
+        cr_expect_eq(status, wrong[i].words ? MOTLEY_ERR_ARGUMENT : MOTLEY_OK, "%zu", i);
+        if (!wrong[i].words)
+            break;
         cr_expect(strstr(error.message, wrong[i].words), "'%s' does not say '%s'", error.message, wrong[i].words);
         cr_expect_arr_eq(pixels, before, sizeof pixels);
     }
-    cr_expect_eq(motley_replay(context, &batch, &batch, steps, &one, 2,
-                               &(motley_replay_params){ .widths = &width, .heights = &height }, &error),
-                 MOTLEY_OK);
     motley_policy_destroy(policy);
     motley_context_destroy(context);
 }

@@ -286,11 +286,12 @@ static void check_policy(set *s, const char *name, int turn)
         box_params.torchvision = turn % 3 == 2;
         const motley_followed f =
             send_followed(&s->n, turn % 2, &box_params, turn % 3 ? MOTLEY_INDEX : MOTLEY_CONTINUOUS);
-        const motley_apply_params params = { .samples = samples, .followed = &f };
-        const motley_replay_params replayed = { .followed = &f };
-        const motley_status status =
-            replays ? motley_replay(context, &s->batch, &s->batch, steps, counts, most, &replayed, &error)
-                    : motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
+        const motley_apply_params params = { .samples = samples,
+                                             .followed = &f,
+                                             .given_steps = replays ? steps : NULL,
+                                             .given_step_counts = replays ? counts : NULL,
+                                             .given_max_steps = most };
+        const motley_status status = motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
         if (status == MOTLEY_OK)
             check_followed(name, &s->n, &drawn, &f);
         else
@@ -326,7 +327,7 @@ static void check_transform(set *s, const char *name, int turn)
                                .height = height };
     const motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
     motley_mixed *const mixed = allocate(IMAGES * sizeof *mixed);
-    const motley_transform_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
+    const motley_apply_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
     const motley_status status = motley_transform_apply(context, transform, &s->batch, &dst, &params, &error);
     const motley_drawn drawn = { IMAGES,     steps,  counts,      info->max_steps, s->widths,
                                  s->heights, places, info->width, info->height };
@@ -427,7 +428,7 @@ static void check_graph(set *s, const char *name, int is_transform)
     const motley_apply_params params = {
         .samples = { .seed = 3 }, .stream = stream, .counter = counter, .followed = &f
     };
-    const motley_transform_params whole = {
+    const motley_apply_params whole = {
         .samples = { .seed = 3 }, .stream = stream, .counter = counter, .followed = &f
     };
     for (int captured = 0; captured < 2; captured++) { /* the first call takes the memory */

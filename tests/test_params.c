@@ -22,7 +22,8 @@ static void open_all(void)
     cr_assert_eq(motley_context_create(&one_thread, &context, NULL), MOTLEY_OK);
     cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
     cr_assert_eq(motley_transform_parse(flip, strlen(flip), NULL, &transform, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_call_create(context, &batch, &batch, NULL, &call, NULL), MOTLEY_OK);
+    const motley_call_params of_policy = { .policy = policy };
+    cr_assert_eq(motley_call_create(context, &batch, &batch, &of_policy, &call, NULL), MOTLEY_OK);
 }
 
 static void close_all(void)
@@ -64,15 +65,17 @@ static motley_status auto_augment(const void *params, motley_error *error)
     return motley_auto_augment(context, "svhn", &batch, &batch, params, error);
 }
 
-static motley_status call_apply(const void *params, motley_error *error)
+static motley_status call_create(const void *params, motley_error *error)
 {
-    return motley_call_apply(call, policy, pixels, NULL, NULL, params, error);
+    motley_call *made = NULL;
+    const motley_status status = motley_call_create(context, &batch, &batch, params, &made, error);
+    motley_call_destroy(made);
+    return status;
 }
 
-static motley_status replay(const void *params, motley_error *error)
+static motley_status call_run(const void *params, motley_error *error)
 {
-    const int32_t none = 0;
-    return motley_replay(context, &batch, &batch, NULL, &none, 0, params, error);
+    return motley_call_run(call, pixels, NULL, NULL, params, error);
 }
 
 static motley_status op_apply(const void *params, motley_error *error)
@@ -80,9 +83,10 @@ static motley_status op_apply(const void *params, motley_error *error)
     return motley_op_apply(context, motley_op_find("invert"), NULL, 0, &batch, &batch, params, error);
 }
 
-static motley_status call_op_apply(const void *params, motley_error *error)
+static motley_status call_of_op(const void *params, motley_error *error)
 {
-    return motley_call_op_apply(call, motley_op_find("invert"), NULL, 0, pixels, NULL, params, error);
+    const motley_call_params of_op = { .op = motley_op_get(motley_op_find("invert")), .op_params = params };
+    return call_create(&of_op, error);
 }
 
 static motley_status resize(const void *params, motley_error *error)
@@ -184,17 +188,17 @@ static const struct {
     { TYPE(motley_apply_params), rand_augment, sizeof(size_t) },
     { TYPE(motley_apply_params), trivial_augment, sizeof(size_t) },
     { TYPE(motley_apply_params), auto_augment, sizeof(size_t) },
-    { TYPE(motley_apply_params), call_apply, sizeof(size_t) },
-    { TYPE(motley_replay_params), replay, sizeof(size_t) },
+    { TYPE(motley_apply_params), call_run, sizeof(size_t) },
+    { TYPE(motley_call_params), call_create, sizeof(size_t) },
     { TYPE(motley_op_params), op_apply, sizeof(size_t) },
-    { TYPE(motley_op_params), call_op_apply, sizeof(size_t) },
+    { TYPE(motley_op_params), call_of_op, sizeof(size_t) },
     { TYPE(motley_resize_params), resize, sizeof(size_t) },
     { TYPE(motley_parse_params), parse, sizeof(size_t) },
     { TYPE(motley_parse_params), parse_transform, sizeof(size_t) },
     { TYPE(motley_policy_changes), change, sizeof(size_t) },
     { TYPE(motley_follower_params), follower, sizeof(size_t) },
     { TYPE(motley_box_params), follow_boxes, sizeof(size_t) },
-    { TYPE(motley_transform_params), apply_transform, sizeof(size_t) },
+    { TYPE(motley_apply_params), apply_transform, sizeof(size_t) },
     { TYPE(motley_dlpack_params), from_dlpack, sizeof(size_t) },
     { TYPE(motley_mix_params), create_mix, offsetof(motley_mix_params, cutmix) },
 };

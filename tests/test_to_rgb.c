@@ -114,7 +114,7 @@ typedef struct results {
 } results;
 
 static void run(motley_context *on, const motley_transform *t, const motley_batch *src, uint8_t *memory,
-                const motley_transform_params *params)
+                const motley_apply_params *params)
 {
     const motley_transform_info *info = motley_transform_describe(t);
     const int64_t bytes = info->dtype == MOTLEY_F32 ? 4 : info->dtype == MOTLEY_U8 ? 1 : 2;
@@ -173,7 +173,7 @@ static void check(uint64_t turn)
     const motley_batch rgb = { .count = im.count, .channels = 3, .images = im.rgb };
     const motley_samples samples = { .seed = turn, .epoch = 3, .first = 40 };
     run(other, without[which], &rgb, wanted.bytes,
-        &(motley_transform_params){
+        &(motley_apply_params){
             .samples = samples, .drawn = wanted.drawn, .steps = wanted.steps, .step_counts = wanted.counts });
     for (size_t i = 0; i < im.count; i++)
         im.src[i].data = memory + ((uint8_t *)im.src[i].data - im.bytes);
@@ -188,13 +188,13 @@ static void check(uint64_t turn)
     for (int given = 0; given < 2; given++) {
         memset(found.bytes, 0, sizeof found.bytes);
         copy(out, found.bytes, sizeof found.bytes);
-        motley_transform_params params = {
+        motley_apply_params params = {
             .samples = samples, .drawn = found.drawn, .steps = found.steps, .step_counts = found.counts
         };
         if (given)
-            params = (motley_transform_params){ .given = wanted.drawn,
-                                                .given_steps = wanted.steps,
-                                                .given_step_counts = wanted.counts };
+            params = (motley_apply_params){ .given = wanted.drawn,
+                                            .given_steps = wanted.steps,
+                                            .given_step_counts = wanted.counts };
         run(context, with[which], &src, out, &params);
         copy(found.bytes, out, sizeof found.bytes);
         expect(memcmp(found.bytes, wanted.bytes, sizeof found.bytes) == 0, turn, which,

@@ -395,7 +395,7 @@ Test(transform, erased_boxes_are_spread_as_they_should_be)
 /* Applies the transform of these stages to one image of `width` x `height`; what is wrong is said, and dst is
  * untouched. */
 static void expect_refused(const char *stages, int32_t width, int32_t height, int32_t channels,
-                           const motley_transform_params *params, const char *message)
+                           const motley_apply_params *params, const char *message)
 {
     char text[256];
     snprintf(text, sizeof text, HEAD "%s", stages);
@@ -431,9 +431,9 @@ Test(transform, bad_calls)
         "  - random_resized_crop: {size: 8}\n  - output: {mean: [0.5, 0.5, 0.5], std: [1, 1, 1]}\n";
     motley_transform_drawn drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8 };
     const int32_t no_steps = 0;
-    const motley_transform_params given = { .given = &drawn,
-                                            .given_steps = &(motley_step){ 0 },
-                                            .given_step_counts = &no_steps };
+    const motley_apply_params given = { .given = &drawn,
+                                        .given_steps = &(motley_step){ 0 },
+                                        .given_step_counts = &no_steps };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
     drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
@@ -456,7 +456,7 @@ Test(transform, bad_calls)
         steps[i] = (motley_step){ .op = motley_op_find("invert") };
     steps[64] = (motley_step){ .op = MOTLEY_STEP_MIX_SUM, .values_count = 1 };
     const int32_t many = 65;
-    const motley_transform_params long_chains = { .given = &drawn, .given_steps = steps, .given_step_counts = &many };
+    const motley_apply_params long_chains = { .given = &drawn, .given_steps = steps, .given_step_counts = &many };
     expect_refused("  - policy: {name: y, repeat: 7, augmix: {width: 7}, branches: [invert]}\n"
                    "  - jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.1}\n"
                    "  - jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.1}\n  - output: {}\n",
@@ -639,7 +639,7 @@ static void run(const motley_transform *t, int threads, const motley_image *imag
     const motley_batch dst = {
         .count = count, .channels = 3, .dtype = MOTLEY_F32, .layout = MOTLEY_CHW, .data = out, .width = 48, .height = 48
     };
-    const motley_transform_params how = { .samples = { .seed = 3, .epoch = 2, .first = first } };
+    const motley_apply_params how = { .samples = { .seed = 3, .epoch = 2, .first = first } };
     cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
     motley_context_destroy(context);
 }
@@ -697,7 +697,7 @@ Test(transform, clips_share_statistics_as_in_policies)
             const motley_apply_params apply = { .samples = { .ids = ids }, .clip_frames = FRAMES };
             cr_assert_eq(motley_apply(context, policy, &src, &dst, &apply, &error), MOTLEY_OK, "%s", error.message);
             dst.data = memset(got, 0, sizeof got);
-            motley_transform_params params = { .samples = { .ids = ids }, .clip_frames = FRAMES };
+            motley_apply_params params = { .samples = { .ids = ids }, .clip_frames = FRAMES };
             cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK, "%s",
                          error.message);
             cr_expect_eq(memcmp(want, got, sizeof got), 0, "backend %d, %d threads", b, threads);
@@ -765,7 +765,7 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
                          .width = 48,
                          .height = 48 };
     motley_mixed mixed[IMAGES], drawn[IMAGES];
-    motley_transform_params how = { .samples = { .seed = 3, .epoch = 2, .first = 10 } };
+    motley_apply_params how = { .samples = { .seed = 3, .epoch = 2, .first = 10 } };
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "mixes images, want params.mixed"), "%s", error.message);
     how.given_mixed = mixed;
@@ -826,7 +826,7 @@ Test(transform, requests_that_are_refused)
     cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     dst.dtype = MOTLEY_F32;
     const motley_transform_drawn given = { .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8 };
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &(motley_transform_params){ .given = &given }, &error),
+    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &(motley_apply_params){ .given = &given }, &error),
                  MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "want all three or none"), "%s", error.message);
     for (int i = 0; i < 193; i++)

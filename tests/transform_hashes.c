@@ -128,8 +128,8 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
     motley_step *const steps = calloc(IMAGES * (info->max_steps + 1), sizeof *steps);
     int32_t counts[IMAGES];
     motley_mixed mixed[IMAGES], again[IMAGES];
-    motley_transform_params params = { .samples = { .seed = 20261122, .epoch = 3, .first = 1000 },
-                                       .mixed = info->mix ? mixed : NULL };
+    motley_apply_params params = { .samples = { .seed = 20261122, .epoch = 3, .first = 1000 },
+                                   .mixed = info->mix ? mixed : NULL };
     if (report) {
         params.drawn = drawn;
         params.steps = steps;
@@ -139,11 +139,11 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
         status = motley_transform_apply(context, transform, &src, &dst, &params, error);
     if (status == MOTLEY_OK && report) {
         *hash = results_of(&p, context, error);
-        params = (motley_transform_params){ .given = drawn,
-                                            .given_steps = steps,
-                                            .given_step_counts = counts,
-                                            .given_mixed = info->mix ? mixed : NULL,
-                                            .mixed = info->mix ? again : NULL };
+        params = (motley_apply_params){ .given = drawn,
+                                        .given_steps = steps,
+                                        .given_step_counts = counts,
+                                        .given_mixed = info->mix ? mixed : NULL,
+                                        .mixed = info->mix ? again : NULL };
         status = motley_transform_apply(context, transform, &src, &dst, &params, error);
     }
     if (status == MOTLEY_OK)

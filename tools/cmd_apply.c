@@ -195,16 +195,12 @@ typedef struct request {
     motley_context *context;
     const motley_policy *policy;
     motley_apply_params params;
-    const motley_step *steps; /* [count][max_steps], to be replayed, or NULL */
-    const int32_t *counts;
-    size_t max_steps;
 } request;
 
 static motley_status apply_policy(void *user, const motley_batch *batch, motley_error *error)
 {
     const request *r = user;
-    return r->steps ? motley_replay(r->context, batch, batch, r->steps, r->counts, r->max_steps, NULL, error)
-                    : motley_apply(r->context, r->policy, batch, batch, &r->params, error);
+    return motley_apply(r->context, r->policy, batch, batch, &r->params, error);
 }
 
 /* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
@@ -247,8 +243,10 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
             add_boxes(at, count, &boxes, &offsets);
         count++;
     }
-    request r = { self->context, self->policy, { .samples = self->arguments->options.samples },
-                  room->steps,   room->counts, self->max_steps };
+    request r = { self->context, room->steps ? NULL : self->policy, { .samples = self->arguments->options.samples } };
+    r.params.given_steps = room->steps;
+    r.params.given_step_counts = room->steps ? room->counts : NULL;
+    r.params.given_max_steps = self->max_steps;
     r.params.samples.ids = room->ids;
     r.params.samples.boxes = boxes;
     r.params.samples.box_offsets = offsets;
@@ -288,7 +286,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
     }
     const motley_batch src = { .count = count, .channels = channels, .images = from };
     const motley_batch dst = { .count = count, .channels = channels, .images = room->images };
-    motley_transform_params params = { .samples = self->arguments->options.samples };
+    motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.ids = room->ids;
     if (room->steps) {
         params.given = room->places;

@@ -277,7 +277,7 @@ static picture transformed(job *self, const motley_transform *transform, const p
     if (!picture_allocate(&out, why))
         need(NULL);
     const motley_batch src = batch_of(in), dst = batch_of(&out);
-    motley_transform_params params = { .samples = self->arguments->options.samples };
+    motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.first = id;
     motley_error error;
     want(motley_transform_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy,

@@ -3,6 +3,7 @@
  * a hundred of these lines. CFFI reads this file verbatim. */
 typedef struct kept_call {
     motley_call *call;
+    const char *name; /* of what draws, for repeats_note */
     size_t count;
     int in_place, fused;
     motley_apply_params params;
@@ -40,32 +41,40 @@ static int has_negative(uintptr_t ids, size_t count)
     return 0;
 }
 
+/* Runs it with the params as they are. */
+static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t stream)
+{
+    void *const to = (void *)dst;
+    kept->params.stream = (void *)stream;
+    return motley_call_run(kept->call, (void *)src, kept->in_place || kept->fused ? NULL : to, kept->fused ? to : NULL,
+                           &kept->params, &kept->error);
+}
+
+/* Empties the params, but for what they say of every run. */
+static void forget(kept_call *kept)
+{
+    const motley_apply_params params = { .clip_frames = kept->params.clip_frames };
+    kept->params = params;
+}
+
 /* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter.
  * seen: NULL, or where the samples are noted. */
-static int run_call(kept_call *kept, const motley_policy *policy, uintptr_t src, uintptr_t dst, uintptr_t stream,
-                    uint64_t seed, uint32_t epoch, uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views,
-                    uintptr_t counter, repeats *seen)
+static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed, uint32_t epoch,
+                    uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views, uintptr_t counter, repeats *seen)
 {
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
-    kept->params.stream = (void *)stream;
     kept->params.counter = (const uint64_t *)counter;
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;
-    const motley_status status =
-        motley_call_apply(kept->call, policy, (void *)src, kept->in_place || kept->fused ? NULL : (void *)dst,
-                          kept->fused ? (void *)dst : NULL, &kept->params, &kept->error);
-    if (status == MOTLEY_OK && seen &&
-        repeats_note(seen, &kept->params.samples, kept->count, motley_policy_name(policy)))
+    const motley_status status = run_kept(kept, src, dst, stream);
+    if (status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count, kept->name))
         return CALL_REPEATS;
     return (int)status;
 }
 
-static int run_op(kept_call *kept, int op, const double *values, int each, uintptr_t src, uintptr_t dst,
-                  uintptr_t stream, int interpolation, const uint8_t *fill)
+static int run_op(kept_call *kept, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream)
 {
-    const motley_op_params params = { .interpolation = (motley_interpolation)interpolation,
-                                      .fill = fill,
-                                      .stream = (void *)stream };
-    return motley_call_op_apply(kept->call, op, values, each, (void *)src, kept->in_place ? NULL : (void *)dst, &params,
-                                &kept->error);
+    kept->params.values = values;
+    kept->params.values_per_image = each;
+    return (int)run_kept(kept, src, dst, stream);
 }

@@ -50,7 +50,7 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
 motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
                                     int own_steps, motley_error *error);
 
-/* A whole job of motley_apply, motley_op_apply or motley_replay; and the memory that it needs. */
+/* A whole job of motley_apply, motley_op_apply, or of given steps; and the memory that it needs. */
 motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
                                  motley_error *error);
 motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts, mot_arena *slot,

@@ -268,7 +268,7 @@ static size_t images_together(const mot_transform_call *call)
 
 static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, mot_arena *arena)
 {
-    const motley_transform_params *const params = call->params;
+    const motley_apply_params *const params = call->params;
     const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
     upload u = { .offsets = mot_take_if(mixed, arena, n * sizeof *u.offsets) };
@@ -388,7 +388,7 @@ static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley
 static void fill(const run *r)
 {
     const mot_transform_call *const call = r->call;
-    const motley_transform_params *const params = call->params;
+    const motley_apply_params *const params = call->params;
     const upload *const u = &r->host;
     const size_t n = call->src->count;
     if (u->src)
@@ -523,7 +523,7 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 static mot_transform_draw_job describe(const run *r)
 {
     const mot_transform_call *const call = r->call;
-    const motley_transform_params *const params = call->params;
+    const motley_apply_params *const params = call->params;
     const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const upload *const sent = &r->sent;

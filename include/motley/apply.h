@@ -88,7 +88,7 @@ MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t 
 /** Reads what motley_draw_json wrote: one JSON object. Unknown keys, such as a file's name, are ignored. A step with
  *  "applied": false is left out; one without "level" gets 0. Custom ops are unknown here.
  *
- *  Shapes   json: `length` bytes. steps: [max_steps], for motley_replay and motley/follow.h. channels: of the image; a
+ *  Shapes   json: `length` bytes. steps: [max_steps], for given_steps and motley/follow.h. channels: of the image; a
  *           fill must have as many numbers.
  *  Errors   POLICY, with line and column: not such an object, an unknown op, values that it does not take, more steps
  *           than max_steps. ARGUMENT, MEMORY. */
@@ -104,17 +104,46 @@ typedef struct motley_output {
     float mean[4], std[4]; /* per channel, on the 0..1 scale; std 0 means 1 */
 } motley_output;
 
+#define MOTLEY_KERNEL_WEIGHTS 12 /* the most different weights of a blur's kernel, from the middle outward */
+
+/** What changes from call to call, of motley_apply, motley_transform_apply and motley_call_run. Arrays are host memory,
+ *  read or filled before the call returns, unless it says otherwise. Rows of steps have `max_steps` places, as many as
+ *  motley_policy_max_steps or motley_transform_describe says. */
 typedef struct motley_apply_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_samples samples;
     void *stream;            /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     const uint64_t *counter; /* CUDA: device memory {epoch, first}, which replaces samples.epoch and .first. It is read
-                                when the work runs, so each replay of a graph draws again. NULL: not used */
-    motley_output output;    /* if output.batch.data is set, the result goes there, and `dst` may be NULL */
-    motley_step *steps;      /* CPU: receives the draws, [count][max_steps]; NULL: not wanted */
-    int32_t *step_counts;    /* CPU: [count]; NULL: not wanted */
-    size_t clip_frames;      /* each run of so many images is a clip, see motley_apply; 0 or 1: no clips */
+                                when the work runs, so each replay of a graph draws again. NULL: not used. Refused if a
+                                transform mixes: the host draws partners and shares, and `mixed` is host memory */
+    motley_output output; /* motley_apply: if output.batch.data is set, the result goes there, and `dst` may be NULL */
+    motley_step *steps;   /* [count][max_steps], receives the draws; of a policy on the CPU; NULL: not wanted */
+    int32_t *step_counts; /* [count], with steps */
+    size_t clip_frames;   /* each run of so many images is a clip, see motley_apply; 0 or 1: no clips */
     const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
+
+    /* Of a transform (motley/transform.h). */
+    struct motley_transform_drawn *drawn; /* [count], receives the draws, or NULL */
+    struct motley_mixed *mixed; /* [count], receives what motley_mix_targets needs; required if the transform mixes */
+
+    /* Recorded draws, which are applied instead of drawing, and give the same bytes again. */
+    const motley_step *given_steps;             /* [count][given_max_steps] */
+    const int32_t *given_step_counts;           /* [count]; NULL: nothing is given */
+    size_t given_max_steps;                     /* 0: max_steps */
+    const int32_t *given_widths;                /* [count] pixels, as drawn: images of other sizes are refused ... */
+    const int32_t *given_heights;               /* ... [count]; both or neither */
+    const struct motley_transform_drawn *given; /* [count], of a transform */
+    const struct motley_mixed *given_mixed;     /* [count], of a transform that mixes */
+    const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][given_max_steps], of a transform: of each
+                                                            MOTLEY_STEP_KERNEL_BLUR the weights. NULL: as torchvision's
+                                                            v1, with exp rounded to binary32 */
+
+    /* Of a prepared call (motley/call.h) of an op, or of a resize. */
+    const double *values; /* [count][values_per_image], see motley_op_apply */
+    int32_t values_per_image;
+    const struct motley_crop *crops; /* [count], like boxes and flips, as in motley_resize_params; each may be NULL */
+    const double (*boxes)[4];
+    const uint8_t *flips;
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.
@@ -133,47 +162,14 @@ typedef struct motley_apply_params {
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
  *           sample ids and views, and equal distances in memory, as in a dense batch. In CHW a frame has at most
  *           1048576 pixels. Refused: policies that work in boxes or mix chains.
+ *  Given    Steps of motley_draw or of an earlier call, at most 64 an image, besides those in a part of it (`inside`).
+ *           Images must have the size and channels that the steps were drawn for, because values that were relative to
+ *           a side are stored in pixels, and fills by channel. Steps that `policy` cannot draw are refused; NULL: no
+ *           check, but given_max_steps is then needed. Custom ops cannot be given.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_paper(policy). */
 MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                                       const motley_batch *dst, const motley_apply_params *params, motley_error *error);
-
-/** Settings of motley_replay. */
-typedef struct motley_replay_params {
-    size_t struct_size;              /* 0 or sizeof; see motley.h */
-    void *stream;                    /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
-    motley_output output;            /* as in motley_apply_params */
-    const motley_policy *policy;     /* steps that it cannot draw are refused; NULL: no check */
-    const int32_t *widths, *heights; /* [count] pixels, as drawn: images of other sizes are refused; both or neither */
-    size_t clip_frames;              /* as in motley_apply_params; the steps of a clip's frames must be equal */
-    const struct motley_followed *followed; /* as in motley_apply_params */
-} motley_replay_params;
-
-/** Applies recorded steps, from motley_draw or motley_apply, and gives the same bytes again.
- *
- *  Shapes   steps: [src->count][max_steps] and step_counts: [src->count] in host memory, read before the call
- *           returns. An image has at most 64 steps, not counting those in a part of it (`inside`). Images must have the
- *           size and channels that the steps were drawn for, because values that were relative to a side are stored in
- *           pixels, and fills by channel.
- *  Memory, Stream, Threads  As motley_apply.
- *  Errors   ARGUMENT: a step's op, values or interpolation are wrong, or it was drawn from another policy or for
- *           another size than params say; UNSUPPORTED: a step is a custom op; MEMORY: dst is untouched. CUDA: dst is
- *           unspecified. */
-MOTLEY_API motley_status motley_replay(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                       const motley_step *steps, const int32_t *step_counts, size_t max_steps,
-                                       const motley_replay_params *params, motley_error *error);
-
-/** How much memory a context uses besides the pixels, on its device (the host for CPU contexts).
- *
- *  Batch    NULL: what the context holds now. Otherwise, what it would hold after motley_apply of `policy` (NULL:
- *           motley_op_apply) to such a batch, in place or into a dst; once it holds that, such calls allocate nothing.
- *           Sizes, strides and addresses count; data is not read. NULL data: an address that is a multiple of 256.
- *           With custom ops the actual use may be less.
- *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. An image needs some 100 bytes a
- * step, twice, on the route "resident" (motley/subbatch.h), and several kilobytes on the route "tiles". Errors
- * ARGUMENT, UNSUPPORTED. */
-MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
-                                                  const motley_batch *batch, size_t *size_bytes, motley_error *error);
 
 /** RandAugment as torchvision defines it: `num_ops` ops, each at level `magnitude` of 31. Otherwise as motley_apply.
  *  Paper    Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719. */

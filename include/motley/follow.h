@@ -74,7 +74,7 @@ typedef struct motley_drawn {
 } motley_drawn;
 
 /** Extracts the part of recorded draws that applies to followers: the steps that move pixels, with the interpolation
- *  and fill of `params`. For motley_replay, or the given draws of a motley_transform_follower.
+ *  and fill of `params`. For motley_apply_params.given_steps, and `given` of a motley_transform_follower.
  *
  *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]. places: [drawn->count] for a transform, NULL
  *           for a policy. Each may be the array of `drawn`, which is then changed in place.
@@ -142,8 +142,7 @@ MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const mo
                                              const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                              motley_error *error);
 
-/** Boxes and points that a call moves with its images: `followed` of motley_apply_params, motley_replay_params and
- *  motley_transform_params.
+/** Boxes and points that a call moves with its images: `followed` of motley_apply_params.
  *
  *  Shapes   boxes: [boxes_count][4] and points: [points_count][2], changed in place. visibility, keep: [boxes_count],
  *           and flags: [points_count], as in motley_follow_boxes and motley_follow_points; each may be NULL.

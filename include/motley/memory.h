@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Device memory for programs that do not call CUDA themselves: the same functions for CPU and CUDA contexts. */
+/** Device memory for programs that do not call CUDA themselves: the same functions for CPU and CUDA contexts. And how
+ *  much memory a context uses. */
 #ifndef MOTLEY_MEMORY_H
 #define MOTLEY_MEMORY_H
 
 #include "motley/context.h"
+#include "motley/image.h"
+#include "motley/policy.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +38,18 @@ MOTLEY_API motley_status motley_memory_copy(motley_context *context, void *to, c
  *  once, because nothing is queued.
  *  Errors   ARGUMENT, CUDA. */
 MOTLEY_API motley_status motley_context_wait(motley_context *context, void *stream, motley_error *error);
+
+/** How much memory a context uses besides the pixels, on its device (the host for CPU contexts).
+ *
+ *  Batch    NULL: what the context holds now. Otherwise, what it would hold after motley_apply of `policy` (NULL:
+ *           motley_op_apply) to such a batch, in place or into a dst; once it holds that, such calls allocate nothing.
+ *           Sizes, strides and addresses count; data is not read. NULL data: an address that is a multiple of 256.
+ *           With custom ops the actual use may be less.
+ *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. An image needs some 100 bytes a
+ *           step, twice, on the route "resident" (motley/subbatch.h), and several kilobytes on the route "tiles".
+ *  Errors   ARGUMENT, UNSUPPORTED. */
+MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
+                                                  const motley_batch *batch, size_t *size_bytes, motley_error *error);
 
 #ifdef __cplusplus
 }

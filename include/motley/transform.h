@@ -88,8 +88,7 @@ MOTLEY_API void motley_transform_destroy(motley_transform *transform);
 #define MOTLEY_STEP_HUE (-2)         /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
 #define MOTLEY_STEP_KERNEL_BLUR (-6) /* values: sigma in pixels, the kernel's size, as torchvision's gaussian_blur */
 
-#define MOTLEY_MAX_KERNEL 23     /* the largest size of a kernel */
-#define MOTLEY_KERNEL_WEIGHTS 12 /* the most different weights of a kernel, from the middle outward */
+#define MOTLEY_MAX_KERNEL 23 /* the largest size of a kernel */
 
 /** What one image draws, besides its steps. */
 typedef struct motley_transform_drawn {
@@ -102,31 +101,6 @@ typedef struct motley_transform_drawn {
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
     uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
 } motley_transform_drawn;
-
-typedef struct motley_transform_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
-    motley_samples samples;
-    /* Receive the draws; NULL: not wanted. */
-    motley_transform_drawn *drawn; /* [count] */
-    motley_step *steps;            /* [count][max_steps], with step_counts: both or neither */
-    int32_t *step_counts;          /* [count] */
-    /* Recorded draws, which are used instead of drawing; all three or none. */
-    const motley_transform_drawn *given; /* [count] */
-    const motley_step *given_steps;      /* [count][max_steps] */
-    const int32_t *given_step_counts;    /* [count] */
-    motley_mixed *mixed;                 /* [count], receives what motley_mix_targets needs; required if the transform
-                                            mixes */
-    const motley_mixed *given_mixed;     /* [count]; with `given`, if the transform mixes */
-    void *stream;                        /* cudaStream_t; NULL: the default stream. NULL on a CPU context */
-    const uint64_t *counter; /* CUDA: device memory {epoch, first}, which replaces samples.epoch and .first. It is read
-                                when the work runs, so each replay of a graph draws again. NULL: not used. Refused if
-                                the transform mixes: the host draws partners and shares, and `mixed` is host memory */
-    const float (*given_kernels)[MOTLEY_KERNEL_WEIGHTS]; /* [count][max_steps]; with `given`: the weights of each
-                                                            MOTLEY_STEP_KERNEL_BLUR, from the middle outward. NULL: as
-                                                            torchvision's v1, with exp rounded to binary32 */
-    size_t clip_frames; /* each run of so many images is a clip, see motley_transform_apply; 0 or 1: no clips */
-    const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
-} motley_transform_params;
 
 /** Draws without touching pixels.
  *
@@ -153,7 +127,7 @@ MOTLEY_API motley_status motley_transform_draw_json(uint64_t sample, const motle
                                                     const motley_step *steps, int32_t count, int32_t channels,
                                                     char **text, motley_error *error);
 
-/** Reads what motley_transform_draw_json wrote, for motley_transform_params.given. Unknown keys are ignored.
+/** Reads what motley_transform_draw_json wrote, for motley_apply_params.given. Unknown keys are ignored.
  *
  *  Shapes   json: `length` bytes. steps: [max_steps].
  *  Errors   POLICY: not such an object, with line and column; ARGUMENT, MEMORY. motley_transform_apply checks whether
@@ -181,10 +155,11 @@ MOTLEY_API motley_status motley_transform_draw_read(const char *json, size_t len
  *           motley_apply. A clip's frames have equal sample ids and views, come out in one size, and may be anywhere in
  *           memory. The host draws, since it compares the frames' draws. CPU: one thread works on a clip. CUDA: a clip
  *           has at most 1048576 rows in all. Refused: a counter, policies that mix chains.
+ *  Given    given, given_steps and given_step_counts: all three or none.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
                                                 const motley_batch *src, const motley_batch *dst,
-                                                const motley_transform_params *params, motley_error *error);
+                                                const motley_apply_params *params, motley_error *error);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t pixels[SIDE * SIDE * 4];
     memset(pixels, 7, sizeof pixels);
     const motley_batch batch = { .count = 1, .channels = channels, .data = pixels, .width = SIDE, .height = SIDE };
-    const motley_status replayed = motley_replay(context, &batch, &batch, steps, &count, MOST_STEPS, NULL, &error);
+    const motley_apply_params given = { .given_steps = steps,
+                                        .given_step_counts = &count,
+                                        .given_max_steps = MOST_STEPS };
+    const motley_status replayed = motley_apply(context, NULL, &batch, &batch, &given, &error);
     MUST(replayed == MOTLEY_OK || (error.status == replayed && *error.message));
     return 0;
 }

@@ -12,9 +12,12 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
 
 class Call:
-    """What a call needs besides pixels and samples, determined once for each shape of batches."""
+    """What a call needs besides pixels and samples, determined once for each shape of batches.
 
-    def __init__(self, stage, source, target):
+    what: what it does, as the library takes it: ("policy", handle), ("transform", handle), ("op", its row, the number
+    of an interpolation, fill), or () for given steps of any policy."""
+
+    def __init__(self, stage, source, target, what):
         self.context = contexts.context_of(source.device, stage.threads)
         self.c = c = ffi.new("kept_call *")
         c.count = self.count = source.count
@@ -25,14 +28,30 @@ class Call:
         self.like = self.finish = None
         self.stream = no_stream
         self.caller = images.library_of(source), source.device
-        self.sizes, self.channels = [], 1
+        self._sizes, self.channels = None if self.count else [], 1
         if self.count:
-            self.sizes, self.channels = source.sizes(), source.channels
+            self.channels = source.channels
             if source.device is not None:
                 self.stream = source.stream_of()
-        src, to, output = described(stage, source, target)
-        c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, src, to, output)
-        self.made = ffi.gc(c.call, lib.motley_call_destroy)
+        batches, params, _held = described(stage, source, target, what)
+        c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
+        self.made, self.what = ffi.gc(c.call, lib.motley_call_destroy), what  # which the call borrows
+        if what[:1] == ("policy",):
+            c.name = lib.motley_policy_name(what[1])
+        elif what[:1] == ("transform",):
+            c.name = lib.motley_transform_describe(what[1]).name
+
+    @property
+    def sizes(self):
+        """(width, height) of each image."""
+        if self._sizes is None:
+            self._sizes = self.keep[0].sizes()
+        return self._sizes
+
+    def for_any_pixels(self):
+        """Lets go of the arrays that it was made for."""
+        _ = self.sizes
+        self.keep = None
 
     def result(self, batch, source, target, result):
         """What the caller gets; the arguments are Stage._prepare's."""
@@ -42,15 +61,14 @@ class Call:
         return result if self.finish is None else self.finish(result, batch)
 
     def run(self, policy, pixels, written, seed, epoch, first, ids, ids_signed, views, counter, seen):
-        """Does or queues the work. pixels, written: addresses; the rest: run_call's (see call.h). True: `seen` says
-        that samples come again."""
+        """Does or queues the work. policy: or the transform; pixels, written: addresses; the rest: run_call's (see
+        call.h). True: `seen` says that samples come again."""
         if policy.custom_ops:
             contexts.local.caller = self.caller
         try:
             status = lib.run_call(
-                self.c, policy._handle, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views,
-                counter, seen,
-            )  # fmt: skip
+                self.c, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views, counter, seen
+            )
         except (OverflowError, TypeError):
             epoch_given(epoch)
             whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
@@ -66,6 +84,19 @@ class Call:
                 raise raised
             check(status, self.c.error)
 
+    def give(self, drawn):
+        """Draws for the next run, a Drawn."""
+        params = self.c.params
+        params.given, params.given_steps, params.given_step_counts = drawn.structs
+        params.given_max_steps = drawn.max_steps
+
+    def run_as_set(self, pixels, written):
+        """Does or queues the work by the samples or draws that its params have, which are then forgotten."""
+        try:
+            check(lib.run_kept(self.c, pixels, written, self.stream()), self.c.error)
+        finally:
+            lib.forget(self.c)
+
     def draws(self, policy):
         """For each image the list of its steps; for a single image its one list."""
         samples = ffi.addressof(self.c.params, "samples")
@@ -73,9 +104,16 @@ class Call:
         return drawn[0] if self.single else drawn
 
 
-def described(stage, source, target):
-    """src, dst, output: what the library's calls take of the batches to read and to write; NULL where there is none."""
+def described(stage, source, target, what):
+    """(src, dst), params: what motley_call_create takes; and what `params` points to."""
     src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
+    params = ffi.new("motley_call_params *")
+    if what:
+        setattr(params, *what[:2])
+    held = [output]
+    if len(what) > 2:
+        how, fill = held[1:] = ffi.new("motley_op_params *"), ffi.new("uint8_t[]", what[3])
+        how.interpolation, how.fill, params.op_params = what[2], fill, how
     if source.count:
         source.require_bytes()
         source.describe(src[0])
@@ -85,8 +123,9 @@ def described(stage, source, target):
             output.std = _four(stage.std, source.channels, 1)
         elif target is not source:
             target.describe(dst[0])
-    no = ffi.NULL
-    return src, no if stage.fused else src if target is source else dst, output if stage.fused else no
+    if stage.fused:
+        params.output = output
+    return (src, ffi.NULL if stage.fused else src if target is source else dst), params, held
 
 
 def no_stream():

@@ -30,7 +30,7 @@ def _row(number):
         for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example", "whole")
     }
     shape = text_of(lib.motley_shape_name(info.shape))
-    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number)
+    return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number, info=info)
 
 
 def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
@@ -50,19 +50,19 @@ def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, 
     row = table.get(op)
     if row is None:
         raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
-    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout)
+    number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
+    if number is None:
+        number = interpolation_number(interpolation)
+    color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
+    what = "op", row.info, number, color
+    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout, what)
     if call is None:
         _ = source.channels  # says which image has another number
     if call.count:
         each, numbers = _numbers(row, values, call.count)
-        number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
-        if number is None:
-            number = interpolation_number(interpolation)
-        color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
             raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
-        status = lib.run_op(call.c, row.number, numbers, each, pixels, written, call.stream(), number, color)
-        check(status, call.c.error)
+        check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)
     return call.result(batch, source, target, result)
 
 

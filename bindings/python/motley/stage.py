@@ -14,7 +14,7 @@ from .checks import epoch_given, layout_given, normalize_given, output_layout_gi
 from .checks import stream_given, whole
 from .draws import Drawn, Samples, same_boxes
 from .epochs import Epoch, Repeats, current, watch_loaders
-from .errors import ArgumentError, checked
+from .errors import ArgumentError
 from .policy import Policy, as_html
 from .processes import Lineage, process_key, stream_key
 
@@ -332,24 +332,16 @@ class Stage:
             ArgumentError: The draws have operations that this stage's policy does not draw, or say that they are of
                 another policy or for another size; nothing is written.
         """
-        source = self._source(batch, layout or self.layout, out)
-        target = self._target(source, batch, out, layout or self.layout)
-        sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
-        params = ffi.new("motley_replay_params *")
-        params.clip_frames = self.clip_frames
-        drawn = draws
-        if not isinstance(draws, Drawn):
-            drawn = Drawn.read([draws] if source.single else draws, sizes, channels, self.policy)
-            params.policy = self.policy._handle
-        src, dst, output = calls.described(self, source, target)
-        if output:
-            params.output = output[0]
-        params.stream = images.stream_of(source)
-        context = contexts.context_of(source.device, self.threads)
-        steps = drawn.steps, drawn.counts, drawn.max_steps
-        checked(lib.motley_replay, context.handle, src, dst, *steps, params)
-        images.hold_until_done((source, target), source, target)
-        return target.result(source) if out is None else out
+        known = isinstance(draws, Drawn)
+        what = () if known else ("policy", self.policy._handle)
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout or self.layout, what)
+        if call is None:
+            _ = source.channels  # raises, and says which image has another number
+        if not known:
+            draws = Drawn.read([draws] if call.single else draws, call.sizes, call.channels, self.policy)
+        call.give(draws)
+        call.run_as_set(pixels, written)
+        return call.result(batch, source, target, result)
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch. While a DataLoader reads,
@@ -425,12 +417,12 @@ class Stage:
 
     def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL):
         """followed: a motley_followed, what the call moves with the images."""
-        call, source, target, pixels, written, result = self._prepare(batch, out, layout)
+        policy, what = self._work
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout, what)
         if call is None:
-            return self._run_by_channels(source.by_channels(), batch, out, layout, samples, return_draws, counting)
-        on_host = return_draws or self.policy.custom_ops
+            return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting)
+        on_host = return_draws or policy.custom_ops or self._draws_on_host
         numbers, keep = self._numbers(call.count, samples, None if on_host else call.caller[1])
-        policy = self.policy_now
         if followed:
             call.c.params.followed = followed
         try:
@@ -451,42 +443,55 @@ class Stage:
             return result, call.draws(policy)
         return result
 
-    def _prepare(self, batch, out, layout):
-        """The call for `batch`; the batches to read and to write where no kept call knows them; the addresses of both;
-        what is written to, None if the batch decides it. The call is None for a list of several channel counts."""
+    @property
+    def _work(self):
+        """What draws, and what a call does, as calls.Call takes it."""
+        policy = self.policy_now
+        return policy, ("policy", policy._handle)
+
+    _draws_on_host = False  # whatever the images are on
+
+    def _prepare(self, batch, out, layout, what):
+        """The call for `batch` that does `what`; the batches to read and to write where no kept call knows them; the
+        addresses of both; what is written to, None if the batch decides it. The call is None for a list of several
+        channel counts."""
         kind, pixels = KINDS[type(batch)], None
+        into = kind if out is None or out is batch else KINDS[type(out)]
         try:
-            if kind is not None and (out is None or out is batch):
+            if kind is not None and into is not None:
                 pixels = kind.pointer(batch)
             if pixels is not None:  # the same call on other pixels costs little
-                key = kind.key(batch, layout, self._flavour, out is batch)
+                key = kind.key(batch, layout, (self._flavour, what), out is batch)
+                if out is not None and out is not batch:
+                    key = key, into.key(out, None, None, False)
         except RuntimeError:  # a sparse or nested tensor has no strides
             raise arrays.unreadable(batch) from None
         if pixels is None:
-            return self._prepare_once(batch, out, layout)
+            return self._prepare_once(batch, out, layout, what)
         call = contexts.local.calls.get(key)
         if call is None:
             dense = batch if out is batch else arrays.dense(batch)
             if dense is not batch:
-                return self._prepare_once(dense, out, layout)
+                return self._prepare_once(dense, out, layout, what)
             source = self._source(batch, layout, out)
             target = self._target(source, batch, out, layout)
-            call = calls.Call(self, source, target)
+            call = calls.Call(self, source, target, what)
             call.finish = source.finish_for()
-            call.like = None if out is batch else target.make
-            call.keep = None  # not these pixels
+            call.written = target.kind.pointer
+            call.like = None if out is not None else target.make
+            call.for_any_pixels()
             calls.keep(key, call)
-        if out is not None:
+        if out is batch:
             return call, None, None, pixels, pixels, out
-        result = call.like(batch)
-        return call, None, None, pixels, kind.pointer(result), result
+        result = call.like(batch) if out is None else out
+        return call, None, None, pixels, call.written(result), result
 
-    def _prepare_once(self, batch, out, layout):
+    def _prepare_once(self, batch, out, layout, what):
         source = self._source(batch, layout, out)
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
         target = self._target(source, batch, out, layout)
-        return calls.Call(self, source, target), source, target, source.pointer, target.pointer, out
+        return calls.Call(self, source, target, what), source, target, source.pointer, target.pointer, out
 
     @staticmethod
     def _source(batch, layout, out=None):
@@ -494,7 +499,7 @@ class Stage:
             images.refuse_followers(cls)
         return images.images_of(batch, layout) if out is batch else images.source_of(batch, layout)
 
-    def _run_by_channels(self, groups, batch, out, layout, samples, return_draws, counting):
+    def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting):
         """A list of images of different numbers of channels: a call for each number."""
         sample_ids, view, epoch, seed = samples
         if sample_ids is None:
@@ -510,7 +515,7 @@ class Stage:
                 f"sample_ids and view have {len(sample_ids)} and {len(views)} numbers, there are {len(batch)} images"
             )
         made, drawn = list(batch), [None] * len(batch)
-        for group in groups:
+        for group in source.by_channels():
             part = [batch[i] for i in group]
             to = None if out is None else part if out is batch else [out[i] for i in group]
             of_part = [sample_ids[i] for i in group], [views[i] for i in group], epoch, seed

@@ -223,7 +223,7 @@ class Transform(Stage):
         source = self._source(batch, layout)
         count = source.count
         src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-        params = ffi.new("motley_transform_params *")
+        params = ffi.new("motley_apply_params *")
         params.clip_frames, params.followed = self.clip_frames, followed
         if count:
             source.require_bytes()

@@ -498,7 +498,8 @@ def test_work_goes_to_the_current_stream(call, only_cuda):
 
 
 FAKE = 0x5EED
-RAW = {"run_call": 4, "run_op": 6, "motley_mix_apply_on": -2, "motley_mix_targets_on": -2}  # place of the stream
+RAW = {"run_call": 3, "run_op": 5, "run_kept": 3, "motley_mix_apply_on": -2,
+       "motley_mix_targets_on": -2}  # place of the stream
 
 
 class Watched:

@@ -253,7 +253,9 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             const motley_batch dst = shape;
             motley_call *made = nullptr;
             motley_error error;
-            check(motley_call_create(worker.context.get(), &shape, &dst, nullptr, &made, &error), error);
+            motley_call_params what = {};
+            what.policy = policy_.get();
+            check(motley_call_create(worker.context.get(), &shape, &dst, &what, &made, &error), error);
             worker.call.reset(made);
             worker.shape = shape;
         }
@@ -284,8 +286,8 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         if (dense_) {
             src.width = src_[begin].width;
             src.height = src_[begin].height;
-            status = motley_call_apply(call_of(worker, src), policy_.get(), src_[begin].data, dst_[begin].data, nullptr,
-                                       &params, &error);
+            status =
+                motley_call_run(call_of(worker, src), src_[begin].data, dst_[begin].data, nullptr, &params, &error);
         } else {
             src.images = &src_[begin];
             dst.images = &dst_[begin];
@@ -303,7 +305,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     void transform(Worker &worker, int begin, int end, motley_batch src, const motley_samples &samples,
                    void *stream) const
     {
-        motley_transform_params params = {};
+        motley_apply_params params = {};
         params.samples = samples;
         params.stream = stream;
         motley_batch dst = src;

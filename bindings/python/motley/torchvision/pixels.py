@@ -48,7 +48,7 @@ class Kept(threading.local):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
         self.resize.order = ORDERS.index(ORDER)
-        self.given, self.drawn = ffi.new("motley_transform_params *"), ffi.new("motley_transform_drawn *")
+        self.given, self.drawn = ffi.new("motley_apply_params *"), ffi.new("motley_transform_drawn *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
         self.kernels = ffi.new(KERNELS, len(JITTERS))
 
