@@ -547,7 +547,10 @@ def new_array(like, kind, lead, channels, size, dtype, layout):
 def new_batch(like, size, lead, dtype, layout, picture):
     """A new Batch of the library of `like`; picture: a PIL image if that is one."""
     if picture and like.kind is Pillow:
-        return Picture(blank(like.array, *size), None)
+        make = functools.partial(blank, height=size[0], width=size[1])
+        made = Picture(make(like.array), None)
+        made.make = make
+        return made
     if like.device is not None and not hasattr(like.kind, "new"):
         raise UnsupportedError(
             f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
@@ -555,7 +558,12 @@ def new_batch(like, size, lead, dtype, layout, picture):
     kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
     if kind is NumPy:
         import numpy  # noqa: F401, as it is looked up among what is imported
-    return Batch(kind, new_array(array, kind, lead, like.channels, size, dtype, layout), as_seen(layout))
+    make = functools.partial(
+        new_array, kind=kind, lead=lead, channels=like.channels, size=size, dtype=dtype, layout=layout
+    )
+    made = Batch(kind, make(array), as_seen(layout))
+    made.make = make
+    return made
 
 
 def given_target(out, source, layout, dtype, shape=None):

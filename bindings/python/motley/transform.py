@@ -7,7 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import contexts, images
+from . import images
 from ._core import ffi, lib
 from .arrays import DTYPES
 from .custom import registered
@@ -54,6 +54,7 @@ class Transform(Stage):
     """
 
     _made_of = ("transform",)
+    custom_ops, takes_boxes = (), False  # which a policy may have
     name: str
     title: str
     profile: str
@@ -88,7 +89,7 @@ class Transform(Stage):
             for name in settings.keys() & {"normalize", "mean", "std"}:
                 raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
             super().__init__(NO_AUGMENTATION, **kept(transform, settings))
-            self.policy = None
+            self.policy, self.fused = None, False  # the transform itself normalises and casts
             self._text = transform.show() if isinstance(transform, Transform) else None
             self._take(transform)
 
@@ -132,7 +133,7 @@ class Transform(Stage):
             if (self.views if views is None else views) != 1:
                 raise ArgumentError("views is not 1, but the transform mixes images: call it once for each view")
             which = sample_ids, view, epoch, seed
-            return self._run(batch, out, layout or self.layout, which, return_draws, mixing=(labels, classes))
+            return self._run_as_set(batch, out, layout or self.layout, which, return_draws, mixing=(labels, classes))
 
         def apply_(self, *_, **__):
             raise ArgumentError("a transform cannot work in place: its result has another size or type")
@@ -212,64 +213,60 @@ class Transform(Stage):
                 another transform or for another size; nothing is written.
         """
         mixing = (labels, classes) if self.mixes else None
-        return self._run(batch, out, layout or self.layout, (None, 0, None, None), given=draws, mixing=mixing)
+        return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels, boxes):
         return Drawn.of(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
 
-    def _run(
-        self, batch, out, layout, which, return_draws=False, counting=True, given=None, mixing=None, followed=ffi.NULL
-    ):
-        source = self._source(batch, layout)
-        count = source.count
-        src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-        params = ffi.new("motley_apply_params *")
-        params.clip_frames, params.followed = self.clip_frames, followed
-        if count:
-            source.require_bytes()
-            source.describe(src[0])
-            params.stream = images.stream_of(source)
-        channels = src.channels or 3
-        sizes = source.sizes() if given is not None or return_draws or not self.size else None  # takes 10 us
-        target = self._target(source, out, sizes)
-        if count:
-            target.describe(dst[0])
-        drawn = given
-        if given is not None:
-            if not isinstance(given, Drawn):
-                given = [given] if source.single else given
-                drawn = Drawn.read(given, sizes, channels, self)
-            params.given, params.given_steps, params.given_step_counts = drawn.structs
-        else:
-            on_host = return_draws or mixing is not None or self.clip_frames > 1
-            samples = self._samples(count, which, None if on_host else source.device)
-            params.samples, params.counter = samples.c[0], samples.counter
+    @property
+    def _work(self):
+        return self, ("transform", self._handle)
+
+    @property
+    def _draws_on_host(self):
+        return self.clip_frames > 1
+
+    def _run_by_channels(self, source, *_):
+        return source.channels  # raises, and says which image has another number
+
+    def _run_as_set(self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None):
+        """A call that mixes images, (labels, classes), or is given its draws."""
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout, self._work[1])
+        count, params, drawn, samples = call.count, call.c.params, given, None
+        try:
+            if given is None:
+                samples = self._samples(count, which)
+                params.samples = samples.c[0]
+            else:
+                if not isinstance(given, Drawn):
+                    given = [given] if call.single else given
+                    drawn = Drawn.read(given, call.sizes, call.channels, self)
+                call.give(drawn)
+            made = []
+            if mixing is not None:
+                mixed = self._mixed(given, params, count)
+                labels, classes = mixing
+                like = self._source(batch, layout) if source is None else source
+                like = like.first if isinstance(like, images.Many) and count else like
+                made.append(targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like))
+            call.run_as_set(pixels, written)
             if return_draws:
-                drawn = Drawn(sizes, self.max_steps, self)
-                params.drawn, params.steps, params.step_counts = drawn.structs
-        mixed = targets = None
-        if mixing is not None:
-            mixed = self._mixed(given, params, count)
-            labels, classes = mixing
-            like = source.first if isinstance(source, images.Many) and count else source
-            targets = targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like)
-        if count:
-            context = contexts.context_of(source.device, self.threads)
-            checked(lib.motley_transform_apply, context.handle, self._handle, src, dst, params)
-            images.hold_until_done((source, target), source, target)
-        if given is None:
+                made.append(self._draws_of(call, samples, mixed))
+        finally:
+            lib.forget(call.c)
+        if samples is not None:
             self._note(samples, count)
-            if which[0] is None and counting and self.training:
+            if which[0] is None and self.training:
                 self._count(self.counter, count)
-        result = [out if out is not None else target.result(source)]
-        if mixed is not None:
-            result.append(targets)
-        if return_draws:
-            plain = drawn.plain(self, channels)
-            for draw, mix in zip(plain, mixed_plain(mixed, count) if mixed is not None else ()):
-                draw["mix"] = mix
-            result.append(plain[0] if source.single else plain)
-        return tuple(result) if len(result) > 1 else result[0]
+        result = call.result(batch, source, target, result)
+        return (result, *made) if made else result
+
+    def _draws_of(self, call, samples, mixed):
+        """For each image its draw, and how it is mixed."""
+        plain = Drawn.of(self, samples.c, call.sizes, call.channels).plain(self, call.channels)
+        for draw, mix in zip(plain, mixed_plain(mixed, call.count)):
+            draw["mix"] = mix
+        return plain[0] if call.single else plain
 
     def _mixed(self, given, params, count):
         """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
@@ -284,8 +281,7 @@ class Transform(Stage):
         params.mixed = mixed
         return mixed
 
-    def _target(self, source, out, sizes):
-        """What to write to."""
+    def _target(self, source, batch, out, layout):
         dtype, layout = self._dtype or self._made[0], self.output_layout
         pictures = dtype == "uint8" and not self._has_output and layout is None
         if self._has_output:
@@ -294,7 +290,7 @@ class Transform(Stage):
         if self.size:
             sizes = [self.size] * (max(source.count, 1) if pictures else 1)
         else:
-            sizes = [(height, width) for width, height in sizes or ([] if many else [source.size[::-1]])]
+            sizes = [(height, width) for width, height in source.sizes() or ([] if many else [source.size[::-1]])]
         if many and dtype != "uint8" and len(set(sizes)) > 1:
             raise ArgumentError(
                 f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "

@@ -446,6 +446,46 @@ def test_an_empty_list_through_a_transform_without_a_size():
     assert flips(np.zeros((0, 4, 5, 3), np.uint8)).shape == (0, 4, 5, 3)
 
 
+@pytest.mark.parametrize("text", [TEXT, BYTES])
+@pytest.mark.parametrize("kind", ["array", "tensor", "picture"])
+def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
+    """Of images of one shape and kind; its results are those of a list of the same images, which is described anew."""
+    from motley import calls, contexts
+
+    made = []
+    monkeypatch.setattr(contexts.local, "calls", {})
+    monkeypatch.setattr(calls.Call, "for_any_pixels", lambda self: made.append(self) or setattr(self, "keep", None))
+    transform, first = motley.Transform(text, seed=3), photographs[0]
+    tensor = lambda x: torch.from_numpy(x).permute(2, 0, 1)  # noqa: E731
+    like = {"array": np.asarray, "tensor": tensor, "picture": PIL.Image.fromarray}
+    stacked = np.stack if kind != "tensor" else torch.stack
+    for number in range(4):
+        image = like[kind](np.roll(first, number, 0))
+        alone, [listed] = transform(image, number, epoch=1), transform([image], [number], epoch=1)
+        assert type(alone) is type(listed) and np.array_equal(np.asarray(alone), np.asarray(listed))
+        if kind != "picture":
+            out = stacked([alone, alone]) * 0
+            assert transform(stacked([image, image]), [number, number], epoch=1, out=out) is out
+            assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
+    assert len(made) == len(contexts.local.calls) == (1 if kind == "picture" else 2)
+
+
+def test_a_kept_call_is_of_its_transform(photographs):
+    """Transforms and policies of one name and shape have calls of their own, as do given draws and new ones."""
+    text = '{{"motley": 1, "name": "x", "stages": [{{"resize": {{"size": [20, 30], "filter": "{}"}}}}]}}'
+    image = photographs[0]
+    for _ in range(2):
+        for name in ("bilinear", "nearest"):
+            made, draws = motley.Transform(text.format(name))(image, 0, return_draws=True)
+            assert np.array_equal(made, ops.resize(image, (20, 30), filter=name))
+            assert np.array_equal(motley.Transform(text.format(name)).replay(image, draws), made)
+        for op in ("invert", "equalize"):
+            stage = motley.Stage(f'{{"motley": 1, "name": "x", "branches": ["{op}"]}}')
+            assert np.array_equal(stage(image), getattr(ops, op)(image))
+            assert np.array_equal(ops.rotate(image, 90.0, fill=9), ops.rotate(image, [90.0], fill=[9]))
+            assert np.array_equal(stage.replay(image, stage.draw(1, size=image.shape[:2])[0]), stage(image))
+
+
 @cuda
 def test_the_device_reads_its_counter(photographs):
     on_cpu, on_gpu = TorchTransform(TEXT, seed=4, stream=1), TorchTransform(TEXT, seed=4, stream=1).cuda()
