@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -168,78 +170,82 @@ class Policy:
             branches: A list in place of all branches, in the form of `Policy.branches`.
             augmix: How several draws are mixed, in the form of `Policy.augmix`; {} mixes no more.
         """
-        changes = ffi.new("motley_policy_changes *")
-        keep = []  # what `changes` points to
-        if repeat is not None:
-            if repeat < 1:
-                raise ArgumentError(f"repeat is {repeat}, want 1 or more")
-            changes.repeat = repeat
-        if isinstance(level, (str, dict)):
-            changes.levels = _level_struct({"level": level})
-        elif level is not None:
-            changes.set_level, changes.level = 1, level
-        if bins is not None:
-            if bins < 2:
-                raise ArgumentError(f"bins is {bins}, want 2 or more")
-            changes.bins = bins
-        if top is not None:
-            if not top > 0:
-                raise ArgumentError(f"top is {top}, want more than 0")
-            changes.top = top
-        if p is not None:
-            changes.set_p, changes.p = 1, p
-        if interpolation is not None:
-            several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-            for each in several:
-                changes.interpolations |= 1 << interpolation_number(each)
-        if fill is not None:
-            changes.set_fill = 1
-            changes.fill = list(fill_bytes(fill))
-        if name is not None:
-            changes.name = _text(name, keep)
-        if title is not None:
-            changes.title = _text(title, keep)
-        if ops:
-            changes.ranges, changes.ranges_count = _range_structs({**self.ops}, ops, keep), len(ops)
-        if branches is not None:
+        data, ops_given = self._data(), dict(ops or {})
+        if branches is not None or level is not None or p is not None:
+            branches = [dict(branch) for branch in (self.branches if branches is None else branches)]
             if not branches:
                 raise ArgumentError("branches is empty, want at least one")
-            changes.branches, changes.branches_count = _branch_structs(branches, keep), len(branches)
+            for branch in branches:
+                branch["steps"] = [_changed_step(step, level, p) for step in branch["steps"]]
+            _put_branches(data, branches)
+        for entry, numbers in ops_given.items():
+            data["ops"][entry] = _changed_op(self.name, data["ops"], self.ops, entry, numbers)
+        if level is not None and ("level" in data or isinstance(level, (str, dict))):
+            data["level"] = _changed_level(data.get("level"), level)
+        if bins is not None and top is not None:
+            raise ArgumentError("both bins and top are set, want one of them")
+        if bins is not None and "bins" not in data:
+            raise ArgumentError(f"policy '{self.name}' has no bins to change")
+        if top is not None:
+            data.pop("bins", None)
+        if level is not None and _is_number(level):
+            most = top or data.get("top", (bins or data.get("bins", 1)) - 1)
+            if not 0 <= level <= most:
+                raise ArgumentError(f"level is {level:g}, want 0..{most:g}")
+        if interpolation is not None:
+            several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
+            interpolation = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
+        fill = None if fill is None else list(fill_bytes(fill))
         if augmix is not None:
-            changes.set_augmix, changes.augmix = 1, _augmix_struct(augmix)
-        made = made_by("motley_policy", lib.motley_policy_change, self._handle, changes)
-        return Policy._of(made, self.custom_ops)
+            data.pop("augmix", None)
+            augmix = _augmix_data(augmix) or None
+        given = {"repeat": repeat, "bins": bins, "top": top, "interpolation": interpolation, "fill": fill}
+        given.update(name=name, title=title, augmix=augmix)
+        data.update((key, value) for key, value in given.items() if value is not None)
+        return self._of_data(data)
+
+    def _data(self):
+        """What its file says, as JSON's dictionaries and lists."""
+        return json.loads(text_from(lib.motley_policy_print_json, self._handle))
+
+    def _of_data(self, data):
+        """The policy of such data, which a program has changed."""
+        text = json.dumps(data, default=lambda number: number.item()).encode()
+        known = {op.name for op in self.custom_ops}
+        ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
+        try:
+            return Policy._of(*_read(text, lib.motley_policy_parse, text, len(text), custom_ops=ops))
+        except PolicyError as error:
+            said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
+            raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
 
     @property
     def ops(self) -> dict[str, dict[str, float]]:
         """What a level means to each op that has one: {"rotate": {"low": 0.0, "span": 30.0, "base": 0.0}}."""
-        found, range_ = {}, ffi.new("motley_policy_range *")
-        while lib.motley_policy_range_get(self._handle, len(found), range_):
-            numbers = {"low": range_.low, "span": range_.span, "base": range_.base}
-            limits = {"min": range_.minimum, "max": range_.maximum}
-            numbers.update((key, value) for key, value in limits.items() if not math.isinf(value))
-            found[text_of(range_.name)] = numbers
-        return found
+        return {name: found for name, entry in self._data()["ops"].items() if (found := _op_data(entry))}
 
     @property
     def branches(self) -> list[dict[str, Any]]:
         """What a sample chooses from: [{"weight": 1.0, "steps": [{"op": "rotate", "p": 1.0, "level": 9.0}]}].
 
         A branch of a later phase also has "from", the epoch that the phase begins at."""
-        found, branch, step = [], ffi.new("motley_policy_branch *"), ffi.new("motley_policy_step *")
-        while lib.motley_policy_branch_get(self._handle, len(found), branch):
-            plain = {"from": branch.first_epoch} if branch.first_epoch else {}
-            steps = []
-            while lib.motley_policy_step_get(self._handle, len(found), len(steps), step):
-                steps.append({"op": text_of(step.op), "p": step.p, **_level_data(step.level)})
-            found.append({**plain, "weight": branch.weight, "steps": steps})
+        data = self._data()
+        levels = {name for name, entry in data["ops"].items() if _op_data(entry)}
+        found = []
+        for phase in data.get("phases", [data]):
+            for branch in phase["branches"]:
+                whole = branch if isinstance(branch, dict) and "steps" in branch else {"steps": branch}
+                steps = whole["steps"] if isinstance(whole["steps"], list) else [whole["steps"]]
+                plain = {"from": phase["from"]} if phase.get("from") else {}
+                steps = [_step_data(step, data.get("level"), levels) for step in steps]
+                found.append({**plain, "weight": float(whole.get("weight", 1)), "steps": steps})
         return found
 
     @property
     def augmix(self) -> dict[str, Any]:
         """How several draws are mixed: {"width": 3, "alpha": 1.0, "form": "sum"}; {} where they are not."""
-        mix = lib.motley_policy_augmix(self._handle)
-        return {"width": mix.width, "alpha": mix.alpha, "form": AUGMIX_FORMS[mix.form]} if mix.width else {}
+        mix = self._data().get("augmix")
+        return {"width": mix["width"], "alpha": float(mix["alpha"]), "form": mix.get("form", "sum")} if mix else {}
 
     @property
     def name(self) -> str:
@@ -286,87 +292,90 @@ class Policy:
         return f"<motley.Policy {self.name}{': ' if other else ''}{', '.join(other[:6])}{more}>"
 
 
-# ---- parts of policies: plain data in the format's words, and the library's structs ----
+# ---- parts of policies: plain data in the format's words ----
 
 
-def _text(text, keep):
-    keep.append(ffi.new("char[]", text.encode()))
-    return keep[-1]
-
-
-def _augmix_struct(augmix):
-    """(width, alpha, form)"""
+def _augmix_data(augmix):
+    """An entry `augmix`; {} where nothing is mixed."""
     unknown = set(augmix) - {"width", "alpha", "form"}
     form = augmix.get("form", "sum")
     if unknown:
         raise ArgumentError(f"augmix has {sorted(unknown)[0]!r}, want width, alpha or form")
     if form not in AUGMIX_FORMS:
         raise ArgumentError(f"the form of augmix is {form!r}, want one of {', '.join(AUGMIX_FORMS)}")
-    return augmix.get("width", 3 if augmix else 0), augmix.get("alpha", 1), AUGMIX_FORMS.index(form)
+    return {"width": augmix.get("width", 3), "alpha": augmix.get("alpha", 1), "form": form} if augmix else {}
 
 
-def _level_data(level):
-    """The "level" or "value" of a step."""
-    kind, a, b = level.kind, level.a, level.b
-    if kind == lib.MOTLEY_LEVEL_NONE:
+def _op_data(entry):
+    """The numbers of an entry under `ops`; {} of one without levels."""
+    if "range" not in entry and "low" not in entry:
         return {}
-    if kind == lib.MOTLEY_LEVEL_VALUE:
-        return {"value": a}
-    if kind == lib.MOTLEY_LEVEL_FIXED:
-        return {"level": a}
-    if kind == lib.MOTLEY_LEVEL_UNIFORM:
-        return {"level": "uniform"}
-    return {"level": {"uniform": [a, b]} if kind == lib.MOTLEY_LEVEL_RANGE else {"normal": a, "std": b}}
+    low, high = entry.get("range", [entry.get("low"), None])
+    numbers = {"low": low, "span": entry["span"] if high is None else high - low, "base": entry.get("base", 0)}
+    numbers.update((key, entry[key]) for key in ("min", "max") if key in entry)
+    return {key: float(number) for key, number in numbers.items()}
 
 
-def _level_struct(step):
-    """The inverse: (kind, a, b)."""
+def _changed_op(policy, entries, ranges, name, numbers):
+    """An entry under `ops` with other numbers."""
+    unknown = set(numbers) - {"low", "span", "base", "min", "max"}
+    if unknown:
+        raise ArgumentError(f"op '{name}' has {sorted(unknown)[0]!r}, want low, span, base, min or max")
+    if name not in ranges:
+        raise ArgumentError(f"policy '{policy}' has no range called '{name}'")
+    numbers = {**ranges[name], **numbers}
+    rest = {key: value for key, value in entries[name].items() if key not in ("range", *numbers)}
+    none = {"base": 0, "min": -math.inf, "max": math.inf}  # the format has no way to say that there is none
+    return {**rest, **{key: number for key, number in numbers.items() if key not in none or number != none[key]}}
+
+
+def _step_data(step, level, levels):
+    """A step in full: its op, probability, and its level or value."""
+    step = {"op": step} if isinstance(step, str) else step
+    found = {"op": step["op"], "p": float(step.get("p", 1))}
     if "value" in step:
-        return lib.MOTLEY_LEVEL_VALUE, step["value"], 0
-    level = step.get("level")
-    if level is None:
-        return lib.MOTLEY_LEVEL_NONE, 0, 0
-    if level == "uniform":
-        return lib.MOTLEY_LEVEL_UNIFORM, 0, 0
-    try:
-        if not isinstance(level, dict):
-            return lib.MOTLEY_LEVEL_FIXED, float(level), 0
-        if set(level) == {"uniform"}:
-            return lib.MOTLEY_LEVEL_RANGE, *map(float, level["uniform"])
-        mean, std = float(level["normal"]), float(level["std"])
-        return (lib.MOTLEY_LEVEL_NORMAL, mean, std) if std else (lib.MOTLEY_LEVEL_FIXED, mean, 0)
-    except (KeyError, TypeError, ValueError):
+        return {**found, "value": float(step["value"])}
+    level = step.get("level", level if step["op"] in levels else None)
+    if isinstance(level, dict):
+        level = {key: [*map(float, n)] if isinstance(n, list) else float(n) for key, n in level.items()}
+    return found if level is None else {**found, "level": level if isinstance(level, (str, dict)) else float(level)}
+
+
+def _changed_step(step, level, p):
+    """A step with another level, if it has one, and another probability."""
+    step = dict(step) if p is None else {**step, "p": p}
+    if "level" in step:
+        step["level"] = _changed_level(step["level"], step["level"] if level is None else level)
+    return step
+
+
+def _changed_level(old, level):
+    """The level that takes the place of `old`: a number is the mean of one that is normal."""
+    if isinstance(level, dict) and set(level) == {"normal", "std"}:
+        return level if level["std"] else level["normal"]
+    if isinstance(level, dict) and set(level) != {"uniform"} or isinstance(level, str) and level != "uniform":
         raise ArgumentError(
             f"level is {level!r}, want a number, 'uniform', {{'uniform': [low, high]}} or "
             "{'normal': mean, 'std': deviation}"
-        ) from None
+        )
+    return {**old, "normal": level} if isinstance(old, dict) and "normal" in old and _is_number(level) else level
 
 
-def _range_structs(now, ops, keep):
-    ranges = ffi.new("motley_policy_range[]", len(ops))
-    keep.append(ranges)
-    for range_, (name, numbers) in zip(ranges, ops.items()):
-        unknown = set(numbers) - {"low", "span", "base", "min", "max"}
-        if unknown:
-            raise ArgumentError(f"op '{name}' has {sorted(unknown)[0]!r}, want low, span, base, min or max")
-        numbers = {"low": 0, "span": 0, "base": 0, "min": -math.inf, "max": math.inf, **now.get(name, {}), **numbers}
-        range_.name = _text(name, keep)
-        range_.low, range_.span, range_.base = numbers["low"], numbers["span"], numbers["base"]
-        range_.minimum, range_.maximum = numbers["min"], numbers["max"]
-    return ranges
+def _is_number(level):
+    return not isinstance(level, (str, dict))
 
 
-def _branch_structs(branches, keep):
-    structs = ffi.new("motley_policy_branch[]", len(branches))
-    keep.append(structs)
-    for struct, branch in zip(structs, branches):
-        steps = ffi.new("motley_policy_step[]", len(branch["steps"]))
-        keep.append(steps)
-        for to, step in zip(steps, branch["steps"]):
-            to.op, to.p, to.level = _text(step["op"], keep), step.get("p", 1), _level_struct(step)
-        struct.first_epoch, struct.weight = branch.get("from", 0), branch.get("weight", 1)
-        struct.steps, struct.steps_count = steps, len(steps)
-    return structs
+def _put_branches(data, branches):
+    """Writes branches, in the form of Policy.branches, into a policy's data."""
+    phases = []
+    for branch in branches:
+        branch = dict(branch)
+        first = branch.pop("from", 0)
+        if not phases or phases[-1]["from"] != first:
+            phases.append({"from": first, "branches": []})
+        phases[-1]["branches"].append(branch)
+    data.pop("phases", None), data.pop("branches", None)
+    data.update({"phases": phases} if phases[0]["from"] or len(phases) > 1 else {"branches": phases[0]["branches"]})
 
 
 def as_html(shown, text):
@@ -375,9 +384,9 @@ def as_html(shown, text):
     return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
-def _read(text, call, *arguments, name="<policy>"):
+def _read(text, call, *arguments, name="<policy>", custom_ops=None):
     """The policy handle that `call` makes and its text's custom operations; raises one exception with every problem."""
-    named = custom.named_in(text)
+    named = custom.named_in(text) if custom_ops is None else custom_ops
     handle = read("motley_policy **", call, *arguments, name=name, custom_ops=named)
     kept = set()  # of those in the text, the ones that it names as operations
     while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != ffi.NULL:

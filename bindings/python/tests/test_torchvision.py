@@ -293,7 +293,7 @@ class OwnSpace(ours.TrivialAugmentWide):
     (OwnSpace(), picture(3), "defines _augmentation_space itself"),
     (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
     (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
-    (ours.AugMix(mixture_width=9), picture(3), "the width of augmix is 9"),
+    (ours.AugMix(mixture_width=9), picture(3), "the number of chains, is 9"),
     (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
 ])
 def test_what_is_torchvisions_runs_there(transform, image, why, caplog):
