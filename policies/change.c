@@ -12,12 +12,7 @@
 
 /* --- reading parts --- */
 
-motley_augmix motley_policy_augmix(const motley_policy *policy)
-{
-    return policy->augmix;
-}
-
-int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch)
+bool mot_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch)
 {
     if (i >= policy->branches)
         return 0;
@@ -28,7 +23,7 @@ int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_polic
     return 1;
 }
 
-int motley_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step)
+bool mot_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step)
 {
     if (branch >= policy->branches || i >= policy->branch[branch].steps)
         return 0;
@@ -37,7 +32,7 @@ int motley_policy_step_get(const motley_policy *policy, size_t branch, size_t i,
     return 1;
 }
 
-int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range)
+bool mot_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range)
 {
     for (uint32_t k = 0; k < policy->spaces; k++) {
         const mot_space *space = &policy->space[k];

@@ -181,6 +181,12 @@ void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
 /* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', at most MOT_MAX_NAME in all. */
 bool mot_is_name(const char *text, size_t length);
 
+/* Branch i, step i of a branch, or the i-th entry under `ops` that has a range. False past the end; a branch's steps
+ * are NULL. */
+bool mot_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
+bool mot_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
+bool mot_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
+
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);
 

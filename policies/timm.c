@@ -185,7 +185,7 @@ static void change_scale(const motley_policy *base, double top, double translate
                          motley_policy_changes *changes)
 {
     const double factor = top / LEVELS;
-    for (r->count = 0; motley_policy_range_get(base, r->count, &r->range[r->count]); r->count++) {
+    for (r->count = 0; mot_policy_range_get(base, r->count, &r->range[r->count]); r->count++) {
         motley_policy_range *const range = &r->range[r->count];
         range->span *= top != LEVELS ? factor : 1;
         for (size_t k = 0; top > LEVELS && k < COUNT(mot_timm_limits); k++)
@@ -321,13 +321,13 @@ static motley_status auto_augment(const config *c, const char *name, motley_poli
     motley_policy_step step;
     MOT_TRY(motley_policy_builtin(name, &base, error));
     motley_status status = MOTLEY_OK;
-    for (size_t i = 0; motley_policy_branch_get(base, i, &branch); i++) {
-        motley_policy_step_get(base, i, 0, &step);
+    for (size_t i = 0; mot_policy_branch_get(base, i, &branch); i++) {
+        mot_policy_step_get(base, i, 0, &step);
         if (blurs && is_blur(&step))
             continue;
         motley_policy_step *const steps =
             add_branch(&b, blurs ? (std > 0 ? BLURS : 1) : branch.weight, branch.steps_count);
-        for (size_t k = 0; motley_policy_step_get(base, i, k, &steps[k]); k++)
+        for (size_t k = 0; mot_policy_step_get(base, i, k, &steps[k]); k++)
             if (steps[k].level.kind == MOTLEY_LEVEL_FIXED && status == MOTLEY_OK) {
                 const double level = steps[k].level.a;
                 status = level_of(c, fixed && most < level ? most : level, std, top, &steps[k].level, error);

@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whether a policy mixes chains of ops, as its text says. */
+static inline int mixes_chains(const motley_policy *policy)
+{
+    char *text = NULL;
+    const int mixes = motley_policy_print(policy, &text, NULL) == MOTLEY_OK && strstr(text, "\naugmix: ") != NULL;
+    free(text);
+    return mixes;
+}
+
 /* A small generator (splitmix64) that gives the same numbers everywhere, so that a failing case can be repeated. */
 static inline uint64_t input_random(uint64_t *state)
 {

@@ -63,8 +63,7 @@ static bool line_of(motley_context *context, const char *name, char line[HASHES_
     uint64_t images = 0, masks = 0, replayed = 0;
     const motley_follower_params how = { .channels = 2, .fill = { 255, 1 } };
     bool good = motley_policy_builtin(name, &policy, &error) == MOTLEY_OK;
-    const bool followed =
-        good && motley_policy_augmix(policy).width == 0; /* nothing can follow chains that are mixed */
+    const bool followed = good && !mixes_chains(policy); /* nothing can follow chains that are mixed */
     good = good && (!followed || motley_policy_follower(policy, &how, &follower, &error) == MOTLEY_OK);
     good = good && (images = hash_of(context, policy, 3, false, &error)) != 0;
     good = good && (!followed || (masks = hash_of(context, follower, 2, false, &error)) != 0);

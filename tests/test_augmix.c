@@ -394,7 +394,7 @@ Test(augmix, can_be_changed)
     cr_assert_eq(motley_policy_builtin("timm_augmix", &policy, NULL), MOTLEY_OK);
     motley_policy_changes changes = { .set_augmix = 1, .augmix = { 5, 2.5, MOTLEY_AUGMIX_BLENDS }, .repeat = 2 };
     cr_assert_eq(motley_policy_change(policy, &changes, &changed, &error), MOTLEY_OK, "%s", error.message);
-    const motley_augmix mix = motley_policy_augmix(changed);
+    const motley_augmix mix = changed->augmix;
     cr_expect(mix.width == 5 && mix.alpha == 2.5 && mix.form == MOTLEY_AUGMIX_BLENDS);
     cr_expect_eq(motley_policy_max_steps(changed), 5 * (2 + 1) + 2);
     char *text;
@@ -404,7 +404,7 @@ Test(augmix, can_be_changed)
     free(text);
     changes = (motley_policy_changes){ .set_augmix = 1 };
     cr_assert_eq(motley_policy_change(policy, &changes, &plain, &error), MOTLEY_OK, "%s", error.message);
-    cr_expect_eq(motley_policy_augmix(plain).width, 0);
+    cr_expect_eq(plain->augmix.width, 0);
     cr_expect_eq(motley_policy_max_steps(plain), 3);
     static const struct {
         motley_policy_changes changes;

@@ -96,14 +96,14 @@ typedef struct parts {
 static void read_parts(const motley_policy *policy, parts *p)
 {
     size_t branches = 0, steps = 0, ranges = 0;
-    for (; motley_policy_branch_get(policy, branches, &p->branch[branches]); branches++) {
+    for (; mot_policy_branch_get(policy, branches, &p->branch[branches]); branches++) {
         size_t count = 0;
         p->branch[branches].steps = &p->step[steps];
-        for (; motley_policy_step_get(policy, branches, count, &p->step[steps]); steps++)
+        for (; mot_policy_step_get(policy, branches, count, &p->step[steps]); steps++)
             count++;
         cr_assert_eq(p->branch[branches].steps_count, count);
     }
-    while (motley_policy_range_get(policy, ranges, &p->range[ranges]))
+    while (mot_policy_range_get(policy, ranges, &p->range[ranges]))
         ranges++;
     p->changes = (motley_policy_changes){
         .branches = p->branch, .branches_count = branches, .ranges = p->range, .ranges_count = ranges

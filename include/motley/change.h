@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Reading the parts of a policy, and deriving new policies from loaded ones. */
+/** Deriving new policies from loaded ones. A policy is read by its JSON: motley_policy_print_json. */
 #ifndef MOTLEY_CHANGE_H
 #define MOTLEY_CHANGE_H
 
@@ -39,7 +39,7 @@ typedef struct motley_policy_branch {
     uint32_t first_epoch;            /* of the phase that it belongs to; 0 in a policy without phases */
     double weight;                   /* 0..1e12 */
     size_t steps_count;              /* 1..16 */
-    const motley_policy_step *steps; /* [steps_count] in changes; NULL from motley_policy_branch_get */
+    const motley_policy_step *steps; /* [steps_count] */
 } motley_policy_branch;
 
 /** The numbers of an entry under `ops`: what a level means to an op. See doc/policy-format.md, "Ops". */
@@ -64,14 +64,6 @@ typedef struct motley_augmix {
     double alpha; /* 0.05 .. 50 */
     motley_augmix_form form;
 } motley_augmix;
-
-/** How a policy mixes; `width` is 0 if it does not. */
-MOTLEY_API motley_augmix motley_policy_augmix(const motley_policy *policy);
-
-/** Reads branch i, step i of a branch, or the i-th entry under `ops` that has a range. Returns 1, or 0 past the end. */
-MOTLEY_API int motley_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
-MOTLEY_API int motley_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
-MOTLEY_API int motley_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
 
 /** What to change in a policy. All zero changes nothing. The flags (set_...) enable the field that follows. */
 typedef struct motley_policy_changes {
