@@ -65,16 +65,36 @@ static resize_picks resize_picks_of(const int *column, int width, int channels, 
     return picks;
 }
 
-static inline __attribute__((always_inline)) void resize_pick_as(const uint8_t *in, uint8_t *out,
-                                                                 const resize_picks *picks, int loads)
+#define RESIZE_PICK_ROWS 4 /* that are picked at once, for one look at the places and masks */
+
+static inline __attribute__((always_inline)) void resize_pick_as(const uint8_t *const *in, uint8_t *const *out,
+                                                                 const resize_picks *picks, int loads, int rows)
 {
     for (size_t b = 0; b < (size_t)picks->blocks; b++) {
         const __m512i places = _mm512_load_si512(picks->places[b]);
-        __m512i v = _mm512_setzero_si512();
+        __m512i v[RESIZE_PICK_ROWS];
+        for (int r = 0; r < rows; r++)
+            v[r] = _mm512_setzero_si512();
         for (size_t l = 64 * b; l < 64 * b + (size_t)loads; l++)
-            v = _mm512_mask_permutexvar_epi8(v, picks->has[l], places, _mm512_loadu_si512(in + picks->offset[l]));
-        _mm512_mask_storeu_epi8(out + 64 * b, picks->keeps[b], v);
+            for (int r = 0; r < rows; r++)
+                v[r] = _mm512_mask_permutexvar_epi8(v[r], picks->has[l], places,
+                                                    _mm512_loadu_si512(in[r] + picks->offset[l]));
+        for (int r = 0; r < rows; r++)
+            _mm512_mask_storeu_epi8(out[r] + 64 * b, picks->keeps[b], v[r]);
     }
+}
+
+static void resize_pick(const uint8_t *const *in, uint8_t *const *out, const resize_picks *picks, int rows)
+{
+    if (picks->loads <= 3 && rows == RESIZE_PICK_ROWS) { /* constants, for the compiler */
+        resize_pick_as(in, out, picks, 3, RESIZE_PICK_ROWS);
+        return;
+    }
+    for (int r = 0; r < rows; r++)
+        if (picks->loads <= 3)
+            resize_pick_as(in + r, out + r, picks, 3, 1);
+        else
+            resize_pick_as(in + r, out + r, picks, picks->loads, 1);
 }
 
 static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_resize *how, int *column, const int *row,
@@ -94,17 +114,21 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
     }
     const resize_picks picks = resize_picks_of(column, dst->width, channels, in_place ? (int)src->pixel : channels,
                                                direct ? (int)dst->pixel : channels, row_bytes, &memory);
+    const uint8_t *from[RESIZE_PICK_ROWS];
+    uint8_t *to[RESIZE_PICK_ROWS];
+    int rows = 0;
     for (int y = 0; y < dst->height; y++) {
-        const uint8_t *from = in_place && row[y] >= 0 ? src->data + row[y] * src->row : in;
-        uint8_t *to = direct ? dst->data + y * dst->row : out;
+        from[rows] = in_place && row[y] >= 0 ? src->data + row[y] * src->row : in;
+        to[rows] = direct ? dst->data + y * dst->row : out;
         if (row[y] < 0)
             memset(in, 0, resize_row_bytes(src->width, channels));
         else if (!in_place)
             resize_load_row(src, row[y], in, 1);
-        if (picks.loads <= 3) /* a constant, for the compiler */
-            resize_pick_as(from, to, &picks, 3);
-        else
-            resize_pick_as(from, to, &picks, picks.loads);
+        rows++;
+        if (in_place && direct && rows < RESIZE_PICK_ROWS && y + 1 < dst->height)
+            continue;
+        resize_pick(from, to, &picks, rows);
+        rows = 0;
         if (!direct)
             resize_put(out, dst, y, 1);
     }
