@@ -15,8 +15,8 @@ import torch
 import motley
 from motley import arrays, contexts, images, ops
 from motley._core import ffi, lib
-from motley.errors import checked
-from motley.pillow import PIXEL_BYTES, Pillow, blank
+from motley.errors import check, checked
+from motley.pillow import Pillow, blank
 from motley.policy import PILLOWS, filter_number
 from motley.resize import FILTERS, ORDERS, order_of
 
@@ -32,8 +32,7 @@ JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "c
 SATURATION = JITTER_OPS[2]
 PILLOWS_NUMBERS = {FILTERS.index(name): number for number, name in PILLOWS.items()}  # by motley_filter
 SMALL = 64 * 64  # pixels: up to here Pillow is faster than a call of the library, with the same bytes
-
-
+WHOLE = 0, 0, 0, 0  # a crop
 KERNELS = f"float[][{lib.MOTLEY_KERNEL_WEIGHTS}]"
 
 
@@ -48,6 +47,7 @@ class Kept(threading.local):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
         self.resize.order = ORDERS.index(ORDER)
+        self.error = ffi.new("motley_error *")
         self.given, self.drawn = ffi.new("motley_apply_params *"), ffi.new("motley_transform_drawn *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
         self.kernels = ffi.new(KERNELS, len(JITTERS))
@@ -89,7 +89,7 @@ def size_of(image):
 def channels_of(image, wanted=(1, 2, 3, 4)):
     """How many channels the image has, one of `wanted`. Raises NotOurs where it is torchvision's."""
     if isinstance(image, PIL.Image.Image):
-        channels, what = Pillow.channels_of.get(image.mode), f"a PIL image of mode {image.mode}"
+        channels = Pillow.channels_of.get(image.mode)
     elif not isinstance(image, torch.Tensor):
         raise NotOurs(f"an image of type {type(image).__name__}")
     elif image.dtype != torch.uint8:
@@ -98,9 +98,9 @@ def channels_of(image, wanted=(1, 2, 3, 4)):
         raise NotOurs("torch.jit.trace sees only what torch does")
     else:
         channels = image.shape[-3] if image.ndim > 2 and image.numel() else None
-        what = f"a tensor of shape {tuple(image.shape)}"
     if channels not in wanted:
-        raise NotOurs(what)
+        picture = isinstance(image, PIL.Image.Image)
+        raise NotOurs(f"a PIL image of mode {image.mode}" if picture else f"a tensor of shape {tuple(image.shape)}")
     return channels
 
 
@@ -129,19 +129,23 @@ def resized(image, size, interpolation, crop=None):
     if picture and width * height <= SMALL and size[0] * size[1] <= SMALL:
         part = image.crop((crop[0], crop[1], crop[0] + width, crop[1] + height)) if crop else image
         return part.resize(size[::-1], PILLOWS_NUMBERS[filter])
-    made = blank(image, *size) if picture else None
-    addresses = (Pillow.pointer(image), Pillow.pointer(made)) if picture else ()
-    if None in addresses or not picture and image.is_cuda:
-        return _of_tensors(image, lambda batch: ops.resize(batch, size, filter=FILTERS[filter], crop=crop, order=ORDER))
     if picture:
-        _describe_picture(kept.src, image, addresses[0])
-        _describe_picture(kept.dst, made, addresses[1])
-    else:
-        batch = arrays.dense(image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:]))
-        made = batch.new_empty((*batch.shape[:2], *size))
-        _describe_tensor(kept.src, batch)
-        _describe_tensor(kept.dst, made)
-        made = made.reshape(*image.shape[:-2], *size)
+        made = blank(image, *size)
+        source, target = Pillow.pointer(image), Pillow.pointer(made)
+        if source is not None and target is not None:
+            channels, error = Pillow.channels_of[image.mode], kept.error
+            status = lib.resize_picture(
+                contexts.context_of(None).handle, source, *image.size, target, size[1], size[0], channels, filter,
+                kept.resize.order, *(crop or WHOLE), error,
+            )  # fmt: skip
+            check(status, error)
+            return made
+    if picture or image.is_cuda:
+        return _of_tensors(image, lambda batch: ops.resize(batch, size, filter=FILTERS[filter], crop=crop, order=ORDER))
+    batch = arrays.dense(image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:]))
+    made = batch.new_empty((*batch.shape[:2], *size))
+    _describe_tensor(kept.src, batch)
+    _describe_tensor(kept.dst, made)
     params, count = kept.resize, kept.src.count
     params.filter, params.crops = filter, ffi.NULL
     if crop is not None:
@@ -149,7 +153,7 @@ def resized(image, size, interpolation, crop=None):
         for i in range(count):
             crops[i].left, crops[i].top, crops[i].width, crops[i].height = crop
     checked(lib.motley_resize, contexts.context_of(None).handle, kept.src, kept.dst, params)
-    return made
+    return made.reshape(*image.shape[:-2], *size)
 
 
 def _without_info(image):
@@ -212,17 +216,8 @@ def grey(image):
     return image.copy() if isinstance(image, PIL.Image.Image) else image.clone()  # as torchvision does
 
 
-def _describe_picture(batch, image, address):
-    """Fills a motley_batch of one PIL image, whose pixels are at the address."""
-    width, height = image.size
-    pixel = PIXEL_BYTES[image.mode]
-    batch.data, batch.image_stride = ffi.cast("void *", address), 0
-    batch.count, batch.channels, batch.width, batch.height = 1, Pillow.channels_of[image.mode], width, height
-    batch.row_stride, batch.pixel_stride, batch.channel_stride = width * pixel, pixel, 1
-
-
 def _describe_tensor(batch, tensor):
-    """The same of a tensor of bytes [N, C, H, W] on the CPU."""
+    """Fills a motley_batch of a tensor of bytes [N, C, H, W] on the CPU."""
     batch.data = ffi.cast("void *", tensor.data_ptr())
     batch.count, batch.channels, batch.height, batch.width = tensor.shape
     batch.image_stride, batch.channel_stride, batch.row_stride, batch.pixel_stride = tensor.stride()

@@ -94,7 +94,12 @@ def _new_size(t, image):
     size = [t.size] if isinstance(t.size, int) else t.size
     if size is None or (t.max_size is not None and len(size) != 1):
         raise NotOurs(f"size {size} with max_size {t.max_size}")
-    return tuple(F._compute_resized_output_size(size_of(image), size, t.max_size))
+    return _resized_size(size_of(image), tuple(size), t.max_size)
+
+
+@functools.lru_cache(maxsize=1024)
+def _resized_size(size, wanted, most):
+    return tuple(F._compute_resized_output_size(size, list(wanted), most))
 
 
 def _resize_run(t, image, p):
