@@ -30,7 +30,7 @@ class Call:
         self.caller = images.library_of(source), source.device
         self._sizes, self.channels = None if self.count else [], 1
         if self.count:
-            self.channels = source.channels
+            self.channels = stage._channels(source)
             if source.device is not None:
                 self.stream = source.stream_of()
         batches, params, _held = described(stage, source, target, what)

@@ -369,7 +369,7 @@ class Follow:
                 f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
                 "followed as boxes: want one"
             )
-        channels = source.channels if source.count else 3
+        channels = self.stage._channels(source)
         samples = self.stage._samples(source.count, _which(of_image))
         boxes = following[keys[0]].rows(sample, keys[0], moves)
         drawn = Drawn.of(policy, samples.c, moves.sizes, channels, boxes.corners())
@@ -394,9 +394,9 @@ class Follow:
             return _several(sample, self.replay, draws)
         following, stage = self.following_in(sample), self.stage
         source = images_of(sample[self.image], stage.layout)
-        sizes, channels = (source.sizes(), source.channels) if source.count else ([], 1)
+        sizes = source.sizes() if source.count else []
         given = [draws] if source.single else draws
-        drawn = Drawn.read(given, sizes, channels, stage.policy or stage)
+        drawn = Drawn.read(given, sizes, stage._channels(source), stage.policy or stage)
         return self._replayed(sample, following, Moves(stage, sizes, source.single, given=drawn), draws)
 
     def _replayed(self, sample, following, moves, draws):

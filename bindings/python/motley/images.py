@@ -428,6 +428,7 @@ class Many:
             self._parts = self._looked_at()
         return self._parts
 
+    to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
     single = False
     array = property(lambda self: self.first.array)
     lead = property(lambda self: (self.count,))
@@ -444,18 +445,19 @@ class Many:
     @property
     def channels(self):
         if self._channels is None:
-            for i, part in enumerate(self.parts):
-                if part.channels != self.first.channels:
-                    raise ArgumentError(
-                        f"image {i} of the list has {part.channels} channels, image 0 has {self.first.channels}: want "
-                        'one number of channels, to which .convert("RGB") brings PIL images'
-                    )
-            self._channels = self.first.channels
+            first = self.first.channels
+            i, other = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels != first), (0, first))
+            if i and not self.to_rgb:
+                raise ArgumentError(
+                    f"image {i} of the list has {other} channels, image 0 has {first}: want one number of channels, or "
+                    "a transform that begins with 'to_rgb: {}'; .convert(\"RGB\") makes PIL images alike"
+                )
+            self._channels = 3 if i else first
         return self._channels
 
     def by_channels(self):
         """Indices of the images that have the same number of channels, for each number."""
-        if self._channels is not None:
+        if self._channels is not None or self.to_rgb:
             return [range(self.count)]
         found = {}
         for i, part in enumerate(self.parts):
@@ -476,12 +478,12 @@ class Many:
 
     def describe(self, batch):
         if self.images is None:
-            table = ffi.new("motley_image[]", self.count)
+            table, least = ffi.new("motley_image[]", self.count), min(self.channels, 3)
             for image, part in zip(table, self.parts):
                 part.describe(batch)
                 image.data, image.width, image.height = batch.data, batch.width, batch.height
                 image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
-                image.channel_stride = batch.channel_stride
+                image.channel_stride = batch.channel_stride if part.channels >= least else 0  # grey among RGB
             self.images = table
         batch.count, batch.channels, batch.images = self.count, self.channels, self.images
         batch.dtype = self.dtype
@@ -544,10 +546,11 @@ def new_array(like, kind, lead, channels, size, dtype, layout):
     return kind.transposed(kind.new(like, shape_in("hwc", lead, channels, size), dtype), axes)
 
 
-def new_batch(like, size, lead, dtype, layout, picture):
+def new_batch(like, size, lead, dtype, layout, picture, channels):
     """A new Batch of the library of `like`; picture: a PIL image if that is one."""
     if picture and like.kind is Pillow:
-        make = functools.partial(blank, height=size[0], width=size[1])
+        mode = like.array.mode if channels == like.channels else "RGB"
+        make = functools.partial(blank, height=size[0], width=size[1], mode=mode)
         made = Picture(make(like.array), None)
         made.make = make
         return made
@@ -558,8 +561,10 @@ def new_batch(like, size, lead, dtype, layout, picture):
     kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
     if kind is NumPy:
         import numpy  # noqa: F401, as it is looked up among what is imported
+    if layout == "hw" and channels > 1:
+        layout = kind.layout
     make = functools.partial(
-        new_array, kind=kind, lead=lead, channels=like.channels, size=size, dtype=dtype, layout=layout
+        new_array, kind=kind, lead=lead, channels=channels, size=size, dtype=dtype, layout=layout
     )
     made = Batch(kind, make(array), as_seen(layout))
     made.make = make
@@ -584,11 +589,11 @@ def _place(device):
     return "the CPU" if device is None else f"CUDA device {device}"
 
 
-def target_of(source, sizes, out, dtype, layout, picture, stacked):
+def target_of(source, sizes, out, dtype, layout, picture, stacked, channels=None):
     """What images are written to that come out in these sizes, [(height, width)]: `out`, or new ones.
 
     layout: None is the images' own; picture: PIL images become PIL images; stacked: a list becomes one array where all
-    of it comes out in one size."""
+    of it comes out in one size; channels: None is the images' own."""
     many = isinstance(source, Many)
     if many and not source.count:
         return source._made([])
@@ -598,12 +603,18 @@ def target_of(source, sizes, out, dtype, layout, picture, stacked):
         if not one:
             raise ArgumentError(f"out is given, but the images come out in {len(set(sizes))} sizes, want one")
         layout = layout or first.layout
-        return given_target(out, source, layout, dtype, shape_in(layout, source.lead, first.channels, sizes[0]))
+        if layout == "hw" and channels:
+            layout = first.kind.layout
+        shape = shape_in(layout, source.lead, channels or first.channels, sizes[0])
+        return given_target(out, source, layout, dtype, shape)
     if not many or (stacked and one and not pictures):
-        _ = source.channels  # raises, and says which image has another number
-        return new_batch(first, sizes[0], source.lead, dtype, layout or first.layout, pictures)
+        channels = channels or source.channels  # which raises, and says which image has another number
+        return new_batch(first, sizes[0], source.lead, dtype, layout or first.layout, pictures, channels)
     return source._made(
-        [new_batch(part, size, (), dtype, layout or part.layout, pictures) for part, size in zip(source.parts, sizes)]
+        [
+            new_batch(part, size, (), dtype, layout or part.layout, pictures, channels or part.channels)
+            for part, size in zip(source.parts, sizes)
+        ]
     )
 
 

@@ -117,7 +117,7 @@ class Pillow:
         return None
 
 
-def blank(image, height=None, width=None):
-    """A black image of the same mode and info, and of that size or the same."""
+def blank(image, height=None, width=None, mode=None):
+    """A black image of the same info, and of that size and mode or the same."""
     size = image.size if height is None else (width, height)
-    return image._new(sys.modules["PIL.Image"].core.new(image.mode, size))
+    return image._new(sys.modules["PIL.Image"].core.new(mode or image.mode, size))

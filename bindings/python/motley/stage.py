@@ -372,6 +372,7 @@ class Stage:
         self._take_stream(stream_given(state.get("stream", self.stream)), number)
         self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
 
+    _to_rgb = False  # whether images of any channels are taken, as RGB
     _made_of: tuple[str, ...] = ("policy",)  # the arguments that say which policy it is
 
     def _settings(self):
@@ -488,6 +489,7 @@ class Stage:
 
     def _prepare_once(self, batch, out, layout, what):
         source = self._source(batch, layout, out)
+        source.to_rgb = self._to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
         target = self._target(source, batch, out, layout)
@@ -498,6 +500,10 @@ class Stage:
         for cls in {type(batch), *(map(type, batch) if isinstance(batch, (list, tuple)) else ())}:
             images.refuse_followers(cls)
         return images.images_of(batch, layout) if out is batch else images.source_of(batch, layout)
+
+    def _channels(self, source):
+        """How many channels the steps for these images know."""
+        return source.channels if source.count else 3
 
     def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting):
         """A list of images of different numbers of channels: a call for each number."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ._types import CallSettings, Drawing, Ids, Labels, Layout, TransformSettings
 
-STILL = "resize", "center_crop", "output"  # stages that draw nothing
+STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
 _DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
@@ -41,7 +41,8 @@ class Transform(Stage):
 
     Call it with a list of images of any sizes, a batch or a single image. What comes back is of the library of what was
     given: for torch tensors a tensor, for arrays an array; for PIL images a NumPy array, or PIL images where the
-    transform has no `output` stage. A list becomes one batch where all images come out in one size, else a list.
+    transform has no `output` stage. A list becomes one batch where all images come out in one size, else a list. Images
+    of a list have one number of channels, unless the first stage is `to_rgb`, which takes grey and RGBA among RGB.
 
     Args:
         transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
@@ -150,6 +151,7 @@ class Transform(Stage):
         )
         self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
         self.max_steps = info.max_steps  # of a sample
+        self._to_rgb = bool(info.to_rgb)
         self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
         self._has_output = bool(info.has_output)
         self._mix = info.mix, info.classes or None, info.smoothing
@@ -216,7 +218,11 @@ class Transform(Stage):
         return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
 
     def _draws(self, samples, count, size, channels, boxes):
+        channels = 3 if self._to_rgb else channels
         return Drawn.of(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
+
+    def _channels(self, source):
+        return 3 if self._to_rgb else super()._channels(source)
 
     @property
     def _work(self):
@@ -296,7 +302,8 @@ class Transform(Stage):
                 f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
             )
-        return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True)
+        channels = 3 if self._to_rgb else None
+        return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True, channels=channels)
 
 
 def without_draws(transform):

@@ -131,8 +131,9 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             throw dali::DaliTypeError(make_string("the images are of type ", ws.GetInputDataType(0), ", want uint8"));
         auto shape = ws.GetInputShape(0);
         for (int i = 0; transform_ && i < shape.num_samples(); i++) {
-            const int64_t height = info_.height ? info_.height : shape[i][0], channels = shape[i][2];
+            const int64_t height = info_.height ? info_.height : shape[i][0];
             const int64_t width = info_.width ? info_.width : shape[i][1];
+            const int64_t channels = info_.to_rgb ? 3 : shape[i][2];
             shape.set_tensor_shape(i, layout_ == "CHW" ? dali::TensorShape<>{ channels, height, width }
                                                        : dali::TensorShape<>{ height, width, channels });
         }
@@ -309,6 +310,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         params.samples = samples;
         params.stream = stream;
         motley_batch dst = src;
+        dst.channels = info_.to_rgb ? 3 : src.channels;
         src.images = &src_[begin];
         dst.dtype = type_ == DALI_UINT8 ? MOTLEY_U8 : type_ == DALI_FLOAT ? MOTLEY_F32 : MOTLEY_F16;
         const motley_image &first = dst_[begin];

@@ -39,6 +39,7 @@ class Augment(Passes, Operation):  # type: ignore[misc]
 
     def declare_state_and_memory(self, previous_state):
         channels, *size = previous_state.shape
+        channels = 3 if self.stage._to_rgb else channels
         size = getattr(self.stage, "size", None) or size  # that of a transform
         return replace(previous_state, shape=(channels, *size), dtype=self.stage.dtype, jit_mode=False), None
 

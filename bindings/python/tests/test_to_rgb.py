@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stage to_rgb: grey images, grey ones with alpha and RGBA among RGB ones come out as Pillow's convert("RGB") makes
+them, whatever holds them, and go through the rest of a transform as those would."""
+import copy
+import json
+import pickle
+
+import numpy as np
+import PIL
+import PIL.Image
+import pytest
+
+import motley
+from motley.resize import order_of
+
+torch = pytest.importorskip("torch")
+from conftest import DEVICES, cuda  # noqa: E402
+from torch.utils.data import DataLoader, Dataset  # noqa: E402
+
+from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
+from motley.torch import Transform as TorchTransform  # noqa: E402
+
+MODES = "L", "RGB", "LA", "RGBA", "RGB", "L"
+SIZES = (31, 47), (1, 1), (64, 20), (33, 65), (8, 13), (50, 50)
+HEAD = "motley: 1\nname: mixed\nstages:\n"
+OUTPUT = "  - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3]}\n"
+STAGES = {
+    "nothing": "",
+    "flip": "  - flip: {horizontal: 0.5, vertical: 0.5}\n",
+    "crop": "  - random_resized_crop: {size: [20, 23], filter: [bilinear, bicubic, lanczos]}\n" + OUTPUT,
+    "window": "  - random_crop: {size: [29, 37], padding: 40}\n",
+    "jitter": "  - resize: {size: [21, 34]}\n  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.7, hue: 0.3}\n",
+    "policy": "  - policy: {name: rand_augment, fill: [250, 40, 90]}\n",
+    "all": "  - random_resized_crop: {size: 24}\n  - flip: {horizontal: 0.5}\n  - policy: trivial_augment_wide\n"
+           "  - jitter: {contrast: 0.5, hue: 0.1}\n  - grayscale: {p: 0.2}\n"
+           "  - blur: {p: 0.5, kernel_size: 5, sigma: [0.1, 2]}\n" + OUTPUT
+           + "  - erase: {p: 0.5, value: pixel}\n",
+}
+IDS = range(40, 40 + len(MODES))
+
+
+def pictures():
+    random = np.random.default_rng(11)
+    bands = [[PIL.Image.fromarray(random.integers(0, 256, (h, w), np.uint8)) for _ in mode]
+             for mode, (h, w) in zip(MODES, SIZES)]
+    return [b[0] if len(b) == 1 else PIL.Image.merge(mode, b) for mode, b in zip(MODES, bands)]
+
+
+def converted(images):
+    return [image.convert("RGB") for image in images]
+
+
+def arrays(images):
+    return [np.array(image) for image in images]
+
+
+def tensors(images, device="cpu"):
+    """[C, H, W]: in planes, in memory as [H, W, C], or every second row of something."""
+    made = []
+    for i, x in enumerate(arrays(images)):
+        chw = torch.from_numpy(x.reshape(*x.shape[:2], -1)).permute(2, 0, 1).to(device)
+        wide = torch.zeros(chw.shape[0], 2 * chw.shape[1], chw.shape[2], dtype=torch.uint8, device=device)
+        wide[:, ::2] = chw
+        made.append((chw.contiguous(), chw.to(device), wide[:, ::2])[i % 3])
+    return made
+
+
+def transform(stages, kind=motley.Transform, to_rgb=True, **settings):
+    return kind(HEAD + "  - to_rgb: {}\n" * to_rgb + (stages or "  - flip: {horizontal: 0}\n" * (not to_rgb)),
+                seed=7, **settings)
+
+
+def equal(found, wanted):
+    """Of images, or of lists or stacks of them."""
+    several = isinstance(found, (list, tuple)) or isinstance(wanted, (list, tuple))
+    found, wanted = (list(x) if several else [x] for x in (found, wanted))
+    found, wanted = ([np.asarray(x.cpu() if isinstance(x, torch.Tensor) else x) for x in xs] for xs in (found, wanted))
+    return [x.shape for x in found] == [x.shape for x in wanted] and all(map(np.array_equal, found, wanted))
+
+
+# ---- against Pillow ----
+
+
+def test_alone_it_is_convert():
+    images = pictures()
+    made = transform("")(images)
+    assert [image.mode for image in made] == ["RGB"] * len(MODES)
+    assert equal(made, converted(images))
+    assert equal(transform("")(arrays(images)), converted(images))
+    assert equal([x.permute(1, 2, 0) for x in transform("")(tensors(images))], converted(images))
+
+
+@pytest.mark.parametrize("filter", ["bilinear", "lanczos", "nearest"])
+def test_before_a_resize_it_is_convert_and_resize(filter):
+    images = pictures()
+    stages = f"  - resize: {{size: [27, 45], filter: {filter}, order: {order_of(PIL.__version__)}}}\n"
+    resampling = getattr(PIL.Image.Resampling, filter.upper())
+    wanted = [image.resize((45, 27), resampling) for image in converted(images)]
+    assert equal(list(transform(stages)(arrays(images))), wanted)
+    assert equal(transform(stages)(images), wanted)
+
+
+def test_crops_and_flips_are_those_of_the_converted_image():
+    images = pictures()
+    made, draws = transform("  - random_crop: {size: [29, 37], padding: 40}\n" + STAGES["flip"])(
+        images, sample_ids=IDS, return_draws=True
+    )
+    for image, draw, found in zip(converted(images), draws, made):
+        left, top = draw["window"]["left"], draw["window"]["top"]
+        wanted = image.crop((left, top, left + 37, top + 29))
+        for axis, way in ("horizontal", "FLIP_LEFT_RIGHT"), ("vertical", "FLIP_TOP_BOTTOM"):
+            wanted = wanted.transpose(getattr(PIL.Image.Transpose, way)) if draw["flip"][axis] else wanted
+        assert equal(found, wanted)
+    assert len({str(draw["flip"]) for draw in draws}) > 1
+
+
+# ---- all kinds of images, as the converted ones go through the same stages ----
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_rest_works_on_three_channels(name):
+    images = pictures()
+    wanted = transform(STAGES[name], to_rgb=False)(converted(images), sample_ids=IDS)
+    mixed = transform(STAGES[name])
+    assert equal(mixed(images, sample_ids=IDS), wanted)
+    assert equal(mixed(arrays(images), sample_ids=IDS), wanted)
+    for i, image in enumerate(images):
+        assert equal(mixed(image, sample_ids=IDS[i]), wanted[i])
+    assert equal(mixed(images[::5], sample_ids=IDS[::5]), [wanted[0], wanted[5]])  # grey alone
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", STAGES)
+def test_tensors(name, device):
+    images = pictures()
+    wanted = transform(STAGES[name], to_rgb=False)(tensors(converted(images)), sample_ids=IDS)
+    mixed = transform(STAGES[name])
+    found, draws = mixed(tensors(images, device), sample_ids=IDS, return_draws=True)
+    assert equal(found, wanted)
+    assert equal(mixed.replay(tensors(images, device), json.loads(json.dumps(draws))), wanted)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("layout", ["chw", "hwc"])
+def test_batches_of_one_kind(channels, layout, device):
+    random = np.random.default_rng(channels)
+    hwc = random.integers(0, 256, (9, 21, 26, channels), np.uint8)
+    rgb = hwc[..., [0, 0, 0] if channels < 3 else [0, 1, 2]]
+    for name in "crop", "jitter", "policy":
+        wanted = transform(STAGES[name], to_rgb=False, output_layout="hwc")(np.ascontiguousarray(rgb), range(9))
+        x = torch.from_numpy(hwc if layout == "hwc" else np.ascontiguousarray(hwc.transpose(0, 3, 1, 2))).to(device)
+        found = transform(STAGES[name], layout=layout, output_layout="hwc")(x, sample_ids=range(9))
+        assert equal(found, wanted)
+        if channels == 1 and layout == "hwc":  # with no axis of channels
+            assert equal(transform(STAGES[name], layout="hw")(x[..., 0], sample_ids=range(9)).movedim(-3, -1), wanted)
+
+
+def test_out_and_dtypes():
+    images = pictures()
+    wanted = transform(STAGES["all"], to_rgb=False, dtype="float16", output_layout="hwc")(converted(images), IDS)
+    mixed = transform(STAGES["all"], dtype="float16", output_layout="hwc")
+    out = np.zeros((6, 24, 24, 3), np.float16)
+    assert mixed(arrays(images), IDS, out=out) is out and equal(out, wanted)
+    out = np.zeros((6, 29, 37, 3), np.uint8)
+    transform(STAGES["window"])(arrays(images), IDS, out=out)  # the first is [H, W]
+    assert equal(out, transform(STAGES["window"])(arrays(images), IDS))
+    with pytest.raises(motley.ArgumentError, match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
+                                                   r"\(6, 24, 24, 3\)"):
+        mixed(arrays(images), IDS, out=np.zeros((6, 24, 24, 1), np.float16))
+
+
+def test_views_draws_and_copies():
+    images = pictures()
+    mixed = transform(STAGES["policy"])
+    drawn = transform(STAGES["policy"], to_rgb=False).draw(sample_ids=range(20), size=(40, 30))
+    assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30))
+    assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30), channels=1)
+    views = transform(STAGES["crop"], views=2)
+    assert equal(views(images, IDS), transform(STAGES["crop"], to_rgb=False, views=2)(converted(images), IDS))
+    for again in copy.deepcopy(mixed), pickle.loads(pickle.dumps(mixed)), motley.Transform(mixed):
+        assert again.show().startswith(HEAD + "  - to_rgb: {}\n") and equal(again(images, IDS), mixed(images, IDS))
+    assert mixed != transform(STAGES["policy"], to_rgb=False)
+
+
+def test_draws_of_grey_images_are_those_of_three_channels():
+    images, mixed = [pictures()[0]] * 20, transform(STAGES["policy"])
+    made, draws = mixed(images, range(20), return_draws=True)
+    wanted, same = transform(STAGES["policy"], to_rgb=False)(converted(images), range(20), return_draws=True)
+    assert draws == same and any(step.get("fill") == [250, 40, 90] for draw in draws for step in draw["steps"])
+    assert equal(mixed.replay(images, json.loads(json.dumps(same))), made) and equal(made, wanted)
+    followed = motley.Follow(mixed, following={}).replay({"image": images}, same)
+    assert equal(followed["image"], wanted)
+
+
+def test_mixing():
+    images = pictures()
+    stages = "  - resize: {size: [16, 18]}\n" + OUTPUT + "  - mix: {mixup: 0.5, cutmix: 1, classes: 4}\n"
+    labels = np.arange(6) % 4
+    made, wanted = (transform(stages, to_rgb=which)(x, IDS, labels=labels)
+                    for which, x in ((True, images), (False, converted(images))))
+    assert equal(made, wanted)
+
+
+# ---- modules and loaders ----
+
+
+def test_eval_keeps_it():
+    images = pictures()
+    centre = "  - resize: {size: 30}\n  - center_crop: {size: 28}\n"
+    module = transform(centre + STAGES["flip"] + OUTPUT, TorchTransform)
+    still = transform(centre + OUTPUT, to_rgb=False)
+    assert equal(module.eval()(images), still(converted(images)))
+    assert equal(transform(STAGES["jitter"], TorchTransform).eval()(images[0]),
+                 transform("  - resize: {size: [21, 34]}\n", to_rgb=False)(converted(images)[0]))
+
+
+class Mixed(Dataset):
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        return self.images[i], i
+
+
+def as_lists(samples):
+    images, ids = zip(*samples)
+    return list(images), torch.tensor(ids)
+
+
+@pytest.mark.parametrize("images", [pictures, lambda: tensors(pictures())])
+def test_loaders(images):
+    data, wanted = Mixed(images()), transform(STAGES["all"], to_rgb=False)(converted(pictures()), range(6), epoch=0)
+    stage = transform(STAGES["all"], TorchTransform)
+    (found, _), = DataLoader(data, 6, collate_fn=MotleyCollate(stage, ids=1))
+    assert equal(found, wanted)
+    (found, _), = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
+    assert equal(found, wanted)
+    found = [image for image, _ in Augmented(data, stage)]
+    assert equal(found, list(wanted))
+
+
+def test_columns():
+    from motley.adapters.columns import Augment
+    wanted = transform(STAGES["all"], to_rgb=False)(converted(pictures()), list(IDS), epoch=0)
+    found = Augment(transform(STAGES["all"]), ids="id", epoch=0)({"image": pictures(), "id": list(IDS)})["image"]
+    assert equal(found, list(wanted))
+
+
+@cuda
+def test_prefetcher_on_the_gpu():
+    data, wanted = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)(converted(pictures()), range(6))
+    stage = transform(STAGES["all"], TorchTransform)
+    (found, _), = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
+    assert found.is_cuda and equal(found, wanted)
+
+
+def test_masks_follow():
+    images = pictures()
+    samples = [{"image": image, "mask": np.array(image.convert("L"))} for image in images]
+    stages = "  - random_resized_crop: {size: 24}\n" + STAGES["flip"] + STAGES["policy"]
+    made, wanted = (
+        motley.Follow(transform(stages, to_rgb=which), following={"mask": motley.follow.Mask()})(x, sample_ids=IDS)
+        for which, x in ((True, samples), (False, [{**s, "image": s["image"].convert("RGB")} for s in samples]))
+    )
+    for a, b in zip(made, wanted):
+        assert equal(a["image"], b["image"]) and equal(a["mask"], b["mask"])
+
+
+# ---- what is refused without it ----
+
+
+@pytest.mark.parametrize("images", [pictures, lambda: arrays(pictures()), lambda: tensors(pictures())])
+@pytest.mark.parametrize("name", ["crop", "jitter"])
+def test_without_it_a_mix_names_it(name, images):
+    sentence = "^image 1 of the list has 3 channels, image 0 has 1: want one number of channels, or a transform that "
+    with pytest.raises(motley.ArgumentError, match=sentence + r"begins with 'to_rgb: \{\}'"):
+        transform(STAGES[name], to_rgb=False)(images())
+
+
+def test_without_it_one_grey_image_names_it():
+    with pytest.raises(motley.ArgumentError, match=r"transform 'mixed' normalises 3 channels, the images have 1: begin "
+                                                   r"the stages with 'to_rgb: \{\}', or convert them first"):
+        transform(STAGES["crop"], to_rgb=False)(pictures()[0])
+
+
+def test_other_modes_are_refused_with_it_too():
+    with pytest.raises(motley.ArgumentError, match="mode CMYK, want L, LA, RGB or RGBA"):
+        transform("")([pictures()[0], pictures()[1].convert("CMYK")])
