@@ -264,6 +264,24 @@ def test_by_id_images_of_many_channels():
         assert torch.equal(seven[:3], three) and not torch.equal(seven, image)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_coin_rounds_its_p_as_torch_does(dtype):
+    """p a trifle above or below the number drawn, less than binary32 holds: torchvision's coin decides."""
+    image = picture()
+    torch.set_default_dtype(dtype)
+    try:
+        for seed in range(20):
+            torch.manual_seed(seed)
+            drawn = torch.rand(1).item()
+            for p in (drawn, drawn * (1 + 1e-9), drawn * (1 - 1e-9), drawn + 1e-7, 0, 1):
+                torch.manual_seed(seed)
+                theirs = transforms.RandomGrayscale(p)(image)
+                torch.manual_seed(seed)
+                assert ours.RandomGrayscale(p)(image).tobytes() == theirs.tobytes(), (seed, p)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_by_id_a_script_draws_what_it_draws_fused(version):
     """Crop, flip, policy, jitter, grey one after the other, and as one stage."""

@@ -113,6 +113,18 @@ def _resize_run(t, image, p):
 MOST_FACTOR = 1e4  # that an op takes
 
 
+@functools.lru_cache(maxsize=1024)
+def _rounded(p):
+    return torch.tensor(p, dtype=torch.float32).item()
+
+
+def _says_yes(p):
+    """torch.rand(1) < p, in less time: as torch does it, p is rounded to the type that is drawn."""
+    drawn = torch.rand(1)
+    plain = drawn.dtype == torch.float32 and isinstance(p, (int, float))
+    return drawn.item() < _rounded(p) if plain else drawn < p
+
+
 def _takes_jitter(t, image):
     channels_of(image, (1, 3))
     ranges = t.brightness, t.contrast, t.saturation
@@ -212,7 +224,7 @@ KINDS = {
     "ColorJitter": Kind(_takes_jitter, _jitter_drawn, _jitter_found, _jitter_run),
     "RandomGrayscale": Kind(
         lambda t, image: channels_of(image, (1, 3)),
-        lambda t, image: {} if torch.rand(1) < t.p else None,
+        lambda t, image: {} if _says_yes(t.p) else None,
         lambda t, drawn, steps, channels: {"num_input_channels": channels} if steps else None,
         lambda t, image, p: pixels.grey(image),
     ),
