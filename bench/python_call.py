@@ -34,16 +34,15 @@ C_MODULE = C_COMMON + """
 static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
 {
     (void)self; (void)n;
-    unsigned long long v[9];
-    for (int i = 0; i < 9; i++) {
+    unsigned long long v[8];
+    for (int i = 0; i < 8; i++) {
         v[i] = PyLong_AsUnsignedLongLong(a[i]);
         if (v[i] == (unsigned long long)-1 && PyErr_Occurred())
             return NULL;
     }
     int status;
     Py_BEGIN_ALLOW_THREADS
-    status = run_call((prepared_call *)v[0], (const motley_policy *)v[1], v[2], v[3], v[4], v[5], (uint32_t)v[6], v[7],
-                      v[8], 0, 0, NULL);
+    status = run_call((kept_call *)v[0], v[1], v[2], v[3], v[4], (uint32_t)v[5], v[6], v[7], 0, 0, 0, NULL);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
@@ -64,17 +63,14 @@ extern "C" {
 namespace nb = nanobind;
 NB_MODULE(nano, m)
 {
-    m.def("run", [](uintptr_t call, uintptr_t policy, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed,
-                    uint32_t epoch, uint64_t first, uintptr_t ids) {
+    m.def("run", [](uintptr_t call, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed, uint32_t epoch,
+                    uint64_t first, uintptr_t ids) {
         nb::gil_scoped_release release;
-        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, src, dst, stream, seed, epoch, first,
-                             ids, 0, 0, NULL);
+        return (int)run_call((kept_call *)call, src, dst, stream, seed, epoch, first, ids, 0, 0, 0, NULL);
     });
-    m.def("run_array", [](uintptr_t call, uintptr_t policy, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch,
-                          uint64_t first) {
+    m.def("run_array", [](uintptr_t call, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch, uint64_t first) {
         nb::gil_scoped_release release;
-        return (int)run_call((prepared_call *)call, (const motley_policy *)policy, (uintptr_t)a.data(), 0, 0, seed,
-                             epoch, first, 0, 0, 0, NULL);
+        return (int)run_call((kept_call *)call, (uintptr_t)a.data(), 0, 0, seed, epoch, first, 0, 0, 0, 0, NULL);
     });
 }
 """
@@ -110,8 +106,9 @@ def compiled(folder, name, compiler, source, suffix, library, *more):
     return module
 
 
-def nanoseconds(function, batches, number=5000):
-    """Median over batches of the mean of a batch; the batches of all functions alternate."""
+def nanoseconds(function, batches):
+    """Median over batches of the mean of a batch, of about 2 ms; the batches of all functions alternate."""
+    number = max(1, int(2e6 / batches[0])) if batches else 10
     start = time.perf_counter_ns()
     for _ in range(number):
         function()
@@ -132,12 +129,16 @@ def on_cuda():
     plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
     in_place = motley.RandAugment(seed=1, layout="hwc")
     transform = motley.Transform("torchvision_train", seed=1, dtype="float16", layout="hwc")
+    of_batch, other = motley.Transform("torchvision_train", seed=1, dtype="float16"), torch.empty_like(batch)
     calls = {
         "stage.apply_(batch)": lambda: plain.apply_(batch),
         "stage.apply_(batch, sample_ids=tensor)": lambda: plain.apply_(batch, sample_ids=ids),
         "stage(batch)": lambda: plain(batch),
         "stage(batch), fused float16 output": lambda: fused(batch),
         "stage.apply_(list of 256 tensors)": lambda: in_place.apply_(images),
+        "stage(batch, out=other)": lambda: plain(batch, out=other),
+        "transform(batch)": lambda: of_batch(batch),
+        "transform(batch, out=floats)": lambda: of_batch(batch, out=out),
         "transform(list of 256 tensors, out=batch)": lambda: transform(images, out=out),
         "torch.empty_like(batch)": lambda: torch.empty_like(batch),
     }
@@ -181,6 +182,9 @@ def main():
         parser.error("--library is missing: the path of libmotley.so, such as build/libmotley.so")
     library = args.library.resolve()
     stage = motley.Stage("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
+    transform = motley.Transform(
+        "motley: 1\nname: nothing\nstages:\n  - flip: {horizontal: 0.5}\n  - output: {}\n", threads=1
+    )
     rows = {}
     try:
         import torch
@@ -194,24 +198,13 @@ def main():
         pointer, what = pixels.ctypes.data, f"numpy {numpy.__version__}"
     stage.apply_(pixels)
     call = next(iter(contexts.local.calls.values())).c
-    policy = stage.policy._handle
-    address = [int(ffi.cast("uintptr_t", p)) for p in (call, policy)]
-
-    def fields():
-        samples = call.params.samples
-        samples.seed, samples.epoch, samples.first, samples.ids = 1, 2, 3, ffi.NULL
-        call.params.stream = ffi.NULL
-        call.src.data = ffi.cast("void *", pointer)
-        lib.motley_apply(call.context, policy, call_src, call_src, call_params, call_error)
-
-    call_src, call_params, call_error = (ffi.addressof(call, name) for name in ("src", "params", "error"))
-    rows["CFFI, fields set from Python"] = fields
-    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, policy, pointer, 0, 0, 1, 2, 3, 0, 0, 0, ffi.NULL)
+    address = int(ffi.cast("uintptr_t", call))
+    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, pointer, 0, 0, 1, 2, 3, 0, 0, 0, 0, ffi.NULL)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         plain = compiled(folder, "plain", "cc", C_MODULE, ".c", library)
         if plain:
-            rows["plain C module, run_call"] = lambda: plain.run(*address, pointer, 0, 0, 1, 2, 3, 0)
+            rows["plain C module, run_call"] = lambda: plain.run(address, pointer, 0, 0, 1, 2, 3, 0)
         try:
             import nanobind
 
@@ -231,11 +224,17 @@ def main():
         except ImportError:
             nano = print("nano: left out: no package nanobind")
         if nano:
-            rows["nanobind, run_call"] = lambda: nano.run(*address, pointer, 0, 0, 1, 2, 3, 0)
-            rows["nanobind, given the array"] = lambda: nano.run_array(*address, pixels, 1, 2, 3)
+            rows["nanobind, run_call"] = lambda: nano.run(address, pointer, 0, 0, 1, 2, 3, 0)
+            rows["nanobind, given the array"] = lambda: nano.run_array(address, pixels, 1, 2, 3)
         rows["stage.apply_(array)"] = lambda: stage.apply_(pixels)
         rows["stage.apply_(array, sample_ids=ids)"] = lambda: stage.apply_(pixels, sample_ids=ids)
         rows["stage(array)"] = lambda: stage(pixels)
+        rows["transform(array)"] = lambda: transform(pixels)
+        rows["ops.invert(array)"] = lambda: motley.ops.invert(pixels, threads=1)
+        many, of_many = pixels[[0] * 256], list(pixels[[0] * 256])
+        rows["stage(array of 256)"] = lambda: stage(many)
+        rows["transform(array of 256)"] = lambda: transform(many)
+        rows["transform(list of 256)"] = lambda: transform(of_many)
         if what.startswith("torch"):
             rows["torch.empty_like(array)"] = lambda: torch.empty_like(pixels)
         rows["an empty function"] = lambda: None
