@@ -53,7 +53,7 @@ struct mot_transform_call;
 /* Works on one image of many. `scratch` belongs to the worker that calls it. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
 
-/* A call of motley_mix_targets_on; its pointers are to the context's device. */
+/* A call of motley_mix_targets; its pointers are to the context's device. */
 typedef struct mot_mix_targets {
     size_t count;
     int32_t classes;
@@ -92,7 +92,7 @@ typedef struct mot_backend {
                             const motley_resize_params *params, motley_error *error);
     /* motley_transform_apply of a checked call; NULL if the backend has `each`. */
     motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
-    /* motley_mix_apply_on and motley_mix_targets_on with checked arguments; NULL if the backend has `each`. */
+    /* motley_mix_apply and motley_mix_targets with checked arguments; NULL if the backend has `each`. */
     motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
                          void *stream, motley_error *error);
     motley_status (*mix_targets)(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,

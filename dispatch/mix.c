@@ -88,13 +88,7 @@ static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *s
 }
 
 motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                               const motley_mixed *drawn, motley_error *error)
-{
-    return motley_mix_apply_on(context, src, dst, drawn, NULL, error);
-}
-
-motley_status motley_mix_apply_on(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                  const motley_mixed *drawn, void *stream, motley_error *error)
+                               const motley_mixed *drawn, void *stream, motley_error *error)
 {
     MOT_REQUIRE(context, error, "context is NULL");
     mix_call call = { .src = src, .dst = dst, .drawn = drawn, .stream = stream };
@@ -138,33 +132,13 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
     return mot_mix_check_drawn(drawn, count, 0, 0, error);
 }
 
-motley_status motley_mix_targets_on(motley_context *context, const motley_mixed *drawn, size_t count, int32_t classes,
-                                    const int64_t *labels, const float *soft, double smoothing, float *targets,
-                                    void *stream, motley_error *error)
+/* motley_mix_targets, checked but for the labels, in host memory. */
+static motley_status targets_on_host(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
+                                     const float *soft, double smoothing, float *targets, motley_error *error)
 {
-    MOT_REQUIRE(context, error, "context is NULL");
-    MOT_REQUIRE(context->backend->mix_targets || !stream, error, "stream is set, but the %s backend has none",
-                context->backend->name);
-    if (!context->backend->mix_targets)
-        return motley_mix_targets(drawn, count, classes, labels, soft, smoothing, targets, error);
-    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
-    if (count == 0)
-        return MOTLEY_OK;
-    MOT_REQUIRE(count * (size_t)classes <= INT32_MAX, error, "%zu images of %" PRId32 " classes are too many targets",
-                count, classes);
-    const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };
-    return context->backend->mix_targets(context->state, drawn, &call, stream, error);
-}
-
-motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
-                                 const float *soft, double smoothing, float *targets, motley_error *error)
-{
-    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
     for (size_t i = 0; labels && i < count; i++)
         MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error, "label %zu is %" PRId64 ", want 0 to %" PRId32, i,
                     labels[i], classes - 1);
-    if (count == 0)
-        return MOTLEY_OK;
     float *column = malloc(count * sizeof *column); /* one class of all images: targets may overwrite `soft` */
     if (!column)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a class of %zu targets", count);
@@ -179,4 +153,22 @@ motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_
     }
     free(column);
     return MOTLEY_OK;
+}
+
+motley_status motley_mix_targets(motley_context *context, const motley_mixed *drawn, size_t count, int32_t classes,
+                                 const int64_t *labels, const float *soft, double smoothing, float *targets,
+                                 void *stream, motley_error *error)
+{
+    const mot_backend *const backend = context ? context->backend : NULL;
+    const int on_device = backend && backend->mix_targets;
+    MOT_REQUIRE(on_device || !stream, error, "stream is set, but %s has none", backend ? backend->name : "the host");
+    MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
+    if (count == 0)
+        return MOTLEY_OK;
+    if (!on_device)
+        return targets_on_host(drawn, count, classes, labels, soft, smoothing, targets, error);
+    MOT_REQUIRE(count * (size_t)classes <= INT32_MAX, error, "%zu images of %" PRId32 " classes are too many targets",
+                count, classes);
+    const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };
+    return backend->mix_targets(context->state, drawn, &call, stream, error);
 }

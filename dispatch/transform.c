@@ -433,7 +433,7 @@ motley_status mot_transform_run(motley_context *context, mot_transform_call *cal
     if (context->backend->transform)
         return context->backend->transform(context->state, call, error);
     MOT_TRY(run_on_host(context, call, error));
-    return call->info->mix ? motley_mix_apply(context, call->dst, call->dst, params->mixed, error) : MOTLEY_OK;
+    return call->info->mix ? motley_mix_apply(context, call->dst, call->dst, params->mixed, NULL, error) : MOTLEY_OK;
 }
 
 motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,

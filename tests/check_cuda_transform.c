@@ -558,9 +558,9 @@ static void check_mix_images(const motley_mixed *drawn, motley_batch batch, int 
         device_to.images = images + batch.count;
     }
     motley_error error;
-    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, &error) == MOTLEY_OK, error.message);
-    need(motley_mix_apply_on(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL,
-                             &error) == MOTLEY_OK,
+    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_mix_apply(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL,
+                          &error) == MOTLEY_OK,
          error.message);
     compare(src, src_device, size, what);
     compare(dst, dst_device, size, what);
@@ -586,24 +586,24 @@ static void check_mix_targets(const motley_mixed *drawn, size_t count, int32_t c
     int64_t *const labels_device = (int64_t *)(void *)sent(labels, count * sizeof *labels);
     float *const soft_device = (float *)(void *)sent(soft, bytes), *const made = (float *)(void *)sent(soft, bytes);
     motley_error error;
-    need(motley_mix_targets(drawn, count, classes, labels, NULL, smoothing, targets, &error) == MOTLEY_OK,
+    need(motley_mix_targets(NULL, drawn, count, classes, labels, NULL, smoothing, targets, NULL, &error) == MOTLEY_OK,
          error.message);
-    need(motley_mix_targets_on(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
+    need(motley_mix_targets(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
              MOTLEY_OK,
          error.message);
     compare((uint8_t *)targets, (uint8_t *)made, bytes, what);
-    need(motley_mix_targets(drawn, count, classes, NULL, soft, smoothing, targets, &error) == MOTLEY_OK, error.message);
-    need(motley_mix_targets_on(cuda, drawn, count, classes, NULL, soft_device, smoothing, made, NULL, &error) ==
-             MOTLEY_OK,
+    need(motley_mix_targets(NULL, drawn, count, classes, NULL, soft, smoothing, targets, NULL, &error) == MOTLEY_OK,
+         error.message);
+    need(motley_mix_targets(cuda, drawn, count, classes, NULL, soft_device, smoothing, made, NULL, &error) == MOTLEY_OK,
          error.message);
     compare((uint8_t *)targets, (uint8_t *)made, bytes, what);
-    need(motley_mix_targets_on(cuda, drawn, count, classes, NULL, soft_device, smoothing, soft_device, NULL, &error) ==
+    need(motley_mix_targets(cuda, drawn, count, classes, NULL, soft_device, smoothing, soft_device, NULL, &error) ==
              MOTLEY_OK,
          error.message);
     compare((uint8_t *)targets, (uint8_t *)soft_device, bytes, what);
     labels[0] = classes; /* not a class */
     need_cuda(cudaMemcpy(labels_device, labels, sizeof *labels, cudaMemcpyHostToDevice));
-    need(motley_mix_targets_on(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
+    need(motley_mix_targets(cuda, drawn, count, classes, labels_device, NULL, smoothing, made, NULL, &error) ==
              MOTLEY_OK,
          error.message);
     float first;

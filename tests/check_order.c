@@ -209,9 +209,9 @@ static motley_status call(const plan *p, int number, motley_error *error)
         return motley_resize(c, &src, &dst, &r, error);
     }
     case MIX:
-        return motley_mix_apply_on(c, &src, p->in_place ? &src : &dst, mixed, u->stream, error);
+        return motley_mix_apply(c, &src, p->in_place ? &src : &dst, mixed, u->stream, error);
     case TARGETS:
-        return motley_mix_targets_on(c, mixed, n, 10, u->labels, NULL, 0.1, u->targets, u->stream, error);
+        return motley_mix_targets(c, mixed, n, 10, u->labels, NULL, 0.1, u->targets, u->stream, error);
     default:
         break;
     }

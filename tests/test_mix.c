@@ -200,49 +200,56 @@ Test(mix, calls_that_are_refused_write_nothing)
                                   { MOTLEY_MIX_CUTMIX, 0, 0.5, 0.5, { 1, 1, 2, 2 } },
                                   { MOTLEY_MIX_NONE, 1, 1, 1, { 0 } } };
     drawn[1].box.width = 5;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "image 1: its box of 5x2 at (1, 1) leaves the image"), "%s", error.message);
     drawn[1].box.width = 2;
     drawn[0].partner = 3;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "its partner is image 3, there are 3"), "%s", error.message);
     drawn[0].partner = 2;
     drawn[0].lambda = NAN;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
     drawn[0].lambda = 0.5;
     motley_batch overlapping = batch;
     overlapping.data = values + 1;
     overlapping.count = 2;
-    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
     for (int i = 0; i < COUNT * EACH; i++)
         cr_assert_eq(values[i], i, "something was written");
-    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(values[0], 60);
     cr_expect_eq(values[EACH], EACH);
     cr_expect_eq(values[EACH + 6], 6);
     float apart[COUNT * EACH] = { 0 };
     motley_batch copy = batch;
     copy.data = apart;
-    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_arr_eq(apart + 2 * EACH, values + 2 * EACH, EACH * sizeof *values,
                      "an image that is not mixed is copied");
     static const int64_t labels[COUNT] = { 1, 2, 10 };
-    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, labels, NULL, 0, targets, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "label 2 is 10, want 0 to 9"), "%s", error.message);
-    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, NULL, 0, targets, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, NULL, NULL, 0, targets, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "neither labels nor soft targets are given"), "%s", error.message);
-    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, labels, NULL, 1.5, targets, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, labels, NULL, 1.5, targets, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 11, labels, NULL, 0, targets, targets, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "stream is set, but the host has none");
     float *const odd = (float *)(void *)((char *)targets + 2);
-    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, values, 0, odd, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, NULL, values, 0, odd, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "targets is not aligned to 4 bytes"), "%s", error.message);
-    cr_expect_eq(motley_mix_targets(drawn, COUNT, 10, NULL, targets, 0, targets + 5, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, NULL, targets, 0, targets + 5, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "targets shares memory with soft, want the same array or another"), "%s",
               error.message);
     static const size_t too_many[] = { SIZE_MAX, SIZE_MAX / 4, SIZE_MAX / 8 + 2, SIZE_MAX / sizeof *drawn + 1 };
     static const int32_t classes[] = { 1, 2, 10, INT32_MAX };
     for (int k = 0; k < 16; k++) { /* more bytes than memory can hold, so that nothing may be read */
-        cr_expect_eq(motley_mix_targets(drawn, too_many[k / 4], classes[k % 4], labels, NULL, 0, targets, &error),
-                     MOTLEY_ERR_ARGUMENT);
+        cr_expect_eq(
+            motley_mix_targets(NULL, drawn, too_many[k / 4], classes[k % 4], labels, NULL, 0, targets, NULL, &error),
+            MOTLEY_ERR_ARGUMENT);
         cr_expect(strstr(error.message, "want as many as memory can hold"), "%s", error.message);
     }
     motley_mix *mix = created((motley_mix_params){ .mixup = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_mix_apply_on and motley_mix_targets_on on the GPU, and the mixing at the end of a transform. */
+/* motley_mix_apply and motley_mix_targets on the GPU, and the mixing at the end of a transform. */
 #ifndef MOT_CUDA_DISPATCH_MIX_H
 #define MOT_CUDA_DISPATCH_MIX_H
 

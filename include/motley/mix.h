@@ -83,16 +83,12 @@ MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_sam
  *           are rounded to binary32, and the sum to the nearest byte, ties to even. Results equal torch's; for U8,
  *           those of timm's collate function.
  *  Memory   Images are the caller's, on the context's device. `drawn` is host memory, read before the call returns.
- *  Stream   CUDA: queued on the default stream. CPU: the work is done on return; threads share the rows.
+ *  Stream   CUDA: queued on `stream`, a cudaStream_t; it does not wait, and a graph can capture it. CPU: `stream` is
+ *           NULL, and the work is done on return; threads share the rows.
  *  Threads  One thread per context at a time.
  *  Errors   ARGUMENT, MEMORY: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                          const motley_mixed *drawn, motley_error *error);
-
-/** motley_mix_apply on `stream`, a cudaStream_t of a CUDA context; NULL on other contexts. It does not wait, and a
- *  graph can capture it. */
-MOTLEY_API motley_status motley_mix_apply_on(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                             const motley_mixed *drawn, void *stream, motley_error *error);
+                                          const motley_mixed *drawn, void *stream, motley_error *error);
 
 /** Mixes targets by the same shares: y share + y_partner (1 - share), in binary32, each operation rounded.
  *
@@ -101,21 +97,14 @@ MOTLEY_API motley_status motley_mix_apply_on(motley_context *context, const motl
  *  Values   smoothing s, 0..1, as in timm: the class of a label gets 1 - s + s / classes, others s / classes. A soft
  *           target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do. For targets of several
  *           labels an image, where timm has y (1 - s) + s / 2, smooth them before the call.
- *  Memory   The caller's, in host memory.
+ *  Memory   The caller's, on the context's device; context NULL: in host memory. `drawn` is host memory.
+ *  Stream   CUDA: queued on `stream`, a cudaStream_t. Otherwise `stream` is NULL and the work is done on return.
+ *  Labels   A label that is not a class is refused. CUDA cannot, because that would need a wait: the targets of its
+ *           image, and of the image that is mixed with it, are then NaN.
  *  Errors   ARGUMENT, MEMORY: targets is untouched. */
-MOTLEY_API motley_status motley_mix_targets(const motley_mixed *drawn, size_t count, int32_t classes,
-                                            const int64_t *labels, const float *soft, double smoothing, float *targets,
-                                            motley_error *error);
-
-/** motley_mix_targets on the context's device.
- *
- *  Memory   CUDA: labels, soft and targets are in device memory. CPU: in host memory.
- *  Stream   CUDA: queued on `stream`, a cudaStream_t. CPU: `stream` is NULL, and this is motley_mix_targets.
- *  Values   CUDA: a label that is not a class cannot be refused, because that would need a wait. The targets of its
- *           image, and of the image that is mixed with it, are then NaN. */
-MOTLEY_API motley_status motley_mix_targets_on(motley_context *context, const motley_mixed *drawn, size_t count,
-                                               int32_t classes, const int64_t *labels, const float *soft,
-                                               double smoothing, float *targets, void *stream, motley_error *error);
+MOTLEY_API motley_status motley_mix_targets(motley_context *context, const motley_mixed *drawn, size_t count,
+                                            int32_t classes, const int64_t *labels, const float *soft, double smoothing,
+                                            float *targets, void *stream, motley_error *error);
 
 #ifdef __cplusplus
 }

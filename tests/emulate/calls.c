@@ -272,7 +272,7 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
                                  motley_error *error)
 {
     (void)call, (void)smoothing, (void)scratch, (void)host;
-    return motley_mix_apply(steps_context, src, dst, drawn, error);
+    return motley_mix_apply(steps_context, src, dst, drawn, NULL, error);
 }
 
 /* ---- the context ---- */

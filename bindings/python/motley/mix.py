@@ -194,7 +194,7 @@ class Mix(Stage):
             target.describe(dst[0])
             context = contexts.context_of(source.device, self.threads)
             written = src if out is batch else dst
-            checked(lib.motley_mix_apply_on, context.handle, src, written, drawn, images.stream_of(source))
+            checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
         if given is None:
             self._note(samples, count)
             if which[0] is None and self.training:
@@ -309,9 +309,9 @@ def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False
         arguments = drawn, count, classes, *both, smoothing, ffi.cast("float *", pointer(made))
         if on_device:
             context = contexts.context_of(like.device)
-            checked(lib.motley_mix_targets_on, context.handle, *arguments, images.stream_of(like))
+            checked(lib.motley_mix_targets, context.handle, *arguments, images.stream_of(like))
         else:
-            checked(lib.motley_mix_targets, *arguments)
+            checked(lib.motley_mix_targets, ffi.NULL, *arguments, ffi.NULL)
     if like.kind is Torch and not on_device:
         made = sys.modules["torch"].from_numpy(made).to(like.array.device)
     return images.like_tensor(made, like.array) if like.kind is images.Tensor else made

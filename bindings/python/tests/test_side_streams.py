@@ -498,8 +498,7 @@ def test_work_goes_to_the_current_stream(call, only_cuda):
 
 
 FAKE = 0x5EED
-RAW = {"run_call": 3, "run_op": 5, "run_kept": 3, "motley_mix_apply_on": -2,
-       "motley_mix_targets_on": -2}  # place of the stream
+RAW = {"run_call": 3, "run_op": 5, "run_kept": 3, "motley_mix_apply": -2, "motley_mix_targets": -2}  # its place
 
 
 class Watched:
@@ -516,7 +515,7 @@ class Watched:
 
         def call(*arguments):
             arguments = list(arguments)
-            if name in RAW:
+            if name in RAW and arguments[0]:  # NULL: targets on the host, where there is no stream
                 found = arguments[RAW[name]]
                 self.streams.append((name, found if isinstance(found, int) else lib.address(found)))
                 arguments[RAW[name]] = 0 if isinstance(found, int) else ffi.NULL
