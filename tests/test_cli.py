@@ -480,6 +480,27 @@ class Apply(Case):
                       self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda"))
         self.assertFalse((self.dir / "not").exists())
 
+    @unittest.skipUnless(PIL, "needs Pillow")
+    def test_images_of_any_channels_become_rgb(self):
+        images = [self.image(f"{channels}.png", 40 + channels, 30, channels) for channels in (1, 2, 3, 4)]
+        text = """{"motley": 1, "name": "mixed", "stages": [%s {"flip": {"horizontal": 0.5}},
+            {"policy": {"name": "rand_augment", "fill": [200, 30, 90]}}]}"""
+        converted = [self.path(f"rgb{path[-5]}.png") for path in images]
+        for path, rgb in zip(images, converted):
+            with PIL.Image.open(path) as image:
+                image.convert("RGB").save(rgb)
+        mixed = text % '{"to_rgb": {}},'
+        for policy, paths, name in (mixed, images, "mixed"), (text % "", converted, "wanted"):
+            self.good("apply", policy, *paths, "-k", "3", "-o", self.path(name), "--draws", self.path(name + ".jsonl"))
+        found, wanted = (self.rows(name + ".jsonl") for name in ("mixed", "wanted"))
+        self.assertEqual([row["steps"] for row in found], [row["steps"] for row in wanted])
+        self.good("apply", mixed, *images, "-k", "3", "-o", self.path("again"), "--replay", self.path("mixed.jsonl"))
+        for a, b in zip(found, wanted):
+            self.assertEqual(self.read(a["out"]), self.read(b["out"]))
+            self.assertEqual(self.read(a["out"]), self.read(a["out"].replace("/mixed/", "/again/")))
+        self.assertEqual(self.good("draw", mixed, "-N", "30", "-C", "1"), self.good("draw", text % "", "-N", "30"))
+        self.good("preview", mixed, *images, "-o", self.path("page.html"))
+
     def test_texts_in_place_of_names(self):
         for name in "rand_augment", "torchvision_train_v2":
             text = self.good("show", name)

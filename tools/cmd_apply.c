@@ -186,7 +186,7 @@ static drawn_image drawn_for(const job *self, const item *at)
                           self->transform,
                           at->source->image.width,
                           at->source->image.height,
-                          at->source->image.channels,
+                          result_channels(self->transform, at->source->image.channels),
                           self->max_steps - 1 };
 }
 
@@ -266,15 +266,16 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
 static bool transform_to(job *self, int32_t channels, const batch_room *room, motley_image *from)
 {
     const size_t most = motley_transform_describe(self->pictures)->max_steps;
+    const int32_t made = result_channels(self->pictures, channels);
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
         const item *at = &self->items[i];
         const picture *in = &at->source->image, *out = &at->image;
-        if (!out->pixels || out->channels != channels)
+        if (!out->pixels || in->channels != channels)
             continue;
         from[count] = (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * channels, channels, 1 };
         room->images[count] =
-            (motley_image){ out->pixels, out->width, out->height, (int64_t)out->width * channels, channels, 1 };
+            (motley_image){ out->pixels, out->width, out->height, (int64_t)out->width * made, made, 1 };
         room->ids[count] = sample_id(self, at);
         room->counts[count] = at->count;
         if (room->steps) {
@@ -285,7 +286,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
         count++;
     }
     const motley_batch src = { .count = count, .channels = channels, .images = from };
-    const motley_batch dst = { .count = count, .channels = channels, .images = room->images };
+    const motley_batch dst = { .count = count, .channels = made, .images = room->images };
     motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.ids = room->ids;
     if (room->steps) {
@@ -320,7 +321,7 @@ static void apply_to_all(job *self)
     free(room.counts);
     free(room.places);
     for (size_t i = 0; i < self->items_count; i++)
-        self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].image.channels];
+        self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].source->image.channels];
 }
 
 /* The path of an output, "DIR/NAME-VARIANT.png". */
@@ -431,6 +432,7 @@ static void copy_source(void *user, size_t i)
         const motley_transform_info *info = motley_transform_describe(self->pictures);
         at->image = at->source->image;
         at->image.pixels = NULL;
+        at->image.channels = result_channels(self->pictures, at->image.channels);
         if (info->width > 0)
             at->image.width = info->width, at->image.height = info->height;
         picture_allocate(&at->image, at->why);

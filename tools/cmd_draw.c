@@ -77,7 +77,7 @@ static bool draw_block(const arguments *self, const motley_policy *policy, const
             line = draw_json(policy, samples->first + i, steps + i * max_steps, counts[i], self->channels);
         else
             status = motley_transform_draw_json(samples->first + i, &drawn[i], steps + i * max_steps, counts[i],
-                                                self->channels, &line, &error);
+                                                result_channels(transform, self->channels), &line, &error);
         good = !line || puts(line) >= 0;
         free(line);
     }

@@ -272,7 +272,7 @@ static picture transformed(job *self, const motley_transform *transform, const p
     const motley_transform_info *info = motley_transform_describe(transform);
     picture out = { .width = info->width ? info->width : in->width,
                     .height = info->height ? info->height : in->height,
-                    .channels = in->channels };
+                    .channels = result_channels(transform, in->channels) };
     char why[PICTURE_WHY];
     if (!picture_allocate(&out, why))
         need(NULL);
@@ -301,7 +301,8 @@ static struct json_object *draw(job *self, size_t i, uint64_t id)
         want(motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels, &self->places,
                                    self->steps, &self->count, &error),
              self->arguments->policy, &error);
-        want(motley_transform_draw_json(id, &self->places, self->steps, self->count, in->channels, &line, &error),
+        want(motley_transform_draw_json(id, &self->places, self->steps, self->count,
+                                        result_channels(self->transform, in->channels), &line, &error),
              self->arguments->policy, &error);
     }
     struct json_object *drawn = need(json_tokener_parse(line));

@@ -402,6 +402,11 @@ static motley_policy *policy_of(const motley_transform *transform)
     return need(policy);
 }
 
+int32_t result_channels(const motley_transform *transform, int32_t channels)
+{
+    return transform && motley_transform_describe(transform)->to_rgb ? 3 : channels;
+}
+
 bool open_either(const char *name, const motley_policy_changes *changes, motley_policy **policy,
                  motley_transform **transform)
 {

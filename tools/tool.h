@@ -112,6 +112,9 @@ typedef motley_status device_work(void *user, const motley_batch *batch, motley_
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
 
+/* How many channels images come out with; transform: NULL where a policy works. */
+int32_t result_channels(const motley_transform *transform, int32_t channels);
+
 /* Gives each of `count` images of one size its middle as a box, so that policies that take boxes can draw without
  * images. The memory belongs to the function; the next call changes it. */
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);
