@@ -113,8 +113,7 @@ static inline vector vector_luma_words(vector r, vector g, vector b)
     for (int i = 0; i < 2; i++) {
         const vector rg = i ? VECTOR(unpackhi_epi16)(r, g) : VECTOR(unpacklo_epi16)(r, g);
         const vector gb = i ? VECTOR(unpackhi_epi16)(g, b) : VECTOR(unpacklo_epi16)(g, b);
-        const vector sum = VECTOR(add_epi32)(VECTOR(madd_epi16)(rg, red_green), VECTOR(madd_epi16)(gb, green_blue));
-        luma[i] = VECTOR(srli_epi32)(VECTOR(add_epi32)(sum, half), 16);
+        luma[i] = VECTOR(srli_epi32)(vector_dot(vector_dot(half, rg, red_green), gb, green_blue), 16);
     }
     return VECTOR(packs_epi32)(luma[0], luma[1]);
 }
