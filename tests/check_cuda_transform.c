@@ -85,6 +85,10 @@ static const char *const texts[] = {
          "  - mix: {mixup: 0.8, cutmix: 1, rules: timm, mode: elem, p: 0.8}\n",
     HEAD "  - resize: {size: [33, 21]}\n  - policy: {name: rand_augment}\n  - output: {type: u8}\n"
          "  - mix: {cutmix: 1, mode: elem, partner: drawn, lambda: drawn}\n",
+    /* images of any channels */
+    HEAD "  - to_rgb: {}\n  - random_resized_crop: {size: [60, 52], filter: [bilinear, lanczos]}\n"
+         "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, fill: [200, 30, 90]}\n  - output: {}\n",
+    HEAD "  - to_rgb: {}\n  - random_crop: {size: 40, padding: 30}\n  - jitter: {hue: [-0.2, 0.2]}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"
@@ -268,7 +272,11 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
-    const int channels = of_channels ? of_channels : number % 9 == 8 ? 1 : 3, alike = number % 3 == 0 || !info->width;
+    const int to_rgb = info->to_rgb && !of_channels;
+    const int channels = of_channels                  ? of_channels
+                         : number % 9 == 8 && !to_rgb ? 1
+                                                      : 3,
+              alike = number % 3 == 0 || !info->width;
     const input_layout layout = layouts[number % 4];
     const int many = number % 8 == 5 && info->width > 0 && info->width <= 64 && !of_channels;
     const int count = many ? MOST_IMAGES : 1 + (int)(input_random(&state) % FEW_IMAGES);
@@ -278,7 +286,10 @@ static void check_batch(const motley_transform *transform, const char *name, uin
         if (i == 0 || !alike)
             size = (input_size){ 4 + (int32_t)(input_random(&state) % (uint64_t)most),
                                  4 + (int32_t)(input_random(&state) % (uint64_t)most) };
-        add_source(src, layout, size, channels, input_random(&state));
+        const int own = to_rgb ? 1 + (int)(input_random(&state) % 4) : channels;
+        add_source(src, layout, size, own, input_random(&state));
+        if (own < channels) /* grey among RGB */
+            src->host_image[i].channel_stride = src->device_image[i].channel_stride = 0;
     }
     const motley_batch host_src = { .count = (size_t)count, .channels = channels, .images = src->host_image };
     const motley_batch device_src = { .count = (size_t)count, .channels = channels, .images = src->device_image };
