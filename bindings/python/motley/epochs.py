@@ -20,6 +20,7 @@ from ._core import ffi, lib
 from .checks import epoch_given
 from .contexts import spawning
 
+FIT_LOOPS = "lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop"
 _clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch
 _reading = contextvars.ContextVar("motley.reading", default=None)
 _parents = None  # of a worker: the Loading that its parent started it for
@@ -117,6 +118,15 @@ def own_epoch(loader):
     return None
 
 
+def lightnings_epoch():
+    """The epoch of the Lightning loop that begins this pass: it starts the first pass of a resumed run before it tells
+    the sampler, and of what has no such sampler it tells nobody. None elsewhere."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") not in FIT_LOOPS:
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals["self"].epoch_progress.current.processed
+
+
 class Loading:
     """The passes of one loader: numbers that its workers share, and the samples that were drawn in a pass."""
 
@@ -152,7 +162,8 @@ class Loading:
         warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=caller())
 
     def begin(self, loader):
-        self.epoch = self.count.begin(own_epoch(loader), self.drawn)
+        epoch = lightnings_epoch()
+        self.epoch = self.count.begin(own_epoch(loader) if epoch is None else epoch, self.drawn)
         self.began, self.drawn = next(_clock), 0
         ffi.memmove(self._repeats, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 

@@ -818,6 +818,39 @@ def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
         assert sum(map(torch.equal, seen[:32], seen[32:])) < 8  # nor is an epoch the other
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_resumed_run_of_lightning_has_its_epoch(lightning, tmp_path, sampled, workers):
+    """Of a data set that nobody tells of it; Lightning begins the first pass before a sampler hears of it, too."""
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
+
+        def training_step(self, batch, _):
+            self.seen.append((self.current_epoch, *batch))
+            return self.weight.sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def trained(epochs, **how):
+        dataset = augmented()
+        sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=1, rank=0) if sampled else None
+        trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", devices=1, logger=False,
+                                    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+        model = Model()
+        trainer.fit(model, DataLoader(dataset, 6, sampler=sampler, num_workers=workers), **how)
+        return trainer, model.seen
+
+    trainer, seen = trained(2)
+    trainer.save_checkpoint(tmp_path / "two.ckpt")
+    _, later = trained(4, ckpt_path=tmp_path / "two.ckpt")
+    assert [epoch for epoch, *_ in seen + later] == [epoch for epoch in range(4) for _ in range(4)]
+    for epoch, images, ids in seen + later:
+        assert torch.equal(images, wanted(ids, epoch)), epoch
+
+
 # ---- data sets whose own transforms draw ----
 
 class Transformed(torch.utils.data.Dataset):
