@@ -62,11 +62,6 @@ class Output(ctypes.Structure):
     _fields_ = [("batch", Batch), ("mean", c_float * 4), ("std", c_float * 4)]
 
 
-class ApplyParams(Params):
-    _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
-                ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32))]
-
-
 class Crop(ctypes.Structure):
     _fields_ = [("left", c_int32), ("top", c_int32), ("width", c_int32), ("height", c_int32)]
 
@@ -95,11 +90,14 @@ class Drawn(ctypes.Structure):
                 ("boxes", Crop * MAX_BOXES), ("noise", c_uint64)]
 
 
-class TransformParams(Params):
-    _fields_ = [("samples", Samples), ("drawn", POINTER(Drawn)), ("steps", POINTER(Step)),
-                ("step_counts", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_steps", POINTER(Step)),
-                ("given_step_counts", POINTER(c_int32)), ("mixed", c_void_p), ("given_mixed", c_void_p),
-                ("stream", c_void_p), ("counter", c_void_p), ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS))]
+class ApplyParams(Params):
+    _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
+                ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32)), ("clip_frames", c_size_t),
+                ("followed", c_void_p), ("drawn", POINTER(Drawn)), ("mixed", c_void_p),
+                ("given_steps", POINTER(Step)), ("given_step_counts", POINTER(c_int32)),
+                ("given_max_steps", c_size_t), ("given_widths", POINTER(c_int32)),
+                ("given_heights", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_mixed", c_void_p),
+                ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS))]
 
 
 class ContextParams(Params):
@@ -301,7 +299,7 @@ class Transform:
         shape = (count, channels, height, width) if layout == "chw" else (count, height, width, channels)
         out = np.zeros(shape, kind)
         drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
-        params = TransformParams(samples=Samples(**samples), drawn=drawn, steps=steps, step_counts=counts)
+        params = ApplyParams(samples=Samples(**samples), drawn=drawn, steps=steps, step_counts=counts)
         if given:
             given_drawn, given_steps, given_counts = (Drawn * count)(*given[0]), (Step * (count * most))(), \
                 (c_int32 * count)(*map(len, given[1]))

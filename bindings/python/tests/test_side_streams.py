@@ -123,6 +123,17 @@ entry("motley.Stage expanded")(lambda x: motley.Stage("rand_augment")(x.images[:
 entry("motley.torch.Stage eval")(lambda x: motley.torch.Stage("rand_augment", **NORMALISED).eval()(x.images))
 
 
+def inverse():
+    """The way back from draws of images of Inputs' size."""
+    augment = motley.Policy(POINTS)
+    return motley.Inverse(motley.Stage(augment).draw(size=(40, 48), sample_ids=IDS), motley.Stage(augment))
+
+
+entry("motley.Inverse images")(lambda x: inverse().images(x.floats, interpolation="bilinear"))
+entry("motley.Inverse boxes")(lambda x: inverse().boxes(x.boxes))
+entry("motley.Inverse points")(lambda x: inverse().points(x.points))
+
+
 @entry("motley.torch.Stage counter", only_cuda=True)
 def _(x):
     stage = motley.torch.Stage("rand_augment", stream=1).to(x.images.device)

@@ -246,7 +246,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     }
 
     /* The call for images of one size; most batches have the size of the one before. */
-    static motley_call *call_of(Worker &worker, const motley_batch &shape)
+    motley_call *call_of(Worker &worker, const motley_batch &shape) const
     {
         const motley_batch &last = worker.shape;
         if (!worker.call || last.count != shape.count || last.channels != shape.channels || last.width != shape.width ||
