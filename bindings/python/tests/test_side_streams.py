@@ -124,14 +124,14 @@ entry("motley.torch.Stage eval")(lambda x: motley.torch.Stage("rand_augment", **
 
 
 def inverse():
-    """The way back from draws of images of Inputs' size."""
+    """The way back from draws of images of Inputs' size. Torch does its work: the library sees host memory only."""
     augment = motley.Policy(POINTS)
     return motley.Inverse(motley.Stage(augment).draw(size=(40, 48), sample_ids=IDS), motley.Stage(augment))
 
 
-entry("motley.Inverse images")(lambda x: inverse().images(x.floats, interpolation="bilinear"))
-entry("motley.Inverse boxes")(lambda x: inverse().boxes(x.boxes))
-entry("motley.Inverse points")(lambda x: inverse().points(x.points))
+entry("motley.Inverse images", only_cuda=True)(lambda x: inverse().images(x.floats, interpolation="bilinear"))
+entry("motley.Inverse boxes", only_cuda=True)(lambda x: inverse().boxes(x.boxes))
+entry("motley.Inverse points", only_cuda=True)(lambda x: inverse().points(x.points))
 
 
 @entry("motley.torch.Stage counter", only_cuda=True)
