@@ -11,6 +11,7 @@
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "tests/emulate/emulate.h"
+#include "tests/emulate/watch.h"
 #include "tests/inputs.h"
 #include "tests/rooms.h"
 
@@ -40,7 +41,8 @@ static void need(int ok, const char *what)
 
 motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
 {
-    (void)call, (void)node, (void)error;
+    (void)call, (void)error;
+    watch_begin(node);
     *lane = (mot_lane){ NULL, 0 };
     return MOTLEY_OK;
 }
@@ -91,8 +93,7 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     mot_arena slot = { 0 }, scratch = { 0 };
     mot_tiles_lay_out(&plan, &slot, &scratch);
     const size_t bytes = slot.bytes + scratch.bytes, guard = 256;
-    uint8_t *memory = aligned_alloc(256, bytes + guard);
-    need(memory != NULL, "no memory");
+    uint8_t *const memory = watch_allocate(bytes + guard);
     memset(memory, STALE, bytes + guard);
     scratch = (mot_arena){ memory + slot.bytes, 0 };
     slot = (mot_arena){ memory, 0 };
@@ -104,6 +105,7 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, format, &error) ==
              MOTLEY_OK,
          error.message);
+    watch_end();
     need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
     for (size_t i = 0; i < guard; i++)
         if (memory[bytes + i] != STALE) {
@@ -111,7 +113,7 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
             failures++;
             break;
         }
-    free(memory);
+    watch_free(memory);
 }
 
 /* Images of some sizes in one layout. */

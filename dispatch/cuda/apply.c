@@ -41,16 +41,17 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
     const size_t n = job->count;
     const int by_tiles = steps->choice.route == MOT_ROUTE_TILES, alone = !job->drawn_steps && !of_transform;
     mot_cuda_plan *const plan = &steps->plan;
-    plan->steps = mot_take_if(!job->drawn_steps, slot, n * job->max_steps * sizeof *plan->steps);
-    plan->step_count = mot_take(slot, n * sizeof *plan->step_count);
-    steps->ids = mot_take_if(alone, slot, n * sizeof *steps->ids);
-    steps->views = mot_take_if(alone, slot, n * sizeof *steps->views);
-    plan->order = mot_take_if(!by_tiles, slot, n * sizeof *plan->order);
-    plan->key = mot_take_if(!by_tiles, slot, n * sizeof *plan->key);
-    plan->rank = mot_take_if(!by_tiles, slot, n * sizeof *plan->rank);
+    plan->steps = mot_take_if(!job->drawn_steps, slot, MOT_STEPS, n * job->max_steps * sizeof *plan->steps);
+    plan->step_count = mot_take(slot, MOT_STEPS, n * sizeof *plan->step_count);
+    steps->ids = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->ids);
+    steps->views = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->views);
+    plan->order = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->order);
+    plan->key = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->key);
+    plan->rank = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->rank);
     const motley_batch *const lists[] = { job->src, job->dst, job->output ? &job->output->batch : NULL };
     for (int i = 0; i < 3; i++)
-        steps->images[i] = mot_take_if(by_tiles || (lists[i] && lists[i]->images), slot, n * sizeof **steps->images);
+        steps->images[i] =
+            mot_take_if(by_tiles || (lists[i] && lists[i]->images), slot, MOT_SENT, n * sizeof **steps->images);
     if (by_tiles)
         mot_tiles_lay_out(&steps->tiles, slot, scratch);
     if (!counters)

@@ -53,9 +53,9 @@ motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, cons
 /* The memory of a call that moves boxes and points only. */
 static mot_cuda_plan lay_out(const mot_job *job, motley_image **images, mot_arena *scratch)
 {
-    mot_cuda_plan plan = { .steps = mot_take(scratch, job->count * job->max_steps * sizeof(mot_step)) };
-    plan.step_count = mot_take(scratch, job->count * sizeof(int32_t));
-    *images = mot_take_if(job->src->images != NULL, scratch, job->count * sizeof(motley_image));
+    mot_cuda_plan plan = { .steps = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step)) };
+    plan.step_count = mot_take(scratch, MOT_STEPS, job->count * sizeof(int32_t));
+    *images = mot_take_if(job->src->images != NULL, scratch, MOT_SENT, job->count * sizeof(motley_image));
     return plan;
 }
 

@@ -36,9 +36,9 @@ static mot_mix_job job_of(const mot_chip *chip, const motley_batch *batch, size_
 
 static room lay_out_sent(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
 {
-    room r = { .drawn = mot_take(arena, src->count * sizeof(motley_mixed)) };
-    r.src = mot_take_if(src->images != NULL, arena, src->count * sizeof(motley_image));
-    r.dst = mot_take_if(dst->images != NULL, arena, src->count * sizeof(motley_image));
+    room r = { .drawn = mot_take(arena, MOT_SENT, src->count * sizeof(motley_mixed)) };
+    r.src = mot_take_if(src->images != NULL, arena, MOT_SENT, src->count * sizeof(motley_image));
+    r.dst = mot_take_if(dst->images != NULL, arena, MOT_SENT, src->count * sizeof(motley_image));
     return r;
 }
 
@@ -54,7 +54,7 @@ static room lay_out(const mot_chip *chip, const motley_batch *src, const motley_
     room r = lay_out_sent(src, dst, scratch);
     size_t hold;
     job_of(chip, src, &hold);
-    r.hold = mot_take_if(hold > 0, scratch, hold);
+    r.hold = mot_take_if(hold > 0, scratch, MOT_IMAGES, hold);
     return r;
 }
 
@@ -136,7 +136,7 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     }
     const size_t bytes = of->count * sizeof *drawn;
     MOT_TRY(mot_call_take(call, 0, bytes, 0, error));
-    motley_mixed *const sent = mot_take(&call->scratch, bytes);
+    motley_mixed *const sent = mot_take(&call->scratch, MOT_SENT, bytes);
     MOT_TRY(mot_call_send(call, MOT_SENT, sent, drawn, bytes, "sending what was drawn", error));
     const mot_mix_targets_job job = { sent, of->labels, of->targets, (int32_t)of->count, of->classes, of->smoothing };
     mot_lane lane;

@@ -171,15 +171,15 @@ static void lay_out(run *r, int has_work)
         r->image_bytes = dense_bytes(&v);
         r->batch_bytes += several ? (r->image_bytes + 15) & ~(size_t)15 : n * r->image_bytes;
     }
-    r->part = mot_take(r->scratch, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
-    r->after = mot_take(r->scratch, steps * sizeof(mot_step));
-    r->pooled = mot_take(r->scratch, count_clips(parts, steps) * sizeof(mot_step));
-    r->turn = mot_take(r->scratch, n * (size_t)parts->turns * sizeof(mot_mix_turn));
-    r->sent = mot_take(r->scratch, mot_cuda_parts_host_bytes(parts, r->job));
+    r->part = mot_take(r->scratch, MOT_PARTS, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
+    r->after = mot_take(r->scratch, MOT_PARTS, steps * sizeof(mot_step));
+    r->pooled = mot_take(r->scratch, MOT_PARTS, count_clips(parts, steps) * sizeof(mot_step));
+    r->turn = mot_take(r->scratch, MOT_PARTS, n * (size_t)parts->turns * sizeof(mot_mix_turn));
+    r->sent = mot_take(r->scratch, MOT_SENT, mot_cuda_parts_host_bytes(parts, r->job));
     r->has_spare = (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)) != 0;
-    r->pixels[WORK] = mot_take_if(!has_work, r->scratch, r->batch_bytes);
-    r->pixels[SPARE] = mot_take_if(r->has_spare, r->scratch, r->batch_bytes);
-    r->pixels[CHAINS] = mot_take(r->scratch, (size_t)parts->chains * r->batch_bytes);
+    r->pixels[WORK] = mot_take_if(!has_work, r->scratch, MOT_IMAGES, r->batch_bytes);
+    r->pixels[SPARE] = mot_take_if(r->has_spare, r->scratch, MOT_IMAGES, r->batch_bytes);
+    r->pixels[CHAINS] = mot_take(r->scratch, MOT_IMAGES, (size_t)parts->chains * r->batch_bytes);
     r->slot_end = r->slot->bytes;
     r->scratch_end = r->scratch->bytes;
 }
@@ -452,11 +452,11 @@ typedef struct drawn {
 static drawn lay_out_draws(const mot_job *job, mot_arena *slot)
 {
     drawn d = { .images = NULL };
-    d.steps.plan.steps = mot_take(slot, job->count * job->max_steps * sizeof(mot_step));
-    d.steps.plan.step_count = mot_take(slot, job->count * sizeof(int32_t));
-    d.steps.ids = mot_take(slot, job->count * sizeof(uint64_t));
-    d.steps.views = mot_take(slot, job->count * sizeof(uint32_t));
-    d.images = mot_take_if(job->src->images != NULL, slot, job->count * sizeof(motley_image));
+    d.steps.plan.steps = mot_take(slot, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step));
+    d.steps.plan.step_count = mot_take(slot, MOT_STEPS, job->count * sizeof(int32_t));
+    d.steps.ids = mot_take(slot, MOT_SENT, job->count * sizeof(uint64_t));
+    d.steps.views = mot_take(slot, MOT_SENT, job->count * sizeof(uint32_t));
+    d.images = mot_take_if(job->src->images != NULL, slot, MOT_SENT, job->count * sizeof(motley_image));
     return d;
 }
 

@@ -20,28 +20,55 @@
 #define MOT_TABLES_KEPT 40 /* policies and transforms whose tables stay on the device; the oldest are replaced */
 #endif
 
+/* Memory that kernels read and write, as bits. */
+enum {
+    MOT_IMAGES = 1,    /* pixels: the caller's, and those in the scratch */
+    MOT_NUMBERS = 2,   /* the caller's boxes, points, labels and targets, ... */
+    MOT_COUNTER = 4,   /* ... and the counter of the draws */
+    MOT_PARTS = 8,     /* in the scratch: the steps of a batch's parts */
+    MOT_CALLERS = 15,  /* all these, which work on the caller's stream uses */
+    MOT_TABLES = 16,   /* of policies and transforms */
+    MOT_SENT = 32,     /* what the call uploads */
+    MOT_STEPS = 64,    /* in a slot: steps and their numbers; */
+    MOT_ORDER = 128,   /* the order of the samples, and its counters; */
+    MOT_PLACES = 256,  /* what a transform draws, and the tables of axes; */
+    MOT_PROGRAMS = 512 /* programs and tasks of tiles */
+};
+
 typedef struct mot_block {
     void *memory;
     size_t bytes;
 } mot_block;
 
-/* Memory that is being laid out: the next piece begins `bytes` behind the base. base NULL: it is only counted. */
+/* Memory that is being laid out: the next array begins `bytes` behind the base. base NULL: it is only counted. */
 typedef struct mot_arena {
     uint8_t *base;
     size_t bytes;
 } mot_arena;
 
-static inline void *mot_take(mot_arena *arena, size_t bytes)
+#ifdef MOT_ARRAY_ALIGN /* tests choose it, and look at what lies where */
+void mot_taken(unsigned memory, void *array, size_t bytes);
+#else
+#define MOT_ARRAY_ALIGN 256
+#define mot_taken(memory, array, bytes) ((void)0)
+#endif
+
+/* An array. `memory`: the bit by which a kernel's node names it; of several, one is enough. */
+static inline void *mot_take(mot_arena *arena, unsigned memory, size_t bytes)
 {
     uint8_t *const here = arena->base ? arena->base + arena->bytes : NULL;
-    arena->bytes += (bytes + 255) & ~(size_t)255;
+    const size_t whole = (bytes + MOT_ARRAY_ALIGN - 1) & ~(size_t)(MOT_ARRAY_ALIGN - 1);
+    arena->bytes += whole;
+    (void)memory;
+    if (here)
+        mot_taken(memory, here, whole);
     return here;
 }
 
 /* NULL: a call does not have it. */
-static inline void *mot_take_if(int has, mot_arena *arena, size_t bytes)
+static inline void *mot_take_if(int has, mot_arena *arena, unsigned memory, size_t bytes)
 {
-    return has ? mot_take(arena, bytes) : NULL;
+    return has ? mot_take(arena, memory, bytes) : NULL;
 }
 
 typedef enum mot_kept_kind { MOT_KEPT_POLICY = 1, MOT_KEPT_TRANSFORM } mot_kept_kind;
@@ -80,7 +107,7 @@ static inline size_t mot_counter_bytes(const mot_chip *chip)
 static inline mot_arena mot_slot_begin(const mot_chip *chip, void *slot)
 {
     mot_arena arena = { slot, 0 };
-    mot_take(&arena, mot_counter_bytes(chip));
+    mot_take(&arena, MOT_ORDER | MOT_PLACES | MOT_PROGRAMS, mot_counter_bytes(chip));
     return arena;
 }
 

@@ -16,11 +16,11 @@ typedef struct parcel {
 static parcel lay_out(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
 {
     const size_t n = src->count;
-    parcel p = { .places = mot_take(arena, n * sizeof *p.places) };
-    p.counted = mot_take(arena, MOT_RESIZE_COUNTERS * sizeof *p.counted);
-    p.offsets = mot_take(arena, n * sizeof *p.offsets);
-    p.src = mot_take_if(src->images != NULL, arena, n * sizeof *p.src);
-    p.dst = mot_take_if(dst->images != NULL, arena, n * sizeof *p.dst);
+    parcel p = { .places = mot_take(arena, MOT_SENT, n * sizeof *p.places) };
+    p.counted = mot_take(arena, MOT_PLACES, MOT_RESIZE_COUNTERS * sizeof *p.counted);
+    p.offsets = mot_take(arena, MOT_SENT, n * sizeof *p.offsets);
+    p.src = mot_take_if(src->images != NULL, arena, MOT_SENT, n * sizeof *p.src);
+    p.dst = mot_take_if(dst->images != NULL, arena, MOT_SENT, n * sizeof *p.dst);
     return p;
 }
 
@@ -33,10 +33,10 @@ typedef struct room {
 
 static room lay_out_room(size_t n, size_t table_bytes, mot_arena *scratch)
 {
-    room r = { .axes = mot_take(scratch, n * sizeof *r.axes) };
-    r.cost = mot_take(scratch, n * sizeof *r.cost);
-    r.order = mot_take(scratch, n * sizeof *r.order);
-    r.tables = mot_take(scratch, table_bytes);
+    room r = { .axes = mot_take(scratch, MOT_PLACES, n * sizeof *r.axes) };
+    r.cost = mot_take(scratch, MOT_PLACES, n * sizeof *r.cost);
+    r.order = mot_take(scratch, MOT_PLACES, n * sizeof *r.order);
+    r.tables = mot_take(scratch, MOT_PLACES, table_bytes);
     return r;
 }
 
@@ -142,7 +142,8 @@ static motley_status queue(mot_cuda_call *call, const motley_batch *src, const m
                            .tables = r.tables,
                            .table_offset = p.offsets };
     MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
-    MOT_TRY(mot_call_send(call, MOT_SENT, p.places, assembled.base, assembled.bytes, "sending the images", error));
+    MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PLACES, p.places, assembled.base, assembled.bytes, "sending the images",
+                          error));
     mot_lane lane;
     const mot_node axes = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_PLACES };
     MOT_TRY(mot_call_next(call, &axes, &lane, error));

@@ -107,13 +107,14 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
 void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch)
 {
     const size_t images = plan->images;
-    plan->programs = mot_take(slot, images * (size_t)plan->windows * sizeof *plan->programs);
-    plan->image = mot_take(slot, images * sizeof *plan->image);
-    plan->task = mot_take(slot, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *plan->task);
-    plan->totals = mot_take(slot, images * (size_t)plan->max_counts * MOT_TOTAL_WORDS * sizeof *plan->totals);
-    plan->arrivals = mot_take(slot, images * sizeof *plan->arrivals);
-    plan->values = mot_take(slot, 4 * 256 * sizeof *plan->values);
-    plan->scratch = mot_take(scratch, (size_t)plan->scratch_bytes);
+    plan->programs = mot_take(slot, MOT_PROGRAMS, images * (size_t)plan->windows * sizeof *plan->programs);
+    plan->image = mot_take(slot, MOT_PROGRAMS, images * sizeof *plan->image);
+    plan->task = mot_take(slot, MOT_PROGRAMS, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *plan->task);
+    plan->totals =
+        mot_take(slot, MOT_PROGRAMS, images * (size_t)plan->max_counts * MOT_TOTAL_WORDS * sizeof *plan->totals);
+    plan->arrivals = mot_take(slot, MOT_PROGRAMS, images * sizeof *plan->arrivals);
+    plan->values = mot_take(slot, MOT_PROGRAMS, 4 * 256 * sizeof *plan->values);
+    plan->scratch = mot_take(scratch, MOT_IMAGES, (size_t)plan->scratch_bytes);
 }
 
 /* How many images from `first` on come next: as many as have room for their second buffers. */

@@ -120,14 +120,14 @@ typedef struct tables {
 
 static tables lay_out_tables(const motley_transform *t, mot_arena *arena)
 {
-    tables all = { .stages = mot_take(arena, t->stages * sizeof *all.stages) };
-    all.policies = mot_take(arena, t->stages * sizeof *all.policies);
+    tables all = { .stages = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.stages) };
+    all.policies = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.policies);
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
-        all.ratios[s] = mot_take_if(stage->ratios != NULL, arena, MOT_RATIO_CELLS * sizeof(double));
-        all.normals[s] = mot_take_if(stage->normals != NULL, arena, MOT_NORMAL_CELLS * sizeof(float));
+        all.ratios[s] = mot_take_if(stage->ratios != NULL, arena, MOT_TABLES, MOT_RATIO_CELLS * sizeof(double));
+        all.normals[s] = mot_take_if(stage->normals != NULL, arena, MOT_TABLES, MOT_NORMAL_CELLS * sizeof(float));
         if (stage->policy)
-            all.compiled[s] = mot_take(arena, stage->policy->compiled_bytes);
+            all.compiled[s] = mot_take(arena, MOT_TABLES, stage->policy->compiled_bytes);
     }
     return all;
 }
@@ -271,14 +271,15 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
     const motley_apply_params *const params = call->params;
     const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
-    upload u = { .offsets = mot_take_if(mixed, arena, n * sizeof *u.offsets) };
-    u.src = mot_take_if(call->src->images != NULL, arena, n * sizeof *u.src);
-    u.dst = mot_take_if(call->dst->images != NULL, arena, n * sizeof *u.dst);
-    u.images = mot_take_if(needs_pixels && call->dst->images, arena, n * sizeof *u.images);
-    u.ids = mot_take_if(params->samples.ids && !call->drawn, arena, n * sizeof *u.ids);
-    u.views = mot_take_if(params->samples.views && !call->drawn, arena, n * sizeof *u.views);
-    u.given = mot_take_if(call->drawn != NULL, arena, n * sizeof *u.given);
-    u.given_steps = mot_take_if(call->drawn != NULL, arena, n * call->info->max_steps * sizeof *u.given_steps);
+    upload u = { .offsets = mot_take_if(mixed, arena, MOT_SENT, n * sizeof *u.offsets) };
+    u.src = mot_take_if(call->src->images != NULL, arena, MOT_SENT, n * sizeof *u.src);
+    u.dst = mot_take_if(call->dst->images != NULL, arena, MOT_SENT, n * sizeof *u.dst);
+    u.images = mot_take_if(needs_pixels && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
+    u.ids = mot_take_if(params->samples.ids && !call->drawn, arena, MOT_SENT, n * sizeof *u.ids);
+    u.views = mot_take_if(params->samples.views && !call->drawn, arena, MOT_SENT, n * sizeof *u.views);
+    u.given = mot_take_if(call->drawn != NULL, arena, MOT_PLACES, n * sizeof *u.given);
+    u.given_steps =
+        mot_take_if(call->drawn != NULL, arena, MOT_STEPS, n * call->info->max_steps * sizeof *u.given_steps);
     return u;
 }
 
@@ -304,7 +305,7 @@ static void lay_out_pixels(run *r, mot_arena *scratch)
         .count = n, .channels = call->dst->channels, .width = r->width, .height = r->height, .images = r->host.images
     };
     if (!r->host.images) {
-        uint8_t *const pixels = mot_take(scratch, n * image_bytes(call, 0));
+        uint8_t *const pixels = mot_take(scratch, MOT_IMAGES, n * image_bytes(call, 0));
         r->pixels.data = pixels ? pixels : counted;
         return;
     }
@@ -312,9 +313,9 @@ static void lay_out_pixels(run *r, mot_arena *scratch)
     for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
         if (i % together == 0 && scratch->base)
-            clip = mot_take(scratch, together * image_bytes(call, i));
+            clip = mot_take(scratch, MOT_IMAGES, together * image_bytes(call, i));
         else if (i % together == 0)
-            mot_take(scratch, together * image_bytes(call, i));
+            mot_take(scratch, MOT_IMAGES, together * image_bytes(call, i));
         r->host.images[i] = (motley_image){
             clip + i % together * image_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
         };
@@ -362,15 +363,15 @@ static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley
     const int counts = !slot->base;
     r->first_sent = counts ? NULL : slot->base + slot->bytes;
     r->sent = lay_out_upload(call, r->apart, slot);
-    r->room.values = mot_take(slot, sizeof call->table); /* the draw kernel makes them */
-    r->room.axes = mot_take(slot, n * sizeof *r->room.axes);
-    r->room.cost = mot_take(slot, n * sizeof *r->room.cost);
-    r->room.order = mot_take(slot, n * sizeof *r->room.order);
-    r->room.drawn = call->drawn ? r->sent.given : mot_take(slot, n * sizeof *r->room.drawn);
+    r->room.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
+    r->room.axes = mot_take(slot, MOT_PLACES, n * sizeof *r->room.axes);
+    r->room.cost = mot_take(slot, MOT_PLACES, n * sizeof *r->room.cost);
+    r->room.order = mot_take(slot, MOT_PLACES, n * sizeof *r->room.order);
+    r->room.drawn = call->drawn ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *r->room.drawn);
     r->room.steps = call->drawn ? r->sent.given_steps
-                                : mot_take_if(!draws_late(call, &r->parts), slot,
+                                : mot_take_if(!draws_late(call, &r->parts), slot, MOT_STEPS,
                                               n * call->info->max_steps * sizeof *r->room.steps);
-    r->room.tables = mot_take(slot, (size_t)r->table_bytes * (r->host.offsets ? 1 : n));
+    r->room.tables = mot_take(slot, MOT_PLACES, (size_t)r->table_bytes * (r->host.offsets ? 1 : n));
     if (r->apart)
         lay_out_pixels(r, scratch);
     if (!r->has_steps)

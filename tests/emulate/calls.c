@@ -2,6 +2,7 @@
 /* What a context does for resizes and transforms, without a GPU. Steps between the resize and the output run on the
  * CPU. */
 #include "tests/emulate/calls.h"
+#include "tests/emulate/watch.h"
 
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
@@ -37,6 +38,7 @@ static mot_kept_tables kept; /* of the last transform */
 motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, motley_error *error)
 {
     (void)state, (void)error;
+    watch_forget();
     *call = (mot_cuda_call){ .s = &emulated, .stream = stream, .draws = stream };
     return MOTLEY_OK;
 }
@@ -45,16 +47,16 @@ motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_err
 {
     static const mot_slot_counters zeros;
     (void)error;
+    watch_end();
     need(!call->slot || memcmp(call->slot, &zeros, sizeof zeros) == 0, "counters are not 0 after a call");
     return status;
 }
 
-/* Memory of exactly the requested size, so that a sanitizer sees reads beyond it. */
+/* Memory of its own for each call, so that a sanitizer sees reads beyond it. */
 static uint8_t *new_memory(mot_block *block, size_t bytes)
 {
-    free(block->memory);
-    *block = (mot_block){ aligned_alloc(256, (bytes + 255) & ~(size_t)255), bytes };
-    need(block->memory != NULL, "no memory");
+    watch_free(block->memory);
+    *block = (mot_block){ watch_allocate(bytes), bytes };
     memset(block->memory, 0xA5, bytes);
     return block->memory;
 }
@@ -82,6 +84,7 @@ motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane 
     (void)error;
     if ((node->reads | node->writes) & MOT_CALLERS)
         call->draws = call->stream;
+    watch_begin(node);
     *lane = (mot_lane){ call->draws, 0 };
     return MOTLEY_OK;
 }
@@ -100,8 +103,10 @@ motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job
 motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
                             const char *what, motley_error *error)
 {
-    (void)call, (void)memory, (void)what, (void)error;
+    (void)call, (void)what, (void)error;
+    watch_begin(&(mot_node){ .writes = memory });
     memcpy(to, from, bytes);
+    watch_end();
     return MOTLEY_OK;
 }
 
@@ -180,6 +185,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
 {
     (void)call, (void)chosen;
     mot_job steps = *job;
+    watch_end();
     steps.dst = job->src;
     steps.output = NULL;
     steps.steps = job->drawn_steps;
@@ -272,6 +278,7 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
                                  motley_error *error)
 {
     (void)call, (void)smoothing, (void)scratch, (void)host;
+    watch_end();
     return motley_mix_apply(steps_context, src, dst, drawn, NULL, error);
 }
 
@@ -312,10 +319,10 @@ motley_context *emulated_create(void)
 
 void emulated_destroy(motley_context *context)
 {
-    free(emulated.pool.slots.memory);
-    free(emulated.pool.scratch.memory);
+    watch_free(emulated.pool.slots.memory);
+    watch_free(emulated.pool.scratch.memory);
+    watch_free(kept.block.memory);
     free(emulated.pool.host.memory);
-    free(kept.block.memory);
     emulated = (mot_cuda_state){ 0 };
     kept = (mot_kept_tables){ 0 };
     context->backend = steps_context->backend;

@@ -10,6 +10,7 @@
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/transform.h"
+#include "tests/emulate/arrays.h"
 
 #include <cuda.h>
 #include <stdio.h>
@@ -45,6 +46,24 @@ static void *more(void *memory, size_t bytes)
 }
 
 /* ---- clocks and accesses ---- */
+
+typedef struct block {
+    char *memory;
+    size_t bytes;
+    int released;
+} block;
+
+#define BETWEEN 256   /* bytes between two */
+static block *blocks; /* none is used again in a run, so that each address belongs to one */
+static size_t blocks_count;
+
+static const block *block_of(const void *memory)
+{
+    for (size_t i = 0; i < blocks_count; i++)
+        if ((size_t)((const char *)memory - blocks[i].memory) < blocks[i].bytes)
+            return &blocks[i];
+    return NULL;
+}
 
 typedef struct clock {
     uint32_t ended[STREAMS]; /* how much work of each stream */
@@ -180,10 +199,30 @@ static int is_written(const char *begin, const char *end, int counters)
     return begin >= end;
 }
 
-/* What the kernel that is being described touches from here on. */
+/* What the caller's memory is that the kernel touches from here on: a call has not laid it out. */
 static void of(unsigned memory)
 {
     now.memory = memory;
+}
+
+void mot_taken(unsigned memory, void *taken, size_t bytes)
+{
+    if (block_of(taken)) /* else it is the host's, where an upload is assembled */
+        add_array(memory, taken, bytes);
+}
+
+/* Whether the kernel says that it reads or writes these bytes. */
+static int is_declared(const access *a)
+{
+    const unsigned said = a->writes ? call_node->writes : call_node->reads;
+    int arrays_here = 0;
+    for (size_t i = 0; i < arrays_count; i++)
+        if ((const char *)arrays[i].begin < a->end && a->begin < (const char *)arrays[i].end) {
+            arrays_here++;
+            if (!(said & arrays[i].memory))
+                return 0;
+        }
+    return arrays_here > 0 || (said & now.memory);
 }
 
 /* An access of the work that is being described. Of the earlier ones, those that this one covers and comes after are
@@ -193,11 +232,6 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
     const int writes = kind != READ;
     if (!memory || bytes == 0)
         return;
-    if (now.kernel && call_node && !((writes ? call_node->writes : call_node->reads) & now.memory)) {
-        char text[200];
-        snprintf(text, sizeof text, "%s does not say that it %s %s", now.name, writes ? "writes" : "reads", what);
-        fail(text);
-    }
     const access a = { .begin = memory,
                        .end = (const char *)memory + bytes,
                        .what = what,
@@ -206,6 +240,11 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
                        .stream = now.stream,
                        .writes = writes,
                        .call = call };
+    if (now.kernel && call_node && !is_declared(&a)) {
+        char text[200];
+        snprintf(text, sizeof text, "%s does not say that it %s %s", now.name, writes ? "writes" : "reads", what);
+        fail(text);
+    }
     record_graph *const graph = captures[now.stream];
     if (graph) {
         if (graph->count % 64 == 0)
@@ -262,6 +301,7 @@ void record_call(int number, cudaStream_t stream, const mot_node *node)
     call = number;
     call_stream = stream;
     call_node = node;
+    arrays_count = 0;
 }
 
 void record_work(const char *name, cudaStream_t stream)
@@ -311,24 +351,6 @@ void record_destroy(record_graph *graph)
 }
 
 /* ---- memory ---- */
-
-typedef struct block {
-    char *memory;
-    size_t bytes;
-    int released;
-} block;
-
-#define BETWEEN 256   /* bytes between two */
-static block *blocks; /* none is used again in a run, so that each address belongs to one */
-static size_t blocks_count;
-
-static const block *block_of(const void *memory)
-{
-    for (size_t i = 0; i < blocks_count; i++)
-        if ((size_t)((const char *)memory - blocks[i].memory) < blocks[i].bytes)
-            return &blocks[i];
-    return NULL;
-}
 
 /* Bytes from here to the end of what was allocated. */
 static size_t bytes_behind(const void *memory)
@@ -659,7 +681,6 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
                    const char *what)
 {
     const char *begin = NULL, *end = NULL;
-    of(MOT_SENT);
     READS(batch->images, (size_t)(first + count) * sizeof *batch->images);
     for (int i = first; size > 0 && i < first + count; i++) {
         motley_image v = {
@@ -773,7 +794,6 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
     if (bytes == 0)
         return cudaSuccess;
     LAUNCH("an upload", stream);
-    of(~0u);
     WRITES(to, bytes);
     memcpy(to, from, bytes);
     return cudaSuccess;
@@ -782,7 +802,6 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
     LAUNCH("a fill", stream);
-    of(MOT_STEPS);
     WRITES(to, count * sizeof *to);
     for (size_t i = 0; i < count; i++)
         to[i] = value;
@@ -804,14 +823,12 @@ static void draws(const mot_cuda_draw *d)
     const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
     if (d->draws) {
         tables(&d->tables);
-        of(MOT_SENT);
         READS(d->ids, n * sizeof *d->ids);
         READS(d->views, n * sizeof *d->views);
         of(MOT_COUNTER);
         READS(d->counter, 2 * sizeof *d->counter);
         memset(d->plan.steps, 0, steps);
     }
-    of(MOT_STEPS | MOT_PARTS);
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
@@ -825,7 +842,6 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
         begins_early(1);
     LISTED(d->src, d->count);
     draws(d);
-    of(MOT_ORDER);
     COUNTS(d->plan.ready, (size_t)d->first_wave * sizeof *d->plan.ready);
     WRITES(d->plan.order, n * sizeof *d->plan.order);
     WRITES(d->plan.key, n * sizeof *d->plan.key);
@@ -838,7 +854,6 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 static void lists(const mot_tiles_job *t, int writes)
 {
     const size_t n = (size_t)t->images;
-    of(MOT_PROGRAMS);
     touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
     touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
     touch_own(t->tasks, (size_t)t->most_tasks * MOT_TILE_LISTS * sizeof *t->tasks, writes, "tasks");
@@ -856,7 +871,6 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *jo
         begins_early(1);
     if (few) {
         motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
-        of(MOT_SENT);
         WRITES(to, (size_t)d->count * sizeof *few);
         memcpy(to, few, (size_t)d->count * sizeof *few);
     }
@@ -888,9 +902,7 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
     LAUNCH("image kernel", stream);
     if (overlap && job->ordered)
         begins_early(0);
-    of(MOT_STEPS | MOT_PARTS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    of(MOT_ORDER);
     READS_OWN(job->order, n * sizeof *job->order);
     waits();
     COUNTS(job->ready, (size_t)job->first_wave * sizeof *job->ready);
@@ -907,9 +919,7 @@ static void axes(const mot_resize_job *job, int writes)
 {
     const size_t n = (size_t)job->count;
     const size_t all = (size_t)job->table_bytes * (job->table_offset ? 1 : n);
-    of(MOT_SENT);
     READS(job->table_offset, n * sizeof *job->table_offset);
-    of(MOT_PLACES);
     touch_own(job->axes, n * sizeof *job->axes, writes, "axes");
     touch_own(job->order, n * sizeof *job->order, writes, "order");
     touch_own(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
@@ -933,14 +943,11 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     for (int s = 0; s < job->stages; s++)
         tables(&job->table[s]);
     READS(job->ratios, MOT_RATIO_CELLS * sizeof *job->ratios);
-    of(MOT_SENT);
     READS(job->ids, n * sizeof *job->ids);
     READS(job->views, n * sizeof *job->views);
     of(MOT_COUNTER);
     READS(job->counter, 2 * sizeof *job->counter);
-    of(MOT_PLACES);
     touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
-    of(MOT_STEPS);
     touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
     axes(&job->resize, 1);
     return cudaSuccess;
@@ -949,7 +956,6 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
 cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of axes", stream);
-    of(MOT_SENT);
     READS(job->place, (size_t)job->count * sizeof *job->place);
     axes(job, 1);
     return cudaSuccess;
@@ -968,7 +974,6 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
     LAUNCH("filling kernel", stream);
-    of(MOT_PLACES);
     READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
     return cudaSuccess;
@@ -977,7 +982,6 @@ cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     LAUNCH("erasing kernel", stream);
-    of(MOT_PLACES);
     READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
     of(MOT_TABLES);
     READS(job->normals, MOT_NORMAL_CELLS * sizeof *job->normals);
@@ -994,10 +998,8 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
     of(MOT_NUMBERS);
     READS(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     waits();
-    of(MOT_STEPS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->step_count, n * sizeof *job->step_count);
-    of(MOT_PLACES);
     READS_OWN(job->places, n * sizeof *job->places);
     LISTED(job->src, job->count);
     of(MOT_NUMBERS);
@@ -1016,12 +1018,10 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     of(MOT_TABLES);
     READS(of_transform, sizeof *of_transform);
     tables(of_transform ? of_transform : &d->tables);
-    of(MOT_SENT);
     READS(d->ids, n * sizeof *d->ids);
     READS(d->views, n * sizeof *d->views);
     of(MOT_COUNTER);
     READS(d->counter, 2 * sizeof *d->counter);
-    of(MOT_STEPS);
     WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);
@@ -1035,9 +1035,7 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
     const size_t n = (size_t)job->count;
     const size_t parts = (size_t)(job->chains * (job->chain_breaks + 1) + job->breaks + 1);
     LAUNCH("kernel of the parts", stream);
-    of(MOT_STEPS);
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    of(MOT_PARTS);
     WRITES(job->part, parts * n * (size_t)job->most * sizeof *job->part);
     WRITES(job->after, parts * n * sizeof *job->after);
     WRITES(job->turn, n * (size_t)job->turns * sizeof *job->turn);
@@ -1049,7 +1047,6 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of breaks", stream);
-    of(MOT_PARTS);
     READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
@@ -1061,7 +1058,6 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of chains", stream);
-    of(MOT_PARTS);
     READS_OWN(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
@@ -1073,7 +1069,6 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 {
     const size_t size = mot_dtype_bytes(job->dtype);
     LAUNCH("mixing kernel", stream);
-    of(MOT_SENT);
     READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
     READS_IMAGES(job->src, job->count, job->channels, size);
     WRITES_IMAGES(job->dst, job->count, job->channels, size);
@@ -1085,7 +1080,6 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of targets", stream);
-    of(MOT_SENT);
     READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
     of(MOT_NUMBERS);
     READS(job->labels, (size_t)job->count * sizeof *job->labels);
