@@ -13,6 +13,25 @@ import sys
 
 import cffi
 
+# Buffers are in Python's stable ABI from 3.11 on, by this declaration; before, they have the same form.
+BUFFERS = """
+#ifndef PyBUF_FORMAT
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+PyAPI_FUNC(int) PyObject_GetBuffer(PyObject *object, Py_buffer *buffer, int flags);
+PyAPI_FUNC(void) PyBuffer_Release(Py_buffer *buffer);
+#define PyBUF_FORMAT 0x4
+#define PyBUF_STRIDES 0x18
+#endif
+"""
+
 PYTHON_SIDE = """
 extern "Python" void on_problem(void *user, const motley_error *problem);
 extern "Python" motley_status run_custom_op(void *user, const motley_custom_batch *batch, motley_error *error);
@@ -53,7 +72,8 @@ def main():
     ours = [path.read_text(encoding="utf-8") for path in headers if path not in public]
     ffi = cffi.FFI()
     ffi.cdef("".join(map(declarations, [*in_order(public), *ours])) + PYTHON_SIDE)
-    ffi.set_source("motley._core", "".join(["#include <motley.h>\n#include <stdlib.h>\n#include <string.h>\n", *ours]))
+    includes = "#include <motley.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    ffi.set_source("motley._core", "".join([includes, BUFFERS, *ours]))
     ffi.emit_c_code(out)
 
 

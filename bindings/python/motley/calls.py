@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the library, prepared once for a shape of batches, and the numbers of the samples in them."""
 
-from . import contexts, images
+from . import _images as images
+from . import contexts
 from ._core import ffi, lib
-from .arrays import KINDS, address, name_of
+from ._arrays import KINDS, address, name_of
 from .checks import epoch_given, view_given, whole
 from .draws import Drawn, boxes_given
 from .errors import ArgumentError, check, made_by

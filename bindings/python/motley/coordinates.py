@@ -7,10 +7,9 @@ import math
 import sys
 
 from ._core import ffi, lib
-from .arrays import KINDS, CuPy, NumPy, Torch, plain
+from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, plain
 from .errors import ArgumentError, UnsupportedError, check
-from .images import Many, like_tensor
-from .pillow import Pillow
+from ._images import Many, like_tensor
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
 

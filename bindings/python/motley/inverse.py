@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ._core import ffi, lib
-from .arrays import KINDS, Torch, plain
+from ._arrays import KINDS, Torch, plain
 from .draws import Drawn, _channels_of, _is_one
 from .errors import ArgumentError, UnsupportedError, checked
 

@@ -7,9 +7,10 @@ import sys
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import contexts, images
+from . import _images as images
+from . import contexts
 from ._core import ffi, lib
-from .arrays import DTYPES, Torch, kind_of
+from ._arrays import DTYPES, Torch, kind_of
 from .checks import one_of, whole
 from .errors import ArgumentError, checked, made_by
 from .stage import NO_AUGMENTATION, Stage

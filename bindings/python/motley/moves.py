@@ -6,12 +6,11 @@ import struct
 import sys
 
 from ._core import ffi, lib
-from .arrays import KINDS, CuPy, Torch, address, name_of, plain
+from ._arrays import KINDS, CuPy, Pillow, Torch, address, name_of, plain
 from .calls import views_of
 from .draws import Drawn, Samples
 from .errors import ArgumentError, UnsupportedError, checked, made_by
-from .images import images_of
-from .pillow import Pillow
+from ._images import images_of
 from .policy import Policy, interpolation_number
 from .stage import NO_AUGMENTATION, Stage
 from .transform import Transform

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from . import contexts, images
+from . import _images as images
+from . import contexts
 from ._core import ffi, lib
 from .checks import one_of
 from .errors import ArgumentError, checked

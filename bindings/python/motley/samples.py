@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from . import epochs
-from .arrays import KINDS
+from ._arrays import KINDS
 from .checks import epoch_given, view_given, whole
 from .errors import ArgumentError
 from .processes import process_key, rank_key

@@ -7,9 +7,11 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import arrays, calls, contexts, images
+from . import _arrays as arrays
+from . import _images as images
+from . import calls, contexts
 from ._core import ffi, lib
-from .arrays import KINDS
+from ._arrays import KINDS
 from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given
 from .checks import stream_given, whole
 from .draws import Drawn, Samples, same_boxes

@@ -7,9 +7,9 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from . import images
+from . import _images as images
 from ._core import ffi, lib
-from .arrays import DTYPES
+from ._arrays import DTYPES
 from .custom import registered
 from .draws import Drawn
 from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
@@ -302,7 +302,7 @@ class Transform(Stage):
                 f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
             )
-        channels = 3 if self._to_rgb else None
+        channels = 3 if self._to_rgb else 0
         return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True, channels=channels)
 
 

@@ -10,7 +10,7 @@ numpy = pytest.importorskip("numpy")
 Image = pytest.importorskip("PIL.Image")
 
 import motley  # noqa: E402
-from motley.pillow import Pillow  # noqa: E402
+from motley._arrays import Pillow  # noqa: E402
 
 MODES = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 VERSION = tuple(int(part) for part in Image.__version__.split(".")[:2])
@@ -52,7 +52,7 @@ def test_an_image_is_its_array(stage, mode, size):
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA"])
 def test_no_copies_by_pillow(stage, mode, monkeypatch):
     """Pixels do not go through Pillow's coders, neither in nor out."""
-    image = picture(mode).copy() if Pillow._only_own else picture(mode)  # picture() shows an array's memory
+    image = picture(mode).copy() if Pillow.only_own else picture(mode)  # picture() shows an array's memory
 
     def never(*_, **__):
         raise AssertionError("the pixels were copied by Pillow")

@@ -15,7 +15,8 @@ import pytest
 from conftest import cuda, torch
 
 import motley
-from motley import arrays, contexts
+from motley import _arrays as arrays
+from motley import contexts
 from motley._core import ffi, lib
 
 if torch is None:
@@ -23,7 +24,7 @@ if torch is None:
 
 import motley.timm
 import motley.torch
-from motley import images as images_module
+from motley import _images as images_module
 from motley.follow import Boxes, Image, Mask, Points
 
 try:

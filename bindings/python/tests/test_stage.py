@@ -20,7 +20,8 @@ from PIL import Image
 
 import motley
 import recipes
-from motley import contexts, images
+from motley import _images as images
+from motley import contexts
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 STAGES = {

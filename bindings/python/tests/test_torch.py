@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import motley  # noqa: E402
 import motley.torch  # noqa: E402
-from motley import images as kinds  # noqa: E402
+from motley import _images as kinds  # noqa: E402
 from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Stage  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -730,7 +730,7 @@ ODD = torch.arange(40 * 50 * 4, dtype=torch.uint8).reshape(40, 50, 4)
 def test_lists_are_described_as_their_tensors_are_one_by_one(monkeypatch, layout, batch):
     at_once = described(batch, layout)
     assert at_once[0]._parts is None
-    monkeypatch.setattr(kinds, "exchange_of", lambda cls: 0)
+    monkeypatch.setattr(kinds.Torch, "found_by", staticmethod(lambda cls: None))
     one_by_one = described(batch, layout)
     assert one_by_one[0]._parts is not None
     assert [list(map(list, one_by_one[4])), *one_by_one[1:4]] == [list(map(list, at_once[4])), *at_once[1:4]]

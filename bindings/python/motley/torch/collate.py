@@ -12,11 +12,10 @@ import torch
 import motley
 from motley import Policy
 from motley.adapters import check_labels, fresh_seed
-from motley.arrays import kind_of
+from motley._arrays import Pillow, kind_of
 from motley.epochs import Passes, watch_loaders
 from motley.follow import Boxes, Points
-from motley.images import refuse_followers
-from motley.pillow import Pillow
+from motley._images import refuse_followers
 from motley.torch.batches import augmented, item, passed_on, replaced
 from motley.torch.stage import Stage
 from motley.torch.transform import Transform

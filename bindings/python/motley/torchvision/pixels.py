@@ -13,10 +13,12 @@ import PIL.Image
 import torch
 
 import motley
-from motley import arrays, contexts, images, ops
+from motley import _arrays as arrays
+from motley import _images as images
+from motley import contexts, ops
 from motley._core import ffi, lib
 from motley.errors import check, checked
-from motley.pillow import Pillow, blank
+from motley._arrays import Pillow, blank
 from motley.policy import PILLOWS, filter_number
 from motley.resize import FILTERS, ORDERS, order_of
 

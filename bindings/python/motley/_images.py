@@ -9,25 +9,25 @@
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
 front is the batch's. By default, torch tensors are chw (as in torchvision, in any memory format), all other arrays
 hwc, and arrays with two axes hw. Nothing is guessed from sizes: an axis of channels with more than four entries is an
-error that names the layout.
-"""
+error that names the layout."""
+
+from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from . import contexts
+from ._arrays import DTYPES, KINDS, CuPy, NumPy, Pillow, Torch, address, blank, dense
 from ._core import ffi, lib
-from .arrays import DTYPES, CuPy, NumPy, Torch, address, dense, kind_of
 from .checks import LAYOUTS
 from .errors import ArgumentError, UnsupportedError, check, text_of
-from .pillow import Pillow, blank
 
+cast, NULL = ffi.cast, ffi.NULL
 VOID = ffi.typeof("void *")
-cast = ffi.cast
-NULL = ffi.NULL
 
 # layout, number of axes -> the axes of batch, channel, height, width
 AXES = {
@@ -38,17 +38,15 @@ AXES = {
     ("hw", 2): (None, None, 0, 1),
     ("hw", 3): (0, None, 1, 2),
 }
-
-
 PASS_BYTES = (
     "pass uint8, for example (x * 255).round().to(torch.uint8) of floats in 0..1, or put this transform before ToTensor"
 )
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
-
 ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
+TOGETHER = 16  # bytes: images that are views of one allocation begin at multiples of it, as the GPU reads so many
 
 
-def axes_of(shape, layout, default):
+def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str, Any]:
     """layout, axes of an array of that shape; `layout` None: the default of its kind."""
     chosen = LAYOUTS.get(layout, layout) or ("hw" if len(shape) == 2 else default)
     axes = AXES.get((chosen, len(shape)))
@@ -69,11 +67,8 @@ def axes_of(shape, layout, default):
     return chosen, axes
 
 
-# ---- batches ----
-
-
 @functools.lru_cache(maxsize=None)  # of the classes that pass
-def refuse_followers(cls):
+def refuse_followers(cls: type) -> None:
     """Masks, boxes and keypoints are no pictures: augmented as one, a mask holds classes that do not exist."""
     tv_tensors = sys.modules.get("torchvision.tv_tensors")
     for name in FOLLOWERS:
@@ -88,122 +83,111 @@ def refuse_followers(cls):
                             "want its .data or .filled()")
 
 
+# ---- batches ----
+
+
 class Batch:
     """One array: a batch, or a single image."""
 
-    def __init__(self, kind, array, layout):
+    make: Any  # of a new one, what makes further ones
+
+    def __init__(self, kind: Any, array: Any, layout: str | None) -> None:
         self.kind, self.array = kind, array
         self.shape, self.strides, self.unit, self.dtype, self.device = kind.look(array)
         self.pointer = kind.pointer(array)
-        self.layout, self.axes = axes_of(self.shape, layout, kind.layout)
-        self.count = 1 if self.axes[0] is None else self.shape[self.axes[0]]
+        self._take(layout)
 
-    @property
-    def single(self):
-        return self.axes[0] is None
+    def _take(self, layout: str | None) -> None:
+        self.layout, self.axes = axes_of(self.shape, layout, self.kind.layout)
+        self.single = self.axes[0] is None
+        self.count = 1 if self.single else self.shape[self.axes[0]]
+        self.lead = () if self.single else (self.count,)  # the axis of images, if there is one
+        self.channels = 1 if self.axes[1] is None else self.shape[self.axes[1]]
+        self.size = self.shape[self.axes[2]], self.shape[self.axes[3]]  # (height, width)
 
-    @property
-    def channels(self):
-        return 1 if self.axes[1] is None else self.shape[self.axes[1]]
-
-    @property
-    def size(self):
-        """(height, width)"""
-        return self.shape[self.axes[2]], self.shape[self.axes[3]]
-
-    @property
-    def lead(self):
-        """The axis of images, if there is one."""
-        return () if self.single else (self.count,)
-
-    def sizes(self):
+    def sizes(self) -> list[tuple[int, int]]:
         return [self.size[::-1]] * self.count
 
-    def describe(self, batch):
+    def describe(self, batch: Any) -> None:
         """Fills a motley_batch."""
         if self.dtype < 0:
             raise ArgumentError(f"the array's dtype is {self.array.dtype}, want {', '.join(DTYPES)}")
-        n, c, h, w = self.axes
-        shape, strides, unit = self.shape, self.strides, self.unit
-        if not shape[h] or not shape[w]:
-            raise ArgumentError(f"the images have shape {tuple(shape)}, {shape[h]} high and {shape[w]} wide: "
-                                "want pixels")
-        batch.data = cast(VOID, self.pointer)
-        batch.images = NULL
+        (n, c, h, w), strides, unit = self.axes, self.strides, self.unit
+        if 0 in self.size:
+            raise ArgumentError(
+                f"the images have shape {tuple(self.shape)}, {self.size[0]} high and {self.size[1]} wide: want pixels"
+            )
+        batch.data, batch.images = cast(VOID, self.pointer), NULL
         batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype
-        batch.width, batch.height = shape[w], shape[h]
+        batch.height, batch.width = self.size
         batch.image_stride = 0 if n is None else strides[n] * unit
         batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
         batch.channel_stride = unit if c is None else strides[c] * unit
 
-    def stream_of(self):
-        return self.kind.stream_of(self.device)
+    def stream_of(self) -> Callable[[], Any]:
+        """What gives the current stream of the images' device."""
+        found: Callable[[], Any] = self.kind.stream_of(self.device)
+        return found
 
-    def require_bytes(self):
+    def require_bytes(self) -> None:
         """Images are uint8; only the fused last step writes anything else."""
         if self.dtype != lib.MOTLEY_U8:
             dtype = getattr(self.array, "dtype", None) or text_of(lib.motley_dtype_name(self.dtype))
             hint = f": {PASS_BYTES}" if "float" in str(dtype) else ""
             raise ArgumentError(f"the images' dtype is {dtype}, want uint8{hint}")
 
-    def require_writable(self):
+    def require_writable(self) -> None:
         if not self.kind.writable(self.array):
             raise ArgumentError(f"the {self.kind.name} to write to is read-only")
 
-    def output(self, dtype=None, layout=None):
-        """A new batch to write to: of the same shape and dtype, or of the fused last step's dtype and layout.
-
-        Its `make` makes further ones."""
-        if layout is None:
-            make = self.kind.like(dtype)
-        else:
-            make = functools.partial(
-                new_array, kind=self.kind, lead=self.lead, channels=self.channels, size=self.size, dtype=dtype,
-                layout=layout,
-            )  # fmt: skip
-        made = Batch(self.kind, make(self.array), as_seen(layout or self.layout))
+    def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
+        """A new batch to write to: of the same shape and dtype, or of the fused last step's dtype and layout."""
+        make = self.kind.like(dtype)  # which refuses what this kind cannot hold
+        if layout is not None:
+            return new_batch(self, self.size, self.lead, dtype, layout)
+        made = Batch(self.kind, make(self.array), self.layout)
         made.make = make
         return made
 
-    def result(self, source):
+    def result(self, source: Any) -> Any:
         """What the caller gets."""
         finish = source.finish_for()
         return self.array if finish is None else finish(self.array, source.array)
 
-    def finish_for(self):
+    def finish_for(self) -> Any:
         return self.kind.finish_for(type(self.array))
 
 
 class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
-    def __init__(self, image, layout, buffer=None):
+    def __init__(self, image: Any, layout: str | None = None, buffer: bytearray | None = None) -> None:
         channels = Pillow.channels(image)
-        self.buffer = buffer
+        self.kind, self.array = Pillow, image
         self.pointer = Pillow.pointer(image) if buffer is None else None
         if self.pointer is not None:
-            super().__init__(Pillow, image, "hwc")
-            return
-        if buffer is None:
-            self.buffer = bytearray(image.tobytes())
-        width, height = image.size
-        self.kind, self.array, self.layout, self.axes = Pillow, image, "hwc", AXES["hwc", 3]
-        self.pointer = address(ffi.from_buffer(self.buffer))
-        self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
-        self.unit, self.dtype, self.device, self.count = 1, lib.MOTLEY_U8, None, 1
+            self.shape, self.strides, self.unit, self.dtype, self.device = Pillow.look(image)
+            self.buffer = None
+        else:
+            self.buffer = bytearray(image.tobytes()) if buffer is None else buffer
+            self.pointer = address(ffi.from_buffer(self.buffer))
+            width, height = image.size
+            self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
+            self.unit, self.dtype, self.device = 1, lib.MOTLEY_U8, None
+        self._take("hwc")
 
-    def require_writable(self):
+    def require_writable(self) -> None:
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
 
-    def output(self, dtype=None, layout=None):
+    def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
         make = Pillow.like(dtype)
-        if self.buffer is None:
-            made = Picture(make(self.array), None)
-            made.make = make
-            return made
-        return Picture(self.array, None, bytearray(len(self.buffer)))
+        if self.buffer is not None:
+            return Picture(self.array, None, bytearray(len(self.buffer)))
+        made = Picture(make(self.array))
+        made.make = make
+        return made
 
-    def result(self, source):
+    def result(self, source: Any) -> Any:
         if self.buffer is None:
             return self.array
         made = sys.modules["PIL.Image"].frombytes(self.array.mode, self.array.size, bytes(self.buffer))
@@ -214,50 +198,45 @@ class Picture(Batch):
 class Tensor(Batch):
     """An array that is known by its __dlpack__ alone, JAX's among them. Results come from its own from_dlpack."""
 
-    name, layout_default = "DLPack array", "hwc"
+    name, layout = "DLPack array", "hwc"
     axes_numbers = {"hwc": lib.MOTLEY_AXES_HWC, "chw": lib.MOTLEY_AXES_CHW, "hw": lib.MOTLEY_AXES_HW}
 
-    def __init__(self, array, layout):
-        self.kind, self.array = Tensor, array
-        self.shape, self.strides, self.unit, self.dtype = tuple(array.shape), None, 1, -1
-        self.layout, self.axes = axes_of(self.shape, layout, self.layout_default)
-        self.count = 1 if self.axes[0] is None else self.shape[self.axes[0]]
+    def __init__(self, array: Any, layout: str | None) -> None:
+        self.kind, self.array, self.shape = Tensor, array, tuple(array.shape)
+        self._take(layout)
         type_, number = array.__dlpack_device__()
-        on_cuda = int(type_) in ON_CUDA
-        self.device = number if on_cuda else None
+        self.device = number if int(type_) in ON_CUDA else None
         # 1 is CUDA's legacy default stream, on which the work is then queued
-        self.capsule = _export(array, 1 if on_cuda else None)
+        keywords = {} if self.device is None else {"stream": 1}
+        try:
+            self.capsule = array.__dlpack__(max_version=(1, 0), **keywords)
+        except TypeError:  # made before DLPack had versions
+            self.capsule = array.__dlpack__(**keywords)
         self.batch = self._batch(writes=False)
-        self.dtype = self.batch.dtype
+        self.dtype, self.pointer = self.batch.dtype, address(self.batch.data)
 
-    def _batch(self, writes):
-        params, batch, error = (
-            ffi.new(kind) for kind in ("motley_dlpack_params *", "motley_batch *", "motley_error *")
-        )
+    def _batch(self, writes: bool) -> Any:
+        params, batch, error = map(ffi.new, ("motley_dlpack_params *", "motley_batch *", "motley_error *"))
         params.axes, params.writes = self.axes_numbers[self.layout], writes
-        name = b"dltensor"
-        if _is_valid(self.capsule, b"dltensor_versioned"):
-            name, params.kind = b"dltensor_versioned", lib.MOTLEY_DLPACK_VERSIONED
-        managed = cast(VOID, _get_pointer(self.capsule, name))
+        managed = lib.pointer_in(id(self.capsule), b"dltensor_versioned")
+        if managed:
+            params.kind = lib.MOTLEY_DLPACK_VERSIONED
+        managed = cast(VOID, managed or lib.pointer_in(id(self.capsule), b"dltensor"))
         check(lib.motley_batch_from_dlpack(managed, params, batch, NULL, error), error)
         return batch
 
-    @property
-    def pointer(self):
-        return address(self.batch.data)
-
-    def describe(self, batch):
+    def describe(self, batch: Any) -> None:
         ffi.memmove(ffi.addressof(batch), self.batch, ffi.sizeof("motley_batch"))
 
-    def stream_of(self):
+    def stream_of(self) -> Callable[[], Any]:
         return lambda: 0
 
-    def require_writable(self):
-        if _root(type(self.array)).startswith("jax"):
+    def require_writable(self) -> None:
+        if _is_jax(type(self.array)):
             raise ArgumentError("JAX arrays never change: take what the call returns")
         self._batch(writes=True)
 
-    def output(self, dtype=None, layout=None):
+    def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
         """The result is made as NumPy's, CuPy's or torch's array, whichever is there, and handed over in the end."""
         if layout == "channels_last":
             raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
@@ -266,45 +245,37 @@ class Tensor(Batch):
             import numpy
         with contextlib.nullcontext() if legacy is None else legacy.current():  # whose memory it then is
             place = numpy.empty(0, numpy.uint8) if legacy is None else legacy.empty()
-            kind, layout = kind_of(type(place)), layout or self.layout
+            kind, layout = KINDS[type(place)], layout or self.layout
             dtype = dtype or text_of(lib.motley_dtype_name(self.dtype))
             made = new_array(place, kind, self.lead, self.channels, self.size, dtype, layout)
         return Batch(kind, made, layout)
 
-    def finish_for(self):
+    def finish_for(self) -> Any:
         return like_tensor
 
 
-def like_tensor(out, source):
+def like_tensor(out: Any, source: Any) -> Any:
     """`out` as an array like `source`."""
     kind, number = source.__dlpack_device__()
     on_cuda = int(kind) in ON_CUDA
     with LegacyStream(number).current() if on_cuda else contextlib.nullcontext():
-        if _root(type(source)).startswith("jax"):
+        if _is_jax(type(source)):
             jax = sys.modules["jax"]
-            if on_cuda and kind_of(type(out)) is not NumPy:
+            if on_cuda and KINDS[type(out)] is not NumPy:
                 return jax.dlpack.from_dlpack(out)
             return jax.device_put(out, next(iter(source.devices())))
         space = getattr(source, "__array_namespace__", None)
         return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
 
 
-def _root(cls):
-    return cls.__module__.split(".")[0]
-
-
-def _export(array, stream):
-    keywords = {} if stream is None else {"stream": stream}
-    try:
-        return array.__dlpack__(max_version=(1, 0), **keywords)
-    except TypeError:  # made before DLPack had versions
-        return array.__dlpack__(**keywords)
+def _is_jax(cls: type) -> bool:
+    return cls.__module__.split(".")[0].startswith("jax")
 
 
 class LegacyStream:
     """CUDA's legacy default stream, by CuPy or torch: where work on arrays goes whose own stream is not known."""
 
-    def __init__(self, device):
+    def __init__(self, device: int) -> None:
         for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
             try:
                 self.module, self.name, self.device = __import__(name), name, device
@@ -313,14 +284,14 @@ class LegacyStream:
                 continue
         raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
 
-    def empty(self):
+    def empty(self) -> Any:
         if self.name == "cupy":
             with self.module.cuda.Device(self.device):
                 return self.module.empty(0, "uint8")
         return self.module.empty(0, dtype=self.module.uint8, device=f"cuda:{self.device}")
 
     @contextlib.contextmanager
-    def current(self):
+    def current(self) -> Iterator[None]:
         """In its body this is CuPy's or torch's current stream."""
         cuda = self.module.cuda
         if self.name == "torch":
@@ -330,7 +301,7 @@ class LegacyStream:
             with cuda.Device(self.device), cuda.Stream.null:
                 yield
 
-    def mark(self):
+    def mark(self) -> Any:
         """An object that reports whether all work queued so far is done."""
         cuda = self.module.cuda
         if self.name == "torch":
@@ -343,12 +314,12 @@ class LegacyStream:
         return lambda: event.done
 
 
-def stream_of(source):
+def stream_of(source: Any) -> Any:
     """The current stream of the images' device, as the library takes it."""
     return NULL if source.device is None or not source.count else cast(VOID, source.stream_of()())
 
 
-def hold_until_done(call, *batches):
+def hold_until_done(call: Any, *batches: Any) -> None:
     """Keeps the arrays of a call alive while the device works on them: a library whose stream is another one could give
     their memory to someone else."""
     device = next((b.device for b in batches if b.device is not None and b.count and b.kind is Tensor), None)
@@ -359,61 +330,54 @@ def hold_until_done(call, *batches):
             held.popleft()
 
 
-def _capsules():
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    valid = ctypes.pythonapi.PyCapsule_IsValid
-    valid.restype, valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
-    return get, valid
-
-
-_get_pointer, _is_valid = _capsules()
-
-
-@functools.lru_cache(maxsize=None)
-def exchange_of(cls):
-    """The address of the DLPack exchange API of a class of torch tensors, or 0: older versions have none."""
-    name, capsule = b"dlpack_exchange_api", getattr(cls, "__dlpack_c_exchange_api__", None)
-    if kind_of(cls) is not Torch or capsule is None or not _is_valid(capsule, name):
-        return 0
-    return _get_pointer(capsule, name)
+# ---- lists ----
 
 
 class Many:
-    """A list of images, of one kind but perhaps of many sizes."""
+    """A list of images of one kind, but perhaps of many sizes. C describes those that are alike but for their sizes and
+    whose pixels it can find, as `table`; the others are looked at one by one."""
 
-    def __init__(self, images, layout):
-        self.given, self.layout, self.cls, self.count = images, layout, type(images), len(images)
-        self.images = self.pointers = self._parts = self._channels = None
-        self.first = images_of(images[0], layout) if images else None
+    to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
+    single = False
+
+    def __init__(self, images: Any, layout: str | None, cls: Any = None, parts: Any = None) -> None:
+        self.given, self.layout, self.cls, self.count = images, layout, cls or type(images), len(images)
+        self.table: Any = None
+        self.pointers: Any = None
+        self._channels: Any = None
+        self._parts = parts
+        self.first: Any = parts[0] if parts else images_of(images[0], layout) if images else None
+        self.kind: Any = self.first.kind if images else None
+        self.array: Any = self.first.array if images else None
         self.device = self.first.device if images else None
-        if not (images and self._describe_tensors()):
+        self.dtype, self.lead = self.first.dtype if images else lib.MOTLEY_U8, (self.count,)
+        if parts is None and not self._found():
             self._parts = self._looked_at()
 
-    def _describe_tensors(self):
-        """Whether these are tensors that are alike but for their sizes, and are described now."""
-        first, cls = self.first, type(self.given[0])
-        exchange = exchange_of(cls) if type(first) is Batch and first.single else 0
-        if not exchange:
+    def _found(self) -> bool:
+        """Whether C has described the images."""
+        if not self.count or type(self.first) not in (Batch, Picture) or not self.first.single:
             return False
-        _, channel, row, column = first.axes
+        by = self.kind.found_by(type(self.given[0]))
+        if by is None:
+            return False
+        by.channel, by.row, by.column = (-1 if axis is None else axis for axis in self.first.axes[1:])
         given = self.given if type(self.given) is list else list(self.given)
         table, pointers = ffi.new("motley_image[]", self.count), ffi.new("uintptr_t[]", self.count)
-        has = ffi.new("tensors_have *")
-        axes = -1 if channel is None else channel, row, column
-        if not lib.describe_tensors(id(given), self.count, id(cls), exchange, *axes, table, pointers, has):
+        has = ffi.new("images_have *")
+        if not lib.describe_list(id(given), self.count, by, table, pointers, has):
             return False
-        self.images, self.pointers, self._channels = table, pointers, has.channels
+        self.table, self.pointers, self._channels, self.read_only = table, pointers, has.channels, has.read_only
         return True
 
-    def _looked_at(self):
+    def _looked_at(self) -> list[Any]:
         parts = [self.first, *(images_of(image, self.layout) for image in self.given[1:])] if self.count else []
         for i, part in enumerate(parts):
             if isinstance(part, Many) or not part.single:
                 raise ArgumentError(f"image {i} of the list is itself a batch, want single images")
-            if part.kind is not self.first.kind:
+            if part.kind is not self.kind:
                 raise ArgumentError(
-                    f"image {i} of the list is a {part.kind.name}, image 0 a {self.first.kind.name}: want one kind"
+                    f"image {i} of the list is a {part.kind.name}, image 0 a {self.kind.name}: want one kind"
                 )
             if part.device != self.device:
                 raise ArgumentError(
@@ -422,28 +386,22 @@ class Many:
         return parts
 
     @property
-    def parts(self):
+    def parts(self) -> list[Any]:
         """Of each image its Batch, Picture or Tensor."""
         if self._parts is None:
             self._parts = self._looked_at()
-        return self._parts
-
-    to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
-    single = False
-    array = property(lambda self: self.first.array)
-    lead = property(lambda self: (self.count,))
-    dtype = property(lambda self: self.first.dtype if self.count else lib.MOTLEY_U8)
-    kind = property(lambda self: self.first.kind)
+        parts: list[Any] = self._parts
+        return parts
 
     @property
-    def pointer(self):
+    def pointer(self) -> Any:
         """Of a list, the address of its images' addresses."""
         if self.pointers is None:
             self.pointers = ffi.new("uintptr_t[]", [part.pointer for part in self.parts])
         return address(self.pointers)
 
     @property
-    def channels(self):
+    def channels(self) -> Any:
         if self._channels is None:
             first = self.first.channels
             i, other = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels != first), (0, first))
@@ -455,64 +413,79 @@ class Many:
             self._channels = 3 if i else first
         return self._channels
 
-    def by_channels(self):
+    def by_channels(self) -> list[Any]:
         """Indices of the images that have the same number of channels, for each number."""
         if self._channels is not None or self.to_rgb:
             return [range(self.count)]
-        found = {}
+        found: dict[int, list[int]] = {}
         for i, part in enumerate(self.parts):
             found.setdefault(part.channels, []).append(i)
         return list(found.values())
 
-    def sizes(self):
-        if self.images is None:
+    def sizes(self) -> list[tuple[int, int]]:
+        if self.table is None:
             return [part.sizes()[0] for part in self.parts]
-        numbers = memoryview(ffi.buffer(self.images)).cast("B").cast("i")  # two of the address, width, height, ...
+        numbers = memoryview(ffi.buffer(self.table)).cast("B").cast("i")  # two of the address, width, height, ...
         each = ffi.sizeof("motley_image") // numbers.itemsize
         return list(zip(numbers[2::each].tolist(), numbers[3::each].tolist()))
 
-    def require_bytes(self):
-        if self.images is None:
-            for part in self.parts:
-                part.require_bytes()
+    def require_bytes(self) -> None:
+        for part in () if self.table is not None else self.parts:
+            part.require_bytes()
 
-    def describe(self, batch):
-        if self.images is None:
+    def describe(self, batch: Any) -> None:
+        if self.table is None:
             table, least = ffi.new("motley_image[]", self.count), min(self.channels, 3)
             for image, part in zip(table, self.parts):
                 part.describe(batch)
                 image.data, image.width, image.height = batch.data, batch.width, batch.height
                 image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
                 image.channel_stride = batch.channel_stride if part.channels >= least else 0  # grey among RGB
-            self.images = table
-        batch.count, batch.channels, batch.images = self.count, self.channels, self.images
+            self.table = table
+        batch.count, batch.channels, batch.images = self.count, self.channels, self.table
         batch.dtype = self.dtype
 
-    def stream_of(self):
+    def stream_of(self) -> Any:
         return self.first.stream_of()
 
-    def require_writable(self):
-        if self._parts is not None or not self.kind.writable(self.first.array):
-            for part in self.parts:
-                part.require_writable()
+    def require_writable(self) -> None:
+        for part in self.parts if self._parts is not None or self.read_only else ():
+            part.require_writable()
 
-    def _made(self, parts):
-        made = Many.__new__(Many)
-        made.given, made.layout, made.cls, made.count, made.device = None, None, self.cls, self.count, self.device
-        made.images = made.pointers = made._channels = None
-        made._parts, made.first = parts, parts[0] if parts else None
-        return made
-
-    def output(self, dtype=None, layout=None):
+    def output(self, dtype: str | None = None, layout: str | None = None) -> Many:
         if dtype is not None:
             raise UnsupportedError("a list of images cannot be normalised or cast: the output is one array of one size")
-        if self.images is None:
-            return self._made([part.output() for part in self.parts])
-        made = Many(list(map(self.kind.like(None), self.given)), self.layout)  # described in C, too
-        made.cls = self.cls
-        return made
+        if self._parts is not None:
+            return self.made_of([part.output() for part in self.parts])
+        together = self.kind is Torch and self.device is not None
+        made = self._together() if together else list(map(self.kind.like(None), self.given))
+        return Many(made, self.layout, self.cls)
 
-    def result(self, source):
+    def made_of(self, parts: list[Any]) -> Many:
+        """Another list, of these Batches."""
+        return Many([part.array for part in parts], None, self.cls, parts)
+
+    def _together(self) -> list[Any]:
+        """New tensors like those of the list, as views of one allocation: that of a device takes longer than a view."""
+        _, channel, row, column = self.first.axes
+        c, planes = self.channels, self.table[0].pixel_stride == 1 and self.channels > 1
+        shapes, strides, begins, begin = [], [], [], 0
+        for width, height in self.sizes():
+            along = {channel: height * width if planes else 1, row: width if planes else width * c}
+            along[column], extents = 1 if planes else c, {channel: c, row: height, column: width}
+            axes = range(len(self.first.shape))
+            shapes.append([extents[axis] for axis in axes])
+            strides.append([along[axis] for axis in axes])
+            begins.append(begin)
+            begin += -(-width * height * c // TOGETHER) * TOGETHER
+        torch = sys.modules["torch"]
+        flat = torch.empty(begin, dtype=torch.uint8, device=self.array.device)
+        if all(shape == shapes[0] for shape in shapes):
+            together = flat.as_strided([self.count, *shapes[0]], [begin // self.count, *strides[0]])
+            return list(together.unbind())
+        return list(map(flat.as_strided, shapes, strides, begins))
+
+    def result(self, source: Any) -> Any:
         if self._parts is None:
             finish = source.finish_for()
             made = self.given if finish is None else list(map(finish, self.given, source.given))
@@ -520,23 +493,23 @@ class Many:
             made = [part.result(from_) for part, from_ in zip(self.parts, source.parts)]
         return tuple(made) if self.cls is tuple else made
 
-    def finish_for(self):
+    def finish_for(self) -> Any:
         return self.first.finish_for()
 
 
 # ---- what is written ----
 
 
-def as_seen(layout):
+def as_seen(layout: str | None) -> str | None:
     """The layout in which the library sees an array."""
     return "chw" if layout == "channels_last" else layout
 
 
-def shape_in(layout, lead, channels, size):
-    return (*lead, *{"hw": size, "hwc": (*size, channels)}.get(layout, (channels, *size)))
+def shape_in(layout: str | None, lead: Any, channels: int, size: Any) -> tuple[int, ...]:
+    return (*lead, *{"hw": size, "hwc": (*size, channels)}.get(layout or "chw", (channels, *size)))
 
 
-def new_array(like, kind, lead, channels, size, dtype, layout):
+def new_array(like: Any, kind: Any, lead: Any, channels: int, size: Any, dtype: Any, layout: str | None) -> Any:
     """An array of the library of `like` for images of `size`, (height, width). "channels_last" is chw to look at, with
     hwc in memory."""
     if layout != "channels_last":
@@ -546,32 +519,34 @@ def new_array(like, kind, lead, channels, size, dtype, layout):
     return kind.transposed(kind.new(like, shape_in("hwc", lead, channels, size), dtype), axes)
 
 
-def new_batch(like, size, lead, dtype, layout, picture, channels):
-    """A new Batch of the library of `like`; picture: a PIL image if that is one."""
+def new_batch(
+    like: Batch, size: Any, lead: Any, dtype: Any, layout: str | None, picture: bool = False, channels: int = 0
+) -> Batch:
+    """A new Batch of the library of `like`; picture: a PIL image if that is one; channels: 0 is that of `like`."""
+    channels = channels or like.channels
+    make: Any
     if picture and like.kind is Pillow:
         mode = like.array.mode if channels == like.channels else "RGB"
         make = functools.partial(blank, height=size[0], width=size[1], mode=mode)
-        made = Picture(make(like.array), None)
-        made.make = make
-        return made
-    if like.device is not None and not hasattr(like.kind, "new"):
-        raise UnsupportedError(
-            f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
-        )
-    kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
-    if kind is NumPy:
-        import numpy  # noqa: F401, as it is looked up among what is imported
-    if layout == "hw" and channels > 1:
-        layout = kind.layout
-    make = functools.partial(
-        new_array, kind=kind, lead=lead, channels=channels, size=size, dtype=dtype, layout=layout
-    )
-    made = Batch(kind, make(array), as_seen(layout))
+        made: Batch = Picture(make(like.array))
+    else:
+        kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
+        if kind is NumPy:
+            if like.device is not None:
+                raise UnsupportedError(
+                    f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
+                )
+            import numpy  # noqa: F401, as it is looked up among what is imported
+        if layout == "hw" and channels > 1:
+            layout = kind.layout
+        how = {"kind": kind, "lead": lead, "channels": channels, "size": size, "dtype": dtype, "layout": layout}
+        make = functools.partial(new_array, **how)
+        made = Batch(kind, make(array), as_seen(layout))
     made.make = make
     return made
 
 
-def given_target(out, source, layout, dtype, shape=None):
+def given_target(out: Any, source: Any, layout: str | None, dtype: str, shape: Any = None) -> Any:
     """The Batch of a caller's `out`."""
     if shape is not None and tuple(getattr(out, "shape", ())) != shape:
         found = f"has shape {tuple(out.shape)}" if hasattr(out, "shape") else f"is a {type(out).__name__}"
@@ -579,24 +554,23 @@ def given_target(out, source, layout, dtype, shape=None):
     target = images_of(out, as_seen(layout))
     target.require_writable()
     if target.device != source.device:
-        raise ArgumentError(f"out is on {_place(target.device)}, the images on {_place(source.device)}: want one")
+        one, other = ("the CPU" if on is None else f"CUDA device {on}" for on in (target.device, source.device))
+        raise ArgumentError(f"out is on {one}, the images on {other}: want one")
     if target.dtype != DTYPES[dtype][0]:
         raise ArgumentError(f"out is {getattr(out, 'dtype', type(out).__name__)}, want {dtype}, which is written")
     return target
 
 
-def _place(device):
-    return "the CPU" if device is None else f"CUDA device {device}"
-
-
-def target_of(source, sizes, out, dtype, layout, picture, stacked, channels=None):
+def target_of(
+    source: Any, sizes: Any, out: Any, dtype: str, layout: str | None, picture: bool, stacked: bool, channels: int = 0
+) -> Any:
     """What images are written to that come out in these sizes, [(height, width)]: `out`, or new ones.
 
     layout: None is the images' own; picture: PIL images become PIL images; stacked: a list becomes one array where all
-    of it comes out in one size; channels: None is the images' own."""
+    of it comes out in one size; channels: 0 is the images' own."""
     many = isinstance(source, Many)
     if many and not source.count:
-        return source._made([])
+        return source.made_of([])
     first = source.first if many else source
     one, pictures = len(set(sizes)) == 1, picture and first.kind is Pillow
     if out is not None:
@@ -610,9 +584,9 @@ def target_of(source, sizes, out, dtype, layout, picture, stacked, channels=None
     if not many or (stacked and one and not pictures):
         channels = channels or source.channels  # which raises, and says which image has another number
         return new_batch(first, sizes[0], source.lead, dtype, layout or first.layout, pictures, channels)
-    return source._made(
+    return source.made_of(
         [
-            new_batch(part, size, (), dtype, layout or part.layout, pictures, channels or part.channels)
+            new_batch(part, size, (), dtype, layout or part.layout, pictures, channels)
             for part, size in zip(source.parts, sizes)
         ]
     )
@@ -620,27 +594,27 @@ def target_of(source, sizes, out, dtype, layout, picture, stacked, channels=None
 
 # ---- which is which ----
 
-def images_of(images, layout):
+
+def images_of(images: Any, layout: str | None) -> Any:
     """The Batch (Picture, Tensor, Many) of what a caller handed over."""
     return _maker_of(type(images))(images, layout)
 
 
-def source_of(images, layout):
+def source_of(images: Any, layout: str | None) -> Any:
     """images_of, for images that are only read. Those that were expanded are copied, because the library takes no
     images whose pixels share memory."""
     made = images_of(images, layout)
-    if isinstance(made, Many):
-        if made.images is None:  # tensors that were described in C are not expanded
-            copied = [dense(part.array) for part in made.parts]
-            if any(copy is not part.array for copy, part in zip(copied, made.parts)):
-                cls, made = made.cls, Many(copied, layout)
-                made.cls = cls
-        return made
-    copied = dense(images)
-    return made if copied is images else images_of(copied, layout)
+    if not isinstance(made, Many):
+        copied = dense(images)
+        return made if copied is images else images_of(copied, layout)
+    if made.table is None:  # C describes no images that are expanded
+        parts = [dense(part.array) for part in made.parts]
+        if any(copy is not part.array for copy, part in zip(parts, made.parts)):
+            return Many(parts, layout, made.cls)
+    return made
 
 
-def library_of(batch):
+def library_of(batch: Any) -> str:
     """The library whose arrays a custom operation is given: that of the batch's own, or one that reads its memory."""
     if isinstance(batch, Many):
         return library_of(batch.first) if batch.count else "numpy"
@@ -650,8 +624,8 @@ def library_of(batch):
 
 
 @functools.lru_cache(maxsize=None)
-def _maker_of(cls):
-    kind = kind_of(cls)
+def _maker_of(cls: type) -> Callable[[Any, str | None], Any]:
+    kind = KINDS[cls]
     if kind is Pillow:
         return Picture
     if kind:

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of arrays that are read through their own attributes: torch, NumPy and CuPy arrays, and Pillow images.
+
+None of the four is imported here: a caller who passes such an array has already imported its library."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from ._core import ffi, lib
+from .errors import ArgumentError, UnsupportedError, text_of
+
+address, from_buffer = lib.address, ffi.from_buffer
+
+# dtype name -> the library's number, bytes of a sample
+DTYPES = {
+    text_of(lib.motley_dtype_name(number)): (number, size)
+    for number, size in ((lib.MOTLEY_U8, 1), (lib.MOTLEY_F32, 4), (lib.MOTLEY_F16, 2), (lib.MOTLEY_BF16, 2))
+}
+SHORT = {"u8": "uint8", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}  # as files write them
+
+# Classes of what has a shape and a dtype alone, and what makes them.
+STAND_INS = {
+    ("torch", "FakeTensor"): "torch's FakeTensorMode or torch.export",
+    ("jax", "Tracer"): "jax.jit, vmap or grad",
+}
+
+
+def dtype_name(dtype: Any) -> str:
+    """ "float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
+    name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
+    name = SHORT.get(name, name)
+    if name not in DTYPES:
+        raise ArgumentError(f"dtype is {dtype!r}, want {', '.join(DTYPES)}")
+    return name
+
+
+class Kinds(dict[type, Any]):
+    """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for any other class; filled as classes are met."""
+
+    def __missing__(self, cls: type) -> Any:
+        roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
+        where = next((STAND_INS[root] for root in roots if root in STAND_INS), None)
+        if where is not None:
+            raise ArgumentError(
+                f"a {cls.__name__} stands for an array in {where}, and has no numbers yet: want this call outside of "
+                "it, on arrays"
+            )
+        kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy, Pillow) if kind.base in roots), None)
+        return kind
+
+
+KINDS = Kinds()
+kind_of = KINDS.__getitem__
+
+
+def device_of(x: Any) -> int | None:
+    """The CUDA device of an array, or None."""
+    kind = KINDS[type(x)]
+    return kind.look(x)[4] if kind else None
+
+
+@functools.lru_cache(maxsize=None)
+def name_of(dtype: Any) -> str:
+    """ "int64" of torch.int64 or numpy.dtype("int64"); another byte order has another name."""
+    return str(dtype).split(".")[-1]
+
+
+def dense(x: Any) -> Any:
+    """`x`, copied if it was expanded, so that pixels share memory: the library reads no such arrays."""
+    strides = x.stride() if hasattr(x, "stride") else getattr(x, "strides", None)
+    if not strides or not any(n > 1 and step == 0 for n, step in zip(x.shape, strides)):
+        return x
+    return x.contiguous() if hasattr(x, "contiguous") else x.copy("C")
+
+
+def plain(x: Any) -> Any:
+    """A tensor of a subclass, such as torchvision's tv_tensors, as torch's own; anything else as it is."""
+    if KINDS[type(x)] is Torch and type(x) is not sys.modules["torch"].Tensor:
+        return x.as_subclass(sys.modules["torch"].Tensor)
+    return x
+
+
+def unreadable(x: Any) -> ArgumentError:
+    """The error for a torch tensor whose memory or strides torch does not give."""
+    if x.is_nested or str(x.layout) != "torch.strided":
+        return ArgumentError("the images are a sparse or nested tensor, want a dense one")
+    return ArgumentError(
+        "the tensor has no memory of its own, as in torch.func.vmap: want this call outside of it, on the whole batch, "
+        "whose images draw each for itself"
+    )
+
+
+class Kind:
+    """What is known of a library's arrays. Every kind has
+
+    look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
+    pointer(x)            the address of the first component; None: only a copy can be reached (Pillow)
+    key(x, ...)           what a call on x depends on, but for its pixels
+    like(dtype)           what makes an array like another, of that dtype; None: of the same
+
+    and those that are arrays have new(), transposed() and contiguous(), which make further ones; those on devices
+    stream_of(device), what gives the current stream's handle."""
+
+    base: tuple[str, str]
+    name: str
+    layout = "hwc"  # what the axes are unless the caller says so
+
+    @staticmethod
+    def holds(x: Any, count: int, *dtypes: str) -> bool:
+        """Whether x is `count` dense numbers of one of those dtypes in host memory."""
+        return False
+
+    @staticmethod
+    def finish_for(cls: type) -> Any:
+        """What gives a result the type of the images; None: nothing has to."""
+        return None
+
+    @staticmethod
+    def writable(x: Any) -> bool:
+        return True
+
+    @staticmethod
+    def found_by(cls: type) -> Any:
+        """How the library's C code finds the pixels of this class in a list: images_found_by (see lists.h), or None."""
+        return None
+
+
+def found_by(cls: type, how: int, **fields: Any) -> Any:
+    made = ffi.new("images_found_by *", {"how": how, "type": id(cls), "channel": 2, "row": 0, "column": 1})
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+class Torch(Kind):
+    base, name, layout = ("torch", "Tensor"), "torch tensor", "chw"
+    dtypes: dict[Any, Any] = {}  # torch's dtype -> DTYPES' entry
+
+    @staticmethod
+    def pointer(x: Any) -> Any:
+        try:
+            return x.data_ptr()
+        except RuntimeError:
+            raise unreadable(x) from None
+
+    @staticmethod
+    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
+        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
+
+    @staticmethod
+    def holds(x: Any, count: int, *dtypes: str) -> bool:
+        return bool(name_of(x.dtype) in dtypes and x.numel() == count and x.is_contiguous() and not x.is_cuda)
+
+    @classmethod
+    def look(cls, x: Any) -> Any:
+        if x.is_nested or str(x.layout) != "torch.strided":
+            raise unreadable(x)
+        if sys.modules["torch"].jit.is_tracing():  # where each call comes here, as shapes are tensors
+            raise UnsupportedError(
+                "torch.jit.trace cannot record augmentation, which is no operation of torch: want a trace of the model "
+                "without it, or torch.export or torch.compile with a motley.torch.Stage"
+            )
+        found = cls.dtypes.get(x.dtype)
+        if found is None:
+            found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch.") :], (-1, 0))
+        device = x.get_device() if x.is_cuda else None
+        if device is None and x.device.type != "cpu":
+            raise ArgumentError(f"the tensor is on '{x.device}', want the CPU or CUDA")
+        return x.shape, x.stride(), found[1], found[0], device
+
+    @staticmethod
+    def stream_of(device: int) -> Any:
+        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
+
+    @staticmethod
+    def like(dtype: str | None) -> Any:
+        torch = sys.modules["torch"]
+        return torch.empty_like if dtype is None else functools.partial(torch.empty_like, dtype=getattr(torch, dtype))
+
+    @staticmethod
+    def new(x: Any, shape: Any, dtype: str) -> Any:
+        torch = sys.modules["torch"]
+        return torch.empty(shape, dtype=getattr(torch, dtype), device=x.device)
+
+    @staticmethod
+    def transposed(x: Any, axes: Any) -> Any:
+        return x.permute(axes)
+
+    @staticmethod
+    def contiguous(x: Any) -> Any:
+        return x.contiguous()
+
+    @staticmethod
+    def finish_for(cls: type) -> Any:
+        tv_tensors = sys.modules.get("torchvision.tv_tensors")
+        if tv_tensors is not None and issubclass(cls, tv_tensors.TVTensor):
+            return lambda out, x: tv_tensors.wrap(out.as_subclass(sys.modules["torch"].Tensor), like=x)
+        return None
+
+    @staticmethod
+    def found_by(cls: type) -> Any:
+        capsule = getattr(cls, "__dlpack_c_exchange_api__", None)  # older versions have none
+        exchange = 0 if capsule is None else lib.pointer_in(id(capsule), b"dlpack_exchange_api")
+        return found_by(cls, lib.FOUND_BY_EXCHANGE, exchange=exchange) if exchange else None
+
+
+def _numpy_dtype(name: str | None) -> Any:
+    if name != "bfloat16":
+        return name
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise UnsupportedError("NumPy itself has no bfloat16: install ml_dtypes, or take dtype='float16'") from None
+    return ml_dtypes.bfloat16
+
+
+class NumPy(Kind):
+    base, name = ("numpy", "ndarray"), "NumPy array"
+
+    @staticmethod
+    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
+        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x: Any) -> Any:
+        if x.flags.c_contiguous:
+            try:
+                return address(from_buffer(x))  # a tenth of what the array's interface takes
+            except ValueError:  # of a dtype that buffers do not have, such as bfloat16
+                pass
+        return x.__array_interface__["data"][0]
+
+    @staticmethod
+    def holds(x: Any, count: int, *dtypes: str) -> bool:
+        return bool(name_of(x.dtype) in dtypes and x.size == count and x.flags.c_contiguous)
+
+    @staticmethod
+    def look(x: Any) -> Any:
+        dtype, item = DTYPES.get(x.dtype.name, (-1, 0)) if x.dtype.isnative else (-1, 0)
+        return x.shape, x.strides, 1, dtype, None
+
+    @staticmethod
+    def like(dtype: str | None) -> Any:
+        empty_like, dtype = sys.modules["numpy"].empty_like, _numpy_dtype(dtype)
+        return lambda x: empty_like(x, dtype, "K", False)  # order, subok
+
+    @staticmethod
+    def new(x: Any, shape: Any, dtype: str) -> Any:
+        return sys.modules["numpy"].empty(shape, _numpy_dtype(dtype))
+
+    @staticmethod
+    def transposed(x: Any, axes: Any) -> Any:
+        return x.transpose(axes)
+
+    @staticmethod
+    def contiguous(x: Any) -> Any:
+        return x.copy("C") if not x.flags.c_contiguous else x
+
+    @staticmethod
+    def writable(x: Any) -> bool:
+        return bool(x.flags.writeable)
+
+    @staticmethod
+    def found_by(cls: type) -> Any:
+        return found_by(cls, lib.FOUND_AS_BUFFER)
+
+
+class CuPy(Kind):
+    base, name = ("cupy", "ndarray"), "CuPy array"
+    transposed, contiguous = NumPy.transposed, NumPy.contiguous
+
+    @staticmethod
+    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
+        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, layout, flavour, in_place
+
+    @staticmethod
+    def pointer(x: Any) -> Any:
+        return x.data.ptr
+
+    @staticmethod
+    def look(x: Any) -> Any:
+        return x.shape, x.strides, 1, DTYPES.get(x.dtype.name, (-1, 0))[0], x.data.device_id
+
+    @staticmethod
+    def stream_of(device: int) -> Any:
+        cuda = sys.modules["cupy"].cuda
+        return lambda: cuda.get_current_stream(device).ptr
+
+    @staticmethod
+    def like(dtype: str | None) -> Any:
+        def make(x: Any) -> Any:
+            with x.device:
+                return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
+
+        return make
+
+    @staticmethod
+    def new(x: Any, shape: Any, dtype: str) -> Any:
+        with x.device:
+            return sys.modules["cupy"].empty(shape, _numpy_dtype(dtype))
+
+
+class Pillow(Kind):
+    """Images of modes L, RGB and RGBA in their own memory. Pillow keeps L in one byte a pixel, RGB and RGBA in four.
+    The address of the pixels comes from its Arrow interface (Pillow 11.2 and later) or its table of rows (before 11.0).
+    Neither works for an image of several memory blocks (above 16 MiB), and LA is stored as L, L, L, A: Picture copies
+    such images."""
+
+    base, name = ("PIL", "Image"), "PIL image"
+    channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+    pixel_bytes = {"L": 1, "RGB": 4, "RGBA": 4}
+    # Found out when the first image comes: how this Pillow's pixels are found (None: they are not), and its Image.
+    how: int | None = None
+    image: type | None = None
+    only_own = True  # Pillow 11.2 to 12 crash when asked for memory that is an array's or a mapped file's
+
+    @classmethod
+    def _choose(cls) -> None:
+        module = sys.modules["PIL.Image"]
+        version = int(module.__version__.split(".")[0])
+        how = lib.FOUND_BY_ROWS if version < 11 else lib.FOUND_BY_ARROW  # from 11.0 on Pillow warns of its table
+        cls.only_own, cls.image = 11 <= version < 13, module.Image
+        cls.how = how if all(cls._shows(how, mode) for mode in cls.pixel_bytes) else None
+
+    @classmethod
+    def _shows(cls, how: int, mode: str) -> bool:
+        """Whether the bytes found this way are the pixels of a test image."""
+        pixel, colour = cls.pixel_bytes[mode], bytes(range(7, 7 + cls.channels_of[mode]))
+        core = sys.modules["PIL.Image"].core.fill(mode, (3, 2), tuple(colour) if len(colour) > 1 else colour[0])
+        found = lib.picture_pixels(id(core), how, pixel, 3, 2)
+        shown = ffi.buffer(ffi.cast("char *", found), 6 * pixel)[:] if found else bytes(pixel)
+        return all(shown[i : i + len(colour)] == colour for i in range(0, len(shown), pixel))
+
+    @classmethod
+    def channels(cls, x: Any) -> int:
+        """How many channels an image has."""
+        if x.mode not in cls.channels_of:
+            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB or RGBA: convert() it")
+        return cls.channels_of[x.mode]
+
+    @classmethod
+    def pointer(cls, x: Any) -> Any:
+        if x.__class__ is not cls.image:  # the classes of image files read their pixels when they are asked to
+            if cls.image is None:
+                cls._choose()
+            x.load()
+        pixel = cls.pixel_bytes.get(x.mode)
+        if pixel is None or cls.how is None or (cls.only_own and x.readonly):
+            return None
+        width, height = x.size
+        if width * height * pixel >= sys.modules["PIL.Image"].core.get_block_size():
+            return None  # its copy could not be reached
+        return lib.picture_pixels(id(x.im), cls.how, pixel, width, height) or None
+
+    @staticmethod
+    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
+        return Pillow, x.mode, x.size, flavour, in_place
+
+    @classmethod
+    def look(cls, x: Any) -> Any:
+        width, height = x.size
+        pixel = cls.pixel_bytes[x.mode]
+        return (height, width, cls.channels_of[x.mode]), (width * pixel, pixel, 1), 1, lib.MOTLEY_U8, None
+
+    @staticmethod
+    def like(dtype: str | None) -> Any:
+        if dtype is not None:
+            raise UnsupportedError(
+                "a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor"
+            )
+        return blank
+
+    @staticmethod
+    def writable(x: Any) -> bool:
+        return False
+
+    @staticmethod
+    def found_by(cls: type) -> Any:
+        if cls is not Pillow.image or Pillow.how is None:
+            return None
+        blocks = sys.modules["PIL.Image"].core.get_block_size()
+        return found_by(cls, Pillow.how, only_own=Pillow.only_own, block_bytes=blocks)
+
+
+def blank(image: Any, height: int | None = None, width: int | None = None, mode: str | None = None) -> Any:
+    """A black image of the same info, and of that size and mode or the same."""
+    size = image.size if height is None else (width, height)
+    return image._new(sys.modules["PIL.Image"].core.new(mode or image.mode, size))

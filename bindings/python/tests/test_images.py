@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of images, which C describes where it can: the same results and messages as of images one by one."""
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+
+import motley  # noqa: E402
+from motley import _images as images  # noqa: E402
+
+STAGE = motley.RandAugment(3, 12, seed=5, interpolation="bilinear")
+
+
+def arrays(count=6, channels=3, side=20):
+    random = numpy.random.default_rng(channels)
+    return [random.integers(0, 256, (side + i, 2 * side - i, channels), numpy.uint8) for i in range(count)]
+
+
+def pictures(count=6, mode="RGB"):
+    Image = pytest.importorskip("PIL.Image")
+    given = arrays(count, len(mode))
+    return [Image.fromarray(each[..., 0] if mode == "L" else each).copy() for each in given]
+
+
+def tensors(count=6):
+    torch = pytest.importorskip("torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip(f"torch {torch.__version__} has no DLPack exchange API")
+    return [torch.from_numpy(each).permute(2, 0, 1).contiguous() for each in arrays(count)]
+
+
+def one_by_one(given):
+    return [STAGE(image, sample_ids=i) for i, image in enumerate(given)]
+
+
+def same(made, wanted):
+    assert [type(each) for each in made] == [type(each) for each in wanted]
+    return all(numpy.array_equal(numpy.asarray(one), numpy.asarray(other)) for one, other in zip(made, wanted))
+
+
+KINDS = {
+    "arrays": arrays,
+    "one channel": lambda: arrays(channels=1),
+    "no axis of channels": lambda: [image[..., 0] for image in arrays()],
+    "rows apart, upside down": lambda: [image[::-2, 1:-1] for image in arrays()],
+    "read-only": lambda: [numpy.frombuffer(each.tobytes(), "uint8").reshape(each.shape) for each in arrays()],
+    "pictures": pictures,
+    "grey pictures": lambda: pictures(mode="L"),
+    "RGBA pictures": lambda: pictures(mode="RGBA"),
+    "tensors": tensors,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_describes_them(kind):
+    given = KINDS[kind]()
+    found = images.images_of(given, None)
+    if not (found.kind is images.Pillow and images.Pillow.how is None):
+        assert found.table is not None and found._parts is None
+    assert found.sizes() == [images.images_of(each, None).sizes()[0] for each in given]
+    assert same(STAGE(given, range(6)), one_by_one(given))
+    assert type(STAGE(tuple(given), range(6))) is tuple
+
+
+def expanded():
+    given = arrays()
+    given[2] = numpy.broadcast_to(given[2][:1], given[2].shape)
+    return given
+
+
+def from_a_file():
+    Image, io = pytest.importorskip("PIL.Image"), pytest.importorskip("io")
+    given = pictures()
+    for i in (0, 3):
+        file = io.BytesIO()
+        given[i].save(file, "PNG")
+        given[i] = Image.open(file)
+    return given
+
+
+OTHERS = {
+    "one is expanded": expanded,
+    "another number of channels": lambda: [*arrays(5), *arrays(1, channels=1)],
+    "some are files": from_a_file,
+    "grey and alpha": lambda: pictures(mode="LA"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_others_are_looked_at(kind):
+    given = OTHERS[kind]()
+    assert images.images_of(given, None)._parts is not None
+    assert same(STAGE(given, range(6)), one_by_one(given))
+
+
+@pytest.mark.parametrize("odd, wanted", [
+    (lambda image: image.astype("float32"), "dtype is float32, want uint8"),
+    (lambda image: image[None], "image 3 of the list is itself a batch"),
+    (lambda image: image[:0], "0 high and 37 wide: want pixels"),
+    (lambda image: [image], "image 3 of the list is itself a batch"),
+    (lambda image: numpy.dstack([image, image]), "is 6 channels, want 1 to 4"),
+    (lambda image: numpy.ma.masked_array(image), "MaskedArray, whose mask would be lost"),
+])  # fmt: skip
+def test_one_that_cannot_be_taken_is_named(odd, wanted):
+    given = [image[:20, :40] for image in arrays(8)]
+    given[3] = odd(given[3])
+    with pytest.raises(motley.ArgumentError, match=wanted):
+        STAGE(given)
+
+
+def test_in_place():
+    given = arrays()
+    wanted = one_by_one(given)
+    STAGE.apply_(given, range(6))
+    assert same(given, wanted)
+    given[4].flags.writeable = False
+    before = [image.copy() for image in given]
+    with pytest.raises(motley.ArgumentError, match="NumPy array to write to is read-only"):
+        STAGE.apply_(given, range(6))
+    assert same(given, before)
+
+
+@pytest.mark.parametrize("form", ["planes", "pixels", "hwc", "hw"])
+@pytest.mark.parametrize("alike", [True, False])
+def test_views_of_one_allocation(form, alike):
+    """As on CUDA: like what empty_like makes, beginning where the GPU reads 16 bytes, and none over another."""
+    given = tensors()
+    if form == "pixels":
+        given = [image.permute(1, 2, 0).contiguous().permute(2, 0, 1) for image in given]
+    elif form != "planes":
+        given = [image.permute(1, 2, 0).contiguous() if form == "hwc" else image[0].contiguous() for image in given]
+    if alike:
+        given = [given[0].clone() for _ in given]
+    many = images.images_of(given, None if form in ("planes", "pixels") else form)
+    made = many._together()
+    assert [(view.shape, view.stride()) for view in made] == [(image.shape, image.stride()) for image in given]
+    assert len({view.untyped_storage().data_ptr() for view in made}) == 1
+    begins = [view.storage_offset() for view in made]
+    assert all(begin % 16 == 0 for begin in begins)
+    for i, view in enumerate(made):
+        view.fill_(i)
+    assert all((view == i).all() for i, view in enumerate(made))
