@@ -23,8 +23,8 @@
 #define STALE 0x4D /* bytes of memory that the draw kernel has not written yet */
 
 static const mot_chip chips[] = {
-    { 1, EMULATED_RESIDENT_BYTES - MOT_STATIC_BYTES, 228 * 1024, 1, 0 }, /* sm_90, but for its multiprocessors */
-    { 1, 99 * 1024 - MOT_STATIC_BYTES, 100 * 1024, 1, 0 },               /* sm_120 */
+    { 1, EMULATED_RESIDENT_BYTES - MOT_STATIC_BYTES, 228 * 1024, 1, 2048, 0 }, /* sm_90, but for its multiprocessors */
+    { 1, 99 * 1024 - MOT_STATIC_BYTES, 100 * 1024, 1, 1536, 0 },               /* sm_120 */
 };
 static const mot_chip *chip;
 static motley_context *cpu, *gpu; /* `gpu` runs the emulated kernel */

@@ -7,13 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static const mot_chip h200 = { 1, 227 * 1024 - MOT_STATIC_BYTES, 228 * 1024, 132, MOT_DRAW_BYTES };
+/* A chip of each architecture in the wheel: the arguments of mot_chip_of, shared memory in KB. */
+static const struct {
+    const char *name;
+    int architecture, multiprocessors, threads, shared_per_sm, shared_per_cta;
+} chips[] = { { "T4", 75, 40, 1024, 64, 64 },         { "A100", 80, 108, 2048, 164, 163 },
+              { "A10", 86, 72, 1536, 100, 99 },       { "L4", 89, 58, 1536, 100, 99 },
+              { "H200", 90, 132, 2048, 228, 227 },    { "B200", 100, 148, 2048, 228, 227 },
+              { "RTX 5090", 120, 170, 1536, 100, 99 } };
+#define CHIPS (sizeof chips / sizeof *chips)
+
+static mot_chip h200;
 static int failures;
+static const char *about; /* the chip that is being tested */
 
 static void check(int ok, const char *what)
 {
     if (!ok) {
-        fprintf(stderr, "test_route: %s\n", what);
+        fprintf(stderr, "test_route: %s: %s\n", about, what);
         failures++;
     }
 }
@@ -72,9 +83,54 @@ static void wants_of(const char *policy, uint8_t *data, mot_route route, const c
     motley_policy_destroy(p);
 }
 
+static mot_chip chip_at(size_t i)
+{
+    return mot_chip_of(chips[i].architecture / 10, chips[i].multiprocessors, chips[i].threads,
+                       chips[i].shared_per_sm * 1024, chips[i].shared_per_cta * 1024);
+}
+
+/* On every chip, images of all sizes: a CTA of the route that they take fits on a multiprocessor, with its shared
+ * memory and its threads. */
+static void check_chips(void)
+{
+    for (size_t i = 0; i < CHIPS; i++) {
+        const mot_chip chip = chip_at(i);
+        const int tile = 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS);
+        int resident = 0;
+        about = chips[i].name;
+        check(tile <= chip.shared_bytes && tile + 1024 <= chip.shared_per_sm, "a tile is more than shared memory");
+        check(MOT_TILE_CTAS * MOT_TILE_THREADS <= chip.threads_per_sm, "more CTAs of tiles than threads allow");
+        check(chip.draw_bytes <= chip.shared_bytes, "more shared memory for draws than there is");
+        for (int side = 8; side <= 512; side += 8)
+            for (int channels = 1; channels <= 3; channels += 2)
+                for (int output = 0; output < 2; output++) {
+                    mot_route_facts f = uniform(4096, side, side);
+                    f.channels = channels;
+                    f.format = channels == 1 ? MOT_FORMAT_GREY : MOT_FORMAT_RGB;
+                    f.output = output;
+                    const mot_route_choice c = mot_route_choose(&chip, &f);
+                    const mot_resident_shape *const s = &c.shape;
+                    if (c.route == MOT_ROUTE_TILES)
+                        continue;
+                    resident++;
+                    check(s->threads <= chip.threads_per_sm && s->shared_bytes <= chip.shared_bytes &&
+                              s->shared_bytes + MOT_STATIC_BYTES <= chip.shared_per_sm,
+                          "a resident image does not fit");
+                }
+        check((resident > 0) == (chips[i].architecture >= 90), "resident images on a chip without bulk copies");
+        mot_route_facts f = uniform(4096, 224, 224);
+        const mot_route_choice c = mot_route_choose(&chip, &f);
+        check((c.route == MOT_ROUTE_RESIDENT) == (chips[i].shared_per_cta > 200),
+              "224x224 is resident where 150 KB of shared memory are, and nowhere else");
+    }
+}
+
 int main(void)
 {
     uint8_t *const aligned = (uint8_t *)64;
+    h200 = chip_at(4);
+    check_chips();
+    about = chips[4].name;
     wants_of("rand_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA");
     wants_of("rand_augment", aligned + 1, MOT_ROUTE_TILES, "odd");
     wants_of("timm_rand_m9_mstd05_inc1", aligned, MOT_ROUTE_TILES, "interpolation");
@@ -117,7 +173,7 @@ int main(void)
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f.blur_radius = 2;
     wants(&h200, &f, MOT_ROUTE_TILES, "across the image");
-    const mot_chip turing = { 0, 64 * 1024 - MOT_STATIC_BYTES, 64 * 1024, 40, MOT_DRAW_BYTES };
+    const mot_chip turing = chip_at(0);
     f = uniform(256, 224, 224);
     wants(&turing, &f, MOT_ROUTE_TILES, "no bulk copies");
 

@@ -118,7 +118,7 @@ static void choose_order(const mot_chip *chip, const mot_resident_shape *shape, 
 {
     static const int32_t primes[] = { 7919, 7907, 7901, 7883 };
     const int by_memory = chip->shared_per_sm / (shape->shared_bytes + MOT_STATIC_BYTES);
-    const int by_threads = MOT_THREADS_PER_SM / shape->threads;
+    const int by_threads = chip->threads_per_sm / shape->threads;
     const int at_once = by_memory < 1 ? 1 : by_memory < by_threads ? by_memory : by_threads;
     const int wave = chip->multiprocessors * at_once;
     image->first_wave = image->count < wave ? image->count : wave;

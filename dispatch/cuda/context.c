@@ -3,7 +3,6 @@
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/state.h"
-#include "kernels/cuda/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,17 +70,14 @@ static void find_in_driver(const char *name, mot_ask_pointer **function)
 
 static motley_status look_at_device(mot_cuda_state *s, motley_error *error)
 {
-    int major, per_cta, per_sm;
-    CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, s->device), "asking the device");
-    CUDA_TRY(cudaDeviceGetAttribute(&per_cta, cudaDevAttrMaxSharedMemoryPerBlockOptin, s->device), "asking the device");
-    CUDA_TRY(cudaDeviceGetAttribute(&per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, s->device),
-             "asking the device");
-    CUDA_TRY(cudaDeviceGetAttribute(&s->chip.multiprocessors, cudaDevAttrMultiProcessorCount, s->device),
-             "asking the device");
-    s->chip.overlaps = major >= 9;
-    s->chip.shared_bytes = per_cta - MOT_STATIC_BYTES;
-    s->chip.shared_per_sm = per_sm;
-    s->chip.draw_bytes = s->chip.shared_bytes < MOT_DRAW_BYTES ? s->chip.shared_bytes : MOT_DRAW_BYTES;
+    static const enum cudaDeviceAttr asked[] = { cudaDevAttrComputeCapabilityMajor, cudaDevAttrMultiProcessorCount,
+                                                 cudaDevAttrMaxThreadsPerMultiProcessor,
+                                                 cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                                 cudaDevAttrMaxSharedMemoryPerBlockOptin };
+    int is[5];
+    for (int i = 0; i < 5; i++)
+        CUDA_TRY(cudaDeviceGetAttribute(&is[i], asked[i], s->device), "asking the device");
+    s->chip = mot_chip_of(is[0], is[1], is[2], is[3], is[4]);
     find_in_driver("cuPointerGetAttributes", &s->ask_pointer);
     CUDA_TRY(mot_cuda_draw_prepare(s->chip.draw_bytes), "preparing the draw kernel");
     return mot_timeline_create(&s->timeline, error);

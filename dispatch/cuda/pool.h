@@ -100,7 +100,7 @@ typedef struct mot_slot_counters {
 static inline size_t mot_counter_bytes(const mot_chip *chip)
 {
     return sizeof(mot_slot_counters) +
-           sizeof(int32_t) * (size_t)(chip->multiprocessors * (MOT_THREADS_PER_SM / MOT_LEAST_THREADS));
+           sizeof(int32_t) * (size_t)(chip->multiprocessors * (chip->threads_per_sm / MOT_LEAST_THREADS));
 }
 
 /* A slot that is laid out from its beginning. */

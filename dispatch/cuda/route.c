@@ -8,6 +8,17 @@
 
 const char *const mot_route_names[MOT_ROUTES] = { "resident", "tiles" };
 
+mot_chip mot_chip_of(int major, int multiprocessors, int threads_per_sm, int shared_per_sm, int shared_per_cta)
+{
+    const int shared = shared_per_cta - MOT_STATIC_BYTES;
+    return (mot_chip){ .overlaps = major >= 9,
+                       .shared_bytes = shared,
+                       .shared_per_sm = shared_per_sm,
+                       .multiprocessors = multiprocessors,
+                       .threads_per_sm = threads_per_sm,
+                       .draw_bytes = shared < MOT_DRAW_BYTES ? shared : MOT_DRAW_BYTES };
+}
+
 static int packed_format(const mot_view *v)
 {
     if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels use 32-bit offsets within an image */

@@ -19,9 +19,12 @@ typedef struct mot_chip {
     int overlaps;     /* compute capability 9.0: kernels can begin while the last one ends; bulk copies */
     int shared_bytes; /* most dynamic shared memory of a CTA, without the CTA's own variables */
     int shared_per_sm;
-    int multiprocessors;
+    int multiprocessors, threads_per_sm;
     int draw_bytes; /* of shared memory for the draw kernel */
 } mot_chip;
+
+/* `major`: of the compute capability. `shared_per_cta`: at most, if a kernel asks for it. */
+mot_chip mot_chip_of(int major, int multiprocessors, int threads_per_sm, int shared_per_sm, int shared_per_cta);
 
 #define MOT_BLUR_UNKNOWN INT64_MAX
 

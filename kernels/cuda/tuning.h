@@ -31,8 +31,7 @@
 #define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known: more of them delay the draw kernel */
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
-#define MOT_TILES_INTERPOLATE 4096 /* pixels: images from this size on are interpolated in tiles */
-#define MOT_THREADS_PER_SM 2048
+#define MOT_TILES_INTERPOLATE 4096  /* pixels: images from this size on are interpolated in tiles */
 #define MOT_STATIC_BYTES (9 * 1024) /* a CTA's own variables, and what the chip reserves */
 
 /* Batches of tiles. */

@@ -307,7 +307,7 @@ motley_context *emulated_create(void)
     motley_error error = { 0 };
     need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
     need(motley_context_create(&params, &steps_context, &error) == MOTLEY_OK, error.message);
-    emulated.chip = (mot_chip){ .shared_bytes = 64 * 1024 - MOT_STATIC_BYTES }; /* sm_75 */
+    emulated.chip = mot_chip_of(7, 40, 1024, 64 * 1024, 64 * 1024);
     need(mot_resize_prepare(emulated.chip.shared_bytes) == cudaSuccess, "no memory");
     emulated.resize_prepared = 1;
     backend = *context->backend;

@@ -469,6 +469,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     (void)device;
     *value = attribute == cudaDevAttrComputeCapabilityMajor             ? (old ? 7 : 9)
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin     ? (old ? 64 : 227) * 1024
+             : attribute == cudaDevAttrMaxThreadsPerMultiProcessor      ? (old ? 1024 : 2048)
              : attribute == cudaDevAttrMaxSharedMemoryPerMultiprocessor ? (old ? 64 : 228) * 1024
                                                                         : chip_multiprocessors;
     return cudaSuccess;

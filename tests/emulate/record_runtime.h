@@ -6,6 +6,7 @@
 typedef enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor,
     cudaDevAttrMaxSharedMemoryPerBlockOptin,
+    cudaDevAttrMaxThreadsPerMultiProcessor,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor,
     cudaDevAttrMultiProcessorCount
 } cudaDeviceAttr;
