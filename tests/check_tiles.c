@@ -72,23 +72,11 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
                           .output = output,
                           .steps = steps,
                           .max_steps = (size_t)max_steps };
-    mot_tiles_job tiles = { .src = mot_cuda_batch_of(src, src->images),
-                            .work = mot_cuda_batch_of(work, work->images),
-                            .output = mot_cuda_batch_of(result, result->images),
-                            .channels = src->channels,
-                            .has_output = output != NULL,
-                            .work_strided = mot_cuda_format_of(work) != format,
-                            .work_in_output = !dst };
     static const mot_tile_counters zeros;
     mot_tile_counters counters = zeros;
     mot_cuda_draw draw = { .count = (int32_t)src->count,
                            .max_steps = max_steps,
                            .plan = { .steps = steps, .step_count = step_count, .counters = &counters } };
-    if (output) {
-        tiles.output_dtype = output->batch.dtype;
-        memcpy(tiles.mean, output->mean, sizeof tiles.mean);
-        memcpy(tiles.std, output->std, sizeof tiles.std);
-    }
     mot_tiles_plan plan = mot_tiles_plan_of(&job, format, ctas);
     mot_arena slot = { 0 }, scratch = { 0 };
     mot_tiles_lay_out(&plan, &slot, &scratch);
@@ -98,12 +86,22 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     scratch = (mot_arena){ memory + slot.bytes, 0 };
     slot = (mot_arena){ memory, 0 };
     mot_tiles_lay_out(&plan, &slot, &scratch);
+    mot_tiles_job tiles = plan.job;
+    tiles.src = mot_cuda_batch_of(src, src->images);
+    tiles.work = mot_cuda_batch_of(work, work->images);
+    tiles.output = mot_cuda_batch_of(result, result->images);
+    tiles.work_strided = mot_cuda_format_of(work) != format;
+    tiles.work_in_output = !dst;
+    if (output) {
+        tiles.output_dtype = output->batch.dtype;
+        memcpy(tiles.mean, output->mean, sizeof tiles.mean);
+        memcpy(tiles.std, output->std, sizeof tiles.std);
+    }
     static mot_cuda_state state;
     mot_cuda_call call = { .s = &state };
     motley_error error = { 0 };
     need(mot_tiles_prepare(format) == cudaSuccess, "preparing");
-    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, format, &error) ==
-             MOTLEY_OK,
+    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, &error) == MOTLEY_OK,
          error.message);
     watch_end();
     need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
@@ -471,13 +469,13 @@ static void check_few(void)
         const motley_batch src = { .count = wanted[i].count, .channels = 3, .width = 224, .height = 224 };
         const mot_job job = { .count = src.count, .channels = 3, .src = &src, .dst = &src, .max_steps = 2 };
         const mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
-        const mot_tile_cut cut = mot_cut_tiles(src.width, src.height, plan.tile_words);
+        const mot_tile_cut cut = mot_cut_tiles(src.width, src.height, plan.job.tile_words);
         cases++;
-        if (cut.height == wanted[i].rows && plan.ctas_per_image == wanted[i].each &&
-            (plan.ctas_per_image == 0 || plan.tasks == (int64_t)src.count * plan.ctas_per_image))
+        if (cut.height == wanted[i].rows && plan.job.ctas_per_image == wanted[i].each &&
+            (plan.job.ctas_per_image == 0 || plan.job.most_tasks == (int64_t)src.count * plan.job.ctas_per_image))
             continue;
         fprintf(stderr, "%zu images of 224x224: tiles of %d rows, %d CTAs for each image\n", src.count, cut.height,
-                plan.ctas_per_image);
+                plan.job.ctas_per_image);
         failures++;
     }
 }

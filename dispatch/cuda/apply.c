@@ -204,18 +204,17 @@ static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const 
     if (!*prepared)
         CUDA_TRY(mot_tiles_prepare(steps->format), "preparing the tile kernel");
     *prepared = 1;
-    mot_tiles_job tiles = { .src = image->src,
-                            .work = image->work,
-                            .output = image->output,
-                            .channels = job->channels,
-                            .output_dtype = image->output_dtype,
-                            .has_output = job->output != NULL,
-                            .work_strided = mot_cuda_format_of(work) != steps->format,
-                            .work_in_output = !job->dst,
-                            .convention = image->convention };
+    mot_tiles_job tiles = steps->tiles.job;
+    tiles.src = image->src;
+    tiles.work = image->work;
+    tiles.output = image->output;
+    tiles.output_dtype = image->output_dtype;
+    tiles.work_strided = mot_cuda_format_of(work) != steps->format;
+    tiles.work_in_output = !job->dst;
+    tiles.convention = image->convention;
     memcpy(tiles.mean, image->mean, sizeof tiles.mean);
     memcpy(tiles.std, image->std, sizeof tiles.std);
-    return mot_tiles_queue(call, job, draw, node, &tiles, &steps->tiles, steps->format, error);
+    return mot_tiles_queue(call, job, draw, node, &tiles, &steps->tiles, error);
 }
 
 /* Queues the draw kernel and the image kernel. */

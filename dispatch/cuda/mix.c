@@ -15,19 +15,13 @@ typedef struct room {
     uint8_t *hold;
 } room;
 
-static int has_planes(const motley_batch *batch)
-{
-    const mot_view v = mot_batch_view(batch, 0);
-    return v.channel > v.pixel;
-}
-
 static mot_mix_job job_of(const mot_chip *chip, const motley_batch *batch, size_t *hold)
 {
     const mot_view v = mot_batch_view(batch, 0);
     mot_mix_job job = { .count = (int32_t)batch->count,
                         .channels = batch->channels,
                         .dtype = (int32_t)batch->dtype,
-                        .planes = has_planes(batch),
+                        .planes = v.channel > v.pixel,
                         .width = v.width,
                         .height = v.height };
     *hold = mot_mix_cut(&job, chip->shared_bytes, chip->multiprocessors);

@@ -113,8 +113,7 @@ typedef struct run {
     mot_cuda_call *call; /* NULL: it only counts memory */
     const mot_job *job;
     const mot_cuda_parts *parts;
-    mot_step *part, *after, *pooled; /* as in mot_parts_job, like turn */
-    mot_mix_turn *turn;
+    mot_parts_job apart;             /* takes the steps apart, into the memory that it names */
     motley_image *sent;              /* the device's copy of `images` */
     uint8_t *pixels[CHAINS + 1];     /* of SPARE, of CHAINS, and of WORK if that is in this memory */
     size_t image_bytes, batch_bytes; /* of one image where all have one size; of a batch */
@@ -171,10 +170,10 @@ static void lay_out(run *r, int has_work)
         r->image_bytes = dense_bytes(&v);
         r->batch_bytes += several ? (r->image_bytes + 15) & ~(size_t)15 : n * r->image_bytes;
     }
-    r->part = mot_take(r->scratch, MOT_PARTS, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
-    r->after = mot_take(r->scratch, MOT_PARTS, steps * sizeof(mot_step));
-    r->pooled = mot_take(r->scratch, MOT_PARTS, count_clips(parts, steps) * sizeof(mot_step));
-    r->turn = mot_take(r->scratch, MOT_PARTS, n * (size_t)parts->turns * sizeof(mot_mix_turn));
+    r->apart.part = mot_take(r->scratch, MOT_PARTS, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
+    r->apart.after = mot_take(r->scratch, MOT_PARTS, steps * sizeof(mot_step));
+    r->apart.pooled = mot_take(r->scratch, MOT_PARTS, count_clips(parts, steps) * sizeof(mot_step));
+    r->apart.turn = mot_take(r->scratch, MOT_PARTS, n * (size_t)parts->turns * sizeof(mot_mix_turn));
     r->sent = mot_take(r->scratch, MOT_SENT, mot_cuda_parts_host_bytes(parts, r->job));
     r->has_spare = (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)) != 0;
     r->pixels[WORK] = mot_take_if(!has_work, r->scratch, MOT_IMAGES, r->batch_bytes);
@@ -262,7 +261,7 @@ static motley_status run_part(run *r, int part, const motley_batch *src, const m
     job.output = output;
     job.followed = NULL; /* it moves once, after all parts */
     job.steps = NULL;
-    job.drawn_steps = r->part ? r->part + (size_t)part * job.count * most : &counted;
+    job.drawn_steps = r->apart.part ? r->apart.part + (size_t)part * job.count * most : &counted;
     job.max_steps = most;
     return run_job(r, &job, error);
 }
@@ -279,7 +278,7 @@ static motley_status run_break(run *r, int part, const motley_batch *src, size_t
                           .count = (int32_t)r->job->count,
                           .channels = r->job->channels,
                           .kinds = r->parts->kinds,
-                          .step = r->after + (size_t)part * r->job->count,
+                          .step = r->apart.after + (size_t)part * r->job->count,
                           .width = r->width,
                           .height = r->height,
                           .multiprocessors = r->s->chip.multiprocessors };
@@ -313,7 +312,7 @@ static motley_status run_clips(run *r, int part, motley_error *error)
                           .channels = r->job->channels,
                           .src = &tall,
                           .dst = &tall,
-                          .drawn_steps = r->pooled ? r->pooled + (size_t)part * clips : &counted,
+                          .drawn_steps = r->apart.pooled ? r->apart.pooled + (size_t)part * clips : &counted,
                           .max_steps = 1,
                           .stream = r->job->stream };
     return run_job(r, &job, error);
@@ -338,7 +337,7 @@ static motley_status run_chains(run *r, motley_error *error)
                            .dst = sent(r, &r->work, WORK),
                            .count = (int32_t)r->job->count,
                            .channels = r->job->channels,
-                           .turn = r->turn,
+                           .turn = r->apart.turn,
                            .turns = parts->turns,
                            .width = r->width,
                            .height = r->height,
@@ -390,30 +389,16 @@ static motley_status run_rest(run *r, motley_error *error)
 }
 
 /* Sends the descriptions of images, and takes the steps apart. */
-static motley_status begin_run(const run *r, int given, motley_error *error)
+static motley_status begin_run(const run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     const mot_job *const job = r->job;
     if (r->images)
         MOT_TRY(mot_call_send(r->call, MOT_SENT | MOT_PARTS, r->sent, r->images, mot_cuda_parts_host_bytes(parts, job),
                               "sending the images", error));
-    const mot_parts_job apart = { .count = (int32_t)job->count,
-                                  .max_steps = (int32_t)job->max_steps,
-                                  .steps = job->drawn_steps,
-                                  .given = given,
-                                  .chains = parts->chains,
-                                  .chain_breaks = parts->chain_breaks,
-                                  .breaks = parts->breaks,
-                                  .most = (int32_t)mot_cuda_part_steps(parts),
-                                  .part = r->part,
-                                  .after = r->after,
-                                  .clip_frames = parts->clip_frames,
-                                  .pooled = r->pooled,
-                                  .turn = r->turn,
-                                  .turns = parts->turns };
     mot_lane lane;
     MOT_TRY(mot_call_next(r->call, &(mot_node){ .reads = MOT_STEPS, .writes = MOT_PARTS }, &lane, error));
-    return mot_cuda_try(mot_parts_launch(&apart, lane.stream), "launching the kernel of the parts", error);
+    return mot_cuda_try(mot_parts_launch(&r->apart, lane.stream), "launching the kernel of the parts", error);
 }
 
 motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const mot_job *job,
@@ -421,6 +406,16 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
                                  mot_arena *scratch, uint8_t *host, motley_error *error)
 {
     run r = { .s = s, .call = call, .job = job, .parts = parts, .slot = slot, .scratch = scratch };
+    r.apart = (mot_parts_job){ .count = (int32_t)job->count,
+                               .max_steps = (int32_t)job->max_steps,
+                               .steps = job->drawn_steps,
+                               .given = given,
+                               .chains = parts->chains,
+                               .chain_breaks = parts->chain_breaks,
+                               .breaks = parts->breaks,
+                               .most = (int32_t)mot_cuda_part_steps(parts),
+                               .clip_frames = parts->clip_frames,
+                               .turns = parts->turns };
     r.images = has_lists(job) ? (motley_image *)(void *)host : NULL;
     lay_out(&r, work || job->dst);
     r.work = work ? *work : job->dst ? *job->dst : batch_at(&r, WORK);
@@ -432,7 +427,7 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
             batch_at(&r, (size_t)which);
     }
     if (call)
-        MOT_TRY(begin_run(&r, given, error));
+        MOT_TRY(begin_run(&r, error));
     if (parts->turns > 0)
         MOT_TRY(run_chains(&r, error));
     MOT_TRY(run_rest(&r, error));

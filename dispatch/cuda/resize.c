@@ -24,20 +24,13 @@ static parcel lay_out(const motley_batch *src, const motley_batch *dst, mot_aren
     return p;
 }
 
-/* What the kernels write; the parcel comes before it. */
-typedef struct room {
-    mot_cuda_axes *axes;
-    uint32_t *cost, *order;
-    uint8_t *tables;
-} room;
-
-static room lay_out_room(size_t n, size_t table_bytes, mot_arena *scratch)
+void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *arena)
 {
-    room r = { .axes = mot_take(scratch, MOT_PLACES, n * sizeof *r.axes) };
-    r.cost = mot_take(scratch, MOT_PLACES, n * sizeof *r.cost);
-    r.order = mot_take(scratch, MOT_PLACES, n * sizeof *r.order);
-    r.tables = mot_take(scratch, MOT_PLACES, table_bytes);
-    return r;
+    const size_t n = (size_t)job->count;
+    job->axes = mot_take(arena, MOT_PLACES, n * sizeof *job->axes);
+    job->cost = mot_take(arena, MOT_PLACES, n * sizeof *job->cost);
+    job->order = mot_take(arena, MOT_PLACES, n * sizeof *job->order);
+    job->tables = mot_take(arena, MOT_PLACES, table_bytes);
 }
 
 static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
@@ -125,22 +118,16 @@ static motley_status queue(mot_cuda_call *call, const motley_batch *src, const m
         memcpy(from.src, src->images, n * sizeof(motley_image));
     if (dst->images)
         memcpy(from.dst, dst->images, n * sizeof(motley_image));
-    lay_out_room(n, (size_t)most.table_bytes, &counted);
+    mot_resize_job job = { .count = (int32_t)n, .channels = src->channels, .format = (int32_t)mot_cuda_format_of(src) };
+    mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     const parcel p = lay_out(src, dst, &call->scratch);
-    const room r = lay_out_room(n, (size_t)most.table_bytes, &call->scratch);
-    mot_resize_job job = { .src = mot_cuda_batch_of(src, p.src),
-                           .dst = mot_cuda_batch_of(dst, p.dst),
-                           .count = (int32_t)n,
-                           .channels = src->channels,
-                           .format = (int32_t)mot_cuda_format_of(src),
-                           .place = p.places,
-                           .axes = r.axes,
-                           .cost = r.cost,
-                           .order = r.order,
-                           .counted = p.counted,
-                           .tables = r.tables,
-                           .table_offset = p.offsets };
+    mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &call->scratch);
+    job.src = mot_cuda_batch_of(src, p.src);
+    job.dst = mot_cuda_batch_of(dst, p.dst);
+    job.place = p.places;
+    job.counted = p.counted;
+    job.table_offset = p.offsets;
     MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
     MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PLACES, p.places, assembled.base, assembled.bytes, "sending the images",
                           error));

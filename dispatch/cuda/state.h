@@ -78,6 +78,9 @@ int mot_cuda_find_lines(mot_line_cache *cache, int32_t dtype, int32_t convention
 motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley_batch *dst,
                               const motley_resize_params *params, motley_error *error);
 
+/* Lays out what its kernels write, for job->count images, whose tables have so many bytes in all. */
+void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *arena);
+
 /* Cuts a job's results, each at most this size, into tiles, and prepares the kernels. */
 motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int width, int height, int row_groups,
                            motley_error *error);

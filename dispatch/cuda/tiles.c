@@ -5,27 +5,21 @@
 #include "dispatch/cuda/state.h"
 #include "kernels/output.h"
 
-/* Which kinds of ops a job's steps may have. */
-typedef struct kinds {
-    int stats, blurs, moves;
-} kinds;
-
-static kinds kinds_of(const mot_job *job)
+/* The shapes that a job's steps may have, a bit for each. */
+static uint32_t shapes_of(const mot_job *job)
 {
     if (!job->policy || job->policy->customs) /* given steps may be any op, so that memory does not depend on them */
-        return (kinds){ 1, 1, 1 };
-    const uint32_t shapes = job->policy->shapes;
-    const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | 1u << MOTLEY_SHAPE_BLUR;
-    return (kinds){ shapes >> MOTLEY_SHAPE_STATS & 1, shapes >> MOTLEY_SHAPE_BLUR & 1, (shapes & moving) != 0 };
+        return ~0u;
+    return job->policy->shapes;
 }
 
 /* Bytes of an image's second buffer, which images with more tiles than CTAs need. */
-static int64_t scratch_of(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, const mot_view *v)
+static int64_t scratch_of(const mot_tiles_job *tiles, const mot_view *v)
 {
-    const mot_tile_cut cut = mot_cut_tiles(v->width, v->height, plan->tile_words);
-    if (!plan->moves || (int64_t)cut.across * cut.down <= plan->max_image_ctas)
+    const mot_tile_cut cut = mot_cut_tiles(v->width, v->height, tiles->tile_words);
+    if (!tiles->moves || (int64_t)cut.across * cut.down <= tiles->max_image_ctas)
         return 0;
-    return mot_scratch_bytes((int)format, job->channels, v->width, v->height);
+    return mot_scratch_bytes(tiles->format, tiles->channels, v->width, v->height);
 }
 
 /* Whether a batch has no more than `most` tiles if they are of `words`. */
@@ -54,77 +48,82 @@ static int piece_quads(int words, int64_t turns)
 
 mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int ctas)
 {
-    const kinds k = kinds_of(job);
+    const uint32_t shapes = shapes_of(job), blurs = 1u << MOTLEY_SHAPE_BLUR;
+    const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | blurs;
     const int steps = job->max_steps > 0 ? (int)job->max_steps : 1;
-    mot_tiles_plan plan = { .windows = k.blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
-                            .max_counts = k.stats ? steps : 0,
-                            .max_image_ctas = ctas,
-                            .tile_words = MOT_TILE_LEAST,
-                            .moves = k.moves || job->output }; /* an output may lie where pixels are read */
-    const size_t each = (size_t)plan.windows * sizeof(mot_program) + (size_t)plan.max_counts * MOT_TOTAL_WORDS * 4;
+    mot_tiles_plan plan = { .job = { .channels = job->channels,
+                                     .format = (int32_t)format,
+                                     .windows = shapes & blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
+                                     .has_output = job->output != NULL,
+                                     .max_image_ctas = ctas,
+                                     .tile_words = MOT_TILE_LEAST,
+                                     .moves = (shapes & moving) != 0 ||
+                                              job->output, /* an output may lie where pixels are read */
+                                     .max_counts = shapes >> MOTLEY_SHAPE_STATS & 1 ? steps : 0 } };
+    mot_tiles_job *const tiles = &plan.job;
+    const size_t each = (size_t)tiles->windows * sizeof(mot_program) + (size_t)tiles->max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;
     plan.images = plan.images > MOT_TILES_IMAGES ? MOT_TILES_IMAGES : plan.images;
     plan.images = plan.images < MOT_TILES_FEWEST ? MOT_TILES_FEWEST : plan.images;
     plan.images = job->count < plan.images ? job->count : plan.images;
-    while (plan.tile_words < MOT_TILE_WORDS && !has_at_most(job, plan.tile_words, ctas))
-        plan.tile_words += MOT_TILE_STEP;
-    int64_t largest = 0, all = 0, tiles = 0, most = 0, many = 0; /* many: images with more tiles than there are CTAs */
+    while (tiles->tile_words < MOT_TILE_WORDS && !has_at_most(job, tiles->tile_words, ctas))
+        tiles->tile_words += MOT_TILE_STEP;
+    int64_t largest = 0, all = 0, few = 0, most = 0, many = 0; /* many: images with more tiles than there are CTAs */
     const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
     for (size_t i = 0; i < (job->src->images ? job->count : 1); i++) {
         const mot_view v = mot_batch_view(job->src, i);
-        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height, plan.tile_words);
+        const mot_tile_cut cut = mot_cut_tiles(v.width, v.height, tiles->tile_words);
         const int64_t here = (int64_t)cut.across * cut.down;
         if (here <= ctas) {
-            tiles += here * alike;
+            few += here * alike;
             most = here > most ? here : most;
             continue;
         }
-        const int64_t bytes = scratch_of(job, format, &plan, &v);
+        const int64_t bytes = scratch_of(tiles, &v);
         largest = bytes > largest ? bytes : largest;
         all += bytes * alike;
         many += alike;
     }
     const int64_t at_once = many < 1 ? 1 : many > MOT_TILES_AT_ONCE ? MOT_TILES_AT_ONCE : many;
-    plan.large_image_ctas = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
-    plan.tasks = tiles + many * plan.large_image_ctas;
-    most = many > 0 && plan.large_image_ctas > most ? plan.large_image_ctas : most;
-    const int64_t turns = plan.tasks / ctas; /* of a CTA, if light programs' pieces were tiles */
-    plan.piece_quads = piece_quads(plan.tile_words, turns);
-    plan.tasks = plan.tasks < most * (int64_t)plan.images ? plan.tasks : most * (int64_t)plan.images;
-    plan.tasks *= 2; /* the tiles of expensive programs are halved */
-    if (2 * plan.tile_words <= MOT_TILE_WORDS && most * (int64_t)job->count <= ctas) { /* they are low already */
-        plan.ctas_per_image = (int)most;
-        plan.tasks = most * (int64_t)job->count;
+    tiles->large_image_ctas = ctas / (int)at_once > 0 ? ctas / (int)at_once : 1;
+    few += many * tiles->large_image_ctas;
+    most = many > 0 && tiles->large_image_ctas > most ? tiles->large_image_ctas : most;
+    tiles->piece_quads = piece_quads(tiles->tile_words, few / ctas);
+    /* the tiles of expensive programs are halved */
+    tiles->most_tasks = 2 * (few < most * (int64_t)plan.images ? few : most * (int64_t)plan.images);
+    if (2 * tiles->tile_words <= MOT_TILE_WORDS && most * (int64_t)job->count <= ctas) { /* they are low already */
+        tiles->ctas_per_image = (int)most;
+        tiles->most_tasks = most * (int64_t)job->count;
     }
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
     plan.whole = plan.images == job->count && plan.scratch_bytes == all;
     const int64_t fewest = 2 * (int64_t)ctas; /* as with lower tiles: a smaller batch never needs more memory */
-    plan.tasks_room = plan.tasks > fewest ? plan.tasks : fewest;
+    plan.tasks_room = tiles->most_tasks > fewest ? tiles->most_tasks : fewest;
     return plan;
 }
 
 void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch)
 {
+    mot_tiles_job *const t = &plan->job;
     const size_t images = plan->images;
-    plan->programs = mot_take(slot, MOT_PROGRAMS, images * (size_t)plan->windows * sizeof *plan->programs);
-    plan->image = mot_take(slot, MOT_PROGRAMS, images * sizeof *plan->image);
-    plan->task = mot_take(slot, MOT_PROGRAMS, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *plan->task);
-    plan->totals =
-        mot_take(slot, MOT_PROGRAMS, images * (size_t)plan->max_counts * MOT_TOTAL_WORDS * sizeof *plan->totals);
-    plan->arrivals = mot_take(slot, MOT_PROGRAMS, images * sizeof *plan->arrivals);
-    plan->values = mot_take(slot, MOT_PROGRAMS, 4 * 256 * sizeof *plan->values);
-    plan->scratch = mot_take(scratch, MOT_IMAGES, (size_t)plan->scratch_bytes);
+    t->programs = mot_take(slot, MOT_PROGRAMS, images * (size_t)t->windows * sizeof *t->programs);
+    t->image = mot_take(slot, MOT_PROGRAMS, images * sizeof *t->image);
+    t->tasks = mot_take(slot, MOT_PROGRAMS, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *t->tasks);
+    t->totals = mot_take(slot, MOT_PROGRAMS, images * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
+    t->arrivals = mot_take(slot, MOT_PROGRAMS, images * sizeof *t->arrivals);
+    t->output_values = mot_take(slot, MOT_PROGRAMS, 4 * 256 * sizeof *t->output_values);
+    t->scratch = mot_take(scratch, MOT_IMAGES, (size_t)plan->scratch_bytes);
 }
 
 /* How many images from `first` on come next: as many as have room for their second buffers. */
-static size_t next_images(const mot_job *job, mot_cuda_format format, const mot_tiles_plan *plan, size_t first)
+static size_t next_images(const mot_job *job, const mot_tiles_plan *plan, size_t first)
 {
     int64_t at = 0;
     size_t n = 0;
     for (; n < plan->images && first + n < job->count; n++) {
         const mot_view v = mot_batch_view(job->src, first + n);
-        at += scratch_of(job, format, plan, &v);
+        at += scratch_of(&plan->job, &v);
         if (at > plan->scratch_bytes)
             break;
     }
@@ -154,8 +153,7 @@ cudaError_t mot_tiles_prepare(mot_cuda_format format)
 }
 
 /* CTAs wait for each other, so the whole grid must be resident; otherwise the launch fails. */
-static cudaError_t launch_tiles(const mot_tiles_job *tiles, mot_cuda_format format, int ctas, int overlap,
-                                cudaStream_t stream)
+static cudaError_t launch_tiles(mot_tiles_job *tiles, int ctas, int overlap, cudaStream_t stream)
 {
     cudaLaunchAttribute attributes[2] = { { .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 },
                                           { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
@@ -166,9 +164,8 @@ static cudaError_t launch_tiles(const mot_tiles_job *tiles, mot_cuda_format form
                                         .stream = stream,
                                         .attrs = attributes,
                                         .numAttrs = overlap ? 2 : 1 };
-    mot_tiles_job copy = *tiles;
-    void *arguments[] = { &copy };
-    return cudaLaunchKernelExC(&config, kernel_of(format), arguments);
+    void *arguments[] = { tiles };
+    return cudaLaunchKernelExC(&config, kernel_of((mot_cuda_format)tiles->format), arguments);
 }
 
 int mot_tiles_few_images(const mot_job *job)
@@ -177,38 +174,19 @@ int mot_tiles_few_images(const mot_job *job)
 }
 
 motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_draw *draw, const mot_node *node,
-                              mot_tiles_job *tiles, const mot_tiles_plan *plan, mot_cuda_format format,
-                              motley_error *error)
+                              mot_tiles_job *tiles, const mot_tiles_plan *plan, motley_error *error)
 {
-    const int ctas = plan->tasks < plan->max_image_ctas ? (int)plan->tasks : plan->max_image_ctas;
+    const int ctas = tiles->most_tasks < tiles->max_image_ctas ? (int)tiles->most_tasks : tiles->max_image_ctas;
     const motley_image *const few = mot_tiles_few_images(job) ? job->src->images : NULL;
-    const unsigned parts = node->reads & MOT_PARTS;
     mot_node planning = *node;
     planning.reads |= MOT_PROGRAMS;
     planning.writes |= MOT_PROGRAMS | (few ? MOT_SENT : 0);
-    const mot_node running = { .reads = MOT_PROGRAMS | MOT_SENT | MOT_IMAGES | parts,
+    const mot_node running = { .reads = MOT_PROGRAMS | MOT_SENT | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_PROGRAMS | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST };
-    tiles->format = (int)format;
-    tiles->windows = plan->windows;
-    tiles->max_counts = plan->max_counts;
-    tiles->max_image_ctas = plan->max_image_ctas;
-    tiles->large_image_ctas = plan->large_image_ctas;
-    tiles->tile_words = plan->tile_words;
-    tiles->ctas_per_image = plan->ctas_per_image;
-    tiles->piece_quads = plan->piece_quads;
-    tiles->moves = plan->moves;
-    tiles->programs = plan->programs;
-    tiles->image = plan->image;
-    tiles->tasks = plan->task;
-    tiles->most_tasks = plan->tasks;
     tiles->counters = draw->plan.counters;
-    tiles->totals = plan->totals;
-    tiles->arrivals = plan->arrivals;
-    tiles->output_values = plan->values;
-    tiles->scratch = plan->scratch;
     for (size_t first = 0, n; first < job->count; first += n) {
-        n = plan->whole ? job->count : next_images(job, format, plan, first);
+        n = plan->whole ? job->count : next_images(job, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
         mot_lane lane;
@@ -216,7 +194,7 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_
         draw->overlap = lane.overlap;
         CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, lane.stream), "launching the kernel that makes programs");
         MOT_TRY(mot_call_next(call, &running, &lane, error));
-        CUDA_TRY(launch_tiles(tiles, format, ctas, lane.overlap, lane.stream), "launching the tile kernel");
+        CUDA_TRY(launch_tiles(tiles, ctas, lane.overlap, lane.stream), "launching the tile kernel");
     }
     return MOTLEY_OK;
 }

@@ -7,24 +7,11 @@
 
 /* How the tile kernel processes a batch, some images at a time. */
 typedef struct mot_tiles_plan {
-    size_t images;                               /* at a time, at most */
-    int whole;                                   /* the whole batch at a time */
-    int windows, max_counts;                     /* programs and COUNTs of an image, at most */
-    int max_image_ctas, large_image_ctas, moves; /* see mot_tiles_job */
-    int tile_words;                              /* see mot_cut_tiles */
-    int ctas_per_image;                          /* see mot_tiles_job */
-    int piece_quads;                             /* see mot_cut_pieces */
-    int64_t tasks;                               /* mot_tile_task, at a time, at most */
-    int64_t tasks_room;                          /* at least as many */
+    size_t images;      /* at a time, at most */
+    int whole;          /* the whole batch at a time */
+    int64_t tasks_room; /* room for at least job.most_tasks */
     int64_t scratch_bytes;
-    /* the memory, as in mot_tiles_job */
-    mot_program *programs;
-    mot_tile_image *image;
-    mot_tile_task *task;
-    uint32_t *totals;
-    int32_t *arrivals;
-    uint32_t *values;
-    uint8_t *scratch;
+    mot_tiles_job job; /* what follows from the batch's sizes, and the memory */
 } mot_tiles_plan;
 
 /* `ctas`: those that are resident on the device together. */
@@ -36,11 +23,10 @@ void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch
 /* Whether src's images are few enough to be described by kernel arguments. */
 int mot_tiles_few_images(const mot_job *job);
 
-/* Queues the kernel that draws, as `node` has it, and makes programs, and the tile kernel. `tiles` has the batches and
- * the output's type. */
+/* Queues the kernel that draws, as `node` has it, and makes programs, and the tile kernel. `tiles`: plan->job with the
+ * batches and the output's type. */
 motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_draw *draw, const mot_node *node,
-                              mot_tiles_job *tiles, const mot_tiles_plan *plan, mot_cuda_format format,
-                              motley_error *error);
+                              mot_tiles_job *tiles, const mot_tiles_plan *plan, motley_error *error);
 
 /* Raises the limits of the kernel for `format`; call once for each format. */
 cudaError_t mot_tiles_prepare(mot_cuda_format format);

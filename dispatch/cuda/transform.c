@@ -193,16 +193,6 @@ typedef struct upload {
     mot_step *given_steps;
 } upload;
 
-/* What the kernels write, likewise. */
-typedef struct room {
-    uint32_t *values;
-    mot_cuda_axes *axes;
-    uint32_t *cost, *order;
-    motley_transform_drawn *drawn;
-    mot_step *steps;
-    uint8_t *tables;
-} room;
-
 /* A call under way. */
 typedef struct run {
     mot_cuda_call *cuda;
@@ -210,9 +200,9 @@ typedef struct run {
     mot_cuda_parts parts;
     tables tables;
     upload host, sent;
-    void *first_sent; /* of the upload */
-    room room;
-    motley_batch pixels; /* what is resized if it is no result yet: `apart` */
+    void *first_sent;            /* of the upload */
+    mot_transform_draw_job draw; /* and, in it, the resize */
+    motley_batch pixels;         /* what is resized if it is no result yet: `apart` */
     int apart, has_steps;
     motley_output output;
     mot_job job; /* the steps */
@@ -339,7 +329,7 @@ static void describe_steps(run *r)
                         .convention = stage ? stage->of.output.convention : 0,
                         .policy = only ? only->policy : NULL,
                         .drawn_steps = draws_late(call, &r->parts) ? NULL
-                                       : r->room.steps             ? r->room.steps
+                                       : r->draw.steps             ? r->draw.steps
                                                                    : &counted,
                         .max_steps = call->info->max_steps,
                         .stream = r->cuda->stream };
@@ -361,17 +351,16 @@ static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley
     mot_cuda_state *const s = r->cuda->s;
     const size_t n = call->src->count;
     const int counts = !slot->base;
+    mot_transform_draw_job *const draw = &r->draw;
     r->first_sent = counts ? NULL : slot->base + slot->bytes;
     r->sent = lay_out_upload(call, r->apart, slot);
-    r->room.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
-    r->room.axes = mot_take(slot, MOT_PLACES, n * sizeof *r->room.axes);
-    r->room.cost = mot_take(slot, MOT_PLACES, n * sizeof *r->room.cost);
-    r->room.order = mot_take(slot, MOT_PLACES, n * sizeof *r->room.order);
-    r->room.drawn = call->drawn ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *r->room.drawn);
-    r->room.steps = call->drawn ? r->sent.given_steps
-                                : mot_take_if(!draws_late(call, &r->parts), slot, MOT_STEPS,
-                                              n * call->info->max_steps * sizeof *r->room.steps);
-    r->room.tables = mot_take(slot, MOT_PLACES, (size_t)r->table_bytes * (r->host.offsets ? 1 : n));
+    draw->resize.count = (int32_t)n;
+    draw->resize.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
+    mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
+    draw->drawn = call->drawn ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
+    draw->steps = call->drawn ? r->sent.given_steps
+                              : mot_take_if(!draws_late(call, &r->parts), slot, MOT_STEPS,
+                                            n * call->info->max_steps * sizeof *draw->steps);
     if (r->apart)
         lay_out_pixels(r, scratch);
     if (!r->has_steps)
@@ -427,12 +416,12 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .counter = job->counter };
 }
 
-static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, motley_error *error)
+static motley_status run_steps(run *r, motley_error *error)
 {
     if (mot_cuda_has_parts(&r->parts))
         return run_parts(r, r->cuda, &r->cuda->memory, &r->cuda->scratch, error);
-    mot_cuda_draw draw = samples_of(drawn);
-    draw.draws = !drawn->steps;
+    mot_cuda_draw draw = samples_of(&r->draw);
+    draw.draws = !r->draw.steps;
     if (draw.draws) {
         const mot_stage *const only = only_policy(r->call);
         draw.tables = mot_cuda_tables_at(only->policy, r->tables.compiled[only - r->call->transform->stage]);
@@ -442,8 +431,9 @@ static motley_status run_steps(run *r, const mot_transform_draw_job *drawn, motl
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
-static motley_status draw_chains(const run *r, const mot_transform_draw_job *job, motley_error *error)
+static motley_status draw_chains(const run *r, motley_error *error)
 {
+    const mot_transform_draw_job *const job = &r->draw;
     const mot_stage *stage = r->call->transform->stage;
     while (!stage->policy || !stage->policy->augmix.width)
         stage++;
@@ -455,8 +445,9 @@ static motley_status draw_chains(const run *r, const mot_transform_draw_job *job
                                  error);
 }
 
-static motley_status fill_windows(const run *r, const mot_transform_draw_job *draw, motley_error *error)
+static motley_status fill_windows(const run *r, motley_error *error)
 {
+    const mot_transform_draw_job *const draw = &r->draw;
     mot_fill_job job = {
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
@@ -467,8 +458,9 @@ static motley_status fill_windows(const run *r, const mot_transform_draw_job *dr
     return mot_cuda_try(mot_fill_launch(&job, lane.stream), "launching the filling kernel", error);
 }
 
-static motley_status erase_boxes(const run *r, const mot_transform_draw_job *draw, motley_error *error)
+static motley_status erase_boxes(const run *r, motley_error *error)
 {
+    const mot_transform_draw_job *const draw = &r->draw;
     const mot_transform_call *const call = r->call;
     const motley_batch *const dst = call->dst;
     mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, r->sent.dst),
@@ -485,8 +477,9 @@ static motley_status erase_boxes(const run *r, const mot_transform_draw_job *dra
     return mot_cuda_try(mot_erase_launch(&erase, lane.stream), "launching the erasing kernel", error);
 }
 
-static motley_status follow(const run *r, const mot_transform_draw_job *draw, motley_error *error)
+static motley_status follow(const run *r, motley_error *error)
 {
+    const mot_transform_draw_job *const draw = &r->draw;
     mot_follow_job job = { .count = draw->resize.count,
                            .max_steps = draw->max_steps,
                            .steps = draw->steps,
@@ -520,55 +513,46 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
     }
 }
 
-/* What the draw kernel does, and the resize kernel after it. */
-static mot_transform_draw_job describe(const run *r)
+/* What the draw kernel does, and the resize kernel after it, beside the memory that they write. */
+static void describe(run *r)
 {
     const mot_transform_call *const call = r->call;
     const motley_apply_params *const params = call->params;
     const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
     const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const upload *const sent = &r->sent;
-    mot_transform_draw_job draw = {
-        .resize = { .src = mot_cuda_batch_of(src, sent->src),
-                    .dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst),
-                    .count = (int32_t)src->count,
-                    .channels = src->channels,
-                    .format = (int32_t)mot_cuda_format_of(src),
-                    .dst_dtype = (int32_t)resized->dtype,
-                    .axes = r->room.axes,
-                    .cost = r->room.cost,
-                    .order = r->room.order,
-                    .counted = r->cuda->slot->resize,
-                    .tables = r->room.tables,
-                    .table_offset = sent->offsets,
-                    .table_bytes = r->table_bytes,
-                    .values = r->room.values },
-        .stage = r->tables.stages,
-        .table = r->tables.policies,
-        .stages = (int32_t)call->transform->stages,
-        .max_steps = r->room.steps ? (int32_t)call->info->max_steps : 0,
-        .order = (int32_t)call->order,
-        .given = call->drawn != NULL,
-        .seed = params->samples.seed,
-        .sample = params->samples.first,
-        .epoch = params->samples.epoch,
-        .view = params->samples.view,
-        .counter = params->counter,
-        .ids = sent->ids,
-        .views = sent->views,
-        .drawn = r->room.drawn,
-        .steps = r->room.steps,
-        .threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS,
-        .convention = output ? (int32_t)output->of.output.convention : 0
-    };
-    if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw.given)
-        draw.ratios = r->tables.ratios[0];
-    share_stages(call->transform->stage, &draw);
-    output_numbers(output, draw.mean, draw.std);
+    mot_transform_draw_job *const draw = &r->draw;
+    mot_resize_job *const resize = &draw->resize;
+    resize->src = mot_cuda_batch_of(src, sent->src);
+    resize->dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst);
+    resize->channels = src->channels;
+    resize->format = (int32_t)mot_cuda_format_of(src);
+    resize->dst_dtype = (int32_t)resized->dtype;
+    resize->counted = r->cuda->slot->resize;
+    resize->table_offset = sent->offsets;
+    resize->table_bytes = r->table_bytes;
+    draw->stage = r->tables.stages;
+    draw->table = r->tables.policies;
+    draw->stages = (int32_t)call->transform->stages;
+    draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
+    draw->order = (int32_t)call->order;
+    draw->given = call->drawn != NULL;
+    draw->seed = params->samples.seed;
+    draw->sample = params->samples.first;
+    draw->epoch = params->samples.epoch;
+    draw->view = params->samples.view;
+    draw->counter = params->counter;
+    draw->ids = sent->ids;
+    draw->views = sent->views;
+    draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
+    draw->convention = output ? (int32_t)output->of.output.convention : 0;
+    if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw->given)
+        draw->ratios = r->tables.ratios[0];
+    share_stages(call->transform->stage, draw);
+    output_numbers(output, draw->mean, draw->std);
     if (resized->dtype != MOTLEY_U8)
-        draw.resize.by_lines = mot_cuda_find_lines(&r->cuda->s->lines, draw.resize.dst_dtype, draw.convention,
-                                                   src->channels, draw.mean, draw.std, draw.resize.line);
-    return draw;
+        resize->by_lines = mot_cuda_find_lines(&r->cuda->s->lines, resize->dst_dtype, draw->convention, src->channels,
+                                               draw->mean, draw->std, resize->line);
 }
 
 /* Takes the call's memory, and assembles the upload. */
@@ -603,32 +587,33 @@ static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, 
     run r = { .cuda = cuda, .call = call, .parts = parts_of(call), .has_steps = call->info->max_steps > 0 };
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     MOT_TRY(prepare(&r, error));
-    mot_transform_draw_job draw = describe(&r);
-    MOT_TRY(mot_cuda_cut(cuda, &draw.resize, r.width, r.height, r.row_groups, error));
+    describe(&r);
+    const mot_transform_draw_job *const draw = &r.draw;
+    MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     mot_lane lane;
-    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | (draw.counter ? MOT_COUNTER : 0) |
+    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | (draw->counter ? MOT_COUNTER : 0) |
                                         (call->drawn ? MOT_STEPS : 0),
-                               .writes = MOT_PLACES | (draw.steps && !call->drawn ? MOT_STEPS : 0),
+                               .writes = MOT_PLACES | (draw->steps && !call->drawn ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(cuda, &drawing, &lane, error));
-    CUDA_TRY(mot_transform_draw_launch(&draw, lane.overlap, lane.stream), "launching the draw kernel");
-    MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw.resize, error));
+    CUDA_TRY(mot_transform_draw_launch(draw, lane.overlap, lane.stream), "launching the draw kernel");
+    MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
     static const uint8_t none[4];
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
     if (fills)
-        MOT_TRY(fill_windows(&r, &draw, error));
+        MOT_TRY(fill_windows(&r, error));
     if (call->mixes && !call->drawn)
-        MOT_TRY(draw_chains(&r, &draw, error));
+        MOT_TRY(draw_chains(&r, error));
     if (r.has_steps)
-        MOT_TRY(run_steps(&r, &draw, error));
+        MOT_TRY(run_steps(&r, error));
     if (call->erase)
-        MOT_TRY(erase_boxes(&r, &draw, error));
+        MOT_TRY(erase_boxes(&r, error));
     if (mot_followed_any(&call->followed))
-        MOT_TRY(follow(&r, &draw, error));
+        MOT_TRY(follow(&r, error));
     if (!call->info->mix)
-        return mot_call_join(cuda, error); /* a resize that is late reads `draw` */
+        return mot_call_join(cuda, error); /* a resize that is late reads `r` */
     return mot_cuda_mix_queue(cuda, dst, dst, call->params->mixed, NULL, &cuda->scratch,
                               (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
