@@ -122,6 +122,12 @@ typedef struct mot_kept {
     size_t bytes;
 } mot_kept;
 
+/* What a transform with schedules is in some epochs. */
+typedef struct mot_epoch_kept {
+    motley_transform *plain; /* owned */
+    uint32_t epoch;          /* the first in which it means the same */
+} mot_epoch_kept;
+
 struct motley_context {
     const mot_backend *backend;
     void *state;
@@ -134,6 +140,13 @@ struct motley_context {
     unsigned made_next;
     mot_kept rounds, draws, rgb; /* of mot_rounds_run; of motley_transform_apply: draws, and images read as RGB */
     int rounds_busy;             /* a call is using `rounds` */
+    /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
+     */
+    struct {
+        uint64_t of;
+        mot_epoch_kept kept;
+    } epochs[4];
+    unsigned epochs_next;
 };
 
 /* Makes sure that there are so many bytes, for the steps of `images` images, and forgets what was in them. */

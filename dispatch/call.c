@@ -11,7 +11,9 @@ struct motley_call {
     motley_context *context;
     const motley_policy *policy; /* of a policy, or NULL */
     mot_transform_call *transform;
-    int op; /* of a single op, or -1 */
+    const motley_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL */
+    mot_epoch_kept epoch;              /* what it was in the last run */
+    int op;                            /* of a single op, or -1 */
     motley_op_params op_params;
     uint8_t fill[4]; /* what op_params.fill points to */
     motley_resize_params resize;
@@ -81,6 +83,10 @@ static motley_status prepare(motley_call *call, const motley_call_params *what, 
         MOT_TRY(mot_validate_batch("dst", dst, error));
         if (!(call->transform = malloc(sizeof *call->transform)))
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
+        if (what->transform->schedule) { /* the first run says in which epoch */
+            call->scheduled = what->transform;
+            return MOTLEY_OK;
+        }
         return mot_transform_prepare(what->transform, &call->src, dst, call->transform, error);
     }
     MOT_TRY(mot_validate_shapes(&call->src, dst, error));
@@ -179,6 +185,22 @@ static motley_status run_resize(motley_call *call, const motley_apply_params *pa
     return mot_resize_run(call->context, &call->src, &call->dst, &how, error);
 }
 
+/* Prepares the call again if its transform's numbers have changed since the last run. */
+static motley_status prepare_for_epoch(motley_call *call, const motley_apply_params *params, motley_error *error)
+{
+    bool changed;
+    MOT_TRY(mot_epoch_follow(call->scheduled, params, &call->epoch, &changed, error));
+    if (!changed)
+        return MOTLEY_OK;
+    const motley_status status = mot_transform_prepare(
+        call->epoch.plain, &call->src, call->in_place ? &call->src : &call->dst, call->transform, error);
+    if (status != MOTLEY_OK) { /* the next run prepares anew */
+        motley_transform_destroy(call->epoch.plain);
+        call->epoch.plain = NULL;
+    }
+    return status;
+}
+
 motley_status motley_call_run(motley_call *call, void *src, void *dst, void *output, const motley_apply_params *params,
                               motley_error *error)
 {
@@ -187,6 +209,8 @@ motley_status motley_call_run(motley_call *call, void *src, void *dst, void *out
     MOT_REQUIRE(call, error, "call is NULL");
     MOT_REQUIRE(!params->output.batch.data, error, "params has an output, want it where the call is created");
     MOT_TRY(move_all(call, src, dst, output, &to, error));
+    if (call->scheduled)
+        MOT_TRY(prepare_for_epoch(call, params, error));
     if (call->transform)
         return mot_transform_run(call->context, call->transform, params, error);
     if (call->resizes)
@@ -205,5 +229,6 @@ void motley_call_destroy(motley_call *call)
     free(call->src_images);
     free(call->dst_images);
     free(call->transform);
+    motley_transform_destroy(call->epoch.plain);
     free(call);
 }

@@ -445,6 +445,7 @@ motley_status motley_transform_apply(motley_context *context, const motley_trans
     MOT_READ_PARAMS(motley_apply_params, params, error);
     motley_batch read;
     mot_transform_call call;
+    MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));
     MOT_TRY(mot_transform_read(transform, src, &context->rgb, &read, error));
     MOT_TRY(mot_validate_batch("dst", dst, error));
     MOT_TRY(mot_transform_prepare(transform, &read, dst, &call, error));

@@ -39,6 +39,16 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_tr
 motley_status mot_transform_read(const motley_transform *transform, const motley_batch *src, mot_kept *table,
                                  motley_batch *read, motley_error *error);
 
+/* ---- dispatch/epochs.c ---- */
+
+/* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps for a while. */
+motley_status mot_transform_in_epoch(motley_context *context, const motley_transform **transform,
+                                     const motley_apply_params *params, motley_error *error);
+
+/* Brings *kept to the epoch of `params`; *changed: it was another. */
+motley_status mot_epoch_follow(const motley_transform *transform, const motley_apply_params *params,
+                               mot_epoch_kept *kept, bool *changed, motley_error *error);
+
 /* Makes a call of batches whose shapes are valid: checks and finds everything that depends neither on addresses nor on
  * params. */
 motley_status mot_transform_prepare(const motley_transform *transform, const motley_batch *src, const motley_batch *dst,

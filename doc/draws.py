@@ -400,7 +400,12 @@ class Transform:
             if kind == "policy":
                 keys = {"name": keys} if isinstance(keys, str) else keys
                 written_out = "branches" in keys or "phases" in keys
-                keys = Policy(keys if written_out else {**load(keys["name"]), **keys}, 8192 * policies)
+                if not written_out:
+                    named, level = load(keys["name"]), keys.get("level")
+                    if level is not None and "normal" in str(named.get("level")):  # it keeps its deviation
+                        keys = {**keys, "level": {**named["level"], "normal": level}}
+                    keys = {**named, **keys}
+                keys = Policy(keys, 8192 * policies)
                 policies += 1
             self.stages.append((kind, keys, block))
 
@@ -508,5 +513,46 @@ class Transform:
     mix = output
 
 
+# ---- 7. Numbers that change with the epoch ----
+
+def number_in(kind, points, epoch):
+    """The number of a schedule, {kind: points}, in an epoch."""
+    begun = [(e, x) for e, x in points if e <= epoch] or points[:1]
+    later, (e0, x0) = points[len(begun):], begun[-1]
+    if kind == "from" or not later or epoch <= e0:
+        return x0
+    e1, x1 = later[0]
+    share = (epoch - e0) / (e1 - e0)
+    if kind == "cosine":
+        share = round((1 - math.cos(share * math.pi)) / 2 * 2**36) * 2.0**-36
+    number = x0 + (x1 - x0) * share
+    return int(number) if number == math.floor(number) else number
+
+
+def plain(text, epoch):
+    """What a text, or a part of one, means in an epoch."""
+    if isinstance(text, list):
+        return [plain(part, epoch) for part in text]
+    if not isinstance(text, dict):
+        return text
+    kind = next(iter(text), None)
+    if len(text) == 1 and kind in ("from", "ramp", "cosine") and isinstance(text[kind], list):
+        return number_in(kind, text[kind], epoch)
+    if "phases" in text and "stages" in text["phases"][0]:
+        stages = [phase["stages"] for phase in text["phases"] if phase["from"] <= epoch][-1]
+        text = {**{key: value for key, value in text.items() if key != "phases"}, "stages": stages}
+    return {key: plain(part, epoch) for key, part in text.items() if key != "epochs"}
+
+
+class Scheduled:
+    def __init__(self, text, load):
+        self.text, self.load = text, load
+
+    def draw(self, samples):
+        return read(plain(self.text, samples.epoch), self.load).draw(samples)
+
+
 def read(text, load):
+    if plain(text, 0) != text:
+        return Scheduled(text, load)
     return Transform(text, load) if "stages" in text else Policy(text)

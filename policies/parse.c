@@ -6,6 +6,7 @@
 #include "base/params.h"
 #include "policies/policy.h"
 #include "policies/reader.h"
+#include "policies/schedule.h"
 
 #include <stdlib.h>
 
@@ -585,8 +586,9 @@ static bool read_policy(reader *r, const mot_yaml *map)
                                         "repeat", "choice",   "bins",       "top",           "level",
                                         "ops",    "branches", "phases",     "augmix" };
     const mot_yaml *stages = r->whole && map->kind == MOT_YAML_MAP ? get(r, map, "stages") : NULL;
-    if (stages) {
-        PROBLEM(r, stages, "'stages' describe a whole transform, want a policy: a transform is loaded as such");
+    if (stages || (r->whole && mot_schedule_in(r))) {
+        PROBLEM(r, stages ? stages : mot_schedule_in(r), "%s, want a policy: a transform is loaded as such",
+                stages ? "'stages' describe a whole transform" : "numbers change with the epoch in a transform");
         return true;
     }
     if (!check_keys(r, map, "the policy", keys, COUNT(keys)))

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "policies/builtin.h"
+#include "policies/schedule.h"
 #include "policies/transform_draw.h"
 #include "policies/yaml.h"
 
@@ -163,6 +164,15 @@ void mot_transform_finish(motley_transform *transform)
     transform->fingerprint = fingerprint_of(transform);
 }
 
+void mot_transform_schedule(motley_transform *transform, mot_schedule *schedule)
+{
+    transform->schedule = schedule;
+    transform->info.stages += transform->plain;
+    transform->info.scheduled = 1;
+    transform->info.epochs = schedule->epochs;
+    transform->fingerprint = mot_hash(MOT_HASH_BEGIN, schedule->text, strlen(schedule->text));
+}
+
 const motley_transform_info *motley_transform_describe(const motley_transform *transform)
 {
     return transform ? &transform->info : NULL;
@@ -180,6 +190,10 @@ void mot_stage_clear(mot_stage *stage)
 
 motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error)
 {
+    if (transform->schedule)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "transform '%s' changes with the epoch, want what motley_transform_at returns for one",
+                        transform->name);
     for (uint32_t i = 0; i < transform->stages; i++)
         if (transform->stage[i].policy && transform->stage[i].policy->customs)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' has custom ops, which cannot be copied",
@@ -220,5 +234,8 @@ void motley_transform_destroy(motley_transform *transform)
     free(transform->paper);
     free(transform->table);
     free(transform->version);
+    if (transform->schedule)
+        free(transform->schedule->text);
+    free(transform->schedule);
     free(transform);
 }

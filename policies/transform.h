@@ -122,9 +122,10 @@ struct motley_transform {
     bool to_rgb; /* the text begins with the stage to_rgb, which is none of `stage`: images are read as RGB */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
-    motley_transform_info info; /* derived from the members above */
-    uint64_t fingerprint;       /* of all that a draw depends on */
-    bool follower;              /* made by motley_transform_follower; it has no text */
+    motley_transform_info info;    /* derived from the members above */
+    uint64_t fingerprint;          /* of all that a draw depends on */
+    struct mot_schedule *schedule; /* its numbers change with the epoch, and the members above are epoch 0's; or NULL */
+    bool follower;                 /* made by motley_transform_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
 };
 
@@ -144,6 +145,9 @@ void mot_stage_clear(mot_stage *stage);
 
 /* Copies a transform by printing and parsing its text. Errors: UNSUPPORTED: it has custom ops; MEMORY. */
 motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error);
+
+/* Gives a transform, read of the text in epoch 0, the schedule of the text. */
+void mot_transform_schedule(motley_transform *transform, struct mot_schedule *schedule);
 
 /* Sets the info and the fingerprint from the stages. */
 void mot_transform_finish(motley_transform *transform);

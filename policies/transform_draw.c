@@ -46,6 +46,14 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
     MOT_TRY(mot_samples_check(samples, count, error));
+    if (transform->schedule) {
+        motley_transform *plain;
+        MOT_TRY(motley_transform_at(transform, samples->epoch, &plain, error));
+        const motley_status status =
+            motley_transform_draw(plain, samples, count, widths, heights, channels, drawn, steps, step_counts, error);
+        motley_transform_destroy(plain);
+        return status;
+    }
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     MOT_REQUIRE(count == 0 || (widths && heights && drawn && step_counts && (steps || !transform->info.max_steps)),
                 error, "%s is NULL, want an array of %zu samples",

@@ -5,10 +5,14 @@
 
 #include "augmentations/ops.h"
 #include "base/params.h"
+#include "policies/schedule.h"
 #include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
 
+#include <float.h>
 #include <stdlib.h>
+
+#define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
 
 /* The changes of a built-in policy. */
 static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes *changes)
@@ -216,8 +220,11 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
     }
     if (kind == MOT_STAGE_POLICY)
         return give_blocks(transform, stage->policy);
-    if (kind == MOT_STAGE_MIX && r->tree.problems == 0)
-        return motley_mix_create(&stage->of.mix.params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
+    if (kind == MOT_STAGE_MIX && r->tree.problems == 0) {
+        motley_mix_params params = stage->of.mix.params;
+        params.p = params.p > 0 ? params.p : NEVER;
+        return motley_mix_create(&params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
+    }
     if (kind == MOT_STAGE_RANDOM_RESIZED_CROP)
         return make_ratios(stage, stage->of.crop.ratio);
     return kind != MOT_STAGE_ERASE || (make_ratios(stage, stage->of.erase.ratio) &&
@@ -303,6 +310,156 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
 }
 
+/* Reads the plain transform that `r` holds; problems go to `r`. */
+static motley_status read_plain(reader *r, const motley_parse_params *params, motley_transform **transform)
+{
+    const mot_yaml *const root = &r->tree.node[0];
+    motley_transform *const read = calloc(1, sizeof *read);
+    const bool staged = root->kind == MOT_YAML_MAP && get(r, root, "stages");
+    const bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
+    if (good && r->tree.problems == 0) {
+        mot_transform_finish(read);
+        *transform = read;
+    } else {
+        motley_transform_destroy(read);
+    }
+    return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+}
+
+/* Reads what a text with schedules means in an epoch. */
+static motley_status read_in_epoch(const char *text, size_t length, uint32_t epoch, const motley_parse_params *params,
+                                   motley_transform **transform, motley_error *error)
+{
+    reader r = { .whole = true };
+    *transform = NULL;
+    motley_status status = mot_yaml_read(&r.tree, text, length);
+    if (status == MOTLEY_OK)
+        status = mot_schedule_resolve(&r, epoch);
+    if (status == MOTLEY_OK)
+        status = read_plain(&r, params, transform);
+    for (uint32_t i = 0; i < r.tree.problems; i++) {
+        char *const message = r.tree.problem[i].message;
+        const size_t used = strlen(message);
+        snprintf(message + used, sizeof r.tree.problem[i].message - used, " (in epoch %u)", epoch);
+    }
+    if (status == MOTLEY_OK)
+        status = mot_yaml_report(&r.tree, params, error);
+    mot_yaml_clear(&r.tree);
+    return status == MOTLEY_ERR_MEMORY ? mot_fail(error, status, "no memory for a transform in epoch %u", epoch)
+                                       : status;
+}
+
+/* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
+static motley_status check_alike(const motley_transform *first, const motley_transform *other, uint32_t epoch,
+                                 const motley_parse_params *params, motley_error *error)
+{
+    const motley_transform_info *const a = &first->info, *const b = &other->info;
+    const char *const what = a->to_rgb != b->to_rgb                           ? "'to_rgb'"
+                             : a->has_output != b->has_output                 ? "'output'"
+                             : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
+                             : !a->mix != !b->mix || a->classes != b->classes ? "'mix' and its 'classes'"
+                             : a->smoothing != b->smoothing                   ? "'smoothing'"
+                             : !a->width != !b->width                         ? "crop or resize"
+                                                                              : NULL;
+    motley_error problem;
+    if (!what)
+        return MOTLEY_OK;
+    mot_fail_at(&problem, MOTLEY_ERR_POLICY, 1, 1, "%s: epoch %u has another one than epoch 0, want the same in all%s",
+                what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
+    if (error)
+        *error = problem;
+    if (params->report)
+        params->report(params->user, &problem);
+    return MOTLEY_ERR_POLICY;
+}
+
+/* Reads a text with schedules, which `r` holds. Every epoch at which something changes is checked, and of numbers that
+ * move the next one, too: a ramp of whole numbers that are not whole in it is refused. */
+static motley_status read_scheduled(reader *r, const char *text, size_t length, const motley_parse_params *params,
+                                    motley_transform **transform, motley_error *error)
+{
+    mot_schedule *const schedule = calloc(1, sizeof *schedule);
+    motley_transform *first = NULL;
+    mot_text canonical = { 0 };
+    if (!schedule)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the schedules of a text");
+    mot_schedule_read(r, schedule);
+    motley_status status = mot_yaml_report(&r->tree, params, error);
+    for (uint32_t i = 0; i < 2 * schedule->count && status == MOTLEY_OK; i++) {
+        motley_transform *read;
+        const uint32_t k = i % schedule->count, next = i / schedule->count;
+        if (next && !schedule->moves[k])
+            continue;
+        const uint32_t epoch = schedule->first[k] + next;
+        status = read_in_epoch(text, length, epoch, params, &read, error);
+        if (status == MOTLEY_OK && first) {
+            status = check_alike(first, read, epoch, params, error);
+            first->info.max_steps =
+                read->info.max_steps > first->info.max_steps ? read->info.max_steps : first->info.max_steps;
+            motley_transform_destroy(read);
+        } else {
+            first = first ? first : read;
+        }
+    }
+    if (status == MOTLEY_OK && first->stage[0].policy && first->stage[0].policy->customs)
+        status =
+            mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' has custom ops, want numbers without schedules", first->name);
+    mot_yaml_print(&r->tree, &canonical);
+    schedule->text = canonical.text;
+    if (status == MOTLEY_OK && canonical.failed)
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
+    if (status != MOTLEY_OK) {
+        motley_transform_destroy(first);
+        free(schedule->text);
+        free(schedule);
+        return status;
+    }
+    mot_transform_schedule(first, schedule);
+    *transform = first;
+    return MOTLEY_OK;
+}
+
+motley_status motley_transform_at(const motley_transform *transform, uint32_t epoch, motley_transform **plain,
+                                  motley_error *error)
+{
+    MOT_REQUIRE(plain, error, "plain is NULL, want a place for the result");
+    *plain = NULL;
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    if (!transform->schedule)
+        return mot_transform_copy(transform, plain, error);
+    const char *const text = transform->schedule->text;
+    const motley_parse_params params = { 0 };
+    MOT_TRY(read_in_epoch(text, strlen(text), epoch, &params, plain, error));
+    (*plain)->info.max_steps = transform->info.max_steps;
+    return MOTLEY_OK;
+}
+
+motley_status motley_transform_scale(const motley_transform *transform, uint32_t epochs, motley_transform **scaled,
+                                     motley_error *error)
+{
+    MOT_REQUIRE(scaled, error, "scaled is NULL, want a place for the result");
+    *scaled = NULL;
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_REQUIRE(transform->info.epochs, error, "transform '%s' has no 'epochs', want the length of its schedules",
+                transform->name);
+    MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 or more", epochs);
+    const char *const text = transform->schedule->text;
+    reader r = { .whole = true };
+    mot_text changed = { 0 };
+    motley_status status = mot_yaml_read(&r.tree, text, strlen(text));
+    if (status == MOTLEY_OK)
+        status = mot_schedule_scale(&r, epochs);
+    if (status == MOTLEY_OK)
+        mot_yaml_print(&r.tree, &changed);
+    mot_yaml_clear(&r.tree);
+    if (status != MOTLEY_OK || changed.failed)
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to scale transform '%s'", transform->name);
+    else
+        status = motley_transform_parse(changed.text, changed.used, NULL, scaled, error);
+    free(changed.text);
+    return status;
+}
+
 motley_status motley_transform_parse(const char *text, size_t length, const motley_parse_params *params,
                                      motley_transform **transform, motley_error *error)
 {
@@ -312,24 +469,18 @@ motley_status motley_transform_parse(const char *text, size_t length, const motl
     MOT_READ_PARAMS(motley_parse_params, params, error);
     MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
     reader r = { .whole = true };
-    motley_transform *read = calloc(1, sizeof *read);
-    motley_status status = read ? mot_yaml_read(&r.tree, text ? text : "", length) : MOTLEY_ERR_MEMORY;
-    if (status == MOTLEY_OK && r.tree.problems == 0) {
-        const mot_yaml *root = &r.tree.node[0];
-        const bool staged = root->kind == MOT_YAML_MAP && get(&r, root, "stages");
-        if (!(staged ? read_transform(&r, root, read) : wrap_policy(&r, params, read)))
-            status = MOTLEY_ERR_MEMORY;
+    motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
+    if (status == MOTLEY_OK && r.tree.problems == 0 && mot_schedule_in(&r)) {
+        status = read_scheduled(&r, text, length, params, transform, error);
+        mot_yaml_clear(&r.tree);
+        return status;
     }
+    if (status == MOTLEY_OK && r.tree.problems == 0)
+        status = read_plain(&r, params, transform);
     if (status == MOTLEY_OK)
         status = mot_yaml_report(&r.tree, params, error);
     else
         mot_fail(error, status, "no memory to read a transform of %zu bytes", length);
-    if (status == MOTLEY_OK) {
-        mot_transform_finish(read);
-        *transform = read;
-    } else {
-        motley_transform_destroy(read);
-    }
     mot_yaml_clear(&r.tree);
     return status;
 }

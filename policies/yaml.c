@@ -174,6 +174,15 @@ static motley_status set_text(mot_yaml_tree *tree, uint32_t index, const char *t
     return MOTLEY_OK;
 }
 
+motley_status mot_yaml_set(mot_yaml_tree *tree, const mot_yaml *node, const char *text)
+{
+    const uint32_t index = (uint32_t)(node - tree->node);
+    tree->node[index].kind = MOT_YAML_SCALAR;
+    tree->node[index].plain = true;
+    tree->node[index].first = tree->node[index].children = 0;
+    return set_text(tree, index, text, strlen(text));
+}
+
 static motley_status take_scalar(builder *b, const yaml_event_t *event, uint32_t index)
 {
     mot_yaml_tree *tree = b->tree;

@@ -3,6 +3,7 @@
 #ifndef MOT_YAML_H
 #define MOT_YAML_H
 
+#include "base/text.h"
 #include "motley/policy.h"
 
 #include <stdbool.h>
@@ -54,6 +55,13 @@ void mot_yaml_problem(mot_yaml_tree *tree, size_t offset, const char *format, ..
 
 /* Reports all problems in the order of their places; `error` gets the first. Returns POLICY, or OK without problems. */
 motley_status mot_yaml_report(mot_yaml_tree *tree, const motley_parse_params *params, motley_error *error);
+
+/* Makes a node the plain scalar `text`. Errors: MEMORY. */
+motley_status mot_yaml_set(mot_yaml_tree *tree, const mot_yaml *node, const char *text);
+
+/* Writes the whole text again: a line for each key and item, those that fit in one in braces, without comments. What
+ * was written reads back to an equal tree, and writes the same. */
+void mot_yaml_print(const mot_yaml_tree *tree, mot_text *w);
 
 /* Replaces a canonical text by JSON of the same content, or by NULL. `name`: of what it describes. Errors: MEMORY. */
 motley_status mot_yaml_to_json(char **text, const char *name, motley_error *error);

@@ -110,6 +110,18 @@ class Listings(Case):
             self.assertIn(f"\n{line}\n", text)
         self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
 
+    def test_schedules_by_epoch_and_length(self):
+        text = self.good("show", "mobileone_train")
+        path = self.file("m.yaml", text)
+        self.assertEqual(self.good("show", path), text)
+        plain = self.file("plain.yaml", self.good("show", path, "--epoch", "40"))
+        self.assertIn("random_resized_crop: {size: 192}", pathlib.Path(plain).read_text())
+        draws = ["--samples", "50", "--epoch", "40"]
+        self.assertEqual(self.good("draw", path, *draws), self.good("draw", plain, *draws))
+        self.good("apply", path, self.image("a.png", 60, 50), "--epoch", "40", "--out", self.path("out"))
+        self.assertIn("level: {from: [[0, 2.1], [11, 4.9], [33, 7]]}", self.good("show", path, "--epochs", "90"))
+        self.assertIn("want none of --epochs", self.bad("show", "rand_augment", "--epochs", "90"))
+
     def test_show_values_has_every_value(self):
         policy = json.loads(self.good("show", "--values", "rand_augment", "--level", "9"))
         branches = {b["steps"][0]["op"]: b for b in policy["phases"][0]["branches"]}

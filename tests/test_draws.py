@@ -79,6 +79,28 @@ OTHERS = {  # what no built-in has
           - output: {}
           - erase: {p: 0.6, value: pixel, area: [0.3, 0.9], ratio: [0.1, 8], boxes: [1, 8]}
         """,
+    "schedules": """
+        motley: 1
+        name: schedules
+        epochs: 400
+        stages:
+          - random_resized_crop: {size: {from: [[0, 32], [3, 48]]}, scale: [{ramp: [[0, 0.9], [8, 0.1]]}, 1]}
+          - flip: {horizontal: {cosine: [[0, 1], [7, 0.1]]}}
+          - policy: {name: rand_augment, level: {from: [[0, 3], [2, 9]]}, repeat: {from: [[0, 1], [1, 3]]}}
+          - policy:
+              top: 10
+              level: {uniform: [0, {ramp: [[0, 1], [10, 6]]}]}
+              ops: {rotate: {range: [0, 30], sign: random}}
+              branches: [rotate, {op: rotate, p: {from: [[0, 0.25], [5, 0.75]]}}]
+          - blur: {p: {ramp: [[1, 0], [390, 1]]}, radius: [0.1, 2]}
+        """,
+    "phases": """
+        motley: 1
+        name: phases
+        phases:
+          - {from: 0, stages: [{random_resized_crop: {size: 24}}, {policy: trivial_augment_wide}]}
+          - {from: 3, stages: [{resize: {size: [24, 24]}}, {jitter: {hue: {ramp: [[3, 0], [300, 0.4]]}}}]}
+        """,
     "rgb": """
         motley: 1
         name: rgb

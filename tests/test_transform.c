@@ -58,7 +58,7 @@ Test(transform, builtins_print_and_parse_back)
                      error.message);
         const motley_transform_info *info = motley_transform_describe(transform);
         cr_expect_str_eq(info->name, motley_transform_builtin_name(i));
-        cr_expect(info->width >= 176 && info->dtype == MOTLEY_F32, "%s", info->name);
+        cr_expect(info->width >= 160 && info->dtype == MOTLEY_F32, "%s", info->name);
         motley_transform_destroy(transform);
         expect_canonical(motley_transform_builtin_text(i));
     }

@@ -114,7 +114,7 @@ int cmd_draw(int argc, char **argv)
     motley_policy *policy;
     motley_transform *transform;
     const bool good =
-        open_either(self.policy, &self.options.changes, &policy, &transform) && draw_all(&self, policy, transform);
+        open_either(self.policy, &self.options, &policy, &transform) && draw_all(&self, policy, transform);
     motley_policy_destroy(policy);
     motley_transform_destroy(transform);
     return good ? 0 : EXIT_INPUT;

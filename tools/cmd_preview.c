@@ -597,7 +597,7 @@ static bool open_applied(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!open_either(a->policy, &a->options.changes, &self->policy, &self->transform))
+    if (!open_either(a->policy, &a->options, &self->policy, &self->transform))
         return false;
     motley_status status = MOTLEY_OK;
     if (self->transform)

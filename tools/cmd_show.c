@@ -8,6 +8,7 @@ typedef struct arguments {
     policy_options options;
     const char *policy;
     bool json, values;
+    uint32_t epochs; /* the length that schedules get; 0: their own */
 } arguments;
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -23,6 +24,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'v':
         self->values = true;
         return 0;
+    case 'e':
+        self->options.samples.epoch = (uint32_t)read_integer(state, "--epoch", arg, 0, (1 << 30) - 1);
+        self->options.every_epoch = false;
+        return 0;
+    case 'E':
+        self->epochs = (uint32_t)read_integer(state, "--epochs", arg, 1, (1 << 30) - 1);
+        return 0;
     default:
         return read_one_policy(key, arg, state, &self->policy);
     }
@@ -33,6 +41,8 @@ static const struct argp argp = {
     .options =
         (const struct argp_option[]){
             { "json", 'j', NULL, 0, "Print JSON, which is a policy file, too", 0 },
+            { "epoch", 'e', "E", 0, "Print what a transform with schedules is in an epoch", 0 },
+            { "epochs", 'E', "COUNT", 0, "Print it with schedules of another length", 0 },
             { "values", 'v', NULL, 0, "Print as JSON what it can draw: chances, and the values at each level", 0 },
             { 0 } },
     .args_doc = "POLICY",
@@ -41,13 +51,29 @@ static const struct argp argp = {
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
 };
 
+/* Gives a transform's schedules another length. */
+static bool rescale(const arguments *self, motley_transform **transform)
+{
+    motley_transform *scaled = NULL;
+    motley_error error;
+    if (*transform && motley_transform_scale(*transform, self->epochs, &scaled, &error) != MOTLEY_OK)
+        complain("%s: %s", policy_label(self->policy), error.message);
+    else if (!*transform)
+        complain("%s: it is a policy without schedules, want none of --epochs", policy_label(self->policy));
+    motley_transform_destroy(*transform);
+    *transform = scaled;
+    return scaled != NULL;
+}
+
 int cmd_show(int argc, char **argv)
 {
-    arguments self = { 0 };
+    arguments self = { .options.every_epoch = true };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     motley_policy *policy;
     motley_transform *transform;
-    if (!open_either(self.policy, &self.options.changes, &policy, &transform))
+    if (!open_either(self.policy, &self.options, &policy, &transform))
+        return EXIT_INPUT;
+    if (self.epochs && !rescale(&self, &transform))
         return EXIT_INPUT;
     char *text = NULL;
     motley_error error = { .message = "it is a transform, want a policy for --values" };

@@ -71,7 +71,7 @@ int cmd_stats(int argc, char **argv)
     motley_policy *policy;
     motley_transform *transform;
     op_summary *summary = NULL;
-    if (open_either(self.policy, &self.options.changes, &policy, &transform))
+    if (open_either(self.policy, &self.options, &policy, &transform))
         summary = summarise(self.policy, policy, transform, &self.options.samples, &self.counting);
     const char *name = policy      ? motley_policy_name(policy)
                        : transform ? motley_transform_describe(transform)->name

@@ -407,16 +407,33 @@ int32_t result_channels(const motley_transform *transform, int32_t channels)
     return transform && motley_transform_describe(transform)->to_rgb ? 3 : channels;
 }
 
-bool open_either(const char *name, const motley_policy_changes *changes, motley_policy **policy,
-                 motley_transform **transform)
+/* Replaces a transform by what it is in an epoch. */
+static bool take_epoch(motley_transform **transform, const char *name, uint32_t epoch)
 {
+    motley_transform *plain;
+    motley_error error;
+    if (motley_transform_at(*transform, epoch, &plain, &error) != MOTLEY_OK) {
+        complain("%s: %s", policy_label(name), error.message);
+        motley_transform_destroy(*transform);
+        *transform = NULL;
+        return false;
+    }
+    motley_transform_destroy(*transform);
+    *transform = plain;
+    return true;
+}
+
+bool open_either(const char *name, const policy_options *options, motley_policy **policy, motley_transform **transform)
+{
+    const motley_policy_changes *const changes = &options->changes;
     *policy = NULL;
     *transform = names_transform(name) ? open_transform(name) : NULL;
     if (!*transform && names_transform(name))
         return false;
     if (*transform && motley_transform_describe(*transform)->stages > 0) {
         if (!any_change(changes))
-            return true;
+            return !motley_transform_describe(*transform)->scheduled || options->every_epoch ||
+                   take_epoch(transform, name, options->samples.epoch);
         complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like",
                  policy_label(name));
         motley_transform_destroy(*transform);

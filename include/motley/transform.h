@@ -68,10 +68,34 @@ typedef struct motley_transform_info {
     double smoothing;      /* of the mix stage's targets; 0 if the text does not say */
     int32_t has_output;    /* 1: there is an output stage; 0: results are pictures, as U8 */
     int32_t to_rgb;        /* 1: the text has the stage to_rgb; images come out with three channels */
+    int32_t scheduled;     /* 1: numbers change with the epoch; width, height and mix are those of epoch 0 */
+    uint32_t epochs;       /* the length of the text's schedules; 0 if the text does not say */
 } motley_transform_info;
 
 /** Describes a transform. The result is owned by the transform; NULL for NULL. */
 MOTLEY_API const motley_transform_info *motley_transform_describe(const motley_transform *transform);
+
+/** Makes the plain transform that a transform with schedules is in an epoch ("Numbers that change with the epoch" in
+ *  doc/policy-format.md): the same text with that epoch's numbers put in. Of a transform without schedules, a copy.
+ *
+ *  A transform with schedules itself can be drawn and applied, too: each call takes the numbers of samples.epoch. Then
+ *  motley_transform_draw reads the text again in each call, and a context keeps the plain transforms of the last four
+ *  epochs that it met, so the first call of an epoch costs about as much as loading the transform, and on CUDA an
+ *  upload of tables. A prepared call (motley/call.h) is prepared again when the numbers change. If the size of the
+ *  results changes, `dst` must have the size of this function's transform. Refused with a counter, since the host
+ *  has to know the epoch: apply the plain transform. A captured graph keeps the numbers of the epoch of its capture.
+ *
+ *  Shapes   max_steps of motley_transform_describe is the same in all epochs.
+ *  Memory   *plain is the caller's, and needs `transform` no longer.
+ *  Errors   UNSUPPORTED: it has custom ops; MEMORY. *plain is NULL then. */
+MOTLEY_API motley_status motley_transform_at(const motley_transform *transform, uint32_t epoch,
+                                             motley_transform **plain, motley_error *error);
+
+/** Makes a copy whose schedules are `epochs` long: every epoch of the text is multiplied by epochs / the text's own
+ *  `epochs`, and rounded to the nearest, half to even.
+ *  Errors   ARGUMENT: the text has no `epochs`; POLICY: two epochs become one; MEMORY. *scaled is NULL then. */
+MOTLEY_API motley_status motley_transform_scale(const motley_transform *transform, uint32_t epochs,
+                                                motley_transform **scaled, motley_error *error);
 
 /** Makes a copy of the transform without its last stages, output, erase and mix. Its results are pictures.
  *
