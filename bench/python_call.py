@@ -22,7 +22,7 @@ import time
 
 import motley
 from conditions import PYTHON_PATHS, ROOT, conditions, processor
-from motley import contexts
+from motley import _native
 from motley._core import ffi, lib
 
 HERE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python"
@@ -197,7 +197,7 @@ def main():
         pixels, ids = numpy.zeros((1, 1, 1, 3), numpy.uint8), numpy.arange(1)
         pointer, what = pixels.ctypes.data, f"numpy {numpy.__version__}"
     stage.apply_(pixels)
-    call = next(iter(contexts.local.calls.values())).c
+    call = next(iter(_native.local.calls.values())).c
     address = int(ffi.cast("uintptr_t", call))
     rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, pointer, 0, 0, 1, 2, 3, 0, 0, 0, 0, ffi.NULL)
     with tempfile.TemporaryDirectory() as scratch:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._core import ffi as _ffi, lib as _lib
 from .custom import CustomOp, custom_op
 from .epochs import RepeatedSamples
-from .errors import (
+from ._native import (
     ArgumentError,
     CudaError,
     Error,

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from ._core import ffi, lib
-from .errors import ArgumentError, UnsupportedError, text_of
+from ._native import ArgumentError, UnsupportedError, text_of
 
 address, from_buffer = lib.address, ffi.from_buffer
 

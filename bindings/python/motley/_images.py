@@ -20,11 +20,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import contexts
+from . import _native
 from ._arrays import DTYPES, KINDS, CuPy, NumPy, Pillow, Torch, address, blank, dense
 from ._core import ffi, lib
-from .checks import LAYOUTS
-from .errors import ArgumentError, UnsupportedError, check, text_of
+from ._native import LAYOUTS, ArgumentError, UnsupportedError, check, text_of
 
 cast, NULL = ffi.cast, ffi.NULL
 VOID = ffi.typeof("void *")
@@ -324,7 +323,7 @@ def hold_until_done(call: Any, *batches: Any) -> None:
     their memory to someone else."""
     device = next((b.device for b in batches if b.device is not None and b.count and b.kind is Tensor), None)
     if device is not None:
-        held = contexts.local.held
+        held = _native.local.held
         held.append((LegacyStream(device).mark(), call))
         while held and held[0][0]():
             held.popleft()

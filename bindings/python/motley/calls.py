@@ -2,12 +2,11 @@
 """Calls of the library, prepared once for a shape of batches, and the numbers of the samples in them."""
 
 from . import _images as images
-from . import contexts
+from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, address, name_of
-from .checks import epoch_given, view_given, whole
+from ._native import ArgumentError, check, epoch_given, made_by, view_given, whole
 from .draws import Drawn, boxes_given
-from .errors import ArgumentError, check, made_by
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
@@ -19,7 +18,7 @@ class Call:
     of an interpolation, fill), or () for given steps of any policy."""
 
     def __init__(self, stage, source, target, what):
-        self.context = contexts.context_of(source.device, stage.threads)
+        self.context = _native.context_of(source.device, stage.threads)
         self.c = c = ffi.new("kept_call *")
         c.count = self.count = source.count
         c.in_place, c.fused = target is source, stage.fused
@@ -65,7 +64,7 @@ class Call:
         """Does or queues the work. policy: or the transform; pixels, written: addresses; the rest: run_call's (see
         call.h). True: `seen` says that samples come again."""
         if policy.custom_ops:
-            contexts.local.caller = self.caller
+            _native.local.caller = self.caller
         try:
             status = lib.run_call(
                 self.c, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views, counter, seen
@@ -80,7 +79,7 @@ class Call:
             if status == lib.CALL_NEGATIVE_ID:
                 raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
             boxes_given(policy, None)
-            raised, contexts.local.raised = contexts.local.raised, None
+            raised, _native.local.raised = _native.local.raised, None
             if raised is not None:
                 raise raised
             check(status, self.c.error)
@@ -135,7 +134,7 @@ def no_stream():
 
 def keep(key, call):
     """Keeps a call for further batches of its shape, in this thread."""
-    calls = contexts.local.calls
+    calls = _native.local.calls
     if len(calls) >= CALLS_KEPT:
         calls.clear()
     calls[key] = call

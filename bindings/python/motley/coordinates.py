@@ -8,7 +8,7 @@ import sys
 
 from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, plain
-from .errors import ArgumentError, UnsupportedError, check
+from ._native import ArgumentError, UnsupportedError, check
 from ._images import Many, like_tensor
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED

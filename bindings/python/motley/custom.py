@@ -14,9 +14,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from . import contexts
+from . import _native
 from ._core import ffi, lib
-from .errors import ArgumentError
+from ._native import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ def named_in(text):
 def run_custom_op(user, batch, error):
     try:
         count = batch.count
-        images = [_array(batch.images.images[i], batch.images.channels, *contexts.local.caller) for i in range(count)]
+        images = [_array(batch.images.images[i], batch.images.channels, *_native.local.caller) for i in range(count)]
         op = ffi.from_handle(user)
         made = op([batch.indices[i] for i in range(count)], images, [tuple(batch.values[i][0:3]) for i in range(count)])
         if made is not None:
@@ -96,7 +96,7 @@ def run_custom_op(user, batch, error):
             )
         return lib.MOTLEY_OK
     except BaseException as raised:  # the call that is under way raises it again
-        contexts.local.raised = raised
+        _native.local.raised = raised
         if error:
             error.status, error.line, error.column = lib.MOTLEY_ERR_ARGUMENT, 0, 0
             error.message = b"a custom operation raised an exception\0"

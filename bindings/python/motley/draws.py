@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import ffi, lib
-from .errors import ArgumentError, PolicyError, UnsupportedError, checked, text_from, text_of
+from ._native import ArgumentError, PolicyError, UnsupportedError, checked, text_from, text_of
 
 
 class Steps(list):

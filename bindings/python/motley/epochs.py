@@ -17,8 +17,7 @@ import weakref
 from typing import Any
 
 from ._core import ffi, lib
-from .checks import epoch_given
-from .contexts import spawning
+from ._native import epoch_given, spawning
 
 FIT_LOOPS = "lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop"
 _clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch

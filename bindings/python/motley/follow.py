@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from ._core import lib
 from ._arrays import KINDS, plain
 from .calls import numbers_of, split_views, views_of_each
-from .checks import epoch_given, one_of, whole
+from ._native import ArgumentError, UnsupportedError, epoch_given, one_of, whole
 from .coordinates import BoxRows, PointRows, followed
 from .draws import Drawn
-from .errors import ArgumentError, UnsupportedError
 from ._images import images_of
 from .mix import Mix
 from .moves import Moves

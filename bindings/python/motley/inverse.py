@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ._core import ffi, lib
 from ._arrays import KINDS, Torch, plain
 from .draws import Drawn, _channels_of, _is_one
-from .errors import ArgumentError, UnsupportedError, checked
+from ._native import ArgumentError, UnsupportedError, checked
 
 if TYPE_CHECKING:
     from typing import Any, Literal

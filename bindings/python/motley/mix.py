@@ -8,11 +8,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _images as images
-from . import contexts
+from . import _native
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
-from .checks import one_of, whole
-from .errors import ArgumentError, checked, made_by
+from ._native import ArgumentError, checked, made_by, one_of, whole
 from .stage import NO_AUGMENTATION, Stage
 
 if TYPE_CHECKING:
@@ -193,7 +192,7 @@ class Mix(Stage):
             src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
             source.describe(src[0])
             target.describe(dst[0])
-            context = contexts.context_of(source.device, self.threads)
+            context = _native.context_of(source.device, self.threads)
             written = src if out is batch else dst
             checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
         if given is None:
@@ -309,7 +308,7 @@ def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False
         both = (ffi.NULL, given) if soft else (given, ffi.NULL)
         arguments = drawn, count, classes, *both, smoothing, ffi.cast("float *", pointer(made))
         if on_device:
-            context = contexts.context_of(like.device)
+            context = _native.context_of(like.device)
             checked(lib.motley_mix_targets, context.handle, *arguments, images.stream_of(like))
         else:
             checked(lib.motley_mix_targets, ffi.NULL, *arguments, ffi.NULL)

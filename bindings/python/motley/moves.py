@@ -9,7 +9,7 @@ from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Pillow, Torch, address, name_of, plain
 from .calls import views_of
 from .draws import Drawn, Samples
-from .errors import ArgumentError, UnsupportedError, checked, made_by
+from ._native import ArgumentError, UnsupportedError, checked, made_by
 from ._images import images_of
 from .policy import Policy, interpolation_number
 from .stage import NO_AUGMENTATION, Stage

@@ -12,7 +12,7 @@ import types
 
 from . import _arrays as arrays
 from ._core import ffi, lib
-from .errors import ArgumentError, check, text_of
+from ._native import ArgumentError, check, text_of
 from .policy import INTERPOLATIONS, fill_bytes, interpolation_number
 from .resize import resize
 from .stage import Stage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import custom
 from ._core import ffi, lib
-from .errors import ArgumentError, FileError, PolicyError, check, made_by, text_from, text_of
+from ._native import ArgumentError, FileError, PolicyError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 
-from . import contexts, epochs
+from . import _native, epochs
 
 # Launchers' names for a process's rank and for how many ranks there are: torchrun (also Accelerate, DeepSpeed, Ray
 # Train), Open MPI, PMIx, MPICH and Intel MPI, MVAPICH, Slurm, Flux.
@@ -94,7 +94,7 @@ def _find_key(rank):
     global _settled
     if rank is None:
         _settled = _group_is_there()
-    name = contexts.process_name()
+    name = _native.process_name()
     number = rank_of_run() if rank is None else rank
     key = _keys[rank] = mixed(f"{name} {number}") if name or number else 0
     if rank is None:
@@ -113,7 +113,7 @@ class Lineage:
     process's arguments."""
 
     def __reduce__(self):
-        if not contexts.spawning():
+        if not _native.spawning():
             return Lineage, ()
         return _inherit, (rank_of_run(), epochs.current())
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from . import _images as images
-from . import contexts
+from . import _native
 from ._core import ffi, lib
-from .checks import one_of
-from .errors import ArgumentError, checked
+from ._native import ArgumentError, checked, one_of
 from .policy import filter_number
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def resize(
     source.describe(src[0])
     target.describe(dst[0])
     params.stream = images.stream_of(source)
-    checked(lib.motley_resize, contexts.context_of(source.device, threads).handle, src, dst, params)
+    checked(lib.motley_resize, _native.context_of(source.device, threads).handle, src, dst, params)
     if source.device is not None:
         images.hold_until_done((source, target), source, target)
     return out if out is not None else target.result(source)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from . import epochs
 from ._arrays import KINDS
-from .checks import epoch_given, view_given, whole
-from .errors import ArgumentError
+from ._native import ArgumentError, epoch_given, view_given, whole
 from .processes import process_key, rank_key
 
 if TYPE_CHECKING:

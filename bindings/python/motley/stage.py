@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from . import _arrays as arrays
 from . import _images as images
-from . import calls, contexts
+from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
-from .checks import epoch_given, layout_given, normalize_given, output_layout_given, rank_given, seed_given
-from .checks import stream_given, whole
+from ._native import (
+    ArgumentError,
+    epoch_given,
+    layout_given,
+    normalize_given,
+    output_layout_given,
+    rank_given,
+    seed_given,
+    stream_given,
+    whole,
+)
 from .draws import Drawn, Samples, same_boxes
 from .epochs import Epoch, Repeats, current, watch_loaders
-from .errors import ArgumentError
 from .policy import Policy, as_html
 from .processes import Lineage, process_key, stream_key
 
@@ -471,7 +479,7 @@ class Stage:
             raise arrays.unreadable(batch) from None
         if pixels is None:
             return self._prepare_once(batch, out, layout, what)
-        call = contexts.local.calls.get(key)
+        call = _native.local.calls.get(key)
         if call is None:
             dense = batch if out is batch else arrays.dense(batch)
             if dense is not batch:

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from motley import ArgumentError, Mix, from_timm
-from motley.checks import seed_given
+from motley._native import seed_given
 from motley.samples import samples_of
 
 T = TypeVar("T")

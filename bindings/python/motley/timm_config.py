@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import ArgumentError
+from ._native import ArgumentError
 from .policy import Policy
 from .stage import Stage
 

@@ -12,7 +12,7 @@ from ._core import ffi, lib
 from ._arrays import DTYPES
 from .custom import registered
 from .draws import Drawn
-from .errors import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
+from ._native import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of

@@ -94,7 +94,7 @@ def test_importing_changes_nothing(tmp_path):
 
 def test_public_names():
     """What dir() shows, and so what an editor offers, is what is there for users."""
-    assert not {"ffi", "lib", "arrays", "calls", "stage", "timm_config", "contexts"} & {*dir(motley)}
+    assert not {"ffi", "lib", "calls", "stage", "timm_config"} & {*dir(motley)}
     assert {*motley.__all__} < {*dir(motley)} and all(hasattr(motley, name) for name in dir(motley))
     assert {*dir(motley.ops)} == {"apply", "resize", "table", *motley.ops.table}
     with pytest.raises(AttributeError, match="'motley' has no attribute 'Folow'"):

@@ -16,7 +16,7 @@ from conftest import cuda, torch
 
 import motley
 from motley import _arrays as arrays
-from motley import contexts
+from motley import _native
 from motley._core import ffi, lib
 
 if torch is None:
@@ -551,7 +551,7 @@ def with_streams(name):
 @pytest.mark.parametrize("call, only_cuda", [row for row in ENTRIES.values() if not row.values[1]])
 def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatch):
     """Without a GPU: tensors say that they are on one, and the library is told which stream."""
-    look, context_of, watched = arrays.Torch.look, contexts.context_of, Watched()
+    look, context_of, watched = arrays.Torch.look, _native.context_of, Watched()
 
     def elsewhere(cls, x):
         *found, device = look(x)
@@ -559,8 +559,8 @@ def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatc
 
     monkeypatch.setattr(arrays.Torch, "look", classmethod(elsewhere))
     monkeypatch.setattr(arrays.Torch, "stream_of", staticmethod(lambda device: lambda: FAKE))
-    monkeypatch.setattr(contexts, "context_of", lambda device, threads=None: context_of(None, 1))
-    monkeypatch.setattr(contexts.local, "calls", {})
+    monkeypatch.setattr(_native, "context_of", lambda device, threads=None: context_of(None, 1))
+    monkeypatch.setattr(_native.local, "calls", {})
     for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "motley"]:
         if getattr(module, "lib", None) is lib and module is not images_module:
             monkeypatch.setattr(module, "lib", watched)

@@ -21,7 +21,7 @@ from PIL import Image
 import motley
 import recipes
 from motley import _images as images
-from motley import contexts
+from motley import _native
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 STAGES = {
@@ -927,25 +927,25 @@ def test_forked_children_work(pixels, wanted):
     with forked() as child:
         if child:
             assert np.array_equal(stage(pixels, sample_ids=range(12)), wanted)
-            assert not contexts.local.contexts.keys() - {(None, 3)}
+            assert not _native.local.contexts.keys() - {(None, 3)}
     np.testing.assert_array_equal(stage(pixels, sample_ids=range(12)), wanted)
 
 
 def test_cuda_in_a_forked_child_is_refused(monkeypatch):
-    monkeypatch.setattr(contexts, "_cuda_used", True)  # as after a call on a CUDA tensor
+    monkeypatch.setattr(_native, "_cuda_used", True)  # as after a call on a CUDA tensor
     with forked() as child:
         if child:
             with pytest.raises(
                 motley.UnsupportedError, match="before this process was forked.*'spawn' or 'forkserver'"
             ):
-                contexts.context_of(0)
+                _native.context_of(0)
 
 
 def test_without_a_device_cuda_is_refused():
     if torch is not None and torch.cuda.is_available():
         pytest.skip("there is a device")
     with pytest.raises(motley.UnsupportedError, match="CUDA"):
-        contexts.context_of(0)
+        _native.context_of(0)
 
 
 @cuda
@@ -1013,17 +1013,17 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
         device, count, kind = 3, 1, images.Tensor
 
     monkeypatch.setattr(images, "LegacyStream", Marks)
-    monkeypatch.setattr(contexts.local, "held", collections.deque())
+    monkeypatch.setattr(_native.local, "held", collections.deque())
     images.hold_until_done("first", OnDevice, OnDevice)
     images.hold_until_done("second", OnDevice)
-    assert [call for _, call in contexts.local.held] == ["first", "second"]
+    assert [call for _, call in _native.local.held] == ["first", "second"]
     done[0] = True
     images.hold_until_done("third", OnDevice)
-    assert [call for _, call in contexts.local.held] == ["second", "third"]
+    assert [call for _, call in _native.local.held] == ["second", "third"]
     done[1:] = True, True
     OnDevice.kind = None  # an array that its own library keeps
     images.hold_until_done("fourth", OnDevice)
-    assert [call for _, call in contexts.local.held] == ["second", "third"]
+    assert [call for _, call in _native.local.held] == ["second", "third"]
 
 
 def test_settings_show_in_reprs():

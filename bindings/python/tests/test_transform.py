@@ -450,10 +450,10 @@ def test_an_empty_list_through_a_transform_without_a_size():
 @pytest.mark.parametrize("kind", ["array", "tensor", "picture"])
 def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
     """Of images of one shape and kind; its results are those of a list of the same images, which is described anew."""
-    from motley import calls, contexts
+    from motley import calls, _native
 
     made = []
-    monkeypatch.setattr(contexts.local, "calls", {})
+    monkeypatch.setattr(_native.local, "calls", {})
     monkeypatch.setattr(calls.Call, "for_any_pixels", lambda self: made.append(self) or setattr(self, "keep", None))
     transform, first = motley.Transform(text, seed=3), photographs[0]
     tensor = lambda x: torch.from_numpy(x).permute(2, 0, 1)  # noqa: E731
@@ -467,7 +467,7 @@ def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
             out = stacked([alone, alone]) * 0
             assert transform(stacked([image, image]), [number, number], epoch=1, out=out) is out
             assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
-    assert len(made) == len(contexts.local.calls) == (1 if kind == "picture" else 2)
+    assert len(made) == len(_native.local.calls) == (1 if kind == "picture" else 2)
 
 
 def test_a_kept_call_is_of_its_transform(photographs):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import torch
 
-from motley.errors import ArgumentError
+from motley._native import ArgumentError
 
 
 def map_items(function, batch):

@@ -17,7 +17,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
 from motley.adapters import stage_of
-from motley.checks import whole
+from motley._native import whole
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.processes import Lineage, mixed, rank_of_run, world_of_run
 from motley.torch.batches import item, replaced

@@ -15,7 +15,7 @@ import torch
 
 import motley
 from motley.adapters import check_labels
-from motley.checks import one_of
+from motley._native import one_of
 from motley.epochs import Count, loading_of, own_epoch
 from motley.torch.batches import augmented, item, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without

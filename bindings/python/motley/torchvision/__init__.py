@@ -49,7 +49,7 @@ from torchvision import transforms as _v1
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
 from motley import ArgumentError, Policy, Stage
-from motley.checks import seed_given
+from motley._native import seed_given
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.processes import Lineage
 from motley.samples import samples_of, torch_seed

@@ -15,9 +15,9 @@ import torch
 import motley
 from motley import _arrays as arrays
 from motley import _images as images
-from motley import contexts, ops
+from motley import _native, ops
 from motley._core import ffi, lib
-from motley.errors import check, checked
+from motley._native import check, checked
 from motley._arrays import Pillow, blank
 from motley.policy import PILLOWS, filter_number
 from motley.resize import FILTERS, ORDERS, order_of
@@ -137,7 +137,7 @@ def resized(image, size, interpolation, crop=None):
         if source is not None and target is not None:
             channels, error = Pillow.channels_of[image.mode], kept.error
             status = lib.resize_picture(
-                contexts.context_of(None).handle, source, *image.size, target, size[1], size[0], channels, filter,
+                _native.context_of(None).handle, source, *image.size, target, size[1], size[0], channels, filter,
                 kept.resize.order, *(crop or WHOLE), error,
             )  # fmt: skip
             check(status, error)
@@ -154,7 +154,7 @@ def resized(image, size, interpolation, crop=None):
         params.crops = crops = kept.crop if count == 1 else ffi.new("motley_crop[]", count)
         for i in range(count):
             crops[i].left, crops[i].top, crops[i].width, crops[i].height = crop
-    checked(lib.motley_resize, contexts.context_of(None).handle, kept.src, kept.dst, params)
+    checked(lib.motley_resize, _native.context_of(None).handle, kept.src, kept.dst, params)
     return made.reshape(*image.shape[:-2], *size)
 
 
@@ -206,7 +206,7 @@ def _run_steps(source, steps, weights=None):
             if weights:
                 half = weights[len(weights) // 2 :]
                 kernels[step][0 : len(half)] = half
-    context = contexts.context_of(source.device)
+    context = _native.context_of(source.device)
     checked(lib.motley_transform_apply, context.handle, _any_steps()._handle, kept.src, kept.dst, params)
     return target.result(source)
 

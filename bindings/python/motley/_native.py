@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's side of things: its errors as exceptions, its contexts, and checks of callers' numbers.
+
+A context serves one thread at a time, so every Python thread has its own for each device and number of threads, made
+when first used and shared by all stages and operations. A forked child begins with none: the threads of its parent's
+CPU contexts do not exist there, and CUDA cannot be used there."""
+
+from __future__ import annotations
+
+import collections
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ._core import ffi, lib
+
+# ---- errors ----
+
+
+class Error(Exception):
+    """Base of everything that Motley raises on its own."""
+
+
+class ArgumentError(Error, ValueError):
+    """An invalid argument: a size, stride, range or name."""
+
+
+class PolicyError(Error, ValueError):
+    """A policy's text is wrong. `problems` has (line, column, sentence) of every mistake that was found."""
+
+    def __init__(self, message: str, problems: Iterable[tuple[int, int, str]] = ()) -> None:
+        super().__init__(message)
+        self.problems = list(problems)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.args[0], self.problems)
+
+
+class UnsupportedError(Error, RuntimeError):
+    """A valid request that this build, machine or device does not support."""
+
+
+class OutOfMemoryError(Error, MemoryError):
+    """An allocation failed, on the host or the device."""
+
+
+class FileError(Error, OSError):
+    """A file could not be opened or read."""
+
+
+class CudaError(Error, RuntimeError):
+    """CUDA reported an error."""
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in Motley; please report it."""
+
+
+EXCEPTIONS: dict[int, type[Error]] = {
+    lib.MOTLEY_ERR_ARGUMENT: ArgumentError,
+    lib.MOTLEY_ERR_POLICY: PolicyError,
+    lib.MOTLEY_ERR_UNSUPPORTED: UnsupportedError,
+    lib.MOTLEY_ERR_MEMORY: OutOfMemoryError,
+    lib.MOTLEY_ERR_IO: FileError,
+    lib.MOTLEY_ERR_CUDA: CudaError,
+    lib.MOTLEY_ERR_INTERNAL: InternalError,
+}
+for _exception in (Error, *EXCEPTIONS.values()):
+    _exception.__module__ = "motley"  # where users have them from
+
+
+def text_of(c_string: Any) -> str:
+    text: bytes = ffi.string(c_string)
+    return text.decode("utf-8", "replace")
+
+
+def check(status: int, error: Any, where: str = "") -> None:
+    """Raises the exception of a call that returned `status` and filled `error`. where: a prefix of its message."""
+    if status:
+        raise EXCEPTIONS.get(status, InternalError)(where + text_of(error.message))
+
+
+def checked(function: Callable[..., int], *arguments: Any) -> None:
+    """Calls one of the library's functions and adds its last argument, the error."""
+    error = ffi.new("motley_error *")
+    check(function(*arguments, error), error)
+
+
+def made_by(kind: str, function: Callable[..., int], *arguments: Any) -> Any:
+    """The object that a function creates, which it returns through a pointer: its last argument before the error."""
+    made = ffi.new(f"{kind} **")
+    checked(function, *arguments, made)
+    return made[0]
+
+
+def text_from(function: Callable[..., int], *arguments: Any) -> str:
+    """The text that a function creates."""
+    text = made_by("char", function, *arguments)
+    try:
+        return text_of(text)
+    finally:
+        lib.free(text)
+
+
+# ---- contexts ----
+
+_cuda_used = False  # by Motley, in this process
+_cuda_before_fork = False  # by a parent of this process
+
+
+class Context:
+    """A motley_context."""
+
+    __slots__ = ("handle", "process")
+
+    def __init__(self, device: int | None, threads: int) -> None:
+        self.process: int | None = None
+        params = ffi.new("motley_context_params *")
+        params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
+        params.device = device or 0
+        params.threads = threads if device is None else 0
+        self.handle = made_by("motley_context", lib.motley_context_create, params)
+        self.process = os.getpid()
+
+    def __del__(
+        self, getpid: Callable[[], int] = os.getpid, destroy: Callable[[Any], None] = lib.motley_context_destroy
+    ) -> None:
+        # A forked child must not touch its parent's threads and device; torch.compile makes objects without __init__.
+        if getattr(self, "process", None) == getpid():
+            destroy(self.handle)
+
+
+class Local(threading.local):
+    """The state of one thread."""
+
+    def __init__(self) -> None:
+        self.contexts: dict[Any, Context] = {}  # (device, threads) -> Context
+        self.calls: dict[Any, Any] = {}  # what a call depends on, but for pixels and samples -> a call to be repeated
+        # (whether it is done, a call) of work whose arrays have to live until then
+        self.held: collections.deque[Any] = collections.deque()
+        self.caller: Any = None  # of custom operations: (library of the arrays, CUDA device)
+        self.raised: BaseException | None = None  # by one
+
+
+local = Local()
+
+
+def default_threads() -> int:
+    """As many threads as the library gives, but no more than torch uses or, without torch, OMP_NUM_THREADS says; one in
+    a multiprocessing worker (a DataLoader's, say), which is one of many."""
+    if is_child():
+        return 1
+    given: int = lib.motley_default_threads()
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "get_num_threads"):  # which begins with OMP_NUM_THREADS
+        most: int = torch.get_num_threads()
+    else:
+        first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # of nested regions: a list
+        most = int(first) if first.isdecimal() else 0
+    return min(given, most or given)
+
+
+def process_name() -> str:
+    """What distinguishes this process from others that have copies of its stages; empty in a single process."""
+    data = sys.modules.get("torch.utils.data")
+    worker = data.get_worker_info() if data is not None else None
+    if worker is not None:
+        return f"worker seed {worker.seed}"
+    name: str = sys.modules["multiprocessing.process"].current_process().name if is_child() else ""
+    return name
+
+
+def is_child() -> bool:
+    """Whether multiprocessing started this process. It imports multiprocessing there; importing it here costs time."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.parent_process() is not None
+
+
+def spawning() -> bool:
+    """Whether an object is being pickled for a process that multiprocessing spawns."""
+    context = sys.modules.get("multiprocessing.context")
+    return context is not None and context.get_spawning_popen() is not None
+
+
+def context_of(device: int | None, threads: int | None = None) -> Context:
+    """This thread's context on CUDA device number `device`, or on the CPU (None)."""
+    found = local.contexts.get((device, threads))
+    if found is None:
+        if device is not None:
+            _about_to_use_cuda()
+        found = Context(device, default_threads() if threads is None else threads)
+        local.contexts[device, threads] = found
+    return found
+
+
+def _about_to_use_cuda() -> None:
+    global _cuda_used
+    torch = sys.modules.get("torch")
+    if _cuda_before_fork or (torch is not None and torch.cuda._is_in_bad_fork()):
+        raise UnsupportedError(
+            "CUDA was used before this process was forked, so that it cannot be used here: start "
+            "the workers with the 'spawn' or 'forkserver' method, or augment on the CPU here"
+        )
+    _cuda_used = True
+
+
+def _after_fork() -> None:
+    global local, _cuda_used, _cuda_before_fork
+    local = Local()
+    _cuda_before_fork = _cuda_before_fork or _cuda_used
+    _cuda_used = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+# ---- checks: they name a mistake in the caller's words ----
+
+
+def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
+    """`value` as an int. wanted: how the range is said."""
+    if not hasattr(value, "__index__") or not low <= value.__index__() <= high:
+        raise ArgumentError(f"{name} is {value!r}, want a whole number {wanted}")
+    number: int = value.__index__()
+    return number
+
+
+def seed_given(seed: Any) -> int:
+    """64 bits; a negative number stands for its two's complement bits."""
+    return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
+
+
+def epoch_given(epoch: Any) -> int:
+    return whole("epoch", epoch, 0, (1 << 30) - 1, "from 0 to 2^30 - 1")
+
+
+def rank_given(rank: Any) -> int | None:
+    return None if rank is None else whole("rank", rank, 0, (1 << 63) - 1, "from 0, or None to have it found out")
+
+
+def stream_given(stream: Any) -> int | None:
+    return None if stream is None else whole("stream", stream, 0, (1 << 32) - 1, "from 0 to 2^32 - 1, or None")
+
+
+def view_given(view: Any) -> int:
+    return whole("view", view, 0, 65535, "from 0 to 65535")
+
+
+def one_of(name: str, value: Any, wanted: Iterable[Any]) -> Any:
+    if value not in wanted:
+        raise ArgumentError(f"{name} is {value!r}, want {', '.join(map(repr, wanted))}")
+    return value
+
+
+def per_channel(name: str, numbers: Any, low: float, high: float, wanted: str) -> tuple[float, ...]:
+    """A tuple of 1 to 4 floats of a number or of one for each channel."""
+    try:
+        given = (numbers,) if isinstance(numbers, (int, float)) else tuple(numbers)
+        floats = tuple(float(n) for n in given if not isinstance(n, str))
+    except TypeError:
+        given, floats = (), ()
+    if len(floats) != len(given) or not 1 <= len(floats) <= 4:
+        raise ArgumentError(f"{name} is {numbers!r}, want a number, or 1 to 4 of them, one for each channel")
+    if not all(low < n <= high for n in floats):
+        raise ArgumentError(f"{name} is {numbers!r}, want {wanted} (those of the 0..255 scale divided by 255)")
+    return floats
+
+
+def mean_given(mean: Any, name: str = "mean") -> tuple[float, ...]:
+    return per_channel(name, mean, -float("inf"), 1, "numbers on the 0..1 scale")
+
+
+def std_given(std: Any, name: str = "std") -> tuple[float, ...]:
+    return per_channel(name, std, 0, 1, "numbers above 0 on the 0..1 scale")
+
+
+def normalize_given(normalize: Any, mean: Any, std: Any) -> tuple[Any, Any]:
+    """mean, std; both None where nothing is normalised."""
+    if normalize is None:
+        if (mean is None) != (std is None):
+            raise ArgumentError(f"mean is {mean} and std is {std}, want both or neither")
+        return (None, None) if mean is None else (mean_given(mean), std_given(std))
+    if mean is not None or std is not None:
+        raise ArgumentError("both normalize and mean or std are given, want one of them")
+    if isinstance(normalize, Mapping) and set(normalize) == {"mean", "std"}:
+        normalize = normalize["mean"], normalize["std"]
+    if isinstance(normalize, (str, Mapping)) or not hasattr(normalize, "__len__") or len(normalize) != 2:
+        raise ArgumentError(f"normalize is {normalize!r}, want (mean, std), each a number or one for each channel")
+    return mean_given(normalize[0], "normalize's mean"), std_given(normalize[1], "normalize's std")
+
+
+LAYOUTS = {"chw": "chw", "nchw": "chw", "hwc": "hwc", "nhwc": "hwc", "hw": "hw", None: None}
+
+
+def layout_given(layout: Any) -> str | None:
+    return LAYOUTS[one_of("layout", layout, LAYOUTS)]
+
+
+FORMATS = {"contiguous_format": "chw", "channels_last": "channels_last", "preserve_format": None}
+
+
+def output_layout_given(output_layout: Any, memory_format: Any) -> str | None:
+    """output_layout, of either; memory_format is torch's."""
+    given: str | None = one_of("output_layout", output_layout, (None, "chw", "hwc", "channels_last"))
+    if memory_format is None:
+        return given
+    if given is not None:
+        raise ArgumentError("both output_layout and memory_format are given, want one of them")
+    name = str(memory_format)
+    if not name.startswith("torch.") or name[len("torch.") :] not in FORMATS:
+        wanted = ", ".join("torch." + each for each in FORMATS)
+        raise ArgumentError(f"memory_format is {memory_format!r}, want one of {wanted}")
+    return FORMATS[name[len("torch.") :]]
