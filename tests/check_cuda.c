@@ -15,36 +15,20 @@
 #include "dispatch/cuda/cuda.h"
 #include "motley.h"
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define SEED 20190924u
 #define MAX_IMAGES 512
 #define MAX_VALUES 24
 
 static motley_context *cuda, *cpu;
-static long cases, failures;
+static long cases;
 static int quick, brief, backward_planes;
 static size_t multiprocessors;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_cuda: %s\n", what);
-        exit(2);
-    }
-}
-
-static void need_cuda(cudaError_t code, const char *what)
-{
-    if (code != cudaSuccess) {
-        fprintf(stderr, "check_cuda: %s: %s\n", what, cudaGetErrorString(code));
-        exit(2);
-    }
-}
 
 /* ---- the routes of batches ---- */
 
@@ -160,7 +144,7 @@ static void add_image(batch *b, input_layout layout, input_size size, int channe
 
 static void send(batch *b)
 {
-    need_cuda(cudaMalloc((void **)&b->memory, b->bytes), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&b->memory, b->bytes));
     b->back = calloc(1, b->bytes);
     need(b->back != NULL, "no memory");
     for (size_t i = 0; i < b->count; i++) {
@@ -168,7 +152,7 @@ static void send(batch *b)
         b->host[i] = b->device[i] = b->buffer[i].image;
         b->device[i].data = b->memory + b->offset[i] + ((uint8_t *)b->buffer[i].image.data - b->buffer[i].bytes);
     }
-    need_cuda(cudaMemcpy(b->memory, b->back, b->bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    need_cuda(cudaMemcpy(b->memory, b->back, b->bytes, cudaMemcpyHostToDevice));
 }
 
 static void drop(batch *b)
@@ -182,7 +166,7 @@ static void drop(batch *b)
 /* Compares what CUDA wrote with what the CPU wrote into the host buffers, canaries included. */
 static int same(batch *b, const char *what)
 {
-    need_cuda(cudaMemcpy(b->back, b->memory, b->bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    need_cuda(cudaMemcpy(b->back, b->memory, b->bytes, cudaMemcpyDeviceToHost));
     int ok = 1;
     for (size_t i = 0; i < b->count; i++) {
         const uint8_t *got = b->back + b->offset[i], *wanted = b->buffer[i].bytes;
@@ -204,7 +188,7 @@ static int same(batch *b, const char *what)
         fprintf(stderr, "\n");
         ok = 0;
         if (++failures >= 30) {
-            fprintf(stderr, "check_cuda: stopped after %ld failures\n", failures);
+            fprintf(stderr, "check_cuda: stopped after %d failures\n", failures);
             exit(1);
         }
     }
@@ -307,7 +291,7 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
     need_status(motley_op_apply(cuda, op, values, info->values_max, &device_src, &device_dst, &params, &error), &error,
                 what);
     note_run();
-    need_cuda(cudaDeviceSynchronize(), what);
+    need(cudaDeviceSynchronize() == cudaSuccess, what);
     if (!same(to, what))
         for (size_t i = 0; i < src->count && info->values_max; i++)
             fprintf(stderr, "%s%.9g", i ? " " : "  values: ", values[i * (size_t)info->values_max]);
@@ -373,7 +357,7 @@ static void check_past_edge(void)
         need_status(motley_op_apply(cpu, affine, matrices[k % 2], 6, &host, &host, &params, &error), &error, what);
         need_status(motley_op_apply(cuda, affine, matrices[k % 2], 6, &device, &device, &params, &error), &error, what);
         note_run();
-        need_cuda(cudaDeviceSynchronize(), what);
+        need(cudaDeviceSynchronize() == cudaSuccess, what);
         same(src, what);
         drop(src);
         free(src);
@@ -451,14 +435,14 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     const size_t each = (size_t)width * (size_t)height * (size_t)channels, bytes = n * each;
     uint8_t *host = malloc(bytes), *back = malloc(bytes), *device;
     need(host && back, "no memory");
-    need_cuda(cudaMalloc((void **)&device, bytes), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device, bytes));
     uint64_t state = SEED + epoch;
     for (size_t i = 0; i < n; i++) /* smooth pictures with noise, and plain noise */
         for (size_t k = 0; k < each; k++)
             host[i * each + k] = (uint8_t)(i % 8 == 0 ? input_random(&state)
                                                       : k / (size_t)channels / (size_t)width + k % 61 * (i % 3) +
                                                             input_random(&state) % 23);
-    need_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+    need_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
     motley_batch b = { .count = n, .channels = channels, .layout = layout, .width = width, .height = height };
     motley_batch on_device = b;
     b.data = host;
@@ -476,7 +460,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
     need_status(motley_apply(cpu, policy, &b, &b, &params, &error), &error, name);
     need_status(motley_apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
     note_run();
-    need_cuda(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost), name);
+    need(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost) == cudaSuccess, name);
     for (size_t i = 0; i < n; i++, cases++)
         if (memcmp(host + i * each, back + i * each, each) != 0) {
             motley_step steps[64];
@@ -555,13 +539,13 @@ static void check_output(output_case c)
     uint8_t *host = malloc(SAMPLES), *wanted = calloc(1, bytes), *got = malloc(bytes), *work = malloc(SAMPLES);
     uint8_t *device, *device_out, *device_work;
     need(host && wanted && got && work, "no memory");
-    need_cuda(cudaMalloc((void **)&device, SAMPLES), "cudaMalloc");
-    need_cuda(cudaMalloc((void **)&device_out, bytes + past), "cudaMalloc");
-    need_cuda(cudaMalloc((void **)&device_work, SAMPLES), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device, SAMPLES));
+    need_cuda(cudaMalloc((void **)&device_out, bytes + past));
+    need_cuda(cudaMalloc((void **)&device_work, SAMPLES));
     uint64_t state = SEED;
     for (size_t i = 0; i < SAMPLES; i++)
         host[i] = (uint8_t)input_random(&state);
-    need_cuda(cudaMemcpy(device, host, SAMPLES, cudaMemcpyHostToDevice), "cudaMemcpy");
+    need_cuda(cudaMemcpy(device, host, SAMPLES, cudaMemcpyHostToDevice));
     motley_batch src = { .count = c.count,
                          .channels = C,
                          .layout = c.from,
@@ -594,7 +578,7 @@ static void check_output(output_case c)
         params.output.batch.data = device_out + past;
         need_status(motley_apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
         note_run();
-        need_cuda(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost), what);
+        need(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost) == cudaSuccess, what);
         cases += (long)c.count;
         if (memcmp(got, wanted, bytes) != 0) {
             size_t at = 0;
@@ -605,7 +589,7 @@ static void check_output(output_case c)
             failures++;
         }
     }
-    need_cuda(cudaMemcpy(work, device, SAMPLES, cudaMemcpyDeviceToHost), what);
+    need(cudaMemcpy(work, device, SAMPLES, cudaMemcpyDeviceToHost) == cudaSuccess, what);
     if (memcmp(work, host, SAMPLES) != 0) {
         fprintf(stderr, "%s: src changed\n", what);
         failures++;
@@ -633,7 +617,7 @@ static void check_output_over(const char *name, size_t count, int32_t width, int
     for (size_t i = 0; i < bytes; i++)
         from[i] = (uint8_t)input_random(&state);
     for (int i = 0; i < 2; i++)
-        need_cuda(cudaMalloc((void **)&device[i], bytes), "cudaMalloc");
+        need_cuda(cudaMalloc((void **)&device[i], bytes));
     motley_batch src = { .count = count, .channels = 3, .layout = layout, .width = width, .height = height }, dst = src;
     motley_apply_params params = { .samples = { .seed = 8 } };
     for (int over_dst = 0; over_dst < 2; over_dst++) {
@@ -641,7 +625,7 @@ static void check_output_over(const char *name, size_t count, int32_t width, int
         snprintf(what, sizeof what, "%s, %zu x %dx%d, layout %d, output over %s", name, count, (int)width, (int)height,
                  (int)layout, over_dst ? "dst" : "src");
         memcpy(wanted, from, bytes);
-        need_cuda(cudaMemcpy(device[0], from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+        need_cuda(cudaMemcpy(device[0], from, bytes, cudaMemcpyHostToDevice));
         src.data = over_dst ? from : wanted;
         dst.data = wanted;
         params.output.batch = dst;
@@ -650,7 +634,7 @@ static void check_output_over(const char *name, size_t count, int32_t width, int
         dst.data = device[over_dst];
         params.output.batch = dst;
         need_status(motley_apply(cuda, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
-        need_cuda(cudaMemcpy(got, device[over_dst], bytes, cudaMemcpyDeviceToHost), what);
+        need(cudaMemcpy(got, device[over_dst], bytes, cudaMemcpyDeviceToHost) == cudaSuccess, what);
         cases += (long)count;
         if (memcmp(got, wanted, bytes) != 0) {
             fprintf(stderr, "%s: other bytes\n", what);
@@ -680,25 +664,25 @@ static void check_graph(const char *name, size_t N, int32_t SIDE)
     need(host && wanted && got, "no memory");
     for (size_t i = 0; i < BYTES; i++)
         host[i] = (uint8_t)input_random(&state);
-    need_cuda(cudaMalloc((void **)&device, BYTES), "cudaMalloc");
-    need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter), "cudaMalloc");
-    need_cuda(cudaMemset(device, 0, BYTES), "cudaMemset"); /* for the call before the capture */
-    need_cuda(cudaMemset(counter, 0, 2 * sizeof *counter), "cudaMemset");
-    need_cuda(cudaStreamCreate(&stream), "cudaStreamCreate");
+    need_cuda(cudaMalloc((void **)&device, BYTES));
+    need_cuda(cudaMalloc((void **)&counter, 2 * sizeof *counter));
+    need_cuda(cudaMemset(device, 0, BYTES)); /* for the call before the capture */
+    need_cuda(cudaMemset(counter, 0, 2 * sizeof *counter));
+    need_cuda(cudaStreamCreate(&stream));
     motley_batch b = { .count = N, .channels = 3, .data = device, .width = SIDE, .height = SIDE };
     const motley_apply_params params = { .samples = { .seed = 3 }, .stream = stream, .counter = counter };
     need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "before capture");
-    need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "capture");
-    need_cuda(cudaStreamEndCapture(stream, &graph), "capture");
-    need_cuda(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+    need_cuda(cudaStreamEndCapture(stream, &graph));
+    need_cuda(cudaGraphInstantiate(&replay, graph, 0));
     for (uint32_t turn = 0; turn < 4; turn++) {
         const uint64_t at[2] = { turn / 2, 1000 * turn };
-        need_cuda(cudaMemcpy(counter, at, sizeof at, cudaMemcpyHostToDevice), "cudaMemcpy");
-        need_cuda(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice), "cudaMemcpy");
-        need_cuda(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
-        need_cuda(cudaStreamSynchronize(stream), "replay");
-        need_cuda(cudaMemcpy(got, device, BYTES, cudaMemcpyDeviceToHost), "cudaMemcpy");
+        need_cuda(cudaMemcpy(counter, at, sizeof at, cudaMemcpyHostToDevice));
+        need_cuda(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice));
+        need_cuda(cudaGraphLaunch(replay, stream));
+        need_cuda(cudaStreamSynchronize(stream));
+        need_cuda(cudaMemcpy(got, device, BYTES, cudaMemcpyDeviceToHost));
         memcpy(wanted, host, BYTES);
         motley_batch on_host = b;
         on_host.data = wanted;
@@ -737,7 +721,7 @@ static void check_refusals(void)
     uint8_t host[3 * 16 * 16], *device;
     const double value = 3;
     motley_error error = { 0 };
-    need_cuda(cudaMalloc((void **)&device, 4 * sizeof host), "cudaMalloc");
+    need_cuda(cudaMalloc((void **)&device, 4 * sizeof host));
     const int op = motley_op_find("posterize");
     motley_batch b = { .count = 1, .channels = 3, .data = host, .width = 16, .height = 16 };
     wants_error(motley_op_apply(cuda, op, &value, 1, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "host memory");
@@ -758,7 +742,7 @@ static void check_refusals(void)
     motley_context *none = NULL;
     wants_error(motley_context_create(&far, &none, &error), MOTLEY_ERR_ARGUMENT, &error, "device is 4096");
     cudaFree(device);
-    need_cuda(cudaGetLastError(), "left behind");
+    need_cuda(cudaGetLastError());
 }
 
 /* A policy on images of many sizes and any layout, in place or from src to dst. */
@@ -797,7 +781,7 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
     need_status(motley_apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
     need_status(motley_apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
     note_run();
-    need_cuda(cudaDeviceSynchronize(), what);
+    need(cudaDeviceSynchronize() == cudaSuccess, what);
     same(to, what);
     if (!in_place)
         same(src, "src");
@@ -927,7 +911,7 @@ int main(int argc, char **argv)
         return require ? 1 : SKIPPED;
     }
     int count;
-    need_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0), "asking the device");
+    need_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
     multiprocessors = (size_t)count;
     if (large) {
         if (!brief)
@@ -1022,7 +1006,7 @@ int main(int argc, char **argv)
     }
     if (coverage && report_runs() > 0 && !only_op && !only_policy)
         failures++;
-    printf("%ld images compared, %ld failures\n", cases, failures);
+    printf("%ld images compared, %d failures\n", cases, failures);
     motley_context_destroy(cuda);
     motley_context_destroy(cpu);
     return failures > 0;

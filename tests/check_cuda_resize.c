@@ -8,6 +8,7 @@
  * failure. Compiled with MOT_EMULATE, the kernels run on the CPU (tests/emulate). */
 #include "motley.h"
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #ifdef MOT_EMULATE
 #include "kernels/cuda/tuning.h"
@@ -22,7 +23,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define SEED 20260201u
 #define MOST_IMAGES 300 /* of up to 20 pixels a side; else: */
 #define FEW_IMAGES 12
@@ -30,14 +30,6 @@
 static motley_context *cpu, *cuda;
 static int64_t compared;
 static char how[200], again[100]; /* the case, and how to repeat it */
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_cuda_resize: %s\n", what);
-        exit(2);
-    }
-}
 
 /* ---- the GPU or its emulation ---- */
 
@@ -82,11 +74,6 @@ static void prepare(uint64_t number)
     emulated.chip.shared_bytes = shared_bytes[number % 3];
 }
 #else
-static void need_cuda(cudaError_t code)
-{
-    need(code == cudaSuccess, cudaGetErrorString(code));
-}
-
 static void *device_memory(size_t bytes, int ends)
 {
     void *memory = NULL;

@@ -10,6 +10,7 @@
  * CPU (tests/emulate), and so do an image's steps. */
 #include "motley.h"
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #ifdef MOT_EMULATE
 #include "tests/emulate/calls.h"
@@ -21,7 +22,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define SEED 20260301u
 #define FEW_IMAGES 10
 #define MOST_IMAGES 300 /* more than one CTA draws, and than the resize puts in order together */
@@ -30,20 +30,7 @@
 
 static motley_context *cpu, *cuda;
 static int64_t compared;
-static int failures, refused;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_cuda_transform: %s\n", what);
-        exit(2);
-    }
-}
-
-static void need_cuda(cudaError_t code)
-{
-    need(code == cudaSuccess, cudaGetErrorString(code));
-}
+static int refused;
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
 static const char *const texts[] = {

@@ -6,6 +6,7 @@
  *
  *     check_order [--runs N] [--first SEED] */
 #include "tests/emulate/record.h"
+#include "tests/test.h"
 
 #include "dispatch/cuda/state.h"
 
@@ -21,14 +22,6 @@
 #define CONTEXTS 2
 #define GRAPHS 8
 #define REGION ((size_t)1 << 34) /* bytes of addresses; pixels are never read */
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_order: %s\n  again: %s\n", what, record_again);
-        exit(2);
-    }
-}
 
 /* ---- what is called ---- */
 

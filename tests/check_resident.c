@@ -14,6 +14,7 @@
 #include "policies/draw.h"
 #include "tests/emulate/emulate.h"
 #include "tests/rooms.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
@@ -29,15 +30,7 @@ static const mot_chip chips[] = {
 static const mot_chip *chip;
 static motley_context *cpu, *gpu; /* `gpu` runs the emulated kernel */
 static uint64_t chance;           /* of how a batch is launched */
-static long images, failures, launches[2][2][MOT_RESIDENT_FORMATS];
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_resident: %s\n", what);
-        exit(2);
-    }
-}
+static long images, launches[2][2][MOT_RESIDENT_FORMATS];
 
 static int below(uint64_t *random, int n)
 {
@@ -550,7 +543,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4; i++)
         for (int format = 0; format < MOT_RESIDENT_FORMATS; format++)
             fewest = launches[i / 2][i % 2][format] < fewest ? launches[i / 2][i % 2][format] : fewest;
-    printf("%ld images compared, %ld failures; a kernel was launched %ld times at least\n", images, failures, fewest);
+    printf("%ld images compared, %d failures; a kernel was launched %ld times at least\n", images, failures, fewest);
     need(only || first > 0 || turns < 1000 || fewest > 0, "a kernel was never launched");
     for (int k = 0; k < POLICIES; k++)
         motley_policy_destroy(policy[k]);

@@ -14,6 +14,7 @@
 #include "tests/emulate/watch.h"
 #include "tests/inputs.h"
 #include "tests/rooms.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
@@ -27,15 +28,7 @@ static int ctas = 3; /* that the device holds */
 static motley_context *cpu;
 static uint64_t every = 1;
 static uint64_t combinations;
-static long cases, failures;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "check_tiles: %s\n", what);
-        exit(2);
-    }
-}
+static long cases;
 
 /* ---- dispatch/cuda/timeline.h, context.c ---- */
 
@@ -730,7 +723,7 @@ int main(int argc, char **argv)
         check_sequences(turn);
         check_output((motley_dtype)(turn % 4), turn);
     }
-    printf("%ld images compared, %ld failures\n", cases, failures);
+    printf("%ld images compared, %d failures\n", cases, failures);
     motley_context_destroy(cpu);
     return failures > 0;
 }

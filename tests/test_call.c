@@ -6,11 +6,11 @@
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <motley.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define COUNT 6
 #define SIDE 40
 #define PLACES 3 /* that a call is run on */
@@ -19,16 +19,7 @@
 #define OUT_BYTES (BYTES * sizeof(float))
 
 static motley_context *context;
-static int failures;
 static uint8_t *from[PLACES], *to[PLACES]; /* on the device */
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_call: %s\n", what);
-        exit(2);
-    }
-}
 
 static void expect(int ok, const char *name, const char *what)
 {

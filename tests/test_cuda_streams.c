@@ -7,6 +7,7 @@
  *
  * Exits with 77, a skip, without a GPU (with --require that is a failure), or for `devices` without two of them. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -15,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SKIPPED 77
 #define SIDE 96
 #define COUNT 300
 #define BYTES ((size_t)COUNT * SIDE * SIDE * 3)
@@ -23,27 +23,7 @@
 #define PROCESSES 4
 #define ROUNDS 12
 
-static atomic_int failures, compared;
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_cuda_streams: %s\n", what);
-        failures++;
-    }
-}
-
-static void need(int ok, const char *what)
-{
-    check(ok, what);
-    if (!ok)
-        exit(1);
-}
-
-static void need_cuda(cudaError_t code)
-{
-    need(code == cudaSuccess, cudaGetErrorString(code));
-}
+static atomic_int compared;
 
 static motley_context *open_context(motley_backend backend, int device)
 {
@@ -473,7 +453,7 @@ static int run_processes(char **argv)
         check(skips || (WIFEXITED(status) && WEXITSTATUS(status) == 0), "a process failed");
         skipped += skips;
     }
-    printf("processes: %d of %d skipped, %d failures\n", skipped, PROCESSES, (int)failures);
+    printf("processes: %d of %d skipped, %d failures\n", skipped, PROCESSES, failures);
     check(skipped == 0 || skipped == PROCESSES, "only some processes found a GPU");
     return failures > 0 ? 1 : skipped > 0 ? SKIPPED : 0;
 }
@@ -500,6 +480,6 @@ int main(int argc, char **argv)
         check_capture();
         check_ahead();
     }
-    printf("%s: %d batches compared, %d failures\n", argv[1], (int)compared, (int)failures);
+    printf("%s: %d batches compared, %d failures\n", argv[1], (int)compared, failures);
     return failures > 0;
 }

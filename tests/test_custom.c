@@ -7,10 +7,10 @@
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
-#define SKIPPED 77
 #define IMAGES 90
 #define SIDE 33
 #define ROOM (IMAGES * SIDE * SIDE * 3)
@@ -33,23 +33,6 @@ static const char policy_text[] = "motley: 1\n"
                                   "  - [shear_x, {op: my_invert, p: 0.7}, equalize]\n"
                                   "  - [my_invert, {op: my_rotate, value: 17}, {op: brightness, value: 1.5}]\n"
                                   "  - [{op: sharpness, p: 0.5, value: 1.9}, auto_contrast]\n";
-
-static int failures;
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_custom: %s\n", what);
-        failures++;
-    }
-}
-
-static void need(int ok, const char *what)
-{
-    check(ok, what);
-    if (!ok)
-        exit(1);
-}
 
 /* What a custom op gets besides the sub-batch, and what it saw. */
 typedef struct helper {

@@ -6,6 +6,7 @@
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #ifdef HAVE_CUDART
 #include <cuda_runtime_api.h>
@@ -14,7 +15,6 @@
 #include <motley.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define SIDE 60 /* the longest side of an image */
 #ifndef IMAGES
 #define IMAGES 300
@@ -23,15 +23,7 @@
 #define POINTS 70
 #define CLIP_FRAMES 4
 
-static long compared, failures;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_followed: %s\n", what);
-        exit(2);
-    }
-}
+static long compared;
 
 static void fail(const char *name, const char *what, size_t at)
 {
@@ -389,11 +381,6 @@ static void check_wrong_numbers(set *s)
 /* ---- graphs ---- */
 
 #ifdef HAVE_CUDART
-static void need_cuda(cudaError_t code)
-{
-    need(code == cudaSuccess, cudaGetErrorString(code));
-}
-
 /* A captured call of a policy or a transform: at each replay boxes and points move as that replay's images do. */
 static void check_graph(set *s, const char *name, int is_transform)
 {
@@ -551,6 +538,6 @@ int main(int argc, char **argv)
     if (cuda)
         motley_context_destroy(host);
     motley_context_destroy(context);
-    printf("%s: %ld bytes compared, %ld failures\n", argv[1], compared, failures);
+    printf("%s: %ld bytes compared, %d failures\n", argv[1], compared, failures);
     return failures > 0 || compared == 0;
 }

@@ -7,25 +7,17 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
 #include "tests/rooms.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
-#define SKIPPED 77
 #define MOST_IMAGES 40
 #ifndef TURNS
 #define TURNS 1500
 #endif
 
 static motley_context *context, *other; /* `other` works on the host's memory */
-static long calls, failures;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_outputs: %s\n", what);
-        exit(2);
-    }
-}
+static long calls;
 
 static void copy(void *to, const void *from, size_t bytes)
 {
@@ -64,7 +56,7 @@ static motley_batch batch_at(const room *r, uint8_t *bytes, motley_image *list)
 
 enum { SRC, DST, OUT, ROOMS };
 
-static void check(uint64_t turn)
+static void check_turn(uint64_t turn)
 {
     static const input_size sizes[] = { { 1, 1 },   { 1, 5 },   { 5, 1 },    { 3, 3 },     { 17, 9 },
                                         { 32, 32 }, { 64, 48 }, { 225, 65 }, { 256, 130 }, { 301, 70 } };
@@ -164,11 +156,11 @@ int main(int argc, char **argv)
                         : motley_policy_builtin(builtin[k - TEXTS], &policy[k], &error)) == MOTLEY_OK,
              error.message);
     for (uint64_t turn = 0; turn < (on_device ? TURNS : TURNS / 3); turn++)
-        check(turn);
+        check_turn(turn);
     for (int k = 0; k < POLICIES; k++)
         motley_policy_destroy(policy[k]);
     motley_context_destroy(other);
     motley_context_destroy(context);
-    printf("%s: %ld calls, %ld failures\n", argv[1], calls, failures);
+    printf("%s: %ld calls, %d failures\n", argv[1], calls, failures);
     return failures > 0;
 }

@@ -3,6 +3,7 @@
  * what is held in shared memory. No GPU is needed. */
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/tuning.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,16 +19,6 @@ static const struct {
 #define CHIPS (sizeof chips / sizeof *chips)
 
 static mot_chip h200;
-static int failures;
-static const char *about; /* the chip that is being tested */
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_route: %s: %s\n", about, what);
-        failures++;
-    }
-}
 
 static mot_route_facts uniform(size_t count, int width, int height)
 {
@@ -97,7 +88,7 @@ static void check_chips(void)
         const mot_chip chip = chip_at(i);
         const int tile = 4 * (MOT_TILE_WORDS + MOT_TILE_SPARE_WORDS);
         int resident = 0;
-        about = chips[i].name;
+        const int before = failures;
         check(tile <= chip.shared_bytes && tile + 1024 <= chip.shared_per_sm, "a tile is more than shared memory");
         check(MOT_TILE_CTAS * MOT_TILE_THREADS <= chip.threads_per_sm, "more CTAs of tiles than threads allow");
         check(chip.draw_bytes <= chip.shared_bytes, "more shared memory for draws than there is");
@@ -122,6 +113,8 @@ static void check_chips(void)
         const mot_route_choice c = mot_route_choose(&chip, &f);
         check((c.route == MOT_ROUTE_RESIDENT) == (chips[i].shared_per_cta > 200),
               "224x224 is resident where 150 KB of shared memory are, and nowhere else");
+        if (failures > before)
+            fprintf(stderr, "test_route: this was of the chip %s\n", chips[i].name);
     }
 }
 
@@ -130,7 +123,6 @@ int main(void)
     uint8_t *const aligned = (uint8_t *)64;
     h200 = chip_at(4);
     check_chips();
-    about = chips[4].name;
     wants_of("rand_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA");
     wants_of("rand_augment", aligned + 1, MOT_ROUTE_TILES, "odd");
     wants_of("timm_rand_m9_mstd05_inc1", aligned, MOT_ROUTE_TILES, "interpolation");

@@ -9,25 +9,17 @@
 #include "dispatch/backend.h"
 #include "policies/draw.h"
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #ifndef IMAGES      /* a build that makes code slow takes fewer: tests/meson.build */
 #define IMAGES 1500 /* of several CTAs, the last of them not full */
 #endif
 #define SIDE 40 /* the longest side */
 
-static long steps_compared, failures;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_subbatches: %s\n", what);
-        exit(2);
-    }
-}
+static long steps_compared;
 
 static void fail(const char *policy, size_t image, const char *what)
 {
@@ -249,7 +241,7 @@ int main(int argc, char **argv)
     motley_memory_destroy(context, large.memory);
     motley_memory_destroy(context, small.memory);
     motley_context_destroy(context);
-    printf("%s: %ld steps of %zu policies compared, %ld failures\n", argv[1], steps_compared,
+    printf("%s: %ld steps of %zu policies compared, %d failures\n", argv[1], steps_compared,
            motley_policy_builtin_count(), failures);
     return failures > 0 || steps_compared == 0;
 }

@@ -7,11 +7,11 @@
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <motley.h>
 #include <stdio.h>
 
-#define SKIPPED 77
 #define TURNS 60
 #define MOST_IMAGES 12
 #define MOST_SIDE 130
@@ -20,15 +20,6 @@
 #define RGB_BYTES ((size_t)MOST_IMAGES * 3 * MOST_SIDE * MOST_SIDE)
 
 static motley_context *context, *other; /* `other` works on the host's memory */
-static int failures;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_to_rgb: %s\n", what);
-        exit(2);
-    }
-}
 
 static void copy(void *to, const void *from, size_t bytes)
 {
@@ -154,7 +145,7 @@ static void expect(int ok, uint64_t turn, size_t text, const char *what)
     failures++;
 }
 
-static void check(uint64_t turn)
+static void check_turn(uint64_t turn)
 {
     static results wanted, found;
     uint64_t random = 77 * turn + 1;
@@ -236,7 +227,7 @@ int main(int argc, char **argv)
         need(motley_transform_parse(text, strlen(text), NULL, &without[k], &error) == MOTLEY_OK, error.message);
     }
     for (uint64_t turn = 0; turn < TURNS; turn++)
-        check(turn);
+        check_turn(turn);
     for (size_t k = 0; k < TEXTS; k++) {
         motley_transform_destroy(with[k]);
         motley_transform_destroy(without[k]);

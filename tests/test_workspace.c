@@ -7,31 +7,14 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_RECORD it needs
  * none: a runtime that only records (emulate/record.h) takes the place of CUDA's. */
 #include "tests/inputs.h"
+#include "tests/test.h"
 
 #include <stdio.h>
 
-#define SKIPPED 77
 #define SIDE 32
 #define MOST 700
 #define LARGE 2100 /* side of an image that needs a second buffer */
 #define BYTES ((size_t)LARGE * LARGE * 3)
-
-static int failures;
-
-static void check(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "test_workspace: %s\n", what);
-        failures++;
-    }
-}
-
-static void need(int ok, const char *what)
-{
-    check(ok, what);
-    if (!ok)
-        exit(1);
-}
 
 /* ---- the caller's allocator: a context's calls served by another context's memory ---- */
 

@@ -3,6 +3,7 @@
  * CPU. */
 #include "tests/emulate/calls.h"
 #include "tests/emulate/watch.h"
+#include "tests/test.h"
 
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
@@ -22,14 +23,6 @@ int emulated_whole;
 
 static motley_context *steps_context;
 static const mot_transform_call *now;
-
-static void need(int ok, const char *what)
-{
-    if (!ok) {
-        fprintf(stderr, "emulate: %s\n", what);
-        exit(2);
-    }
-}
 
 /* ---- dispatch/cuda/pool.h, timeline.h ---- */
 
