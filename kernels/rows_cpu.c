@@ -20,14 +20,16 @@ extern const mot_cpu_rows mot_rows_base;
 size_t mot_cpu_sets(const mot_cpu_rows *sets[MOT_CPU_SETS])
 {
     size_t count = 0;
-#ifdef MOT_HAS_SET_AVX512
+#if defined(MOT_HAS_SET_AVX512) || defined(MOT_HAS_SET_AVX512VBMI)
     const int avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+#endif
 #ifdef MOT_HAS_SET_AVX512VBMI
     if (avx512 && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
         sets[count++] = &mot_rows_avx512vbmi;
 #endif
+#ifdef MOT_HAS_SET_AVX512
     if (avx512)
         sets[count++] = &mot_rows_avx512;
 #endif
