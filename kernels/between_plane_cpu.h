@@ -216,7 +216,7 @@ BETWEEN_INLINE void between_cut(const between_image *p, int plane, int v, int k,
 }
 
 /* The slot for a pixel's channels, chosen so that transposing four vectors of pixels leaves the pixels in order. */
-#ifdef MOT_HAS_VECTORS
+#ifdef MOT_HAS_X86_VECTORS
 #define BETWEEN_LANES (VECTOR_BYTES / 16)
 #else
 #define BETWEEN_LANES 1
@@ -275,7 +275,7 @@ BETWEEN_INLINE void between_fetch_plain(const between_image *p, int plane, int s
 BETWEEN_INLINE void between_turn(between_block *b, int v, int size)
 {
     uint32_t(*tap)[BETWEEN_BLOCK] = b->tap[v];
-#ifdef MOT_HAS_VECTORS
+#ifdef MOT_HAS_X86_VECTORS
     for (int k = 0; k < b->n; k += 4 * BETWEEN_LANES) {
         vector pixel[4];
         for (int i = 0; i < 4; i++)

@@ -83,7 +83,7 @@ static void blur_strip(uint32_t *a, uint32_t *b, int64_t n, int64_t stride, cons
 /* Transposes sixteen rows of sixteen bytes. */
 static inline void blur_turn(uint8_t (*tile)[16])
 {
-#ifdef MOT_HAS_VECTORS
+#ifdef MOT_HAS_X86_VECTORS
     __m128i row[16], turned[16];
     for (int i = 0; i < 16; i++)
         row[i] = _mm_loadu_si128((const __m128i *)(const void *)tile[i]);
@@ -181,7 +181,7 @@ static void blur_columns(uint8_t *data, int64_t row, int64_t n, int height, cons
         blur_down(data + x, row, (size_t)(n - x), height, arg, a, b);
 }
 
-#ifdef MOT_HAS_VECTORS
+#ifdef MOT_HAS_X86_VECTORS
 
 #define BLUR_NEAR 2       /* the largest radius whose boxes are summed from bytes */
 #define BLUR_NEAR_ROWS 16 /* of a block */

@@ -88,12 +88,10 @@ static void stencil_by_rows(const mot_view *src, const mot_view *dst, const mot_
 
 #ifdef MOT_HAS_VECTORS
 
-/* mot_sharpness of words: a centre, and the sum of all nine bytes. The quotient fits the upper half of a product. */
-static inline vector sharpen_words(vector centre, vector sum, float factor)
+/* mot_sharpness of words: a centre, and the sum of all nine bytes. */
+static inline vector_half sharpen_words(vector_half centre, vector_half sum, float factor)
 {
-    const vector five = VECTOR(add_epi16)(sum, VECTOR(slli_epi16)(centre, 2));
-    const vector weighted = VECTOR(add_epi16)(five, VECTOR(set1_epi16)(6));
-    return vector_blend_words(VECTOR(mulhi_epu16)(weighted, VECTOR(set1_epi16)(5042)), centre, factor);
+    return vector_blend_words(vector_smooth(centre, sum), centre, factor);
 }
 
 /* Sums each of a vector's bytes with its neighbours `step` bytes before and after it. */
