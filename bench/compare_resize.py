@@ -34,7 +34,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional
 
 import motley.torchvision
-from motley.resize import FILTERS, ORDERS, order_of
+from motley._resize import FILTERS, ORDERS, order_of
 
 SIZES = [((500, 375), (224, 224)), ((1024, 768), (224, 224)), ((2560, 1600), (320, 200)), ((224, 224), (448, 448))]
 TENSOR_FILTERS = ('bilinear', 'bicubic')

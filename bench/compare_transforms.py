@@ -21,7 +21,7 @@ import timm.data
 import torch
 import torchvision
 from compare_pillow import paint
-from motley.resize import order_of
+from motley._resize import order_of
 from conditions import PYTHON_PATHS, ROOT, conditions
 from PIL import Image
 from torchvision import transforms

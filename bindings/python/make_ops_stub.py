@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import TypeVar
 
 from ._types import Array, Fill, Interpolation, Layout
-from .resize import resize as resize
+from ._resize import resize as resize
 
 _T = TypeVar("_T")
 _Values = float | Sequence[float] | Sequence[Sequence[float]] | Array

@@ -338,6 +338,10 @@ class Many:
 
     to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
     single = False
+    first: Any  # its Batch, Picture or Tensor; None: the list is empty
+    kind: Any
+    array: Any
+    device: Any
 
     def __init__(self, images: Any, layout: str | None, cls: Any = None, parts: Any = None) -> None:
         self.given, self.layout, self.cls, self.count = images, layout, cls or type(images), len(images)
@@ -345,11 +349,9 @@ class Many:
         self.pointers: Any = None
         self._channels: Any = None
         self._parts = parts
-        self.first: Any = parts[0] if parts else images_of(images[0], layout) if images else None
-        self.kind: Any = self.first.kind if images else None
-        self.array: Any = self.first.array if images else None
-        self.device = self.first.device if images else None
-        self.dtype, self.lead = self.first.dtype if images else lib.MOTLEY_U8, (self.count,)
+        self.first = parts[0] if parts else images_of(images[0], layout) if images else None
+        self.kind, self.array, self.device = (getattr(self.first, name, None) for name in ("kind", "array", "device"))
+        self.dtype, self.lead = getattr(self.first, "dtype", lib.MOTLEY_U8), (self.count,)
         if parts is None and not self._found():
             self._parts = self._looked_at()
 
@@ -596,7 +598,8 @@ def target_of(
 
 def images_of(images: Any, layout: str | None) -> Any:
     """The Batch (Picture, Tensor, Many) of what a caller handed over."""
-    return _maker_of(type(images))(images, layout)
+    cls: Any = type(images)
+    return _maker_of(cls)(images, layout)
 
 
 def source_of(images: Any, layout: str | None) -> Any:

@@ -153,7 +153,7 @@ def default_threads() -> int:
     if is_child():
         return 1
     given: int = lib.motley_default_threads()
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     if hasattr(torch, "get_num_threads"):  # which begins with OMP_NUM_THREADS
         most: int = torch.get_num_threads()
     else:

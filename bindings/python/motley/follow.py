@@ -16,11 +16,10 @@ from ._core import lib
 from ._arrays import KINDS, plain
 from .calls import numbers_of, split_views, views_of_each
 from ._native import ArgumentError, UnsupportedError, epoch_given, one_of, whole
-from .coordinates import BoxRows, PointRows, followed
+from ._follow import BoxRows, Moves, PointRows, followed
 from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
-from .moves import Moves
 from .policy import fill_bytes, interpolation_number
 from .stage import Stage
 

@@ -6,19 +6,22 @@ Each is called as motley.ops.apply is, without its first argument.
 `table` has the rows: name, summary, unit, matches, paper, shape, minimum, maximum, neutral, example.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import types
+from typing import Any
 
 from . import _arrays as arrays
 from ._core import ffi, lib
 from ._native import ArgumentError, check, text_of
 from .policy import INTERPOLATIONS, fill_bytes, interpolation_number
-from .resize import resize
+from ._resize import resize
 from .stage import Stage
 
 
-def _row(number):
+def _row(number: int) -> types.SimpleNamespace:
     info = lib.motley_op_get(number)
     texts = {
         key: text_of(getattr(info, key))
@@ -33,7 +36,10 @@ def _row(number):
     return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number, info=info)
 
 
-def apply(op, batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
+def apply(
+    op: str, batch: Any, values: Any = None, *, interpolation: Any = "nearest", fill: Any = 0, out: Any = None,
+    layout: Any = None, threads: int | None = None,
+) -> Any:
     """Applies the operation called `op` to every image of a batch, each with its own values.
 
     Args:
@@ -71,12 +77,12 @@ _BLACK = bytes(4)
 
 
 @functools.lru_cache(maxsize=None)
-def _plain(threads):
+def _plain(threads: int | None) -> Stage:
     """The stage behind the operations: bytes in, bytes out."""
     return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', stream=0, threads=threads)
 
 
-def _numbers(row, values, count):
+def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:
     """The number of values of an image, and a double[] of all values: the array's memory if they are one."""
     if values.__class__ in (float, int) and row.values_min == 1:
         return 1, [values] * count
@@ -109,7 +115,7 @@ def _numbers(row, values, count):
     return each, ffi.new("double[]", flat if total == each * count else flat * count)
 
 
-def _doubles(values):
+def _doubles(values: Any) -> Any:
     """A list of numbers as double[], or None where it is anything else: a fifth of the time that _flat() takes."""
     try:
         return ffi.new("double[]", values) if values.__class__ in (list, tuple) else None
@@ -117,7 +123,7 @@ def _doubles(values):
         return None
 
 
-def _flat(values):
+def _flat(values: Any) -> list[float]:
     if isinstance(values, (list, tuple)):
         return [number for part in values for number in _flat(part)]
     if isinstance(values, (str, bytes)):
@@ -128,11 +134,13 @@ def _flat(values):
         raise ArgumentError(f"a value is a {type(values).__name__}, want a number") from None
 
 
-def _function(row):
-    def op(batch, values=None, *, interpolation="nearest", fill=0, out=None, layout=None, threads=None):
-        return apply(
-            row.name, batch, values, interpolation=interpolation, fill=fill, out=out, layout=layout, threads=threads
-        )
+def _function(row: types.SimpleNamespace) -> Any:
+    def op(
+        batch: Any, values: Any = None, *, interpolation: Any = "nearest", fill: Any = 0, out: Any = None,
+        layout: Any = None, threads: int | None = None,
+    ) -> Any:
+        how = {"interpolation": interpolation, "fill": fill, "out": out, "layout": layout, "threads": threads}
+        return apply(row.name, batch, values, **how)
 
     op.__name__ = op.__qualname__ = row.name
     about = [row.summary, f"Equals {row.matches}." + (f" {row.paper}." if row.paper else "")]
@@ -150,5 +158,5 @@ globals().update({name: _function(row) for name, row in table.items()})
 __all__ = ["apply", "resize", "table", *table]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -11,7 +11,7 @@ import PIL.Image
 import pytest
 
 import motley
-from motley.resize import order_of
+from motley._resize import order_of
 
 torch = pytest.importorskip("torch")
 from conftest import DEVICES, cuda  # noqa: E402

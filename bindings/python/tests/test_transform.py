@@ -11,7 +11,7 @@ import pytest
 
 import motley
 from motley import ops
-from motley.resize import order_of
+from motley._resize import order_of
 
 torch = pytest.importorskip("torch")
 from conftest import cuda  # noqa: E402

@@ -8,9 +8,8 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from motley import ArgumentError
 from motley._core import lib
-from motley.coordinates import BoxRows, PointRows
+from motley._follow import BoxRows, Moves, PointRows
 from motley.follow import FORMATS
-from motley.moves import Moves
 from motley.torchvision import pixels
 from motley.torchvision.pixels import tv_tensors
 

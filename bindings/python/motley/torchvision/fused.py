@@ -18,7 +18,7 @@ from torchvision import transforms as _v1
 import motley
 from motley._core import lib
 from motley.policy import filter_number
-from motley.resize import FILTERS
+from motley._resize import FILTERS
 from motley.samples import samples_of, torch_seed
 from motley.torchvision.pixels import ORDER, ids_for, say, tv_tensors
 

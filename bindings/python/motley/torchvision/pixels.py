@@ -20,7 +20,7 @@ from motley._core import ffi, lib
 from motley._native import check, checked
 from motley._arrays import Pillow, blank
 from motley.policy import PILLOWS, filter_number
-from motley.resize import FILTERS, ORDERS, order_of
+from motley._resize import FILTERS, ORDERS, order_of
 
 try:
     from torchvision import tv_tensors

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _images as images
 from . import _native
@@ -66,7 +66,8 @@ def resize(
     source = images.source_of(batch, layout)
     count = source.count
     if isinstance(source, images.Many) and not count:
-        return source.cls()
+        empty: T = source.cls()
+        return empty
     params = ffi.new("motley_resize_params *")
     params.filter = filter_number("filter", filter, FILTERS)
     params.order = ORDERS.index(one_of("order", order, ORDERS))
@@ -81,7 +82,8 @@ def resize(
         keep.append(ffi.new("double[][4]", _rows("box", box, count, "(left, top, right, bottom)", float)))
         params.boxes = keep[-1]
     if flip is not None:
-        flips = [bool(each) for each in flip] if hasattr(flip, "__len__") else [bool(flip)] * count
+        each: Any = flip if hasattr(flip, "__len__") else [flip] * count
+        flips = list(map(bool, each))
         if len(flips) != count:
             raise ArgumentError(f"flip has {len(flips)} values, there are {count} images")
         keep.append(ffi.new("uint8_t[]", flips))
@@ -97,10 +99,11 @@ def resize(
     checked(lib.motley_resize, _native.context_of(source.device, threads).handle, src, dst, params)
     if source.device is not None:
         images.hold_until_done((source, target), source, target)
-    return out if out is not None else target.result(source)
+    made: T = out if out is not None else target.result(source)
+    return made
 
 
-def _sizes(size, given):
+def _sizes(size: Any, given: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """(height, width) of each result; given: (width, height) of what is resized."""
     numbers = list(size) if hasattr(size, "__len__") else [size]
     if not all(hasattr(n, "__index__") and 1 <= n <= 1048576 for n in numbers) or len(numbers) not in (1, 2):
@@ -108,12 +111,12 @@ def _sizes(size, given):
             f"size is {size!r}, want (height, width) or one number for the shorter side, 1 or more pixels"
         )
     if len(numbers) == 2:
-        return [tuple(numbers)] * len(given)
+        return [(numbers[0], numbers[1])] * len(given)
     short = numbers[0]
     return [(int(short * h / w), short) if w <= h else (short, int(short * w / h)) for w, h in given]
 
 
-def _rows(name, rows, count, wanted, kind):
+def _rows(name: str, rows: Any, count: int, wanted: str, kind: type) -> Any:
     """`count` tuples of four numbers, of one for all or one for each."""
     rows = rows.tolist() if hasattr(rows, "tolist") else rows
     try:
