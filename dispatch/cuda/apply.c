@@ -295,7 +295,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
 
 /* ---- a whole call ---- */
 
-static motley_status queue(mot_cuda_call *call, const mot_job *job, motley_error *error)
+static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
     mot_cuda_steps steps = mot_cuda_choose(s, job);
@@ -325,6 +325,6 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
     const mot_cuda_parts parts = mot_cuda_parts_of(job);
     MOT_TRY(mot_call_begin(state, job->stream, &call, error));
     const motley_status status =
-        mot_cuda_has_parts(&parts) ? mot_cuda_run_apart(&call, job, &parts, error) : queue(&call, job, error);
+        mot_cuda_has_parts(&parts) ? mot_cuda_run_apart(&call, job, &parts, error) : queue_apply(&call, job, error);
     return mot_call_end(&call, status, error);
 }

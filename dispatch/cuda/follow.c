@@ -51,7 +51,7 @@ motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, cons
 }
 
 /* The memory of a call that moves boxes and points only. */
-static mot_cuda_plan lay_out(const mot_job *job, motley_image **images, mot_arena *scratch)
+static mot_cuda_plan lay_out_follow(const mot_job *job, motley_image **images, mot_arena *scratch)
 {
     mot_cuda_plan plan = { .steps = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step)) };
     plan.step_count = mot_take(scratch, MOT_STEPS, job->count * sizeof(int32_t));
@@ -59,13 +59,13 @@ static mot_cuda_plan lay_out(const mot_job *job, motley_image **images, mot_aren
     return plan;
 }
 
-static motley_status queue(mot_cuda_call *call, const mot_job *job, motley_error *error)
+static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     motley_image *images;
     mot_arena counted = { 0 };
-    lay_out(job, &images, &counted);
+    lay_out_follow(job, &images, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
-    const mot_cuda_plan plan = lay_out(job, &images, &call->scratch);
+    const mot_cuda_plan plan = lay_out_follow(job, &images, &call->scratch);
     mot_cuda_batch src;
     MOT_TRY(mot_cuda_send_batch(call, job->src, images, &src, error));
     MOT_TRY(mot_call_send(call, MOT_STEPS, plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step),
@@ -78,5 +78,5 @@ motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *err
 {
     mot_cuda_call call;
     MOT_TRY(mot_call_begin(state, job->stream, &call, error));
-    return mot_call_end(&call, queue(&call, job, error), error);
+    return mot_call_end(&call, queue_follow(&call, job, error), error);
 }

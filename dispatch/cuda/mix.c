@@ -43,7 +43,7 @@ size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
     return counted.bytes;
 }
 
-static room lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
+static room lay_out_mix(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
 {
     room r = lay_out_sent(src, dst, scratch);
     size_t hold;
@@ -54,7 +54,7 @@ static room lay_out(const mot_chip *chip, const motley_batch *src, const motley_
 
 void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
 {
-    lay_out(chip, src, dst, scratch);
+    lay_out_mix(chip, src, dst, scratch);
 }
 
 /* ---- calls ---- */
@@ -65,7 +65,7 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
 {
     const size_t n = src->count;
     mot_arena assembled = { host, 0 };
-    const room from = lay_out_sent(src, dst, &assembled), r = lay_out(&call->s->chip, src, dst, scratch);
+    const room from = lay_out_sent(src, dst, &assembled), r = lay_out_mix(&call->s->chip, src, dst, scratch);
     size_t hold;
     mot_mix_job job = job_of(&call->s->chip, src, &hold);
     memcpy(from.drawn, drawn, n * sizeof *drawn);
@@ -88,12 +88,12 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
     return mot_cuda_try(mot_mix_launch(&job, lane.stream), "launching the mixing kernel", error);
 }
 
-static motley_status run(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
-                         const motley_mixed *drawn, const double *smoothing, motley_error *error)
+static motley_status run_mix(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                             const motley_mixed *drawn, const double *smoothing, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
     mot_arena counted = { 0 };
-    lay_out(&call->s->chip, src, dst, &counted);
+    lay_out_mix(&call->s->chip, src, dst, &counted);
     MOT_TRY(mot_pool_reserve_host(pool, mot_cuda_mix_host_bytes(src, dst), error));
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     return mot_cuda_mix_queue(call, src, dst, drawn, smoothing, &call->scratch, pool->host.memory, error);
@@ -106,7 +106,7 @@ motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_ba
     MOT_TRY(mot_cuda_check(state, "src", src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     MOT_TRY(mot_call_begin(state, stream, &call, error));
-    return mot_call_end(&call, run(&call, src, dst, drawn, NULL, error), error);
+    return mot_call_end(&call, run_mix(&call, src, dst, drawn, NULL, error), error);
 }
 
 /* Targets are images of one row, whose pixels are the classes. */
@@ -126,7 +126,7 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     const motley_batch targets = target_batch(of, of->targets);
     if (of->soft) {
         const motley_batch soft = target_batch(of, of->soft);
-        return run(call, of->soft == of->targets ? &targets : &soft, &targets, drawn, &of->smoothing, error);
+        return run_mix(call, of->soft == of->targets ? &targets : &soft, &targets, drawn, &of->smoothing, error);
     }
     const size_t bytes = of->count * sizeof *drawn;
     MOT_TRY(mot_call_take(call, 0, bytes, 0, error));

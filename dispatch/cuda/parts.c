@@ -108,7 +108,7 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
 enum { SRC, WORK, SPARE, CHAINS };
 
 /* A run: its request and its memory. */
-typedef struct run {
+typedef struct parts_run {
     mot_cuda_state *s;
     mot_cuda_call *call; /* NULL: it only counts memory */
     const mot_job *job;
@@ -123,7 +123,7 @@ typedef struct run {
     int32_t width, height;        /* of the largest image */
     mot_arena *slot, *scratch;    /* where the memory of each part's job begins, ... */
     size_t slot_end, scratch_end; /* ... and ends, at most */
-} run;
+} parts_run;
 
 static size_t dense_bytes(const mot_view *v)
 {
@@ -158,7 +158,7 @@ size_t mot_cuda_parts_host_bytes(const mot_cuda_parts *parts, const mot_job *job
 }
 
 /* Lays out what the parts have in common, behind which the memory of each part's job begins. */
-static void lay_out(run *r, int has_work)
+static void lay_out_parts(parts_run *r, int has_work)
 {
     const mot_cuda_parts *const parts = r->parts;
     const size_t n = r->job->count, steps = n * count_parts(parts);
@@ -186,7 +186,7 @@ static void lay_out(run *r, int has_work)
 /* ---- batches ---- */
 
 /* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory), in the source's layout. */
-static motley_batch batch_at(const run *r, size_t which)
+static motley_batch batch_at(const parts_run *r, size_t which)
 {
     static uint8_t counted[256] __attribute__((aligned(256))); /* while memory is only counted, addresses matter as far
                                                                 * as they are aligned */
@@ -221,14 +221,14 @@ static motley_batch batch_at(const run *r, size_t which)
 }
 
 /* A batch as breaks see it. */
-static mot_cuda_batch sent(const run *r, const motley_batch *batch, size_t which)
+static mot_cuda_batch sent(const parts_run *r, const motley_batch *batch, size_t which)
 {
     if (!r->images)
         return mot_cuda_batch_of(batch, NULL);
     return (mot_cuda_batch){ .images = r->sent + which * r->job->count };
 }
 
-static void describe(const motley_batch *batch, motley_image *images)
+static void describe_images(const motley_batch *batch, motley_image *images)
 {
     for (size_t i = 0; i < batch->count; i++) {
         const mot_view v = mot_batch_view(batch, i);
@@ -239,7 +239,7 @@ static void describe(const motley_batch *batch, motley_image *images)
 /* ---- a run ---- */
 
 /* Runs a job of one part, or of clips, whose steps are drawn. */
-static motley_status run_job(run *r, const mot_job *job, motley_error *error)
+static motley_status queue_job(parts_run *r, const mot_job *job, motley_error *error)
 {
     mot_cuda_steps steps = mot_cuda_choose(r->s, job);
     mot_arena slot = *r->slot, scratch = *r->scratch;
@@ -250,8 +250,8 @@ static motley_status run_job(run *r, const mot_job *job, motley_error *error)
 }
 
 /* Runs the ops of a part. */
-static motley_status run_part(run *r, int part, const motley_batch *src, const motley_batch *dst,
-                              const motley_output *output, motley_error *error)
+static motley_status queue_part(parts_run *r, int part, const motley_batch *src, const motley_batch *dst,
+                                const motley_output *output, motley_error *error)
 {
     const size_t most = mot_cuda_part_steps(r->parts);
     static const mot_step counted;
@@ -263,12 +263,12 @@ static motley_status run_part(run *r, int part, const motley_batch *src, const m
     job.steps = NULL;
     job.drawn_steps = r->apart.part ? r->apart.part + (size_t)part * job.count * most : &counted;
     job.max_steps = most;
-    return run_job(r, &job, error);
+    return queue_job(r, &job, error);
 }
 
 /* Runs the breaks after a part, from a batch to another or in place. */
-static motley_status run_break(run *r, int part, const motley_batch *src, size_t which_src, const motley_batch *dst,
-                               size_t which_dst, motley_error *error)
+static motley_status queue_break(parts_run *r, int part, const motley_batch *src, size_t which_src,
+                                 const motley_batch *dst, size_t which_dst, motley_error *error)
 {
     if (!r->call)
         return MOTLEY_OK;
@@ -293,7 +293,7 @@ static motley_status run_break(run *r, int part, const motley_batch *src, size_t
 }
 
 /* Runs the steps after a part that need the statistics of clips, in `work`, in place: each clip is one image. */
-static motley_status run_clips(run *r, int part, motley_error *error)
+static motley_status queue_clips(parts_run *r, int part, motley_error *error)
 {
     const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
     static const mot_step counted;
@@ -315,20 +315,20 @@ static motley_status run_clips(run *r, int part, motley_error *error)
                           .drawn_steps = r->apart.pooled ? r->apart.pooled + (size_t)part * clips : &counted,
                           .max_steps = 1,
                           .stream = r->job->stream };
-    return run_job(r, &job, error);
+    return queue_job(r, &job, error);
 }
 
 /* Runs the chains, and mixes them into `work`. */
-static motley_status run_chains(run *r, motley_error *error)
+static motley_status mix_chains(parts_run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     for (int c = 0, part = 0; c < parts->chains; c++, part++) {
         const size_t which = CHAINS + (size_t)c;
         const motley_batch chain = batch_at(r, which);
-        MOT_TRY(run_part(r, part, r->job->src, &chain, NULL, error));
+        MOT_TRY(queue_part(r, part, r->job->src, &chain, NULL, error));
         for (int b = 0; b < parts->chain_breaks; b++, part++) {
-            MOT_TRY(run_break(r, part, &chain, which, &chain, which, error));
-            MOT_TRY(run_part(r, part + 1, &chain, &chain, NULL, error));
+            MOT_TRY(queue_break(r, part, &chain, which, &chain, which, error));
+            MOT_TRY(queue_part(r, part + 1, &chain, &chain, NULL, error));
         }
     }
     if (!r->call)
@@ -354,7 +354,7 @@ static motley_status run_chains(run *r, motley_error *error)
 }
 
 /* How many images of src are exactly the same pixels as those of `work`. */
-static size_t count_same(const run *r)
+static size_t count_same(const parts_run *r)
 {
     size_t same = 0;
     for (size_t i = 0; i < r->job->count; i++)
@@ -363,7 +363,7 @@ static size_t count_same(const run *r)
 }
 
 /* Runs what is outside of chains: from `work` if there were any, else from src; in the end to dst and the output. */
-static motley_status run_rest(run *r, motley_error *error)
+static motley_status queue_rest(parts_run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     const size_t same = parts->turns > 0 ? r->job->count : count_same(r);
@@ -372,24 +372,24 @@ static motley_status run_rest(run *r, motley_error *error)
     int part = parts->chains * (parts->chain_breaks + 1);
     for (int b = 0; b < parts->breaks; b++, part++) {
         if (b > 0 || parts->first_ops || (same > 0 && which == SRC)) {
-            MOT_TRY(run_part(r, part, from, &r->work, NULL, error));
+            MOT_TRY(queue_part(r, part, from, &r->work, NULL, error));
             from = &r->work;
             which = WORK;
         }
         if (parts->kinds)
-            MOT_TRY(run_break(r, part, from, which, &r->work, WORK, error));
+            MOT_TRY(queue_break(r, part, from, which, &r->work, WORK, error));
         from = &r->work;
         which = WORK;
         if (parts->clip_frames > 1)
-            MOT_TRY(run_clips(r, part, error));
+            MOT_TRY(queue_clips(r, part, error));
     }
     if (which == WORK && r->work_is_dst && !r->job->output && !parts->last_ops)
         return MOTLEY_OK;
-    return run_part(r, part, from, r->job->dst, r->job->output, error);
+    return queue_part(r, part, from, r->job->dst, r->job->output, error);
 }
 
 /* Sends the descriptions of images, and takes the steps apart. */
-static motley_status begin_run(const run *r, motley_error *error)
+static motley_status take_apart(const parts_run *r, motley_error *error)
 {
     const mot_cuda_parts *const parts = r->parts;
     const mot_job *const job = r->job;
@@ -405,7 +405,7 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
                                  const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
                                  mot_arena *scratch, uint8_t *host, motley_error *error)
 {
-    run r = { .s = s, .call = call, .job = job, .parts = parts, .slot = slot, .scratch = scratch };
+    parts_run r = { .s = s, .call = call, .job = job, .parts = parts, .slot = slot, .scratch = scratch };
     r.apart = (mot_parts_job){ .count = (int32_t)job->count,
                                .max_steps = (int32_t)job->max_steps,
                                .steps = job->drawn_steps,
@@ -417,20 +417,20 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
                                .clip_frames = parts->clip_frames,
                                .turns = parts->turns };
     r.images = has_lists(job) ? (motley_image *)(void *)host : NULL;
-    lay_out(&r, work || job->dst);
+    lay_out_parts(&r, work || job->dst);
     r.work = work ? *work : job->dst ? *job->dst : batch_at(&r, WORK);
     r.work_is_dst = job->dst && (!work || work == job->dst);
     if (r.images) {
-        describe(job->src, r.images + SRC * job->count);
-        describe(&r.work, r.images + WORK * job->count);
+        describe_images(job->src, r.images + SRC * job->count);
+        describe_images(&r.work, r.images + WORK * job->count);
         for (int which = SPARE; which < CHAINS + parts->chains; which++)
             batch_at(&r, (size_t)which);
     }
     if (call)
-        MOT_TRY(begin_run(&r, error));
+        MOT_TRY(take_apart(&r, error));
     if (parts->turns > 0)
-        MOT_TRY(run_chains(&r, error));
-    MOT_TRY(run_rest(&r, error));
+        MOT_TRY(mix_chains(&r, error));
+    MOT_TRY(queue_rest(&r, error));
     slot->bytes = r.slot_end;
     scratch->bytes = r.scratch_end;
     return MOTLEY_OK;

@@ -6,17 +6,17 @@
 #include <string.h>
 
 /* The upload, in one piece. */
-typedef struct parcel {
+typedef struct resize_upload {
     mot_cuda_place *places;
     uint32_t *counted;
     int64_t *offsets;
     motley_image *src, *dst;
-} parcel;
+} resize_upload;
 
-static parcel lay_out(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
+static resize_upload lay_out_resize(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
 {
     const size_t n = src->count;
-    parcel p = { .places = mot_take(arena, MOT_SENT, n * sizeof *p.places) };
+    resize_upload p = { .places = mot_take(arena, MOT_SENT, n * sizeof *p.places) };
     p.counted = mot_take(arena, MOT_PLACES, MOT_RESIZE_COUNTERS * sizeof *p.counted);
     p.offsets = mot_take(arena, MOT_SENT, n * sizeof *p.offsets);
     p.src = mot_take_if(src->images != NULL, arena, MOT_SENT, n * sizeof *p.src);
@@ -33,7 +33,7 @@ void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *a
     job->tables = mot_take(arena, MOT_PLACES, table_bytes);
 }
 
-static mot_cuda_place place_of(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
+static mot_cuda_place place_of_crop(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
 {
     mot_cuda_place place = { .width = src->width,
                              .height = src->height,
@@ -69,7 +69,7 @@ static extremes fill_places(const motley_batch *src, const motley_batch *dst, co
     extremes e = { 0 };
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        place[i] = place_of(params, &from, &to, i);
+        place[i] = place_of_crop(params, &from, &to, i);
         const int columns = mot_resize_most_groups(params->filter, place[i].width, to.width);
         const int rows = mot_resize_most_groups(params->filter, place[i].height, to.height);
         offset[i] = e.table_bytes;
@@ -102,17 +102,17 @@ motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley
     return mot_cuda_try(mot_resize_launch(job, lane.overlap, lane.stream), "launching the resize kernel", error);
 }
 
-static motley_status queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
-                           const motley_resize_params *params, motley_error *error)
+static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                  const motley_resize_params *params, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
     const size_t n = src->count;
     mot_arena counted = { 0 };
-    lay_out(src, dst, &counted);
+    lay_out_resize(src, dst, &counted);
     MOT_TRY(mot_pool_reserve_host(pool, counted.bytes, error));
     mot_arena assembled = { pool->host.memory, 0 };
     memset(assembled.base, 0, counted.bytes);
-    const parcel from = lay_out(src, dst, &assembled);
+    const resize_upload from = lay_out_resize(src, dst, &assembled);
     const extremes most = fill_places(src, dst, params, from.places, from.offsets);
     if (src->images)
         memcpy(from.src, src->images, n * sizeof(motley_image));
@@ -121,7 +121,7 @@ static motley_status queue(mot_cuda_call *call, const motley_batch *src, const m
     mot_resize_job job = { .count = (int32_t)n, .channels = src->channels, .format = (int32_t)mot_cuda_format_of(src) };
     mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
-    const parcel p = lay_out(src, dst, &call->scratch);
+    const resize_upload p = lay_out_resize(src, dst, &call->scratch);
     mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &call->scratch);
     job.src = mot_cuda_batch_of(src, p.src);
     job.dst = mot_cuda_batch_of(dst, p.dst);
@@ -145,5 +145,5 @@ motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley
     MOT_TRY(mot_cuda_check(state, "src", src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     MOT_TRY(mot_call_begin(state, params->stream, &call, error));
-    return mot_call_end(&call, queue(&call, src, dst, params, error), error);
+    return mot_call_end(&call, queue_resize(&call, src, dst, params, error), error);
 }

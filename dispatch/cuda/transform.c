@@ -21,7 +21,7 @@
 
 /* ---- checks ---- */
 
-static motley_status check(void *state, const mot_transform_call *call, motley_error *error)
+static motley_status check_transform(void *state, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
     const size_t frames = call->params->clip_frames;
@@ -194,7 +194,7 @@ typedef struct upload {
 } upload;
 
 /* A call under way. */
-typedef struct run {
+typedef struct transform_run {
     mot_cuda_call *cuda;
     const mot_transform_call *call;
     mot_cuda_parts parts;
@@ -210,7 +210,7 @@ typedef struct run {
     size_t host_bytes, upload_bytes; /* the upload is the first of the host's memory */
     int64_t table_bytes;             /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
-} run;
+} transform_run;
 
 /* The filters that may be drawn, a bit for each. */
 static unsigned filters_of(const motley_transform *transform)
@@ -222,7 +222,7 @@ static unsigned filters_of(const motley_transform *transform)
     return filters;
 }
 
-static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, run *r)
+static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, transform_run *r)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     const unsigned possible = call->params->given ? 1u << call->params->given[i].filter : filters;
@@ -244,7 +244,7 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsign
 }
 
 /* Bytes of a dense image of the results' size. */
-static size_t image_bytes(const mot_transform_call *call, size_t i)
+static size_t result_bytes(const mot_transform_call *call, size_t i)
 {
     const mot_view v = mot_batch_view(call->dst, i);
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
@@ -274,7 +274,7 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
 }
 
 /* Finds the sizes of the axes' tables, and where each image's begin if the upload has that. */
-static void count_axes(run *r)
+static void count_axes(transform_run *r)
 {
     const unsigned filters = filters_of(r->call->transform);
     int64_t *const offset = r->host.offsets;
@@ -286,7 +286,7 @@ static void count_axes(run *r)
 }
 
 /* Lays out the pixels that are resized, and describes them. A clip's images have no gaps between them. */
-static void lay_out_pixels(run *r, mot_arena *scratch)
+static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
     static uint8_t counted[256] __attribute__((aligned(256))); /* addresses matter as far as they are aligned */
     const mot_transform_call *const call = r->call;
@@ -295,25 +295,24 @@ static void lay_out_pixels(run *r, mot_arena *scratch)
         .count = n, .channels = call->dst->channels, .width = r->width, .height = r->height, .images = r->host.images
     };
     if (!r->host.images) {
-        uint8_t *const pixels = mot_take(scratch, MOT_IMAGES, n * image_bytes(call, 0));
+        uint8_t *const pixels = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
         r->pixels.data = pixels ? pixels : counted;
         return;
     }
     uint8_t *clip = counted;
     for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
-        if (i % together == 0 && scratch->base)
-            clip = mot_take(scratch, MOT_IMAGES, together * image_bytes(call, i));
-        else if (i % together == 0)
-            mot_take(scratch, MOT_IMAGES, together * image_bytes(call, i));
+        uint8_t *const taken =
+            i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * result_bytes(call, i)) : NULL;
+        clip = taken ? taken : clip;
         r->host.images[i] = (motley_image){
-            clip + i % together * image_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
+            clip + i % together * result_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
         };
     }
 }
 
 /* The job of the steps, from the resized pixels. */
-static void describe_steps(run *r)
+static void describe_steps(transform_run *r)
 {
     static const mot_step counted;
     const mot_transform_call *const call = r->call;
@@ -336,8 +335,8 @@ static void describe_steps(run *r)
 }
 
 /* Runs steps with breaks; cuda NULL: only counts their memory. */
-static motley_status run_parts(const run *r, mot_cuda_call *cuda, mot_arena *slot, mot_arena *scratch,
-                               motley_error *error)
+static motley_status queue_parts(const transform_run *r, mot_cuda_call *cuda, mot_arena *slot, mot_arena *scratch,
+                                 motley_error *error)
 {
     uint8_t *const host = r->cuda->s->pool.host.memory;
     return mot_cuda_run_parts(r->cuda->s, cuda, &r->job, &r->parts, r->job.src, r->call->drawn != NULL, slot, scratch,
@@ -345,7 +344,7 @@ static motley_status run_parts(const run *r, mot_cuda_call *cuda, mot_arena *slo
 }
 
 /* Lays out all memory of the call. With bases of NULL, it counts, and chooses how the steps run. */
-static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley_error *error)
+static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_arena *scratch, motley_error *error)
 {
     const mot_transform_call *const call = r->call;
     mot_cuda_state *const s = r->cuda->s;
@@ -367,7 +366,7 @@ static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley
         return MOTLEY_OK;
     describe_steps(r);
     if (mot_cuda_has_parts(&r->parts))
-        return counts ? run_parts(r, NULL, slot, scratch, error) : MOTLEY_OK;
+        return counts ? queue_parts(r, NULL, slot, scratch, error) : MOTLEY_OK;
     if (counts)
         r->steps = mot_cuda_choose(s, &r->job);
     mot_cuda_lay_out(&r->steps, &r->job, 1, r->cuda->slot, slot, scratch);
@@ -375,7 +374,7 @@ static motley_status lay_out(run *r, mot_arena *slot, mot_arena *scratch, motley
 }
 
 /* Assembles the rest of the upload in the host's memory, which has the offsets and the resized images. */
-static void fill(const run *r)
+static void fill_upload(const transform_run *r)
 {
     const mot_transform_call *const call = r->call;
     const motley_apply_params *const params = call->params;
@@ -416,10 +415,10 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .counter = job->counter };
 }
 
-static motley_status run_steps(run *r, motley_error *error)
+static motley_status queue_steps(transform_run *r, motley_error *error)
 {
     if (mot_cuda_has_parts(&r->parts))
-        return run_parts(r, r->cuda, &r->cuda->memory, &r->cuda->scratch, error);
+        return queue_parts(r, r->cuda, &r->cuda->memory, &r->cuda->scratch, error);
     mot_cuda_draw draw = samples_of(&r->draw);
     draw.draws = !r->draw.steps;
     if (draw.draws) {
@@ -431,7 +430,7 @@ static motley_status run_steps(run *r, motley_error *error)
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
-static motley_status draw_chains(const run *r, motley_error *error)
+static motley_status draw_chains(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const job = &r->draw;
     const mot_stage *stage = r->call->transform->stage;
@@ -445,7 +444,7 @@ static motley_status draw_chains(const run *r, motley_error *error)
                                  error);
 }
 
-static motley_status fill_windows(const run *r, motley_error *error)
+static motley_status fill_windows(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
     mot_fill_job job = {
@@ -458,7 +457,7 @@ static motley_status fill_windows(const run *r, motley_error *error)
     return mot_cuda_try(mot_fill_launch(&job, lane.stream), "launching the filling kernel", error);
 }
 
-static motley_status erase_boxes(const run *r, motley_error *error)
+static motley_status erase_boxes(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
     const mot_transform_call *const call = r->call;
@@ -477,7 +476,7 @@ static motley_status erase_boxes(const run *r, motley_error *error)
     return mot_cuda_try(mot_erase_launch(&erase, lane.stream), "launching the erasing kernel", error);
 }
 
-static motley_status follow(const run *r, motley_error *error)
+static motley_status queue_followed(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
     mot_follow_job job = { .count = draw->resize.count,
@@ -514,7 +513,7 @@ static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
 }
 
 /* What the draw kernel does, and the resize kernel after it, beside the memory that they write. */
-static void describe(run *r)
+static void describe_draws(transform_run *r)
 {
     const mot_transform_call *const call = r->call;
     const motley_apply_params *const params = call->params;
@@ -556,7 +555,7 @@ static void describe(run *r)
 }
 
 /* Takes the call's memory, and assembles the upload. */
-static motley_status prepare(run *r, motley_error *error)
+static motley_status prepare_transform(transform_run *r, motley_error *error)
 {
     const mot_transform_call *const call = r->call;
     mot_cuda_state *const s = r->cuda->s;
@@ -571,23 +570,23 @@ static motley_status prepare(run *r, motley_error *error)
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->host_bytes, error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ s->pool.host.memory, 0 });
     count_axes(r);
-    MOT_TRY(lay_out(r, &slot, &scratch, error));
+    MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     if (call->info->mix)
         mot_cuda_mix_lay_out(&s->chip, call->dst, call->dst, &scratch);
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, !call->params->counter, error));
-    MOT_TRY(lay_out(r, &r->cuda->memory, &r->cuda->scratch, error));
-    fill(r);
+    MOT_TRY(lay_out_transform(r, &r->cuda->memory, &r->cuda->scratch, error));
+    fill_upload(r);
     return MOTLEY_OK;
 }
 
-static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, motley_error *error)
+static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
     mot_cuda_state *const s = cuda->s;
-    run r = { .cuda = cuda, .call = call, .parts = parts_of(call), .has_steps = call->info->max_steps > 0 };
+    transform_run r = { .cuda = cuda, .call = call, .parts = parts_of(call), .has_steps = call->info->max_steps > 0 };
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
-    MOT_TRY(prepare(&r, error));
-    describe(&r);
+    MOT_TRY(prepare_transform(&r, error));
+    describe_draws(&r);
     const mot_transform_draw_job *const draw = &r.draw;
     MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
@@ -607,11 +606,11 @@ static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, 
     if (call->mixes && !call->drawn)
         MOT_TRY(draw_chains(&r, error));
     if (r.has_steps)
-        MOT_TRY(run_steps(&r, error));
+        MOT_TRY(queue_steps(&r, error));
     if (call->erase)
         MOT_TRY(erase_boxes(&r, error));
     if (mot_followed_any(&call->followed))
-        MOT_TRY(follow(&r, error));
+        MOT_TRY(queue_followed(&r, error));
     if (!call->info->mix)
         return mot_call_join(cuda, error); /* a resize that is late reads `r` */
     return mot_cuda_mix_queue(cuda, dst, dst, call->params->mixed, NULL, &cuda->scratch,
@@ -621,7 +620,7 @@ static motley_status queue(mot_cuda_call *cuda, const mot_transform_call *call, 
 motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)
 {
     mot_cuda_call cuda;
-    MOT_TRY(check(state, call, error));
+    MOT_TRY(check_transform(state, call, error));
     MOT_TRY(mot_call_begin(state, call->params->stream, &cuda, error));
-    return mot_call_end(&cuda, queue(&cuda, call, error), error);
+    return mot_call_end(&cuda, queue_transform(&cuda, call, error), error);
 }
