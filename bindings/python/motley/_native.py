@@ -222,7 +222,7 @@ if hasattr(os, "register_at_fork"):
 
 def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
     """`value` as an int. wanted: how the range is said."""
-    if not hasattr(value, "__index__") or not low <= value.__index__() <= high:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
         raise ArgumentError(f"{name} is {value!r}, want a whole number {wanted}")
     number: int = value.__index__()
     return number
@@ -243,6 +243,10 @@ def rank_given(rank: Any) -> int | None:
 
 def stream_given(stream: Any) -> int | None:
     return None if stream is None else whole("stream", stream, 0, (1 << 32) - 1, "from 0 to 2^32 - 1, or None")
+
+
+def threads_given(threads: Any) -> int | None:
+    return None if threads is None else whole("threads", threads, 0, 1024, "from 0 (the default) to 1024, or None")
 
 
 def view_given(view: Any) -> int:

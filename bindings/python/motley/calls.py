@@ -159,9 +159,11 @@ def ids_of(sample_ids, count):
     kind = KINDS[type(sample_ids)]
     if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
         return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
-    sample_ids = numbers_of(sample_ids)
+    sample_ids = list(numbers_of(sample_ids))
+    if bool in map(type, sample_ids):
+        raise ArgumentError("sample_ids has True or False, want whole numbers from 0 to 2^64 - 1")
     try:
-        ids = ffi.new("uint64_t[]", list(sample_ids))
+        ids = ffi.new("uint64_t[]", sample_ids)
     except (OverflowError, TypeError) as wrong:
         raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
     if len(ids) != count:

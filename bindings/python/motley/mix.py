@@ -94,6 +94,8 @@ class Mix(Stage):
                 raise ArgumentError(f"minmax is {self.minmax!r}, want (low, high)")
             params.minmax = [_number("minmax", side) for side in self.minmax]
         params.keep_lambda, params.drawn_partner = bool(self.keep_lambda), bool(self.drawn_partner)
+        if not 0 <= _number("smoothing", self.smoothing) <= 1:
+            raise ArgumentError(f"smoothing is {self.smoothing!r}, want a number from 0 to 1")
         self._handle = ffi.gc(made_by("motley_mix", lib.motley_mix_create, params), lib.motley_mix_destroy)
 
     def __getstate__(self):
@@ -260,9 +262,19 @@ def structs(given, count):
     return drawn
 
 
+def _refuse_class_numbers(labels, shape):
+    """Raises ArgumentError of an array that has several classes for each image in place of each class's share."""
+    wrong = labels[(labels != 0) & (labels != 1)] if labels.dtype.kind in "iu" else ()
+    if len(wrong):
+        raise ArgumentError(
+            f"labels have shape {shape} and whole numbers such as {wrong[0]}, want [{shape[0]}]: a class for each "
+            f"image, or [{shape[0]}, classes]: each class's share"
+        )
+
+
 def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False):
     """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
-    on that device, too, nothing waits for them: the targets of a label that is no class are NaN."""
+    on that device, too, nothing waits for them: the targets of a label that is no class, or no share, are NaN."""
     if labels is None:
         raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
     shape = tuple(labels.shape) if hasattr(labels, "shape") else (len(labels),)
@@ -294,10 +306,14 @@ def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False
     if on_device:
         torch = sys.modules["torch"]
         numbers = labels.detach().to(getattr(torch, dtype)).contiguous()
+        if soft and not labels.is_floating_point():
+            numbers.masked_fill_((labels != 0) & (labels != 1), float("nan"))
         made = torch.empty((count, classes), dtype=torch.float32, device=labels.device)
     else:
         import numpy
 
+        if soft:
+            _refuse_class_numbers(numpy.array(listed), shape)
         numbers, made = numpy.array(listed, dtype), numpy.empty((count, classes), "float32")
     if multi_label:
         numbers = numbers * _float32(1 - smoothing) + _float32(smoothing / 2)

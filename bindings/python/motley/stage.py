@@ -21,6 +21,7 @@ from ._native import (
     rank_given,
     seed_given,
     stream_given,
+    threads_given,
     whole,
 )
 from .draws import Drawn, Samples, same_boxes
@@ -175,7 +176,7 @@ class Stage:
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
         watch_loaders()
         self._repeats, self._lineage = Repeats(ADVICE), Lineage()
-        self.layout, self.threads = layout_given(layout), threads
+        self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.output_layout = output_layout_given(output_layout, memory_format)
         self.mean, self.std = normalize_given(normalize, mean, std)
         self._dtype = None if dtype is None else arrays.dtype_name(dtype)
@@ -631,6 +632,8 @@ class Stage:
             sample_ids, view = calls.split_views(sample_ids, view)
             keep, views = calls.views_of(view, count)
         elif one:
+            if isinstance(sample_ids, bool):
+                raise ArgumentError(f"sample_ids is {sample_ids}, want a whole number from 0 to 2^64 - 1")
             if count != 1:
                 raise ArgumentError(
                     f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"

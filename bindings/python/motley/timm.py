@@ -46,7 +46,8 @@ class Transform:
         return self.stage(img, seed=seed, sample_ids=ids, **rest)
 
     def __repr__(self):
-        return f"motley.timm.Transform({self.config!r}, policy={self.stage.policy.name})"
+        seed = "" if self._seed is None else f", seed={self._seed}"
+        return f"motley.timm.Transform({self.config!r}, policy={self.stage.policy.name}{seed})"
 
 
 def _random_seed():

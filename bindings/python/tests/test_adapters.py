@@ -191,6 +191,8 @@ def test_a_seed_counts_without_ids(module):
     assert same(made(seed=7), made(seed=7)) and same(made(), made(seed=0))
     assert not same(made(seed=7), made(seed=8)) and not same(made(seed=7), made())
     assert same(made(motley.Stage("trivial_augment_wide", seed=7)), made(seed=7))
+    assert "trivial_augment_wide" in repr(Augment("trivial_augment_wide", seed=7)) and "seed=7" in repr(
+        Augment("trivial_augment_wide", seed=7))
 
 
 def shards(folder, count):

@@ -229,6 +229,7 @@ def test_several_views_at_once():
     ({"views": 0}, "views is 0, want a whole number from 1"),
     ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
     ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
+    ({"sample_ids": np.arange(64) > 2}, "sample_ids has True or False, want whole numbers"),
     ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
     ({"epoch": 2**31}, "epoch is 2147483648, want"),
     ({"seed": "7"}, "seed is '7', want a whole number from 0 to 2\\^64 - 1")])
@@ -255,6 +256,10 @@ def test_draws_refuse_negative_ids(stage, ids):
     ({"epoch": 1.5}, "epoch is 1.5, want"),
     ({"rank": "0"}, "rank is '0', want a whole number from 0, or None"),
     ({"rank": -1}, "rank is -1, want"),
+    ({"seed": True}, "seed is True, want"),
+    ({"threads": "2"}, "threads is '2', want a whole number from 0 \\(the default\\) to 1024, or None"),
+    ({"threads": 1.5}, "threads is 1.5, want"),
+    ({"threads": -1}, "threads is -1, want"),
     ({"normalize": (0.485, 0.456, 0.406)}, r"normalize is \(0.485, 0.456, 0.406\), want \(mean, std\)"),
     ({"normalize": 0.5}, r"normalize is 0.5, want \(mean, std\)"),
     ({"normalize": ("a", "b")}, "normalize's mean is 'a', want a number"),
@@ -264,6 +269,11 @@ def test_draws_refuse_negative_ids(stage, ids):
 def test_stages_with_wrong_settings_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment(**arguments)
+
+
+def test_a_truth_is_no_sample_id():
+    with pytest.raises(motley.ArgumentError, match="sample_ids is True, want a whole number"):
+        motley.RandAugment()(pictures()[0], True)
 
 
 def test_numbers_that_are_whole_are_taken():

@@ -1149,6 +1149,10 @@ def test_wrappers_keep_what_a_stage_has():
     with pytest.raises(motley.ArgumentError, match="seed is 8, but the Stage that is given has seed=7"):
         Augmented(data(), stage, seed=8)
     assert torch.equal(Augmented(data(), motley.Stage("trivial_augment_wide", seed=7))[3][0], wanted([3])[0])
+    later = Augmented(data(), motley.Stage("trivial_augment_wide", seed=7, epoch=4))
+    assert torch.equal(later[3][0], wanted([3], 4)[0])
+    for epoch in (4, 5):
+        assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in DataLoader(later, 6))
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -206,6 +206,8 @@ def test_layouts_in_place_and_replay(batch):
         (dict(mixup=1, mode="pair"), "mode is pair, want timm's rules"),
         (dict(mixup=1, drawn_partner=True), "want mode elem"),
         (dict(cutmix=1, minmax=0.5), "minmax is 0.5, want"),
+        (dict(mixup=1, smoothing=1.5), "smoothing is 1.5, want a number from 0 to 1"),
+        (dict(mixup=1, smoothing=-0.1, multi_label=True), "smoothing is -0.1, want"),
     ],
 )
 def test_settings_that_are_refused(arguments, why):
@@ -222,6 +224,7 @@ def test_calls_that_are_refused(batch):
         (labels + 10, "label 0 is 1[0-9], want 0 to 9"),
         (labels.float(), "labels are floats, want whole numbers"),
         (torch.zeros(len(images), 9), "labels have 9 classes, want 10"),
+        (torch.full((len(images), CLASSES), 7), r"\(\d+, 10\) and whole numbers such as 7, want \[\d+\]: a class"),
     ):
         with pytest.raises(motley.ArgumentError, match=why):
             mix.apply_(clone, given)
@@ -235,6 +238,16 @@ def test_calls_that_are_refused(batch):
             mix(wrong, labels)
     with pytest.raises(motley.ArgumentError, match="draws of image 0 are"):
         mix.replay(images, labels, [{}] * len(images))
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_class_numbers_that_are_no_shares_on_cuda(batch):
+    """Nothing waits for labels on the device, so these cannot be refused."""
+    images, labels = batch
+    several = torch.stack([labels, labels], 1).clamp(min=2).cuda()
+    assert motley.Mix(mixup=1)(images.cuda(), several)[1].isnan().all()
+    assert not motley.Mix(mixup=1)(images.cuda(), (several == 2).long())[1].isnan().any()
 
 
 TEXT = """motley: 1

@@ -545,7 +545,8 @@ def test_seeds(version):
     assert len(set(outs)) > 3 and drawn(same) == outs and drawn(other) != outs
     assert torch.equal(state, torch.get_rng_state())
     assert drawn(copy.deepcopy(first)) == drawn(pickle.loads(pickle.dumps(same))) == drawn(first)
-    assert first.seed == 5 and module.RandAugment().seed is None and "seed" not in repr(first)
+    assert first.seed == 5 and module.RandAugment().seed is None and "seed" not in repr(module.RandAugment())
+    assert repr(first).endswith("seed=5)") and repr(module.RandomErasing(seed=3)).endswith("seed=3)")
     for wrong in (1 << 64, "5", 1.5):
         with pytest.raises(ValueError, match="seed is .*, want a whole number from 0 to 2.64 - 1"):
             module.RandAugment(seed=wrong)

@@ -47,7 +47,7 @@ class Augment(Passes):
     ) -> None:
         self.stage, self.image, self.ids, self.labels = stage_of(policy, seed, mixing=True), image, ids, labels
         check_labels(self.stage, labels)
-        self.epoch = self.epochs = Epoch(epoch or 0)
+        self.epoch = self.epochs = Epoch(self.stage.epoch if epoch is None else epoch)
         if ids is not None and epoch is None and _of_ray():
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
                           "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", RepeatedSamples,
@@ -68,7 +68,8 @@ class Augment(Passes):
 
     def __repr__(self):
         name = (self.stage.policy or self.stage).name
-        return f"Augment({name}, image={self.image!r}, ids={self.ids!r}, epoch={self.epoch})"
+        settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.stage.seed}, epoch={self.epoch}"
+        return f"Augment({name}, {settings})"
 
 
 def _of_ray():

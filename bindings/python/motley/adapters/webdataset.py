@@ -73,3 +73,7 @@ class Augment(Passes):
             epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
             image = self.stage(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         return {**sample, key: image}
+
+    def __repr__(self):
+        name = (self.stage.policy or self.stage).name
+        return f"Augment({name}, image={self.image!r}, seed={self.stage.seed}, epoch={self.epoch})"

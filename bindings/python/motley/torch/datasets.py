@@ -297,7 +297,7 @@ class Augmented(_Around, Passes):
         self._draws = self.stage.policy or self.stage
         self.stage._repeats = Repeats(ADVICE)
         self.views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
-        self.epoch = self.epochs = Epoch()
+        self.epoch = self.epochs = Epoch(self.stage.epoch)
         watch_loaders()
 
     def __getitem__(self, index: Any) -> Any:

@@ -455,14 +455,18 @@ class Seeded:
     @property
     def seed(self):
         """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
-        transform then counts its calls, separately in each worker and rank. None: each call takes a new seed from
-        torch's generator."""
+        transform then counts its calls, separately in each worker and rank; transforms of equal seeds draw alike. None:
+        each call takes a new seed from torch's generator."""
         return self._seed
 
     @seed.setter
     def seed(self, seed):
         self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
         self._lineage = Lineage()
+
+    def __repr__(self):
+        shown = super().__repr__()
+        return shown if self.seed is None else f"{shown[:-1]}{', ' * (shown[-2] != '(')}seed={self.seed})"
 
 
 class RandAugment(Seeded, _v1.RandAugment):

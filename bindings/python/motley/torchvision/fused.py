@@ -77,6 +77,7 @@ class Fused(torch.nn.Module):
 
     def __repr__(self):
         lines = [*map(repr, self.before), repr(self.stage), *map(repr, self.after)]
+        lines += [] if self._seed is None else [f"seed={self._seed}"]
         return "Fused(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
 
