@@ -139,6 +139,7 @@ struct motley_context {
     } made[8];
     unsigned made_next;
     mot_kept rounds, draws, rgb; /* of mot_rounds_run; of motley_transform_apply: draws, and images read as RGB */
+    mot_kept views;              /* of motley_views_apply */
     int rounds_busy;             /* a call is using `rounds` */
     /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
      */

@@ -84,6 +84,7 @@ void motley_context_destroy(motley_context *context)
     free(context->rounds.memory);
     free(context->draws.memory);
     free(context->rgb.memory);
+    free(context->views.memory);
     free(context);
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/cpu.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
+#include "policies/views.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -404,6 +405,7 @@ motley_status mot_transform_prepare(const motley_transform *transform, const mot
                                   .src = src,
                                   .dst = dst,
                                   .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    MOT_TRY(mot_transform_check_single(transform, error));
     MOT_TRY(mot_transform_check(call, error));
     if (src->count == 0)
         return MOTLEY_OK;

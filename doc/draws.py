@@ -552,7 +552,30 @@ class Scheduled:
         return read(plain(self.text, samples.epoch), self.load).draw(samples)
 
 
+class Views:
+    """The views of a text: {name: (count, number, its transform)}."""
+
+    def __init__(self, text, load):
+        head = {key: value for key, value in text.items() if key != "views"}
+        self.views = {view["name"]: (view.get("count", 1), view.get("number", place),
+                                     read({**head, "stages": view["stages"]}, load))
+                      for place, view in enumerate(text["views"])}
+
+    def draw(self, samples):
+        """For each view what each of its results draws: {name: [(steps, counts, places), ...]}."""
+        made = {}
+        for name, (count, number, transform) in self.views.items():
+            made[name] = []
+            for j in range(count):
+                own = copy.copy(samples)
+                own.view = 256 * samples.view + 16 * number + j
+                made[name].append(transform.draw(own))
+        return made
+
+
 def read(text, load):
     if plain(text, 0) != text:
         return Scheduled(text, load)
+    if "views" in text:
+        return Views(text, load)
     return Transform(text, load) if "stages" in text else Policy(text)

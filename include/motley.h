@@ -39,5 +39,6 @@
 #include "motley/subbatch.h"
 #include "motley/transform.h"
 #include "motley/version.h"
+#include "motley/views.h"
 
 #endif

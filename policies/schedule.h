@@ -10,7 +10,6 @@
 
 /* From first[i] up to the next one, the text means the same in all epochs, unless moves[i]: then in none of them. */
 typedef struct mot_schedule {
-    char *text;      /* in canonical form */
     uint32_t epochs; /* the schedule's length; 0: the text does not say */
     uint32_t count;
     uint32_t first[MOT_MAX_POINTS]; /* [count], ascending from 0 */

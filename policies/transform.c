@@ -8,6 +8,7 @@
 #include "policies/builtin.h"
 #include "policies/schedule.h"
 #include "policies/transform_draw.h"
+#include "policies/views.h"
 #include "policies/yaml.h"
 
 #include <errno.h>
@@ -170,7 +171,7 @@ void mot_transform_schedule(motley_transform *transform, mot_schedule *schedule)
     transform->info.stages += transform->plain;
     transform->info.scheduled = 1;
     transform->info.epochs = schedule->epochs;
-    transform->fingerprint = mot_hash(MOT_HASH_BEGIN, schedule->text, strlen(schedule->text));
+    transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));
 }
 
 const motley_transform_info *motley_transform_describe(const motley_transform *transform)
@@ -190,10 +191,6 @@ void mot_stage_clear(mot_stage *stage)
 
 motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error)
 {
-    if (transform->schedule)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "transform '%s' changes with the epoch, want what motley_transform_at returns for one",
-                        transform->name);
     for (uint32_t i = 0; i < transform->stages; i++)
         if (transform->stage[i].policy && transform->stage[i].policy->customs)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' has custom ops, which cannot be copied",
@@ -211,6 +208,7 @@ motley_status motley_transform_pictures(const motley_transform *transform, motle
     MOT_REQUIRE(pictures, error, "pictures is NULL, want a place for the result");
     *pictures = NULL;
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_TRY(mot_transform_check_single(transform, error));
     motley_transform *made;
     MOT_TRY(mot_transform_copy(transform, &made, error));
     while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they come last */
@@ -234,8 +232,8 @@ void motley_transform_destroy(motley_transform *transform)
     free(transform->paper);
     free(transform->table);
     free(transform->version);
-    if (transform->schedule)
-        free(transform->schedule->text);
     free(transform->schedule);
+    free(transform->text);
+    mot_views_destroy(transform);
     free(transform);
 }

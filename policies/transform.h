@@ -4,6 +4,7 @@
 #define MOT_TRANSFORM_H
 
 #include "motley/transform.h"
+#include "motley/views.h"
 #include "policies/policy.h"
 
 #define MOT_MAX_STAGES 16             /* of a transform */
@@ -125,6 +126,9 @@ struct motley_transform {
     motley_transform_info info;    /* derived from the members above */
     uint64_t fingerprint;          /* of all that a draw depends on */
     struct mot_schedule *schedule; /* its numbers change with the epoch, and the members above are epoch 0's; or NULL */
+    char *text;                    /* its canonical text if it has a schedule or views; or NULL */
+    uint32_t views_count;          /* 0: none; otherwise it has no stages itself */
+    motley_view *views;            /* [views_count] */
     bool follower;                 /* made by motley_transform_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
 };

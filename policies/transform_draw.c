@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each image of a transform draws: its stages in order, as rectangles and steps. */
 #include "policies/transform_draw.h"
+#include "policies/views.h"
 
 #include "base/error.h"
 #include "base/values.h"
@@ -54,6 +55,7 @@ motley_status motley_transform_draw(const motley_transform *transform, const mot
         motley_transform_destroy(plain);
         return status;
     }
+    MOT_TRY(mot_transform_check_single(transform, error));
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     MOT_REQUIRE(count == 0 || (widths && heights && drawn && step_counts && (steps || !transform->info.max_steps)),
                 error, "%s is NULL, want an array of %zu samples",

@@ -6,6 +6,7 @@
 #include "base/values.h"
 #include "motley/follow.h"
 #include "policies/transform.h"
+#include "policies/views.h"
 
 #include <string.h>
 
@@ -39,6 +40,7 @@ motley_status motley_transform_follower(const motley_transform *transform, const
     *follower = NULL;
     MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_TRY(mot_transform_check_single(transform, error));
     MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
     if (mot_transform_stage(transform, MOT_STAGE_MIX))

@@ -8,6 +8,7 @@
 #include "policies/schedule.h"
 #include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
+#include "policies/views.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -257,10 +258,12 @@ static void check_sizes(reader *r, const mot_yaml *list, const motley_transform 
                 "behind it, or 'size' as [height, width]");
 }
 
-static bool read_transform(reader *r, const mot_yaml *map, motley_transform *transform)
+/* Reads what a transform has besides its stages or views. */
+static bool read_head(reader *r, const mot_yaml *map, motley_transform *transform)
 {
-    static const char *const keys[] = { "motley", "name", "title", "profile", "paper", "table", "version", "stages" };
-    const mot_yaml *node = get(r, map, "motley"), *list = get(r, map, "stages");
+    static const char *const keys[] = { "motley", "name",    "title",  "profile", "paper",
+                                        "table",  "version", "stages", "views" };
+    const mot_yaml *node = get(r, map, "motley");
     uint32_t format;
     int which;
     check_keys(r, map, "the transform", keys, COUNT(keys));
@@ -276,9 +279,12 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
     if ((node = get(r, map, "profile")) && word(r, node, "'profile'", mot_profile_names, 5, &which) &&
         !(transform->profile = strdup(mot_profile_names[which])))
         return false;
-    if (!words_of(r, map, "title", &transform->title) || !words_of(r, map, "paper", &transform->paper) ||
-        !words_of(r, map, "table", &transform->table) || !words_of(r, map, "version", &transform->version))
-        return false;
+    return words_of(r, map, "title", &transform->title) && words_of(r, map, "paper", &transform->paper) &&
+           words_of(r, map, "table", &transform->table) && words_of(r, map, "version", &transform->version);
+}
+
+bool mot_stages_read(reader *r, const mot_yaml *list, motley_transform *transform)
+{
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
         PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
         return true;
@@ -297,6 +303,16 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
     return true;
 }
 
+static bool read_transform(reader *r, const mot_yaml *map, motley_transform *transform)
+{
+    const mot_yaml *const stages = get(r, map, "stages"), *const views = get(r, map, "views");
+    if (!read_head(r, map, transform))
+        return false;
+    if (stages && views)
+        PROBLEM(r, views, "'views' stands beside 'stages', want one of them");
+    return views ? mot_views_read(r, views, transform) : mot_stages_read(r, stages, transform);
+}
+
 /* Turns a policy's text into a transform with that one stage. */
 static bool wrap_policy(reader *r, const motley_parse_params *params, motley_transform *transform)
 {
@@ -310,19 +326,32 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
 }
 
+/* Keeps the text itself, of a transform that is not printed from its model. */
+static bool keep_text(const reader *r, motley_transform *transform)
+{
+    mot_text text = { 0 };
+    mot_yaml_print(&r->tree, &text);
+    free(transform->text);
+    transform->text = text.text;
+    return !text.failed;
+}
+
 /* Reads the plain transform that `r` holds; problems go to `r`. */
 static motley_status read_plain(reader *r, const motley_parse_params *params, motley_transform **transform)
 {
     const mot_yaml *const root = &r->tree.node[0];
     motley_transform *const read = calloc(1, sizeof *read);
-    const bool staged = root->kind == MOT_YAML_MAP && get(r, root, "stages");
-    const bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
+    const bool staged = root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views"));
+    bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
     if (good && r->tree.problems == 0) {
         mot_transform_finish(read);
-        *transform = read;
-    } else {
-        motley_transform_destroy(read);
+        if (read->views_count && (good = keep_text(r, read)))
+            mot_views_finish(read);
     }
+    if (good && r->tree.problems == 0)
+        *transform = read;
+    else
+        motley_transform_destroy(read);
     return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
 }
 
@@ -349,12 +378,32 @@ static motley_status read_in_epoch(const char *text, size_t length, uint32_t epo
                                        : status;
 }
 
+/* Whether two transforms have the same views but for their stages. */
+static bool same_views(const motley_transform *a, const motley_transform *b)
+{
+    bool same = a->views_count == b->views_count;
+    for (uint32_t v = 0; same && v < a->views_count; v++)
+        same = strcmp(a->views[v].name, b->views[v].name) == 0 && a->views[v].count == b->views[v].count &&
+               a->views[v].number == b->views[v].number;
+    return same;
+}
+
+/* Makes `transform` say of each view that it takes as many steps as in `other`, if it takes less. */
+static void raise_steps(motley_transform *transform, const motley_transform *other)
+{
+    if (transform->info.max_steps < other->info.max_steps)
+        transform->info.max_steps = other->info.max_steps;
+    for (uint32_t v = 0; v < transform->views_count; v++)
+        raise_steps(mot_view_transform(transform, v), other->views[v].transform);
+}
+
 /* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
 static motley_status check_alike(const motley_transform *first, const motley_transform *other, uint32_t epoch,
                                  const motley_parse_params *params, motley_error *error)
 {
     const motley_transform_info *const a = &first->info, *const b = &other->info;
-    const char *const what = a->to_rgb != b->to_rgb                           ? "'to_rgb'"
+    const char *const what = !same_views(first, other)                        ? "names and counts of 'views'"
+                             : a->to_rgb != b->to_rgb                         ? "'to_rgb'"
                              : a->has_output != b->has_output                 ? "'output'"
                              : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
                              : !a->mix != !b->mix || a->classes != b->classes ? "'mix' and its 'classes'"
@@ -362,6 +411,8 @@ static motley_status check_alike(const motley_transform *first, const motley_tra
                              : !a->width != !b->width                         ? "crop or resize"
                                                                               : NULL;
     motley_error problem;
+    for (uint32_t v = 0; !what && v < first->views_count; v++)
+        MOT_TRY(check_alike(first->views[v].transform, other->views[v].transform, epoch, params, error));
     if (!what)
         return MOTLEY_OK;
     mot_fail_at(&problem, MOTLEY_ERR_POLICY, 1, 1, "%s: epoch %u has another one than epoch 0, want the same in all%s",
@@ -380,7 +431,6 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
 {
     mot_schedule *const schedule = calloc(1, sizeof *schedule);
     motley_transform *first = NULL;
-    mot_text canonical = { 0 };
     if (!schedule)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the schedules of a text");
     mot_schedule_read(r, schedule);
@@ -394,8 +444,8 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
         status = read_in_epoch(text, length, epoch, params, &read, error);
         if (status == MOTLEY_OK && first) {
             status = check_alike(first, read, epoch, params, error);
-            first->info.max_steps =
-                read->info.max_steps > first->info.max_steps ? read->info.max_steps : first->info.max_steps;
+            if (status == MOTLEY_OK)
+                raise_steps(first, read);
             motley_transform_destroy(read);
         } else {
             first = first ? first : read;
@@ -404,13 +454,10 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
     if (status == MOTLEY_OK && first->stage[0].policy && first->stage[0].policy->customs)
         status =
             mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' has custom ops, want numbers without schedules", first->name);
-    mot_yaml_print(&r->tree, &canonical);
-    schedule->text = canonical.text;
-    if (status == MOTLEY_OK && canonical.failed)
+    if (status == MOTLEY_OK && !keep_text(r, first))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
     if (status != MOTLEY_OK) {
         motley_transform_destroy(first);
-        free(schedule->text);
         free(schedule);
         return status;
     }
@@ -427,10 +474,10 @@ motley_status motley_transform_at(const motley_transform *transform, uint32_t ep
     MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     if (!transform->schedule)
         return mot_transform_copy(transform, plain, error);
-    const char *const text = transform->schedule->text;
+    const char *const text = transform->text;
     const motley_parse_params params = { 0 };
     MOT_TRY(read_in_epoch(text, strlen(text), epoch, &params, plain, error));
-    (*plain)->info.max_steps = transform->info.max_steps;
+    raise_steps(*plain, transform);
     return MOTLEY_OK;
 }
 
@@ -443,7 +490,7 @@ motley_status motley_transform_scale(const motley_transform *transform, uint32_t
     MOT_REQUIRE(transform->info.epochs, error, "transform '%s' has no 'epochs', want the length of its schedules",
                 transform->name);
     MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 or more", epochs);
-    const char *const text = transform->schedule->text;
+    const char *const text = transform->text;
     reader r = { .whole = true };
     mot_text changed = { 0 };
     motley_status status = mot_yaml_read(&r.tree, text, strlen(text));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a transform: as canonical text, keys in a fixed order and defaults left out, or the same as JSON. */
-#include "policies/schedule.h"
 #include "policies/stage_keys.h"
 
 #include "base/error.h"
@@ -87,8 +86,8 @@ motley_status motley_transform_print(const motley_transform *transform, char **t
     if (transform->follower)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "a follower of transform '%s' has no text: print the transform",
                         transform->name);
-    if (transform->schedule) {
-        *text = strdup(transform->schedule->text);
+    if (transform->text) {
+        *text = strdup(transform->text);
         return *text ? MOTLEY_OK
                      : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", transform->name);
     }

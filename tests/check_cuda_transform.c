@@ -9,6 +9,7 @@
  * 77; with --require that is a failure. Compiled with MOT_EMULATE, the kernels that draw, resize and erase run on the
  * CPU (tests/emulate), and so do an image's steps. */
 #include "motley.h"
+#include "tests/builtins.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
 
@@ -692,23 +693,26 @@ int main(int argc, char **argv)
     }
 #endif
     (void)require;
-    for (size_t i = 0; i < motley_transform_builtin_count() + TEXTS; i++) {
-        const size_t own = i - motley_transform_builtin_count();
-        char name[40];
-        snprintf(name, sizeof name, "text %zu", own);
-        const char *const called = i < motley_transform_builtin_count() ? motley_transform_builtin_name(i) : name;
-        motley_transform *transform;
-        if (only && strcmp(only, called) != 0)
+    const size_t parts = builtin_parts();
+    for (size_t i = 0; i < parts + TEXTS; i++) {
+        const size_t own = i - parts;
+        char called[PART_NAME];
+        motley_transform *transform = i < parts ? builtin_part(i, called) : NULL;
+        if (i >= parts) {
+            snprintf(called, sizeof called, "text %zu", own);
+            need(motley_transform_parse(texts[own], strlen(texts[own]), NULL, &transform, &error) == MOTLEY_OK,
+                 error.message);
+        }
+        need(transform != NULL, "no built-in transform");
+        if (only && strcmp(only, called) != 0) {
+            motley_transform_destroy(transform);
             continue;
-        need((i < motley_transform_builtin_count()
-                  ? motley_transform_builtin(called, &transform, &error)
-                  : motley_transform_parse(texts[own], strlen(texts[own]), NULL, &transform, &error)) == MOTLEY_OK,
-             error.message);
+        }
         check_transform(transform, called, cases, most, 0);
         motley_transform *follower;
         const motley_follower_params how = { .channels = 2, .fill = { 200, 3 }, .erase = 1 };
         if (motley_transform_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
-            char following[80];
+            char following[PART_NAME + 20];
             snprintf(following, sizeof following, "%s, followed", called);
             check_transform(follower, following, cases, most, 2);
             motley_transform_destroy(follower);

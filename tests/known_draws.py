@@ -105,7 +105,11 @@ def main():
                 levels.setdefault(name, {})[op] = values.tolist()
                 for level, (plus, minus) in enumerate(values.tolist()):
                     file.write(f'{{ "{name}", "{op}", {level}, {{ {plus.hex()}, {minus.hex()} }} }},\n')
-    transforms = {name: draws.read(text, written.__getitem__) for name, text in texts(FILES / "transforms").items()}
+    transforms = {}
+    for name, text in texts(FILES / "transforms").items():
+        transform = draws.read(text, written.__getitem__)
+        for view, (_, _, part) in getattr(transform, "views", {"": (1, 0, transform)}).items():
+            transforms[f"{name}, {view}" if view else name] = part
     cases = [(*case, 0) for case in CASES[:5]] + VIEWS[3:]
     vectors = {name: [plain(case, *drawn(policy, *case)) for case in cases]
                for name, policy in {**policies, **transforms}.items()}

@@ -87,7 +87,8 @@ class Listings(Case):
         lines = self.good("transforms").splitlines()
         rows = json.loads(self.good("transforms", "--json"))
         self.assertEqual([line.split()[:3] for line in lines],
-                         [[row["name"], row["profile"], f"{row['width']}x{row['height']}"] for row in rows])
+                         [[row["name"], row["profile"], str(row["views"] or f"{row['width']}x{row['height']}")]
+                          for row in rows])
         steps = {row["name"]: row["max_steps"] for row in rows}
         self.assertEqual(steps["torchvision_eval"], 0)
         self.assertGreater(steps["deit3_train"], 0)

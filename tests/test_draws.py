@@ -6,6 +6,7 @@ built-in policy and transform, and texts with what no built-in has. Every number
     tests/test_draws.py --library build/libmotley.so [--draws 100000] [NAME...]
 """
 import argparse
+import copy
 import ctypes
 import pathlib
 import sys
@@ -152,6 +153,27 @@ def struct_of(s):
     return samples, [at(side, ctypes.c_int32) for side in sizes], (views, ids, boxes, ends, sizes)
 
 
+class View(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_int32), ("number", ctypes.c_int32),
+                ("transform", ctypes.c_void_p)]
+
+
+def compared(ours, reference, s):
+    """(what, samples, the library's draws, the reference's): of each view's first and last result, or of all."""
+    views = list(ours.views())
+    if not views:
+        yield "", s, ours.draw(s), reference.draw(s)
+        return
+    s = copy.copy(s)
+    s.view = s.view % 256  # reads
+    wanted = reference.draw(s)
+    for name, count, number, view in views:
+        for j in {0, count - 1}:
+            own = copy.copy(s)
+            own.view = 256 * s.view + 16 * number + j
+            yield f", {name} {j}", own, view.draw(own), wanted[name][j]
+
+
 class Loaded:
     """A policy or transform of the library."""
 
@@ -162,6 +184,15 @@ class Loaded:
         lib.check(parse(data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle), ctypes.byref(error)), error)
         if self.whole:
             self.c.motley_transform_describe.restype = ctypes.POINTER(library.TransformInfo)
+
+    def views(self):
+        """Each view as (name, count, number, one of these)."""
+        count, at = self.c.motley_transform_view_count, self.c.motley_transform_view
+        count.restype, at.restype = ctypes.c_size_t, ctypes.POINTER(View)
+        for i in range(count(self.handle) if self.whole else 0):
+            view, own = at(self.handle, ctypes.c_size_t(i)).contents, copy.copy(self)
+            own.handle = ctypes.c_void_p(view.transform)
+            yield view.name.decode(), view.count, view.number, own
 
     def draw(self, s):
         """Steps [n][most] as NumPy has the struct, their counts, and the places of a transform."""
@@ -251,13 +282,13 @@ def main():
             seed, epoch, first, view, channels = BATCHES[batch % len(BATCHES)]
             count = min(CHUNK, left, max(1, args.draws // len(BATCHES)))
             s = inputs(rng, seed, epoch, (first + batch // len(BATCHES) * CHUNK) % 2**64, view, channels, count)
-            got = ours.draw(s)
-            wrong = list(differences(names, s, got, reference.draw(s)))
-            wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], s, got[1])] if found]
-            for i, what, found, wanted in wrong:
-                print(f"{name}: seed {seed} epoch {epoch} id {s.ids[i]} view {s.view[i]} {s.width[i]}x{s.height[i]}: "
-                      f"{what} is {found}, the reference has {wanted}")
-            failed, passed = failed + bool(wrong), passed + (0 if wrong else count)
+            for part, s, got, want in compared(ours, reference, s):
+                wrong = list(differences(names, s, got, want))
+                wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], s, got[1])] if found]
+                for i, what, found, wanted in wrong:
+                    print(f"{name}{part}: seed {seed} epoch {epoch} id {s.ids[i]} view {s.view[i]} "
+                          f"{s.width[i]}x{s.height[i]}: {what} is {found}, the reference has {wanted}")
+                failed, passed = failed + bool(wrong), passed + (0 if wrong else count)
             left, batch = left - count, batch + 1
     print(f"{passed} draws equal, {failed} batches differ")
     return failed > 0 or passed == 0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Followers: replayed draws, masks, points and boxes, against the pixels that actually moved. */
+#include "tests/builtins.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -931,11 +932,12 @@ static motley_drawn drawn_of(const placed *p)
 
 static const motley_samples placed_samples = { .seed = 5, .epoch = 2, .first = 9 };
 
-/* Draws PLACED images of the i-th built-in transform; false: it mixes, and nothing can follow it. */
+/* Draws PLACED images of the i-th built-in part; false: it mixes, and nothing can follow it. */
 static bool place_all(placed *p, size_t i, const motley_follower_params *how)
 {
     motley_error error;
-    cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &p->transform, &error), MOTLEY_OK);
+    char name[PART_NAME];
+    cr_assert_not_null(p->transform = builtin_part(i, name));
     const motley_status status = motley_transform_follower(p->transform, how, &p->follower, &error);
     p->info = motley_transform_describe(p->transform);
     if (p->info->mix) {
@@ -1004,7 +1006,7 @@ Test(follow, masks_follow_transforms)
     const motley_follower_params how = { .channels = 2, .fill = { 255, 254 } };
     uint8_t *sources = numbered_sources();
     size_t filled = 0, moved = 0;
-    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+    for (size_t t = 0; t < builtin_parts(); t++) {
         placed p;
         if (!place_all(&p, t, &how))
             continue;
@@ -1077,7 +1079,7 @@ Test(follow, elements_of_eight_bytes_follow_transforms)
         in[k] = k % SOURCE;
         wide[k] = wide_number(in[k]);
     }
-    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+    for (size_t t = 0; t < builtin_parts(); t++) {
         placed p;
         if (!place_all(&p, t, &numbers_params))
             continue;
@@ -1120,7 +1122,7 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
     const motley_follower_params how = { .channels = 2, .fill = { 255, 255 } };
     uint8_t *sources = numbered_sources();
     size_t compared = 0;
-    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
+    for (size_t t = 0; t < builtin_parts(); t++) {
         placed p;
         double matrices[PLACED][6];
         motley_error error;

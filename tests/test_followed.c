@@ -5,6 +5,7 @@
  *     test_followed cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/builtins.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
 
@@ -295,11 +296,13 @@ static void check_policy(set *s, const char *name, int turn)
     free(counts);
 }
 
-static void check_transform(set *s, const char *name, int turn)
+/* Checks the i-th part of the built-in transforms. */
+static void check_transform(set *s, size_t turn)
 {
-    motley_transform *transform;
+    char name[PART_NAME];
     motley_error error;
-    need(motley_transform_builtin(name, &transform, &error) == MOTLEY_OK, error.message);
+    motley_transform *const transform = builtin_part(turn, name);
+    need(transform != NULL, "no built-in transform");
     const motley_transform_info *const info = motley_transform_describe(transform);
     motley_step *const steps = allocate((IMAGES * info->max_steps + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
@@ -522,8 +525,8 @@ int main(int argc, char **argv)
         check_policy(&several, motley_policy_builtin_name(i), (int)i);
         check_policy(&one, motley_policy_builtin_name(i), (int)i + 1);
     }
-    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
-        check_transform(i % 2 ? &several : &one, motley_transform_builtin_name(i), (int)i);
+    for (size_t i = 0; i < builtin_parts(); i++)
+        check_transform(i % 2 ? &several : &one, i);
 #ifdef HAVE_CUDART
     for (int i = 0; cuda && i < 2; i++) {
         check_graph(i ? &several : &one, "rand_augment", 0);

@@ -35,8 +35,19 @@ static struct json_object *transform_json(const motley_transform_info *info)
     json_object_object_add(object, "paper", need(json_object_new_string(info->paper)));
     json_object_object_add(object, "width", need(json_object_new_int(info->width)));
     json_object_object_add(object, "height", need(json_object_new_int(info->height)));
+    json_object_object_add(object, "views", need(json_object_new_int(info->views)));
     json_object_object_add(object, "max_steps", need(json_object_new_uint64(info->max_steps)));
     return object;
+}
+
+static void print_line(const motley_transform_info *info, int width)
+{
+    char size[24];
+    if (info->views)
+        snprintf(size, sizeof size, "%d view%s", info->views, info->views > 1 ? "s" : "");
+    else
+        snprintf(size, sizeof size, "%dx%d", info->width, info->height);
+    printf("%-*s  %-11s  %-7s  %s\n", width, info->name, info->profile, size, info->title);
 }
 
 int cmd_transforms(int argc, char **argv)
@@ -59,8 +70,7 @@ int cmd_transforms(int argc, char **argv)
         if (as_json)
             json_object_array_add(all, transform_json(info));
         else
-            printf("%-*s  %-11s  %dx%d  %s\n", width, info->name, info->profile, info->width, info->height,
-                   info->title);
+            print_line(info, width);
         motley_transform_destroy(transform);
     }
     if (as_json)

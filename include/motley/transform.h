@@ -70,6 +70,8 @@ typedef struct motley_transform_info {
     int32_t to_rgb;        /* 1: the text has the stage to_rgb; images come out with three channels */
     int32_t scheduled;     /* 1: numbers change with the epoch; width, height and mix are those of epoch 0 */
     uint32_t epochs;       /* the length of the text's schedules; 0 if the text does not say */
+    int32_t views;         /* how many views it has (motley/views.h); then width and height are 0, and the rest is that
+                              of the first view. 0: it makes one result */
 } motley_transform_info;
 
 /** Describes a transform. The result is owned by the transform; NULL for NULL. */

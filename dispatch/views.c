@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All views of a batch: each is a call of its own transform, in which every image stands once for each result. */
+#include "motley/views.h"
+#include "base/params.h"
+#include "dispatch/transform_call.h"
+#include "policies/views.h"
+
+#include <string.h>
+
+/* What a view's call gets in place of the caller's batch and samples. */
+typedef struct repeated {
+    motley_image *images; /* [count * n] */
+    uint64_t *ids;        /* [count * n] */
+    uint32_t *views;      /* [count * n] */
+} repeated;
+
+/* Lays out the arrays for so many images. */
+static motley_status make_room(motley_context *context, size_t most, repeated *r, motley_error *error)
+{
+    MOT_TRY(mot_keep(&context->views, most * (sizeof *r->images + sizeof *r->ids + sizeof *r->views), most, error));
+    r->images = context->views.memory;
+    r->ids = (uint64_t *)(void *)(r->images + most);
+    r->views = (uint32_t *)(void *)(r->ids + most);
+    return MOTLEY_OK;
+}
+
+static motley_status check_params(const motley_transform *transform, size_t count, const motley_apply_params *p,
+                                  motley_error *error)
+{
+    const motley_samples *const s = &p->samples;
+    for (size_t i = 0; i < (s->views ? count : 1); i++)
+        MOT_REQUIRE((s->views ? s->views[i] : s->view) < MOT_READS, error,
+                    "view is %u, want a read of 0 to %d: transform '%s' has views itself",
+                    (unsigned)(s->views ? s->views[i] : s->view), MOT_READS - 1, transform->name);
+    MOT_REQUIRE(!p->drawn && !p->steps && !p->step_counts, error,
+                "drawn or steps is set, want the draws of views in their results");
+    MOT_REQUIRE(!p->given && !p->given_steps && p->clip_frames <= 1 && !p->followed, error,
+                "recorded draws, clips or what moves with an image is set, want a view's own transform to be applied");
+    return MOTLEY_OK;
+}
+
+/* The source with every image `times` times, and its samples. */
+static void repeat(const motley_batch *src, const motley_samples *samples, const motley_view *view, uint32_t first,
+                   uint32_t times, const repeated *r, motley_batch *from, motley_samples *to)
+{
+    const size_t n = src->count;
+    for (uint32_t j = 0; j < times; j++)
+        for (size_t i = 0; i < n; i++) {
+            const mot_view image = mot_batch_view(src, i);
+            r->images[j * n + i] =
+                (motley_image){ image.data, image.width, image.height, image.row, image.pixel, image.channel };
+            r->ids[j * n + i] = samples->ids ? samples->ids[i] : samples->first + i;
+            r->views[j * n + i] =
+                mot_view_word(samples->views ? samples->views[i] : samples->view, view->number, first + j);
+        }
+    *from = (motley_batch){ .count = times * n, .channels = src->channels, .dtype = src->dtype, .images = r->images };
+    to->views = r->views;
+    if (times > 1)
+        to->ids = r->ids;
+}
+
+/* The images of dst from `first` on. */
+static motley_batch part_of(const motley_batch *dst, size_t first, size_t count)
+{
+    motley_batch part = *dst;
+    part.count = count;
+    if (dst->images) {
+        part.images += first;
+        return part;
+    }
+    const mot_view one = mot_batch_view(dst, first);
+    part.data = one.data;
+    return part;
+}
+
+/* Makes one view. With a counter, whose ids only the device knows, one result after the other. */
+static motley_status apply_view(motley_context *context, const motley_view *view, const motley_batch *src,
+                                const motley_view_results *to, const motley_apply_params *params, const repeated *r,
+                                motley_error *error)
+{
+    const uint32_t count = (uint32_t)view->count, at_once = params->counter ? 1 : count;
+    const size_t n = src->count, most = view->transform->info.max_steps;
+    MOT_REQUIRE(to->dst.count == count * n, error, "dst has %zu images, want %u results of %zu", to->dst.count, count,
+                n);
+    for (uint32_t j = 0; j < count; j += at_once) {
+        motley_apply_params how = *params;
+        motley_batch from;
+        const motley_batch dst = part_of(&to->dst, j * n, at_once * n);
+        repeat(src, &params->samples, view, j, at_once, r, &from, &how.samples);
+        how.drawn = to->drawn ? to->drawn + j * n : NULL;
+        how.steps = to->steps ? to->steps + j * n * most : NULL;
+        how.step_counts = to->step_counts ? to->step_counts + j * n : NULL;
+        MOT_TRY(motley_transform_apply(context, view->transform, &from, &dst, &how, error));
+    }
+    return MOTLEY_OK;
+}
+
+motley_status motley_views_apply(motley_context *context, const motley_transform *transform, const motley_batch *src,
+                                 const motley_view_results *results, const motley_apply_params *params,
+                                 motley_error *error)
+{
+    MOT_REQUIRE(context, error, "context is NULL");
+    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
+    MOT_REQUIRE(transform->views_count, error, "transform '%s' has no views, want motley_transform_apply",
+                transform->name);
+    MOT_REQUIRE(results, error, "results is NULL, want an array of %u", transform->views_count);
+    MOT_READ_PARAMS(motley_apply_params, params, error);
+    MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));
+    MOT_TRY(mot_validate_sizes(src, error));
+    MOT_TRY(check_params(transform, src->count, params, error));
+    if (src->count == 0)
+        return MOTLEY_OK;
+    repeated r;
+    size_t most = 1;
+    for (uint32_t v = 0; v < transform->views_count; v++)
+        most = (size_t)transform->views[v].count > most ? (size_t)transform->views[v].count : most;
+    MOT_TRY(make_room(context, most * src->count, &r, error));
+    for (uint32_t v = 0; v < transform->views_count; v++)
+        MOT_TRY(mot_fail_in(error, apply_view(context, &transform->views[v], src, &results[v], params, &r, error),
+                            "view '%s': ", transform->views[v].name));
+    return MOTLEY_OK;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the views of a transform, and describes them. */
+#include "policies/views.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+
+/* Gives a view's transform the head of the file. */
+static bool copy_head(const motley_transform *from, motley_transform *to)
+{
+    char *const *const strings[] = { &from->name,  &from->title, &from->profile,
+                                     &from->paper, &from->table, &from->version };
+    char **const copies[] = { &to->name, &to->title, &to->profile, &to->paper, &to->table, &to->version };
+    for (size_t i = 0; i < COUNT(strings); i++)
+        if (*strings[i] && !(*copies[i] = strdup(*strings[i])))
+            return false;
+    return true;
+}
+
+/* Reads a view's name, count and number, which no view before it has. */
+static bool read_numbers(reader *r, const mot_yaml *map, const motley_transform *transform, motley_view *view)
+{
+    const mot_yaml *const name = get(r, map, "name"), *const count = get(r, map, "count");
+    const mot_yaml *const number = get(r, map, "number");
+    uint32_t read;
+    char *copy = NULL;
+    view->count = 1;
+    view->number = (int32_t)transform->views_count - 1;
+    if (count && whole_number(r, count, "'count'", 1, MOTLEY_MAX_VIEW_COUNT, &read))
+        view->count = (int32_t)read;
+    if (number && whole_number(r, number, "'number'", 0, MOTLEY_MAX_VIEWS - 1, &read))
+        view->number = (int32_t)read;
+    if (!name)
+        PROBLEM(r, map, "a view has no 'name', want one by which its results are known");
+    else if (is_name(r, name, "a view's 'name'") && !(copy = strdup(text_of(r, name))))
+        return false;
+    view->name = copy;
+    for (uint32_t v = 0; v + 1 < transform->views_count; v++) {
+        const motley_view *const other = &transform->views[v];
+        if (copy && other->name && strcmp(other->name, copy) == 0)
+            PROBLEM(r, name, "two views are named '%s'", copy);
+        if (other->number == view->number)
+            PROBLEM(r, number ? number : map, "two views have the number %d, want one that no other has", view->number);
+    }
+    return true;
+}
+
+static bool read_view(reader *r, const mot_yaml *map, motley_transform *transform)
+{
+    static const char *const keys[] = { "name", "count", "number", "stages" };
+    motley_view *const view = &transform->views[transform->views_count++];
+    motley_transform *const made = calloc(1, sizeof *made);
+    view->transform = made;
+    if (!made || !copy_head(transform, made))
+        return false;
+    if (!check_keys(r, map, "a view", keys, COUNT(keys)))
+        return true;
+    if (!read_numbers(r, map, transform, view))
+        return false;
+    const mot_yaml *const list = get(r, map, "stages");
+    if (!list) {
+        PROBLEM(r, map, "a view has no 'stages', want a list of at least one");
+        return true;
+    }
+    if (!mot_stages_read(r, list, made))
+        return false;
+    const motley_transform *const first = transform->views[0].transform;
+    if (mot_transform_stage(made, MOT_STAGE_MIX))
+        PROBLEM(r, list, "a view has a stage 'mix', want none: images are mixed by motley_mix_apply");
+    if (made->to_rgb != first->to_rgb)
+        PROBLEM(r, list, "'to_rgb' is a stage of some views, want it in all of them or in none");
+    mot_transform_finish(made);
+    return true;
+}
+
+bool mot_views_read(reader *r, const mot_yaml *list, motley_transform *transform)
+{
+    if (list->kind != MOT_YAML_LIST || list->children < 1 || list->children > MOTLEY_MAX_VIEWS) {
+        PROBLEM(r, list, "'views' is %s, want a list of 1 to %d",
+                list->kind == MOT_YAML_LIST ? list->children ? "too long" : "empty" : kind_of(r, list),
+                MOTLEY_MAX_VIEWS);
+        return true;
+    }
+    if (!(transform->views = calloc(list->children, sizeof *transform->views)))
+        return false;
+    for (const mot_yaml *view = mot_yaml_child(&r->tree, list); view; view = mot_yaml_next(&r->tree, view))
+        if (!read_view(r, view, transform))
+            return false;
+    return true;
+}
+
+void mot_views_finish(motley_transform *transform)
+{
+    const motley_transform_info own = transform->info;
+    transform->info = transform->views[0].transform->info;
+    transform->info.name = own.name, transform->info.title = own.title;
+    transform->info.profile = own.profile, transform->info.paper = own.paper;
+    transform->info.width = transform->info.height = 0;
+    transform->info.views = (int32_t)transform->views_count;
+    for (uint32_t v = 1; v < transform->views_count; v++)
+        if (transform->views[v].transform->info.max_steps > transform->info.max_steps)
+            transform->info.max_steps = transform->views[v].transform->info.max_steps;
+    transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));
+}
+
+void mot_views_destroy(motley_transform *transform)
+{
+    for (uint32_t v = 0; v < transform->views_count; v++) {
+        free((char *)transform->views[v].name);
+        motley_transform_destroy(mot_view_transform(transform, v));
+    }
+    free(transform->views);
+}
+
+motley_status mot_transform_check_single(const motley_transform *transform, motley_error *error)
+{
+    if (transform->schedule)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "transform '%s' changes with the epoch, want what motley_transform_at returns for one",
+                        transform->name);
+    if (transform->views_count)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "transform '%s' has views, want motley_views_apply, or one of them from motley_transform_view",
+                        transform->name);
+    return MOTLEY_OK;
+}
+
+size_t motley_transform_view_count(const motley_transform *transform)
+{
+    return transform ? transform->views_count : 0;
+}
+
+const motley_view *motley_transform_view(const motley_transform *transform, size_t i)
+{
+    return transform && i < transform->views_count ? &transform->views[i] : NULL;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The views of a transform: each has a transform of its own, read from its part of the text. */
+#ifndef MOT_VIEWS_H
+#define MOT_VIEWS_H
+
+#include "policies/reader.h"
+#include "policies/transform.h"
+
+#define MOT_READS 256 /* of a sample in an epoch, by a file with views */
+
+/* What result `instance` of a view draws as: samples.view of its transform. */
+static inline uint32_t mot_view_word(uint32_t read, int32_t number, uint32_t instance)
+{
+    return 256 * read + 16 * (uint32_t)number + instance;
+}
+
+/* Reads the list under `views`; the transform has its head. False if there is no memory. */
+bool mot_views_read(reader *r, const mot_yaml *list, motley_transform *transform);
+
+/* Derives what a transform with views says of itself from these; it has its text. */
+void mot_views_finish(motley_transform *transform);
+
+void mot_views_destroy(motley_transform *transform);
+
+/* The transform of a view, to be changed. */
+static inline motley_transform *mot_view_transform(const motley_transform *transform, uint32_t v)
+{
+    return (motley_transform *)transform->views[v].transform;
+}
+
+/* Refuses a transform with views where one that makes one result is wanted. */
+motley_status mot_transform_check_single(const motley_transform *transform, motley_error *error);
+
+/* ---- transform_parse.c ---- */
+
+/* Reads a list of stages. False if there is no memory. */
+bool mot_stages_read(reader *r, const mot_yaml *list, motley_transform *transform);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Views: what a file with views makes is what its views' transforms make, with draws of their own. */
+#include "motley.h"
+#include "tests/allocations.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD "motley: 1\nname: x\n"
+#define COUNT 5
+#define LARGE "[{random_resized_crop: {size: 12}}, {flip: {horizontal: 0.5}}, {jitter: {p: 0.8, hue: 0.1}}]"
+#define SMALL "[{random_resized_crop: {size: 8, scale: [0.05, 0.4]}}, {blur: {p: 0.5, radius: [0.1, 2]}}]"
+#define TEXT \
+    HEAD "views:\n  - {name: global, count: 2, stages: " LARGE \
+         "}\n  - {name: local, count: 3, number: 4, stages: " SMALL "}\n"
+
+static motley_transform *parsed(const char *text)
+{
+    motley_transform *transform;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+                 error.line, error.column, error.message, text);
+    return transform;
+}
+
+static motley_context *context_of(int threads)
+{
+    motley_context *context;
+    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = threads },
+                                       &context, NULL),
+                 MOTLEY_OK);
+    return context;
+}
+
+/* Sources of two sizes, and room for the results of each view. */
+typedef struct pictures {
+    uint8_t pixels[COUNT][20 * 16 * 3], large[2 * COUNT][12 * 12 * 3], small[3 * COUNT][8 * 8 * 3];
+    motley_image images[COUNT];
+    motley_transform_drawn drawn[3 * COUNT];
+    motley_view_results results[2];
+} pictures;
+
+static motley_batch batch_of(void *data, size_t count, int32_t side)
+{
+    return (motley_batch){ .data = data, .count = count, .width = side, .height = side, .channels = 3 };
+}
+
+static pictures *made(void)
+{
+    pictures *const p = calloc(1, sizeof *p);
+    for (size_t i = 0; i < sizeof p->pixels; i++)
+        ((uint8_t *)p->pixels)[i] = (uint8_t)(i * 2654435761u >> 13);
+    for (int i = 0; i < COUNT; i++) {
+        const int32_t width = i % 2 ? 16 : 20, height = i % 2 ? 20 : 16;
+        p->images[i] = (motley_image){ p->pixels[i], width, height, 3 * (int64_t)width, 3, 1 };
+    }
+    p->results[0].dst = batch_of(p->large, 2 * COUNT, 12);
+    p->results[1].dst = batch_of(p->small, 3 * COUNT, 8);
+    return p;
+}
+
+Test(views, a_text_with_views_is_described_and_prints)
+{
+    motley_transform *const transform = parsed(TEXT);
+    const motley_transform_info *const info = motley_transform_describe(transform);
+    cr_assert_eq(motley_transform_view_count(transform), 2);
+    cr_expect(info->views == 2 && info->width == 0 && strcmp(info->name, "x") == 0 && info->max_steps == 4);
+    static const struct {
+        const char *name, *text;
+        int32_t count, number, size;
+    } wanted[2] = {
+        { "global",
+          HEAD "stages:\n  - random_resized_crop: {size: 12}\n  - flip: {horizontal: 0.5}\n  - jitter: {p: 0.8, hue: "
+               "[-0.1, 0.1]}\n",
+          2, 0, 12 },
+        { "local",
+          HEAD
+          "stages:\n  - random_resized_crop: {size: 8, scale: [0.05, 0.4]}\n  - blur: {p: 0.5, radius: [0.1, 2]}\n",
+          3, 4, 8 },
+    };
+    for (size_t v = 0; v < 2; v++) {
+        const motley_view *const view = motley_transform_view(transform, v);
+        char *text;
+        cr_expect_str_eq(view->name, wanted[v].name);
+        cr_expect(view->count == wanted[v].count && view->number == wanted[v].number);
+        cr_expect_eq(motley_transform_describe(view->transform)->width, wanted[v].size);
+        cr_assert_eq(motley_transform_print(view->transform, &text, NULL), MOTLEY_OK);
+        cr_expect_str_eq(text, wanted[v].text);
+        free(text);
+    }
+    cr_expect_null(motley_transform_view(transform, 2));
+    char *text, *json, *again, *json_again;
+    cr_assert_eq(motley_transform_print(transform, &text, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_print_json(transform, &json, NULL), MOTLEY_OK);
+    motley_transform *const second = parsed(text), *const third = parsed(json);
+    cr_assert_eq(motley_transform_print(third, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_transform_print_json(second, &json_again, NULL), MOTLEY_OK);
+    cr_expect_str_eq(text, again);
+    cr_expect_str_eq(json, json_again);
+    cr_expect_eq(
+        strncmp(text, HEAD "views:\n  - name: global\n    count: 2\n    stages:\n      - random_resized_crop: ", 90), 0,
+        "%s", text);
+    free(text), free(json), free(again), free(json_again);
+    motley_transform_destroy(transform);
+    motley_transform_destroy(second);
+    motley_transform_destroy(third);
+}
+
+/* What a result must be: its view's transform applied to each source with the draw that motley_view names. */
+static void expect_results(const motley_transform *transform, const pictures *p, const motley_samples *samples)
+{
+    motley_context *const context = context_of(1);
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    for (size_t v = 0; v < 2; v++) {
+        const motley_view *const view = motley_transform_view(transform, v);
+        const size_t bytes = v ? sizeof p->small[0] : sizeof p->large[0];
+        const uint8_t *const results = v ? p->small[0] : p->large[0];
+        uint8_t own[COUNT][12 * 12 * 3];
+        motley_transform_drawn drawn[COUNT];
+        for (uint32_t j = 0; j < (uint32_t)view->count; j++) {
+            const motley_batch dst = batch_of(own, COUNT, v ? 8 : 12);
+            uint32_t views[COUNT];
+            for (int i = 0; i < COUNT; i++)
+                views[i] = 256 * (samples->views ? samples->views[i] : samples->view) + 16 * (uint32_t)view->number + j;
+            motley_apply_params how = { .samples = *samples, .drawn = drawn };
+            motley_error error = { 0 };
+            how.samples.views = views;
+            cr_assert_eq(motley_transform_apply(context, view->transform, &src, &dst, &how, &error), MOTLEY_OK, "%s",
+                         error.message);
+            cr_expect_arr_eq(own, results + j * COUNT * bytes, COUNT * bytes, "view %zu, result %u", v, j);
+            if (p->results[v].drawn)
+                cr_expect_arr_eq(drawn, p->results[v].drawn + j * COUNT, sizeof drawn);
+        }
+    }
+    motley_context_destroy(context);
+}
+
+Test(views, each_result_is_a_draw_of_the_views_transform)
+{
+    motley_transform *const transform = parsed(TEXT);
+    pictures *const p = made();
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    const uint64_t ids[COUNT] = { 7, UINT64_MAX, 3, 1u << 31, 0 };
+    const uint32_t reads[COUNT] = { 0, 255, 3, 0, 1 };
+    const motley_samples samples[] = { { .seed = 1, .epoch = 2, .first = 9 },
+                                       { .seed = 1, .epoch = 2, .ids = ids, .view = 255 },
+                                       { .seed = UINT64_MAX, .ids = ids, .views = reads } };
+    p->results[1].drawn = p->drawn;
+    for (int threads = 1; threads <= 3; threads += 2)
+        for (size_t k = 0; k < sizeof samples / sizeof *samples; k++) {
+            motley_context *const context = context_of(threads);
+            motley_error error = { 0 };
+            memset(p->large, 0, sizeof p->large + sizeof p->small);
+            cr_assert_eq(motley_views_apply(context, transform, &src, p->results,
+                                            &(motley_apply_params){ .samples = samples[k] }, &error),
+                         MOTLEY_OK, "%s", error.message);
+            expect_results(transform, p, &samples[k]);
+            motley_context_destroy(context);
+        }
+    motley_transform_destroy(transform);
+    free(p);
+}
+
+/* What a text makes of the pictures. */
+static void apply(const char *text, pictures *p)
+{
+    motley_context *const context = context_of(1);
+    motley_transform *const transform = parsed(text);
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    motley_error error = { 0 };
+    cr_assert_eq(motley_views_apply(context, transform, &src, p->results, NULL, &error), MOTLEY_OK, "%s",
+                 error.message);
+    motley_transform_destroy(transform);
+    motley_context_destroy(context);
+}
+
+Test(views, other_views_change_no_views_draws)
+{
+    pictures *const p = made(), *const q = made();
+    apply(TEXT, p);
+    apply(
+        HEAD
+        "views:\n  - {name: other, count: 2, number: 9, stages: [{resize: {size: [12, 12]}}, {grayscale: {p: 0.5}}]}\n"
+        "  - {name: local, count: 3, number: 4, stages: " SMALL "}\n",
+        q);
+    cr_expect_arr_neq(p->large, q->large, sizeof p->large);
+    cr_expect_arr_eq(p->small, q->small, sizeof p->small);
+    free(p), free(q);
+}
+
+Test(views, reads_of_a_plain_file_are_instances_of_one_view)
+{
+    motley_transform *const views = parsed(HEAD "views:\n  - {name: v, count: 2, stages: " LARGE "}\n");
+    motley_transform *const plain = parsed(HEAD "stages: " LARGE "\n");
+    motley_context *const context = context_of(1);
+    pictures *const p = made(), *const q = made();
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    motley_error error = { 0 };
+    cr_assert_eq(motley_views_apply(context, views, &src, p->results, NULL, &error), MOTLEY_OK, "%s", error.message);
+    for (uint32_t view = 0; view < 2; view++) {
+        const motley_batch dst = batch_of(q->large[view * COUNT], COUNT, 12);
+        const motley_apply_params how = { .samples.view = view };
+        cr_assert_eq(motley_transform_apply(context, plain, &src, &dst, &how, &error), MOTLEY_OK);
+    }
+    cr_expect_arr_eq(p->large, q->large, sizeof p->large);
+    motley_transform_destroy(views);
+    motley_transform_destroy(plain);
+    motley_context_destroy(context);
+    free(p), free(q);
+}
+
+Test(views, schedules_of_views)
+{
+    motley_transform *const transform = parsed(
+        HEAD "views:\n  - {name: a, stages: [{resize: {size: [12, 12]}}, {blur: {radius: [1, 2], p: {from: [[0, 1], "
+             "[5, 0]]}}}]}\n  - {name: b, stages: [{random_resized_crop: {size: {from: [[0, 8], [7, 6]]}}}]}\n");
+    motley_context *const context = context_of(1);
+    pictures *const p = made(), *const q = made();
+    motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    for (uint32_t epoch = 0; epoch < 9; epoch += 2) {
+        const motley_apply_params how = { .samples = { .seed = 3, .epoch = epoch } };
+        motley_transform *plain;
+        motley_error error = { 0 };
+        cr_assert_eq(motley_transform_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
+        const int32_t side = motley_transform_describe(motley_transform_view(plain, 1)->transform)->width;
+        cr_expect_eq(side, epoch < 7 ? 8 : 6);
+        for (int k = 0; k < 2; k++) {
+            pictures *const to = k ? q : p;
+            to->results[0].dst = batch_of(to->large, COUNT, 12);
+            to->results[1].dst = batch_of(to->small, COUNT, side);
+            cr_assert_eq(motley_views_apply(context, k ? plain : transform, &src, to->results, &how, &error), MOTLEY_OK,
+                         "%s", error.message);
+        }
+        cr_expect_arr_eq(p->large, q->large, sizeof p->large);
+        cr_expect_arr_eq(p->small, q->small, sizeof p->small);
+        motley_transform_destroy(plain);
+    }
+    motley_transform_destroy(transform);
+    motley_context_destroy(context);
+    free(p), free(q);
+}
+
+Test(views, what_makes_one_result_is_refused)
+{
+    motley_transform *const transform = parsed(TEXT), *const plain = parsed(HEAD "stages: " LARGE "\n"), *other;
+    motley_context *const context = context_of(1);
+    pictures *const p = made();
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    const motley_apply_params none = { 0 }, late = { .samples.view = 256 }, clips = { .clip_frames = 5 };
+    motley_error error = { 0 };
+    motley_call *call;
+    cr_expect_eq(motley_transform_apply(context, transform, &src, &p->results[0].dst, &none, &error),
+                 MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "has views, want motley_views_apply"), "%s", error.message);
+    cr_expect_eq(motley_call_create(context, &src, &p->results[0].dst, &(motley_call_params){ .transform = transform },
+                                    &call, &error),
+                 MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_transform_pictures(transform, &other, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_transform_follower(transform, NULL, &other, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_transform_draw(transform, &none.samples, 0, NULL, NULL, 3, NULL, NULL, NULL, &error),
+                 MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_views_apply(context, plain, &src, p->results, &none, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "has no views"), "%s", error.message);
+    cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &late, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "view is 256, want a read of 0 to 255"), "%s", error.message);
+    cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &clips, &error), MOTLEY_ERR_ARGUMENT);
+    p->results[1].dst.count--;
+    cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &none, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "view 'local': dst has 14 images, want 3 results of 5");
+    motley_transform_destroy(transform);
+    motley_transform_destroy(plain);
+    motley_context_destroy(context);
+    free(p);
+}
+
+static motley_status parse_and_print(void)
+{
+    motley_transform *transform;
+    char *print = NULL;
+    motley_status status = motley_transform_parse(TEXT, strlen(TEXT), NULL, &transform, NULL);
+    if (status == MOTLEY_OK && (status = motley_transform_print(transform, &print, NULL)) == MOTLEY_OK)
+        free(print);
+    motley_transform_destroy(transform);
+    return status;
+}
+
+Test(views, failing_allocations)
+{
+    fail_each(parse_and_print, "views", true);
+}
