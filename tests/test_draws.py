@@ -282,12 +282,12 @@ def main():
             seed, epoch, first, view, channels = BATCHES[batch % len(BATCHES)]
             count = min(CHUNK, left, max(1, args.draws // len(BATCHES)))
             s = inputs(rng, seed, epoch, (first + batch // len(BATCHES) * CHUNK) % 2**64, view, channels, count)
-            for part, s, got, want in compared(ours, reference, s):
-                wrong = list(differences(names, s, got, want))
-                wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], s, got[1])] if found]
+            for part, own, got, want in compared(ours, reference, s):
+                wrong = list(differences(names, own, got, want))
+                wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], own, got[1])] if found]
                 for i, what, found, wanted in wrong:
-                    print(f"{name}{part}: seed {seed} epoch {epoch} id {s.ids[i]} view {s.view[i]} "
-                          f"{s.width[i]}x{s.height[i]}: {what} is {found}, the reference has {wanted}")
+                    print(f"{name}{part}: seed {seed} epoch {epoch} id {own.ids[i]} view {own.view[i]} "
+                          f"{own.width[i]}x{own.height[i]}: {what} is {found}, the reference has {wanted}")
                 failed, passed = failed + bool(wrong), passed + (0 if wrong else count)
             left, batch = left - count, batch + 1
     print(f"{passed} draws equal, {failed} batches differ")
