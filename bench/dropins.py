@@ -63,7 +63,7 @@ def policies():
 
 def larger_policies():
     """The same, for the larger images only."""
-    yield 'AugMix', transforms.AugMix(), motley.torchvision.AugMix(), motley.Stage('augmix', threads=1)
+    yield 'AugMix', transforms.AugMix(), motley.torchvision.AugMix(), motley.Transform('augmix', threads=1)
     for config in CONFIGS if timm else []:
         hparams = {'translate_const': 100, 'img_mean': (124, 116, 104)}  # as timm.data.create_transform gives them
         kind = KINDS.get(config.split('-')[0], 'auto_augment_transform')
@@ -120,7 +120,7 @@ def measure(arrays, rounds, name, theirs, ours, stage):
 
 def measure_calls(rounds):
     """Microseconds of a call on one pixel: the least of the rounds."""
-    nothing = motley.Stage('motley: 1\nname: nothing\nbranches: [identity]\n', threads=1)
+    nothing = motley.Transform('motley: 1\nname: nothing\nbranches: [identity]\n', threads=1)
     dropin = motley.torchvision.RandAugment()
     array = numpy.zeros((1, 1, 3), numpy.uint8)
     images = {'NumPy array': array, 'PIL image': Image.fromarray(array).copy(),

@@ -61,7 +61,7 @@ def seconds(call, device):
 
 def measure(name, device, rounds):
     """The least microseconds per image: of the image alone, and with each kind of followers."""
-    stage, sample = motley.Stage(name, threads=1), batch(device)
+    stage, sample = motley.Transform(name, threads=1), batch(device)
     wide = {**sample, "mask": sample["mask"].long()}
     calls = {"image": lambda epoch: stage(sample["image"], sample_ids=range(COUNT), epoch=epoch)}
     for kind, following in KINDS.items():

@@ -181,7 +181,7 @@ def main():
     if not args.library:
         parser.error("--library is missing: the path of libmotley.so, such as build/libmotley.so")
     library = args.library.resolve()
-    stage = motley.Stage("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
+    stage = motley.Transform("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
     transform = motley.Transform(
         "motley: 1\nname: nothing\nstages:\n  - flip: {horizontal: 0.5}\n  - output: {}\n", threads=1
     )

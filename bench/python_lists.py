@@ -24,7 +24,7 @@ def calls():
     """{name: function} of what is timed."""
     import numpy
 
-    stage = motley.Stage("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
+    stage = motley.Transform("motley: 1\nname: nothing\nbranches: [identity]\n", threads=1)
     random = numpy.random.default_rng(1)
     batch = random.integers(0, 256, (COUNT, SIDE, SIDE, 3), "uint8")
     sizes = random.integers(SIDE, SIDE + 4, (COUNT, 2)).tolist()

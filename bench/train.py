@@ -170,7 +170,7 @@ class Cases:
         self.whole = motley.Transform(self.recipe, dtype=str(dtype).removeprefix('torch.'),
                                       output_layout='channels_last')
         normalise = Normalise(device, dtype)
-        motley_stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
+        motley_stage = motley.torch.Transform(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
                                           memory_format=torch.channels_last, layout='nhwc').to(device)
         on_cpu = motley.RandAugment(2, 9)
         crop = [decode, transforms.RandomResizedCrop(args.side), transforms.RandomHorizontalFlip()]

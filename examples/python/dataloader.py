@@ -8,25 +8,25 @@ import motley.torch
 SEED, EPOCH = 7, 3
 
 
-def in_the_dataset(dataset: TensorDataset, stage: motley.torch.Stage) -> list[torch.Tensor]:
+def in_the_dataset(dataset: TensorDataset, augment: motley.torch.Transform) -> list[torch.Tensor]:
     """Image by image, in the workers: what transforms do. Takes images of any sizes."""
-    augmented = motley.torch.Augmented(dataset, stage.policy, seed=SEED)
+    augmented = motley.torch.Augmented(dataset, augment.policy, seed=SEED)
     augmented.set_epoch(EPOCH)
     return [images for images, _ in DataLoader(augmented, batch_size=16, num_workers=2)]
 
 
-def in_collate(dataset: TensorDataset, stage: motley.torch.Stage) -> list[torch.Tensor]:
+def in_collate(dataset: TensorDataset, augment: motley.torch.Transform) -> list[torch.Tensor]:
     """Batch by batch, in the workers: one call a batch, and the workers' cores do the work."""
-    collate = motley.torch.MotleyCollate(stage, ids=2)
+    collate = motley.torch.MotleyCollate(augment, ids=2)
     collate.set_epoch(EPOCH)
     loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, collate_fn=collate)
     return [images for images, _, _ in loader]
 
 
-def after_the_batch(dataset: TensorDataset, stage: motley.torch.Stage, device: str) -> list[torch.Tensor]:
+def after_the_batch(dataset: TensorDataset, augment: motley.torch.Transform, device: str) -> list[torch.Tensor]:
     """Batch by batch, on the GPU beside the model: the workers only read."""
     loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, pin_memory=device == "cuda")
-    batches = motley.torch.Prefetcher(loader, stage.to(device), device, ids=2)
+    batches = motley.torch.Prefetcher(loader, augment.to(device), device, ids=2)
     batches.set_epoch(EPOCH)
     return [images.cpu() for images, _, _ in batches]
 
@@ -34,10 +34,10 @@ def after_the_batch(dataset: TensorDataset, stage: motley.torch.Stage, device: s
 if __name__ == "__main__":
     pictures = torch.randint(256, (64, 3, 32, 32), dtype=torch.uint8)
     dataset = TensorDataset(pictures, torch.arange(64) % 10)
-    stage = motley.torch.Stage("rand_augment", seed=SEED)
-    first = in_the_dataset(dataset, stage)
-    second = in_collate(dataset, stage)
-    third = after_the_batch(dataset, stage, "cuda" if torch.cuda.is_available() else "cpu")
+    augment = motley.torch.Transform("rand_augment", seed=SEED)
+    first = in_the_dataset(dataset, augment)
+    second = in_collate(dataset, augment)
+    third = after_the_batch(dataset, augment, "cuda" if torch.cuda.is_available() else "cpu")
     for a, b, c in zip(first, second, third):
         assert torch.equal(a, b) and torch.equal(b, c)
     print(f"{len(first)} batches, the same in all three places")

@@ -13,7 +13,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class Classifier(Augments, lightning.LightningModule):
     def __init__(self) -> None:
         super().__init__()
-        self.augments(motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7), ids=2)
+        self.augments(motley.torch.Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7), ids=2)
         self.model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, 10))
 
     def training_step(self, batch: list[torch.Tensor], batch_idx: int) -> torch.Tensor:

@@ -12,8 +12,8 @@ import motley
 from motley.follow import Mask
 
 SIDE, IGNORE = 64, 255
-stage = motley.Stage("trivial_augment_wide", normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), seed=1)
-follow = motley.Follow(stage, {"mask": Mask(fill=IGNORE)})
+augment = motley.Transform("trivial_augment_wide", normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), seed=1)
+follow = motley.Follow(augment, {"mask": Mask(fill=IGNORE)})
 
 
 class Discs(torch.utils.data.Dataset[dict[str, torch.Tensor]]):

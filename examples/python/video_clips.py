@@ -25,20 +25,20 @@ def clips(count: int) -> torch.Tensor:
 if __name__ == "__main__":
     torch.manual_seed(0)
     dataset = motley.torch.Indexed(TensorDataset(clips(32), torch.arange(32) % 2))
-    stage = motley.torch.Stage("rand_augment", normalize=(0.45, 0.225), dtype=torch.float32, seed=1)
+    augment = motley.torch.Transform("rand_augment", normalize=(0.45, 0.225), dtype=torch.float32, seed=1)
     model = torch.nn.Sequential(torch.nn.Conv3d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(),
                                 torch.nn.Linear(8 * 3 * 15 * 15, 2))
     optimiser = torch.optim.Adam(model.parameters(), lr=0.001)
     for epoch in range(2):
-        stage.set_epoch(epoch)
+        augment.set_epoch(epoch)
         for batch, labels, indices in DataLoader(dataset, batch_size=8, shuffle=True):
             ids = motley.group_ids(indices, FRAMES)
-            frames = stage(batch.flatten(0, 1), ids)
+            frames = augment(batch.flatten(0, 1), sample_ids=ids)
             loss = torch.nn.functional.cross_entropy(model(frames.unflatten(0, (-1, FRAMES)).transpose(1, 2)), labels)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
         print(f"epoch {epoch}: loss {loss.item():.3f}")
     still = batch[:, :1].expand(-1, FRAMES, -1, -1, -1).flatten(0, 1)  # clips of one frame again and again
-    moved = stage(still, ids, view=1).unflatten(0, (-1, FRAMES))
+    moved = augment(still, sample_ids=ids, view=1).unflatten(0, (-1, FRAMES))
     print("frames of a clip draw alike:", bool((moved == moved[:, :1]).all()))

@@ -29,10 +29,9 @@ from ._native import (
     UnsupportedError,
 )
 from .mix import Mix
+from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
 from .samples import group_ids, samples
-from .stage import AutoAugment, RandAugment, Stage, TrivialAugmentWide
-from .timm_config import from_timm
 from .transform import Transform
 from . import draws, ops
 
@@ -58,7 +57,6 @@ __all__ = [
     "PolicyError",
     "RandAugment",
     "RepeatedSamples",
-    "Stage",
     "Transform",
     "TrivialAugmentWide",
     "UnsupportedError",
@@ -82,6 +80,8 @@ def __getattr__(name):
         from .inverse import Inverse
 
         globals()[name] = Inverse
+    elif name == "Stage":
+        raise AttributeError("module 'motley' has no attribute 'Stage': motley.Transform takes every policy")
     else:
         raise AttributeError(f"module 'motley' has no attribute {name!r}")
     return globals()[name]

@@ -161,7 +161,7 @@ class Torch(Kind):
         if sys.modules["torch"].jit.is_tracing():  # where each call comes here, as shapes are tensors
             raise UnsupportedError(
                 "torch.jit.trace cannot record augmentation, which is no operation of torch: want a trace of the model "
-                "without it, or torch.export or torch.compile with a motley.torch.Stage"
+                "without it, or torch.export or torch.compile with a motley.torch.Transform"
             )
         found = cls.dtypes.get(x.dtype)
         if found is None:

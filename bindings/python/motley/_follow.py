@@ -13,10 +13,9 @@ from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, name_of, plain
 from ._core import ffi, lib
 from ._images import Many, images_of, like_tensor
 from ._native import ArgumentError, UnsupportedError, check, checked, made_by
-from .calls import views_of
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
-from .stage import NO_AUGMENTATION, Stage
+from .sampled import views_of
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -79,7 +78,7 @@ class Moves:
 
     def _pixels(self, pixels, each, layout, **params):
         """Images that follow, `each` of them in a row for every image."""
-        stage = follower_of(self.stage, **params)
+        stage = follower_of(self.stage, self.given, **params)
         if self.given is not None:
             return stage.replay(pixels, follower_draws(self.given, each, stage, **params), layout=layout)
         ids, view = self.ids, self.view
@@ -185,7 +184,7 @@ class Moves:
         if self._drawn is None:
             ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
             samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
-            self._drawn = Drawn.of(self.stage.policy_now or self.stage, samples.c, self.sizes, 3)
+            self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 
 
@@ -198,18 +197,16 @@ def _by(size):
 _followers = {}
 
 
-def follower_of(stage, fill, erase, interpolation="nearest"):
-    """The stage of what follows the images of `stage`. fill: a byte for each of its channels."""
-    followed = stage if isinstance(stage, Transform) else stage.policy_now
+def follower_of(stage, given, fill, erase, interpolation="nearest"):
+    """What moves what follows the images of `stage`, for recorded draws or None. fill: a byte for each channel."""
+    followed = stage.policy_now if given is None else stage.policy
     key = id(followed), stage.threads, fill, bool(erase), interpolation
     found = _followers.get(key)
     if found is None:
         params = follower_params(fill, erase, interpolation)
-        if followed is stage:
-            made = TransformFollower(stage, params)
-        else:
-            handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
-            made = Stage(Policy._of(handle), stream=0, threads=stage.threads)
+        kind = "motley_transform" if followed.whole else "motley_policy"
+        handle = made_by(kind, getattr(lib, f"{kind}_follower"), followed._handle, params)
+        made = Transform(Policy._of(handle, whole=followed.whole), stream=0, threads=stage.threads)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own
@@ -223,23 +220,14 @@ def follower_params(fill, erase, interpolation):
     return params
 
 
-class TransformFollower(Transform):
-    """What accompanies the images of a transform, made by it alone: crops, resizing, flips and warps."""
-
-    def __init__(self, transform, params):
-        Stage.__init__(self, NO_AUGMENTATION, stream=0, threads=transform.threads)
-        made = made_by("motley_transform", lib.motley_transform_follower, transform._handle, params)
-        self._handle = ffi.gc(made, lib.motley_transform_destroy)
-        self._describe()
-
-
 def follower_draws(given, each, stage, fill, erase, interpolation="nearest"):
     """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the replay of
     `stage`, the follower's."""
     made = given.taken(range(len(given)))
     params = follower_params(fill, erase, interpolation)
     checked(lib.motley_follower_steps, made.c, params, made.steps, made.counts, made.places)
-    return made.taken([i // each for i in range(len(given) * each)], stage.max_steps if given.transform else None)
+    most = stage.policy.max_steps if given.transform else None
+    return made.taken([i // each for i in range(len(given) * each)], most)
 
 
 def element_of(name, dtype, fill):

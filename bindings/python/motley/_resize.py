@@ -46,7 +46,7 @@ def resize(
     """Pillow's image.crop(crop).resize(size, filter, box), then mirrored, of every image of a batch.
 
     Args:
-        batch: Images as motley.Stage takes them, uint8. A list may have any sizes.
+        batch: Images as motley.Transform takes them, uint8. A list may have any sizes.
         size: (height, width), or one number for the shorter side, the longer truncated as in torchvision's Resize.
         filter: "bilinear", "bicubic", "lanczos", "nearest", "box" or "hamming", or Pillow's or torchvision's enum.
         crop: (left, top, width, height) in whole pixels, for all images or a row for each. No filter reaches past it.
@@ -55,7 +55,7 @@ def resize(
         order: "pillow-13", or "pillow-12" for the bytes of Pillow up to 12.1, which passes in another order, or
             "pillow-12.2" for those of 12.2 and 12.3, where an image is over 100 times as high as wide.
         out: An array to write to, of the result's shape.
-        layout, threads: As motley.Stage's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
+        layout, threads: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
 
     Returns:
         For a list a list, else an array or PIL image of the kind of `batch`.

@@ -24,7 +24,7 @@ class Dtype(Protocol):
 
 
 class HasPolicy(Protocol):
-    """A stage, for the sake of its policy."""
+    """A transform, for the sake of its policy."""
 
     @property
     def policy(self) -> Policy: ...
@@ -32,7 +32,7 @@ class HasPolicy(Protocol):
 
 PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]"]
 Ids = Union[int, Sequence[int], Array]
-Drawing = Union[dict[str, Any], Sequence[dict[str, Any]]]  # of a transform
+Drawing = Union[dict[str, Any], Sequence[Any]]
 Labels = Union[Sequence[int], Sequence[Sequence[float]], Array]
 Rows = Union[Sequence[float], Sequence[Sequence[float]], Array]
 Numbers = Union[float, Sequence[float]]
@@ -45,14 +45,17 @@ Level = Union[float, Literal["uniform"], dict[str, Any]]
 CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]]], object]
 
 
-class TransformSettings(TypedDict, total=False):
-    """Those that a transform takes, whose file says how it normalises."""
+class Settings(TypedDict, total=False):
+    """The keywords that every transform takes."""
 
     seed: int
     stream: Union[int, None]
     epoch: int
     rank: Union[int, None]
     layout: Union[Layout, None]
+    normalize: Union[tuple[Numbers, Numbers], None]
+    mean: Union[Numbers, None]
+    std: Union[Numbers, None]
     dtype: Union[DtypeLike, None]
     output_layout: Union[Literal["chw", "hwc", "channels_last"], None]
     memory_format: Union[object, None]
@@ -62,16 +65,8 @@ class TransformSettings(TypedDict, total=False):
     counter: Union[Array, None]
 
 
-class Settings(TransformSettings, total=False):
-    """The keywords that every stage takes."""
-
-    normalize: Union[tuple[Numbers, Numbers], None]
-    mean: Union[Numbers, None]
-    std: Union[Numbers, None]
-
-
 class CallSettings(TypedDict, total=False):
-    """The keywords of a stage's call that do not change what kind of thing it returns."""
+    """The keywords of a transform's call that do not change what kind of thing it returns."""
 
     epoch: Union[int, None]
     seed: Union[int, None]

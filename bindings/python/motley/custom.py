@@ -6,7 +6,7 @@ def spot(indices, images, values):
     for image, (radius, u, v) in zip(images, values):
         ...change image in place...
 
-motley.Stage("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}\\n")
+motley.Transform("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}\\n")
 """
 
 from __future__ import annotations

@@ -145,9 +145,9 @@ class Drawn:
         return made
 
 
-def transform_in(source):
-    """`source` where it is a transform; None where it is a policy, or None."""
-    return source if hasattr(source, "mixes") else None
+def transform_in(policy):
+    """`policy` where it has stages, else None."""
+    return policy if policy is not None and policy.whole else None
 
 
 def boxes_given(policy, boxes):

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from ._core import lib
 from ._arrays import KINDS, plain
-from .calls import numbers_of, split_views, views_of_each
 from ._native import ArgumentError, UnsupportedError, epoch_given, one_of, whole
 from ._follow import BoxRows, Moves, PointRows, followed
 from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
 from .policy import fill_bytes, interpolation_number
-from .stage import Stage
+from .sampled import numbers_of, split_views, views_of_each
+from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -264,7 +264,7 @@ class Follow:
     A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.
 
     Args:
-        stage: A motley.Stage, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
+        stage: A motley.Transform, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
             (normalize, views, seed and so on) apply to the image. With a motley.Transform everything is cropped and
             resized like the image, and a list of masks becomes one array; it must not mix images.
         following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
@@ -273,11 +273,13 @@ class Follow:
     """
 
     def __init__(
-        self, stage: Stage | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
+        self, stage: Transform | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
     ) -> None:
-        self.stage = stage if isinstance(stage, Stage) else Stage(stage)
-        if isinstance(stage, Mix) or getattr(stage, "mixes", False):
+        if isinstance(stage, Mix):
             raise UnsupportedError(f"{stage!r} mixes images: nothing can follow it")
+        self.stage = stage if isinstance(stage, Transform) else Transform(stage)
+        if self.stage.mixes:
+            raise UnsupportedError(f"{self.stage!r} mixes images: nothing can follow it")
         self.image = image
         if following is not None and not isinstance(following, Mapping):
             raise ArgumentError(
@@ -317,11 +319,8 @@ class Follow:
     else:
 
         def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, views=None, return_draws=False):
-            """The sample with its image augmented and what follows it moved. The other arguments are motley.Stage's;
+            """The sample with its image augmented and what follows it moved. The other arguments are a Transform's;
             several views are a tuple of samples."""
-            if self.stage._now is not self.stage:
-                still = Follow(self.stage._now, self.following, image=self.image)
-                return still(sample, sample_ids=sample_ids, seed=0, view=view, return_draws=return_draws)
             views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
             if views == 1 or not self.stage.training:
                 return self._view(sample, sample_ids, epoch, seed, view, return_draws)
@@ -340,7 +339,7 @@ class Follow:
         following = self.following_in(sample)
         source = images_of(sample[self.image], self.stage.layout)
         moves, of_image = _moves(self.stage, source, sample_ids, epoch, seed, view)
-        if getattr(self.stage.policy_now, "takes_boxes", False):  # a transform has no policy
+        if self.stage.policy_now.takes_boxes:
             return self._in_boxes(sample, source, following, moves, of_image, return_draws)
         rows = self._rows(sample, following, moves, source.device)
         along = followed(source, rows.values())
@@ -383,7 +382,7 @@ class Follow:
 
         Args:
             sample: As of a call, with images of the sizes that the draws were made for.
-            draws: What a call with `return_draws=True` returned, as of Stage.replay.
+            draws: What a call with `return_draws=True` returned, as of Transform.replay.
 
         Raises:
             ArgumentError: The draws are of another policy or for another size.
@@ -394,7 +393,7 @@ class Follow:
         source = images_of(sample[self.image], stage.layout)
         sizes = source.sizes() if source.count else []
         given = [draws] if source.single else draws
-        drawn = Drawn.read(given, sizes, stage._channels(source), stage.policy or stage)
+        drawn = Drawn.read(given, sizes, stage._channels(source), stage.policy)
         return self._replayed(sample, following, Moves(stage, sizes, source.single, given=drawn), draws)
 
     def _replayed(self, sample, following, moves, draws):
@@ -430,7 +429,7 @@ class Follow:
         return found
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch, as Stage.set_epoch."""
+        """Begins an epoch, as Transform.set_epoch."""
         self.stage.set_epoch(epoch)
 
     def __repr__(self):
@@ -484,7 +483,7 @@ def _selected(value, keep):
 
 
 def _which(of_image):
-    """The same arguments as Stage._run takes them."""
+    """The same arguments as Transform._run takes them."""
     return [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
 
 

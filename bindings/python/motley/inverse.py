@@ -14,11 +14,12 @@ from ._core import ffi, lib
 from ._arrays import KINDS, Torch, plain
 from .draws import Drawn, _channels_of, _is_one
 from ._native import ArgumentError, UnsupportedError, checked
+from .policy import Policy
 
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from .stage import Stage
+    from ._types import PolicyLike
 
 FORMATS = "xyxy", "xywh", "cxcywh"
 
@@ -36,7 +37,7 @@ class Inverse:
 
     Args:
         draws: As the stage returned them: of one image, or the list of a batch.
-        stage: What drew them: a motley.Stage, a motley.Transform, or one of motley.torch.
+        stage: What drew them: a motley.Transform or motley.Policy, or what makes one.
         size: (height, width) of the sources, or a list with that of each image. None: as the draws say, which know it
             until they are stored as text.
 
@@ -49,18 +50,18 @@ class Inverse:
     def __init__(
         self,
         draws: Mapping[str, Any] | Sequence[Any],
-        stage: Stage | Any,
+        stage: PolicyLike,
         size: Sequence[int] | Sequence[Sequence[int]] | None = None,
     ) -> None:
-        self.single = isinstance(draws, Mapping) or (_is_one(draws) and not hasattr(stage, "mixes"))
+        policy = Policy.of(stage)
+        self.single = isinstance(draws, Mapping) or (_is_one(draws) and not policy.whole)
         given = [draws] if self.single else list(draws)
-        source = getattr(stage, "policy", None) or stage
         for i, draw in enumerate(given):
             _refuse(i, draw)
         self.sizes = [_size_of(i, draw, size, len(given)) for i, draw in enumerate(given)]
         steps = [draw["steps"] if isinstance(draw, Mapping) else draw for draw in given]
-        self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), source)
-        self._results = [getattr(stage, "size", None) or size for size in self.sizes]
+        self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), policy)
+        self._results = [policy.size or size for size in self.sizes]
         numbers = ffi.new("double[]", 6 * len(given))
         checked(lib.motley_follow_matrices, self._drawn.c, numbers)
         self.matrices = [(tuple(numbers[i : i + 3]), tuple(numbers[i + 3 : i + 6])) for i in range(0, len(numbers), 6)]

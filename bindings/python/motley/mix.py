@@ -8,23 +8,23 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _images as images
-from . import _native
+from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
-from ._native import ArgumentError, checked, made_by, one_of, whole
-from .stage import NO_AUGMENTATION, Stage
+from ._native import ArgumentError, checked, layout_given, made_by, one_of, threads_given, whole
+from .sampled import Sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from ._types import Array, Ids, Labels, Layout, Settings
+    from ._types import Array, Ids, Labels, Layout
 
 RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none", "mixup", "cutmix")
 BOX = ("left", "top", "width", "height")
 
 
-class Mix(Stage):
+class Mix(Sampled):
     """MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
 
         mix = motley.Mix(mixup=0.2, cutmix=1.0, classes=1000, smoothing=0.1)
@@ -47,11 +47,13 @@ class Mix(Stage):
         smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
             A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
         multi_label: Soft targets have several labels an image: y becomes y (1 - s) + s / 2, as in timm.
-        seed, stream, epoch, rank, layout, threads: As motley.Stage's, and so are sample ids and views.
+        seed, stream, epoch, rank, layout, threads: As motley.Transform's, and so are sample ids and views.
     """
 
-    _made_of = tuple("mixup cutmix p switch rules mode minmax keep_lambda drawn_partner classes smoothing "
-        "multi_label".split())
+    _made_of = (
+        "mixup", "cutmix", "p", "switch", "rules", "mode", "minmax", "keep_lambda", "drawn_partner", "classes",
+        "smoothing", "multi_label",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -75,9 +77,8 @@ class Mix(Stage):
         layout: Layout | None = None,
         threads: int | None = None,
     ) -> None:
-        settings: Settings = {"seed": seed, "stream": stream, "epoch": epoch, "rank": rank, "layout": layout}
-        super().__init__(NO_AUGMENTATION, **settings, threads=threads)
-        self.policy = None  # type: ignore[assignment]  # a Stage for the sake of seeds, epochs and ids
+        self._begin(seed, stream, epoch, rank, None)
+        self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
         self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
         self.keep_lambda, self.drawn_partner = keep_lambda, drawn_partner
@@ -105,12 +106,12 @@ class Mix(Stage):
         vars(self).update(state)
         self._take()
 
-    def __call__(  # type: ignore[override]  # labels beside the images
+    def __call__(
         self,
         batch: Array,
         labels: Labels,
-        sample_ids: Ids | None = None,
         *,
+        sample_ids: Ids | None = None,
         view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
@@ -123,7 +124,7 @@ class Mix(Stage):
         Args:
             batch: An array of images of torch, NumPy or whatever has __dlpack__; float32, float16, bfloat16 or uint8.
             labels: A whole number for each image, or an array [N, classes] of soft targets.
-            sample_ids, epoch, seed, view, layout: As of motley.Stage.
+            sample_ids, epoch, seed, view, layout: As of motley.Transform.
             out: Where to write images; out=batch works in place.
             return_draws: Return (images, targets, draws): for each image its kind, partner, lambda, share and box.
 
@@ -137,7 +138,7 @@ class Mix(Stage):
         which = sample_ids, view, epoch, seed
         return self._mixed(batch, labels, out, layout, which, return_draws)
 
-    def replay(  # type: ignore[override]
+    def replay(
         self,
         batch: Array,
         labels: Labels,
@@ -149,9 +150,30 @@ class Mix(Stage):
         """The same, with recorded draws: what a call with return_draws=True returned last."""
         return self._mixed(batch, labels, out, layout, (None, 0, None, None), given=draws)
 
-    def apply_(self, batch: Array, labels: Labels, *ids: Ids, **arguments: Any) -> tuple[Any, ...]:  # type: ignore[override]
+    def apply_(self, batch: Array, labels: Labels, **arguments: Any) -> tuple[Any, ...]:
         """The same in place: the batch is overwritten, and returned."""
-        return self(batch, labels, *ids, out=batch, **arguments)
+        return self(batch, labels, out=batch, **arguments)
+
+    def draw(
+        self,
+        count: int = 1,
+        *,
+        size: tuple[int, int] = (224, 224),
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+    ) -> list[Any]:
+        """How the next `count` samples (or `sample_ids`) are mixed, taken for one batch, as a call with return_draws
+        would return it; none of them is counted.
+
+        Args:
+            count: How many, where there are no sample_ids.
+            size: (height, width) of the images.
+            sample_ids: As in a call, like view, epoch and seed.
+        """
+        samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
+        return plain(self._drawn(samples, count, size), count)
 
     def _what(self):
         return tuple(str(getattr(self, name)) for name in self._made_of)
@@ -160,16 +182,13 @@ class Mix(Stage):
         """For notebooks, which show its name only."""
         return f"<code>{escape(repr(self))}</code>"
 
-    def _draws(self, samples, count, size, channels, boxes):
-        return plain(self._drawn(samples, count, size), count)
-
     def _drawn(self, samples, count, size):
         drawn = ffi.new("motley_mixed[]", max(count, 1))
         checked(lib.motley_mix_draw, self._handle, samples.c, count, size[1], size[0], drawn)
         return drawn
 
     def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
-        source = self._source(batch, layout or self.layout, out)
+        source = calls.source_of(batch, layout or self.layout, out)
         if isinstance(source, images.Many) or source.single:
             raise ArgumentError("mixing wants a batch, an array of several images of one size")
         if source.dtype < 0:

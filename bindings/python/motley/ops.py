@@ -16,9 +16,9 @@ from typing import Any
 from . import _arrays as arrays
 from ._core import ffi, lib
 from ._native import ArgumentError, check, text_of
-from .policy import INTERPOLATIONS, fill_bytes, interpolation_number
+from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
 from ._resize import resize
-from .stage import Stage
+from .transform import Transform
 
 
 def _row(number: int) -> types.SimpleNamespace:
@@ -44,14 +44,14 @@ def apply(
 
     Args:
         op: Its name.
-        batch: Images as motley.Stage takes them, uint8.
+        batch: Images as motley.Transform takes them, uint8.
         values: One number for all images, or one for each; ops that take several (affine) a row, or a row for each
             image. They are read on the host: float64 arrays there as they are, a CUDA tensor by waiting for it.
         interpolation: "nearest", "bilinear" or "bicubic", of warps.
         fill: What comes in from outside the image: a number, or one per channel.
         out: Where to write; out=batch works in place. None: a new batch of the same kind.
-        layout: As motley.Stage's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
-        threads: As motley.Stage's.
+        layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
+        threads: As motley.Transform's.
     """
     row = table.get(op)
     if row is None:
@@ -61,7 +61,7 @@ def apply(
         number = interpolation_number(interpolation)
     color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
     what = "op", row.info, number, color
-    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout, what)
+    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout, None, what)
     if call is None:
         _ = source.channels  # says which image has another number
     if call.count:
@@ -77,9 +77,9 @@ _BLACK = bytes(4)
 
 
 @functools.lru_cache(maxsize=None)
-def _plain(threads: int | None) -> Stage:
-    """The stage behind the operations: bytes in, bytes out."""
-    return Stage('{"motley": 1, "name": "none", "branches": ["identity"]}', stream=0, threads=threads)
+def _plain(threads: int | None) -> Transform:
+    """The transform behind the operations: bytes in, bytes out."""
+    return Transform(NO_AUGMENTATION, stream=0, threads=threads)
 
 
 def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:

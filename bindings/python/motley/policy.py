@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies: how a sample's sequence of operations is drawn, as immutable data."""
+"""Policies, as immutable data: how operations are drawn for a sample, or the whole way from decoded images to a
+network's input, a list of stages."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -12,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from . import custom
 from ._core import ffi, lib
-from ._native import ArgumentError, FileError, PolicyError, check, made_by, text_from, text_of
+from ._arrays import DTYPES
+from ._native import ArgumentError, FileError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,30 +68,69 @@ def fill_bytes(fill):
 
 
 class Policy:
-    """How a sample's sequence of operations is drawn. Immutable; pickled and compared by its content.
+    """What a policy file says. Immutable; printed, pickled and compared by its content. motley.Transform runs it.
 
-    Policy(text) is Policy.parse(text). The format is doc/policy-format.md's."""
+    A policy is drawn, a choice of branches; or it has `stages`, the whole way from decoded images of any sizes to a
+    network's input, such as crop, flip, a drawn policy, output. The format is doc/policy-format.md's.
 
-    __slots__ = ("_handle", "max_steps", "takes_boxes", "custom_ops", "__weakref__")
+    Args:
+        text: The policy as YAML or JSON, or as JSON's dictionaries and lists, such as `as_dict()` returns:
+            motley.Policy({**policy.as_dict(), "bins": 11}).
 
+    Attributes:
+        whole: Whether it has stages.
+        name, title, paper: What the text says, or "".
+        profile: Whose conventions it follows.
+        size: (height, width) of what comes out; None: each image keeps its own.
+        mixes: Whether its last stage mixes images, so that calls want labels and return targets.
+        takes_boxes: Whether it works in the boxes of an image, which motley.Follow has.
+        max_steps: The most steps that one image can draw.
+        custom_ops: The custom operations that it names.
+    """
+
+    __slots__ = (
+        "_handle", "_what", "_made", "_mix", "_still", "whole", "name", "title", "profile", "paper", "size",
+        "max_steps", "takes_boxes", "custom_ops", "to_rgb", "has_output", "__weakref__",
+    )  # fmt: skip
+
+    whole: bool
+    name: str
+    title: str
+    profile: str
+    paper: str
+    size: tuple[int, int] | None
     max_steps: int
     takes_boxes: bool
     custom_ops: Sequence[custom.CustomOp]
 
-    def __init__(self, text: str) -> None:
-        data = text.encode()
-        self._take(*_read(data, lib.motley_policy_parse, data, len(data)))
+    def __init__(self, text: str | Mapping[str, Any]) -> None:
+        data = (text if isinstance(text, str) else _as_json(text)).encode()
+        self._take(*_parsed(data))
 
-    def _take(self, handle, custom_ops=()):
-        self._handle = ffi.gc(handle, lib.motley_policy_destroy)
-        self.max_steps = lib.motley_policy_max_steps(handle)
-        self.takes_boxes = bool(lib.motley_policy_takes_boxes(handle))  # it works inside them: motley.Follow has them
-        self.custom_ops = custom_ops  # which the policy calls, and so have to live as long
+    def _take(self, handle, custom_ops=(), whole=False):
+        self.whole, self.custom_ops, self._still = whole, custom_ops, None  # custom_ops have to live as long
+        self._mix, self.to_rgb, self.has_output, self._made, self.size = (NULL, None, 0), False, False, None, None
+        if whole:
+            self._handle = ffi.gc(handle, lib.motley_transform_destroy)
+            info = lib.motley_transform_describe(handle)
+            texts = info.name, info.title, info.profile, info.paper
+            self.size = (info.height, info.width) if info.width else None
+            self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
+            self._made = _DTYPES[info.dtype], ("hwc", "chw")[info.layout]
+            self._mix = info.mix, info.classes or None, info.smoothing
+            self.max_steps, self.takes_boxes = info.max_steps, False
+        else:
+            self._handle = ffi.gc(handle, lib.motley_policy_destroy)
+            texts = [getattr(lib, f"motley_policy_{name}")(handle) for name in ("name", "title", "profile", "paper")]
+            self.max_steps = lib.motley_policy_max_steps(handle)
+            self.takes_boxes = bool(lib.motley_policy_takes_boxes(handle))
+        self.name, self.title, self.profile, self.paper = map(text_of, texts)
+        self._what = "transform" if whole else "policy", self._handle  # as calls.Call takes it
 
     @classmethod
-    def _of(cls, handle, custom_ops=()):
+    def _of(cls, handle, custom_ops=(), whole=False):
         policy = cls.__new__(cls)
-        policy._take(handle, custom_ops)
+        policy._take(handle, custom_ops, whole)
         return policy
 
     @classmethod
@@ -105,19 +147,21 @@ class Policy:
                 text = file.read()
         except OSError:
             text = b""  # the library says what is wrong
-        return cls._of(*_read(text, lib.motley_policy_load, os.fsencode(path), name=path))
+        return cls._of(*_parsed(text, path))
 
     @classmethod
     def builtin(cls, name: str) -> Policy:
         """The built-in policy of that name; Policy.names() lists them."""
+        if name in _whole_names():
+            return cls._of(made_by("motley_transform", lib.motley_transform_builtin, name.encode()), whole=True)
         return cls._of(made_by("motley_policy", lib.motley_policy_builtin, name.encode()))
 
     @classmethod
     def of(cls, policy: PolicyLike) -> Policy:
-        """A Policy of a Policy, of what has one (a stage), a built-in's name, a path or a policy's text, by the
-        library's rule: a text has several lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json, or
-        is that of a file."""
-        policy = getattr(policy, "policy", None) or policy  # a Transform or a Mix has none
+        """A Policy of a Policy, of what has one (a motley.Transform), a built-in's name, a path or a policy's text, by
+        the library's rule: a text has several lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json,
+        or is that of a file."""
+        policy = getattr(policy, "policy", policy)
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, os.PathLike):
@@ -131,12 +175,54 @@ class Policy:
 
     @staticmethod
     def names() -> list[str]:
-        """The names of the built-in policies."""
-        return [text_of(lib.motley_policy_builtin_name(i)) for i in range(lib.motley_policy_builtin_count())]
+        """The names of the built-in policies: those that are drawn, then those that have stages."""
+        drawn = (lib.motley_policy_builtin_name(i) for i in range(lib.motley_policy_builtin_count()))
+        return [*map(text_of, drawn), *_whole_names()]
 
     def show(self) -> str:
         """The policy as canonical text, which parses back to an equal policy."""
-        return text_from(lib.motley_policy_print, self._handle)
+        return text_from(lib.motley_transform_print if self.whole else lib.motley_policy_print, self._handle)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON's dictionaries and lists, with the keys of the file. Policy(...) takes them back."""
+        call = lib.motley_transform_print_json if self.whole else lib.motley_policy_print_json
+        return json.loads(text_from(call, self._handle))
+
+    @property
+    def mixes(self) -> bool:
+        return bool(self._mix[0])
+
+    @property
+    def still(self) -> Policy:
+        """What is left of it where nothing is drawn, in eval(): resize, center_crop, output and a grayscale that is
+        always done; of a drawn policy nothing.
+
+        Raises:
+            UnsupportedError: It cannot go without draws, since it crops at random.
+        """
+        if self._still is None:
+            self._still = NO_AUGMENTATION if not self.whole else self._without_draws()
+        return self._still
+
+    def _without_draws(self):
+        data = self.as_dict()
+        for part in data.get("phases", [data]):
+            part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
+        return Policy(data)
+
+    def _still_stages(self, stages):
+        left = []
+        for stage in stages:
+            ((kind, how),) = stage.items()
+            if kind in ("random_resized_crop", "random_crop"):
+                name = "timm_eval" if self.profile == "timm" else "torchvision_eval"
+                raise UnsupportedError(
+                    f"policy '{self.name}' cannot go without draws, in eval(): its stage '{kind}' crops at random. "
+                    f"Want another transform for evaluation, such as motley.torch.Transform('{name}')"
+                )
+            if kind in STILL or (kind == "grayscale" and how.get("p", 1) == 1):
+                left.append(stage)
+        return left
 
     def change(
         self,
@@ -170,7 +256,12 @@ class Policy:
             branches: A list in place of all branches, in the form of `Policy.branches`.
             augmix: How several draws are mixed, in the form of `Policy.augmix`; {} mixes no more.
         """
-        data, ops_given = self._data(), dict(ops or {})
+        if self.whole:
+            raise ArgumentError(
+                f"policy '{self.name}' has stages: want motley.Policy of its as_dict() with changes, since change() is "
+                "for policies that are drawn"
+            )
+        data, ops_given = self.as_dict(), dict(ops or {})
         if branches is not None or level is not None or p is not None:
             branches = [dict(branch) for branch in (self.branches if branches is None else branches)]
             if not branches:
@@ -204,17 +295,13 @@ class Policy:
         data.update((key, value) for key, value in given.items() if value is not None)
         return self._of_data(data)
 
-    def _data(self):
-        """What its file says, as JSON's dictionaries and lists."""
-        return json.loads(text_from(lib.motley_policy_print_json, self._handle))
-
     def _of_data(self, data):
         """The policy of such data, which a program has changed."""
-        text = json.dumps(data, default=lambda number: number.item()).encode()
+        text = _as_json(data).encode()
         known = {op.name for op in self.custom_ops}
         ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
         try:
-            return Policy._of(*_read(text, lib.motley_policy_parse, text, len(text), custom_ops=ops))
+            return Policy._of(*_parsed(text, custom_ops=ops))
         except PolicyError as error:
             said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
             raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
@@ -222,14 +309,14 @@ class Policy:
     @property
     def ops(self) -> dict[str, dict[str, float]]:
         """What a level means to each op that has one: {"rotate": {"low": 0.0, "span": 30.0, "base": 0.0}}."""
-        return {name: found for name, entry in self._data()["ops"].items() if (found := _op_data(entry))}
+        return {name: found for name, entry in self.as_dict()["ops"].items() if (found := _op_data(entry))}
 
     @property
     def branches(self) -> list[dict[str, Any]]:
         """What a sample chooses from: [{"weight": 1.0, "steps": [{"op": "rotate", "p": 1.0, "level": 9.0}]}].
 
         A branch of a later phase also has "from", the epoch that the phase begins at."""
-        data = self._data()
+        data = self.as_dict()
         levels = {name for name, entry in data["ops"].items() if _op_data(entry)}
         found = []
         for phase in data.get("phases", [data]):
@@ -244,29 +331,14 @@ class Policy:
     @property
     def augmix(self) -> dict[str, Any]:
         """How several draws are mixed: {"width": 3, "alpha": 1.0, "form": "sum"}; {} where they are not."""
-        mix = self._data().get("augmix")
+        mix = self.as_dict().get("augmix")
         return {"width": mix["width"], "alpha": float(mix["alpha"]), "form": mix.get("form", "sum")} if mix else {}
-
-    @property
-    def name(self) -> str:
-        return text_of(lib.motley_policy_name(self._handle))
-
-    @property
-    def title(self) -> str:
-        return text_of(lib.motley_policy_title(self._handle))
-
-    @property
-    def profile(self) -> str:
-        """Whose conventions it follows."""
-        return text_of(lib.motley_policy_profile(self._handle))
-
-    @property
-    def paper(self) -> str:
-        return text_of(lib.motley_policy_paper(self._handle))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
+        if self.whole or other.whole:
+            return self.whole == other.whole and self.show() == other.show()
         return bool(lib.motley_policy_equal(self._handle, other._handle))
 
     def __hash__(self) -> int:
@@ -384,14 +456,49 @@ def as_html(shown, text):
     return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
-def _read(text, call, *arguments, name="<policy>", custom_ops=None):
-    """The policy handle that `call` makes and its text's custom operations; raises one exception with every problem."""
+def _as_json(data):
+    return json.dumps(data, default=lambda number: number.item())
+
+
+NULL = ffi.NULL
+STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
+_DTYPES = {number: name for name, (number, _) in DTYPES.items()}
+
+
+@functools.lru_cache(maxsize=None)
+def _whole_names():
+    return [text_of(lib.motley_transform_builtin_name(i)) for i in range(lib.motley_transform_builtin_count())]
+
+
+def _parsed(text, path=None, custom_ops=None):
+    """The handle of a policy's text, or of the file that has it, its custom operations and whether it has stages;
+    raises one exception with every problem."""
+    source = (text, len(text)) if path is None else (os.fsencode(path),)
+    name = "<policy>" if path is None else path
+    if re.search(rb'\bstages"?\s*:', text):  # or it is a title's word
+        call = lib.motley_transform_parse if path is None else lib.motley_transform_load
+        try:
+            handle = read("motley_transform **", call, *source, name=name)
+        except PolicyError as wrong:
+            raise _of_custom(wrong) from None
+        if lib.motley_transform_describe(handle).stages:
+            return handle, (), True
+        lib.motley_transform_destroy(handle)
     named = custom.named_in(text) if custom_ops is None else custom_ops
-    handle = read("motley_policy **", call, *arguments, name=name, custom_ops=named)
+    call = lib.motley_policy_parse if path is None else lib.motley_policy_load
+    handle = read("motley_policy **", call, *source, name=name, custom_ops=named)
     kept = set()  # of those in the text, the ones that it names as operations
-    while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != ffi.NULL:
+    while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != NULL:
         kept.add(text_of(row.name))
-    return handle, [op for op in named if op.name in kept]
+    return handle, [op for op in named if op.name in kept], False
+
+
+def _of_custom(wrong):
+    """The error, which says so where the unknown operation is a custom one."""
+    own = next((name for name in custom.registered if f"unknown operation '{name}'" in str(wrong)), None)
+    if own is None:
+        return wrong
+    return PolicyError(f"{wrong}; '{own}' is a custom operation: want a policy without stages", wrong.problems)
 
 
 def read(kind, call, *arguments, name, custom_ops=()):
@@ -414,3 +521,6 @@ def read(kind, call, *arguments, name, custom_ops=()):
         raise FileError(text_of(error.message))
     check(status, error)
     return handle[0]
+
+
+NO_AUGMENTATION = Policy("motley: 1\nname: none\nbranches: [identity]\n")

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Transform:
-    """Augments a PIL image or any input of motley.Stage, each image with its own draw."""
+    """Augments a PIL image or any input of motley.Transform, each image with its own draw."""
 
     def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
         self.config, self.stage = config, from_timm(config, hparams, stream=0)
@@ -185,7 +185,7 @@ class Mixup:
             return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
         seed, ids, rest = samples_of(self, _random_seed)
         ids = ids if hasattr(ids, "__len__") else range(len(x))
-        return self.mix(x, target, ids, view=rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
+        return self.mix(x, target, sample_ids=ids, view=rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
 
     def __repr__(self):
         return f"motley.timm.Mixup({self.mix!r})"

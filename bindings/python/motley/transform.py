@@ -1,244 +1,460 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole transforms: decoded images of any sizes in, the network's input out, as one file describes it."""
+"""Transforms: a policy made callable; images in, augmented images or a network's input out."""
 
 from __future__ import annotations
 
-import os
-import re
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from . import _arrays as arrays
 from . import _images as images
+from . import _native, calls
 from ._core import ffi, lib
-from ._arrays import DTYPES
-from .custom import registered
-from .draws import Drawn
-from ._native import ArgumentError, PolicyError, UnsupportedError, checked, made_by, text_from, text_of
+from ._arrays import KINDS
+from ._native import ArgumentError, checked, layout_given, normalize_given, output_layout_given
+from ._native import threads_given, whole
+from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
-from .policy import as_html, read
-from .stage import NO_AUGMENTATION, Stage, kept
+from .policy import Policy, as_html
+from .sampled import Sampled, split_views, views_of_each
 
 if TYPE_CHECKING:
-    from typing import Literal, NoReturn, overload
+    from collections.abc import Callable, Sequence
+    from typing import Literal
 
     from typing_extensions import Unpack
 
-    from ._types import CallSettings, Drawing, Ids, Labels, Layout, TransformSettings
+    from ._types import Array, CallSettings, Drawing, DtypeLike, Ids, Labels, Layout, Numbers, PolicyLike
 
-STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
-_DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
+T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., None]")
+NULL = ffi.NULL
+
+SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
 
-class Transform(Stage):
-    """A train or eval transform: from decoded images of any sizes to one batch of the network's input.
+def _keeping(init: F) -> F:
+    """__init__ of a Transform, which keeps the settings of a transform that is given as its policy."""
+    allowed = init.__kwdefaults__
 
-        transform = motley.Transform("torchvision_train", seed=7)
-        batch = transform(images)           # a list of tensors, arrays or PIL images: float32 [N, 3, 224, 224]
+    @functools.wraps(init)
+    def __init__(self, policy, **settings):
+        for name in settings.keys() - allowed.keys():
+            wanted = ", ".join(["policy", *allowed])
+            raise TypeError(f"{type(self).__name__}() has no argument {name!r}, want {wanted}")
+        own = policy._kept() if isinstance(policy, Transform) else {}
+        for name, value in settings.items():
+            for same in SAME.get(name, (name,)):
+                if same in own and own[same] != value:
+                    raise ArgumentError(
+                        f"{name} is {value!r}, but the {type(policy).__name__} that is given has {same}="
+                        f"{own[same]!r}, which is kept: want it in one of them"
+                    )
+        init(self, policy, **{**own, **settings})
 
-    Every image gets its own draw, and every value is the one that torchvision or timm gives on Pillow images for that
-    draw. doc/policy-format.md describes the file ("Transforms"); Transform.names() lists the built-in ones.
+    return __init__  # type: ignore[return-value]
 
-    Call it with a list of images of any sizes, a batch or a single image. What comes back is of the library of what was
-    given: for torch tensors a tensor, for arrays an array; for PIL images a NumPy array, or PIL images where the
-    transform has no `output` stage. A list becomes one batch where all images come out in one size, else a list. Images
-    of a list have one number of channels, unless the first stage is `to_rgb`, which takes grey and RGBA among RGB.
+
+class Transform(Sampled):
+    """Runs a policy on images, each with its own draws.
+
+        augment = motley.Transform("rand_augment", seed=7)          # or motley.RandAugment(2, 9, seed=7)
+        batch = augment(batch, sample_ids=ids, epoch=3)
+
+        train = motley.Transform("torchvision_train", seed=7)       # a policy with stages: crop, flip, policy, output
+        batch = train(images)               # a list of tensors, arrays or PIL images: float32 [N, 3, 224, 224]
+
+    Call it with a batch, a single image or a list of images. The result of a policy that is drawn is of the same kind,
+    newly made. What a policy with stages makes is of the library of what was given: of torch tensors a tensor, of
+    arrays an array; of PIL images a NumPy array, or PIL images where it has no stage `output`. A list becomes one batch
+    where all images come out in one size, else a list. Images of a list have one number of channels, unless the first
+    stage is `to_rgb`, which takes grey and RGBA among RGB.
+
+    CUDA tensors are worked on in the current stream of torch (or CuPy), and nothing waits. motley.torch.Transform is
+    the same as an nn.Module.
+
+    Sample ids: a draw depends on (policy, seed, epoch, sample id, view) and on nothing else. With `sample_ids` (a
+    dataset's indices) an image draws the same in any batch, worker, rank or resumed run; when the samples of an epoch
+    come again under the same number of epoch and view, the transform warns. Without, samples are counted: a call takes
+    the next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without
+    `sample_ids` the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch
+    draws again each epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
+    The seed is 0 unless `seed` says otherwise, whatever torch.manual_seed does: seed=torch.initial_seed() follows it.
+
+    Streams: by id, transforms of equal seed draw by the same random numbers, even if their policies differ; the two
+    sides of BYOL, SimCLR or FixMatch want `stream=0` and `stream=1`, or `view=`. Without ids, each transform of a
+    process has a stream of its own, by the order in which they are made; state_dict() and copies keep it.
+
+    Views: a sample that is read several times in an epoch gets a separate draw for each view. `view` numbers them, and
+    `views=2` makes two at once, as contrastive training wants.
 
     Args:
-        transform: A built-in's name, a path, a text, or another motley.Transform. A policy is one, too.
-        settings: As Stage's, but for normalize, mean and std, which the file has: seed, stream, epoch, rank, layout,
-            threads, views, clip_frames and counter; dtype, output_layout and memory_format in place of the file's.
-            Those of another motley.Transform are kept, and cannot be contradicted.
-
-    Raises:
-        PolicyError: The text is wrong; every mistake with its line and column.
+        policy: A motley.Policy, a built-in's name, a path or a policy's text; or another transform, whose settings are
+            kept and cannot be contradicted by other arguments.
+        seed: What the draws depend on, beside a sample's id; a call can be given another.
+        stream: Sets apart the draws of transforms that share a seed: a number from 0 to 2^32 - 1; 0 leaves draws by id
+            as they are. None: 0 by id; for samples without ids the transform's own.
+        epoch: The current epoch, on which draws depend; set_epoch() sets another, and a call can be given one.
+        rank: Sets apart the draws of samples without ids in processes that share a seed. None: that of
+            torch.distributed or of the launcher (torchrun, mpirun, srun), looked up when samples are drawn.
+        layout: "chw" ("nchw"), "hwc" ("nhwc") or "hw", the axes of arrays. None: torch tensors are chw, other arrays
+            hwc, arrays of two axes hw. A further axis in front is the batch's. Strides do not matter: torch's
+            channels_last is chw.
+        normalize: (mean, std): the result is (u8 / 255 - mean) / std, in the same pass over the pixels. Not of a policy
+            with stages, whose `output` says how it normalises.
+        mean: The mean of `normalize` by itself: a number or one per channel, on the 0..1 scale.
+        std: The standard deviation of `normalize` by itself.
+        dtype: Of the result: "float16", "bfloat16", "float32" (the default if it is normalised) or "uint8" (else); in
+            place of what a stage `output` says.
+        output_layout: Of the result: "chw", "hwc" or "channels_last" (chw, with hwc in memory). None: as the images
+            are, or as a stage `output` says.
+        memory_format: The same in torch's words: torch.contiguous_format, channels_last or preserve_format.
+        threads: Of CPU work; they start with the first call of several images. None: one for each processor that this
+            thread may run on (its affinity, and the quota of its cgroup), but no more than torch.get_num_threads() or,
+            without torch, OMP_NUM_THREADS says, when the thread first works; in a process that multiprocessing
+            started, such as a DataLoader's worker, one.
+        views: How many views a call makes of each image; a call can be given another number.
+        clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
+            image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
+            brightness does not flicker. 0: each image its own. Not with counter, since the host draws then.
+        counter: An array of two int64, the epoch and the number of the next sample, to count in. In memory of the CUDA
+            device that the images are on it is read when the work runs, so that a CUDA graph makes new draws each time
+            it is replayed.
     """
 
-    _made_of = ("transform",)
-    custom_ops, takes_boxes = (), False  # which a policy may have
-    name: str
-    title: str
-    profile: str
-    paper: str
-    size: tuple[int, int] | None
+    policy: Policy
+    _made_of = ("policy",)
+    _defaults = {  # the settings that it keeps, and the values that say nothing
+        **Sampled._defaults, "seed": 0, "mean": None, "std": None, "dtype": None, "output_layout": None, "views": 1,
+        "clip_frames": 0,
+    }  # fmt: skip
 
-    if TYPE_CHECKING:
-        # fmt: off
-        def __init__(
-            self, transform: Transform | str | os.PathLike[str], **settings: Unpack[TransformSettings]
-        ) -> None: ...
+    @_keeping
+    def __init__(
+        self,
+        policy: PolicyLike,
+        *,
+        seed: int = 0,
+        stream: int | None = None,
+        epoch: int = 0,
+        rank: int | None = None,
+        layout: Layout | None = None,
+        normalize: tuple[Numbers, Numbers] | None = None,
+        mean: Numbers | None = None,
+        std: Numbers | None = None,
+        dtype: DtypeLike | None = None,
+        output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
+        memory_format: object = None,
+        threads: int | None = None,
+        views: int = 1,
+        clip_frames: int = 0,
+        counter: Array | None = None,
+    ) -> None:
+        self.policy = Policy.of(policy)
+        if self.policy.whole and (normalize, mean, std) != (None, None, None):
+            raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
+                                "says how it normalises")  # fmt: skip
+        self._begin(seed, stream, epoch, rank, counter)
+        self.views = whole("views", views, 1, 65536, "from 1")
+        self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
+        self.layout, self.threads = layout_given(layout), threads_given(threads)
+        self.output_layout = output_layout_given(output_layout, memory_format)
+        self.mean, self.std = normalize_given(normalize, mean, std)
+        self._dtype = None if dtype is None else arrays.dtype_name(dtype)
+        if self.mean is not None and self._dtype == "uint8":
+            given = "mean and std are" if normalize is None else "normalize is"
+            raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
+        # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
+        written = self._dtype_out != "uint8" or self.output_layout is not None
+        self.fused = written and not self.policy.whole  # else a stage does it
+        # Part of a kept call's key. A str, because Python keeps a str's hash.
+        self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames))
 
-        @overload  # type: ignore[override]  # what comes back is not always what was given
-        def __call__(
-            self, batch: object, sample_ids: Ids | None = None, *, view: Ids = 0, views: int | None = None,
-            labels: Labels | None = None, classes: int | None = None, out: object | None = None,
-            return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
-        ) -> Any: ...
-        @overload
-        def __call__(
-            self, batch: object, sample_ids: Ids | None = None, *, view: Ids = 0, views: int | None = None,
-            labels: Labels | None = None, classes: int | None = None, out: object | None = None,
-            return_draws: Literal[True], **rest: Unpack[CallSettings],
-        ) -> tuple[Any, ...]: ...
-
-        def apply_(self, *_: object, **__: object) -> NoReturn: ...  # type: ignore[override]
-        # fmt: on
-
-    else:
-
-        def __init__(self, transform, **settings):
-            for name in settings.keys() & {"normalize", "mean", "std"}:
-                raise ArgumentError(f"{name} is given: a transform's `output` stage says how it normalises")
-            super().__init__(NO_AUGMENTATION, **kept(transform, settings))
-            self.policy, self.fused = None, False  # the transform itself normalises and casts
-            self._text = transform.show() if isinstance(transform, Transform) else None
-            self._take(transform)
-
-        def __call__(
-            self,
-            batch,
-            sample_ids=None,
-            *,
-            view=0,
-            labels=None,
-            classes=None,
-            epoch=None,
-            seed=None,
-            views=None,
-            out=None,
-            layout=None,
-            return_draws=False,
-        ):
-            """The images, transformed.
-
-            Args:
-                batch: A list of images of one kind and any sizes, an array of images, or one image; uint8.
-                labels: Of a transform that mixes images, as motley.Mix takes them.
-                classes: How many there are, where the transform's `mix` does not say.
-                sample_ids: As of motley.Stage, like view, epoch, seed, views and layout.
-                out: An array of the result's shape and dtype to write to, and what the call returns.
-                return_draws: Return draws as well, last: for each image the object that `motley draw` prints, without
-                    the sample.
-
-            Returns:
-                The images; of a transform that mixes (images, targets).
-
-            Raises:
-                ArgumentError: Images, ids or labels that the transform cannot take; nothing is written.
-            """
-            if not self.mixes:
-                if labels is not None:
-                    raise ArgumentError(f"labels are given, but transform '{self.name}' has no stage 'mix'")
-                how = {"epoch": epoch, "seed": seed, "views": views, "out": out, "layout": layout, "view": view}
-                return Stage.__call__(self, batch, sample_ids, return_draws=return_draws, **how)
-            if (self.views if views is None else views) != 1:
-                raise ArgumentError("views is not 1, but the transform mixes images: call it once for each view")
-            which = sample_ids, view, epoch, seed
-            return self._run_as_set(batch, out, layout or self.layout, which, return_draws, mixing=(labels, classes))
-
-        def apply_(self, *_, **__):
-            raise ArgumentError("a transform cannot work in place: its result has another size or type")
-
-    def _take(self, transform):
-        self._handle = ffi.gc(_handle_of(self._text or transform), lib.motley_transform_destroy)
-        self._text = self.show()
-        self._describe()
-
-    def _describe(self):
-        info = lib.motley_transform_describe(self._handle)
-        self.name, self.title, self.profile, self.paper = map(
-            text_of, (info.name, info.title, info.profile, info.paper)
-        )
-        self.size = (info.height, info.width) if info.width else None  # of what comes out; None: each keeps its own
-        self.max_steps = info.max_steps  # of a sample
-        self._to_rgb = bool(info.to_rgb)
-        self._made = _DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]
-        self._has_output = bool(info.has_output)
-        self._mix = info.mix, info.classes or None, info.smoothing
-
-    def __getstate__(self):
-        return {key: value for key, value in vars(self).items() if key not in ("_handle", "_mix")}
-
-    def __setstate__(self, state):
-        vars(self).update(state)
-        self._take(None)
-
-    @staticmethod
-    def names() -> list[str]:
-        """The names of the built-in transforms."""
-        return [text_of(lib.motley_transform_builtin_name(i)) for i in range(lib.motley_transform_builtin_count())]
-
-    def show(self) -> str:
-        """The transform as canonical text, which parses back to an equal transform."""
-        return text_from(lib.motley_transform_print, self._handle)
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
 
     @property
     def mixes(self) -> bool:
-        """Whether it has a stage `mix`, so that calls want labels and return targets."""
-        return bool(self._mix[0])
+        """Whether it mixes images, so that calls want labels and return targets."""
+        return self.policy.mixes
 
     @property
-    def transform(self) -> str:
-        """What makes it again: a built-in's name, or the text."""
-        same = self.name in Transform.names() and Transform(self.name, stream=0).show() == self._text
-        return self.name if same else self._text
+    def size(self) -> tuple[int, int] | None:
+        """(height, width) of what comes out; None: each image keeps its own."""
+        return self.policy.size
 
-    def _what(self):
-        return self._text
+    @property
+    def policy_now(self) -> Policy:
+        """The policy, or in eval() what is left of it where nothing is drawn."""
+        return self.policy if self.training else self.policy.still
 
-    def _repr_html_(self) -> str:
-        return as_html(self, self.show())
-
-    # ---- calls ----
-
-    def replay(  # type: ignore[override]
-        self,
-        batch: object,
-        draws: Drawing,
-        *,
-        labels: Labels | None = None,
-        classes: int | None = None,
-        out: object | None = None,
-        layout: Layout | None = None,
-    ) -> Any:
-        """The images, transformed by draws that were recorded: the same values again.
+    @overload
+    def __call__(
+        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
+        labels: Labels | None = None, classes: int | None = None, out: object | None = None,
+        return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+    ) -> Any: ...
+    @overload
+    def __call__(
+        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
+        labels: Labels | None = None, classes: int | None = None, out: object | None = None,
+        return_draws: Literal[True], **rest: Unpack[CallSettings],
+    ) -> tuple[Any, ...]: ...
+    def __call__(
+        self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, views=None, labels=None, classes=None,
+        out=None, layout=None, return_draws=False,
+    ):
+        """The images, augmented.
 
         Args:
-            batch: Images, of the sizes and channels that the draws were made for.
-            draws: What a call with return_draws=True, or draw(), returned, perhaps stored as JSON in between: for each
-                image the object that `motley draw` prints; for a single image its one.
+            batch: An array of images, one image, or a list of images of one kind; uint8.
+            sample_ids: A whole number for each image (for one image: the number); None: the next ones. An array [N,
+                2] has each image's id and view.
+            view: Which view of the samples this is, from 0: a number, or one for each image.
+            epoch: In place of the transform's.
+            seed: In place of the transform's.
+            views: How many views to make, in place of the transform's; more than one: the result is a tuple of that
+                many, views view * views, view * views + 1, ... of each sample.
+            labels: Of a policy that mixes images, as motley.Mix takes them.
+            classes: How many there are, where the policy's `mix` does not say.
+            out: Where to write, and what the call returns: an array of the result's shape and dtype. `out=batch`
+                works in place.
+            layout: In place of the transform's.
+            return_draws: Return draws as well, last: for each image the list of its steps, as `motley draw` prints
+                them; of a policy with stages the object that `motley draw` prints.
+
+        Returns:
+            The images; of a policy that mixes them (images, targets).
+
+        Raises:
+            ArgumentError: Images, ids or labels that the policy cannot take; nothing is written.
+        """
+        layout = layout or self.layout
+        views = self.views if views is None else views
+        if labels is not None or classes is not None or self.policy._mix[0]:
+            which = sample_ids, view, epoch, seed
+            return self._mixing(batch, out, layout, which, return_draws, labels, classes, views)
+        if views == 1 or not self.training:
+            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws)
+        whole("views", views, 1, 65536, "from 1")
+        if out is not None:
+            raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
+        sample_ids, view = split_views(sample_ids, view)
+        each = views_of_each(view, views)
+        return tuple(  # counted samples are the same in each view
+            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1])
+            for numbers in each
+        )
+
+    def _mixing(self, batch, out, layout, which, return_draws, labels, classes, views):
+        """A call with labels, or of a policy that mixes images."""
+        policy = self.policy
+        if not policy.mixes:
+            what = "labels are" if labels is not None else "classes is"
+            raise ArgumentError(f"{what} given, but policy '{policy.name}' has no stage 'mix'")
+        if not self.training:  # labels come back as they are
+            made = self._run(batch, out, layout, which, return_draws)
+            if labels is None:
+                return made
+            return (made[0], labels, *made[1:]) if return_draws else (made, labels)
+        if views != 1:
+            raise ArgumentError("views is not 1, but the policy mixes images: call it once for each view")
+        return self._run_as_set(batch, out, layout, which, return_draws, mixing=(labels, classes))
+
+    @overload
+    def apply_(
+        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, return_draws: Literal[False] = False,
+        **rest: Unpack[CallSettings],
+    ) -> T: ...
+    @overload
+    def apply_(
+        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, return_draws: Literal[True],
+        **rest: Unpack[CallSettings],
+    ) -> tuple[T, list[Any]]: ...
+    def apply_(self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, layout=None, return_draws=False):
+        """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
+        another size or type."""
+        return self._run(batch, batch, layout or self.layout, (sample_ids, view, epoch, seed), return_draws)
+
+    def draw(
+        self,
+        count: int = 1,
+        *,
+        size: tuple[int, int] = (224, 224),
+        channels: int = 3,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+        boxes: Sequence[Sequence[float]] | None = None,
+    ) -> list[Any]:
+        """The draws of the next `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws
+        would return them; none of them is counted. Mixing takes the samples for one batch.
+
+        Args:
+            count: How many, where there are no sample_ids.
+            size: (height, width) of the images, which matter to values that are relative to them.
+            channels: Of the images; as many numbers has a fill.
+            sample_ids: As in a call, like view, epoch and seed.
+            boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
+        """
+        samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
+        boxes = None if boxes is None else same_boxes(boxes, count)
+        return self._draws(samples, count, size, channels, boxes)
+
+    def _draws(self, samples, count, size, channels, boxes):
+        policy = self.policy_now
+        channels = 3 if policy.to_rgb else channels
+        return Drawn.of(policy, samples.c, [size[::-1]] * count, channels, boxes).plain(policy, channels)
+
+    def replay(
+        self, batch: object, draws: Drawing, *, labels: Labels | None = None, classes: int | None = None,
+        out: object | None = None, layout: Layout | None = None,
+    ) -> Any:
+        """The images, augmented by recorded draws: the same bytes again.
+
+        Args:
+            batch: Images of the sizes and channels that the draws were made for.
+            draws: What a call with `return_draws=True` or `draw` returned, perhaps stored as JSON in between: for
+                each image the list of its steps, or the object that `motley apply --draws` or, of a policy with stages,
+                `motley draw` wrote; for one image its one.
             labels: As of a call, like classes, out and layout.
 
         Raises:
             PolicyError: What was given are no draws.
-            ArgumentError: They do not suit the images, or say, as those that a call returned do, that they are of
-                another transform or for another size; nothing is written.
+            ArgumentError: The draws have operations that this policy does not draw, do not suit the images, or say that
+                they are of another policy or for another size; nothing is written.
         """
-        mixing = (labels, classes) if self.mixes else None
+        mixing = (labels, classes) if self.policy.mixes else None
+        if mixing is None and (labels is not None or classes is not None):
+            raise ArgumentError(f"labels or classes are given, but policy '{self.policy.name}' has no stage 'mix'")
         return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
 
-    def _draws(self, samples, count, size, channels, boxes):
-        channels = 3 if self._to_rgb else channels
-        return Drawn.of(self, samples.c, [size[::-1]] * count, channels).plain(self, channels)
+    def _what(self):
+        return self.policy, self.views, self._flavour
+
+    def _named(self):
+        return self.policy.name.encode()
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return as_html(self, self.policy.show())
+
+    # ---- how a call goes ----
+
+    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL):
+        """followed: a motley_followed, what the call moves with the images."""
+        policy = self.policy if self.training else self.policy.still
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
+        if call is None:
+            return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting)
+        on_host = return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)
+        numbers, keep = self._numbers(call.count, samples, None if on_host else call.caller[1])
+        if followed:
+            call.c.params.followed = followed
+        try:
+            repeats = call.run(policy, pixels, written, *numbers)
+        finally:
+            if followed:
+                call.c.params.followed = NULL
+        if repeats:
+            self._repeats.warn()
+        if samples[0] is None and counting and self.training:
+            counter = self.counter
+            if counter.__class__ is list:  # as _count() does it
+                counter[1] += call.count
+            else:
+                self._count(counter, call.count)
+        result = call.result(batch, source, target, result)
+        if return_draws:
+            return result, call.draws(policy)
+        return result
+
+    def _prepare(self, batch, out, layout, policy, what):
+        """The call for `batch` that does `what`, as calls.Call has it, with results as `policy` makes them; the batches
+        to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
+        decides it. The call is None for a list of several channel counts."""
+        kind, pixels = KINDS[type(batch)], None
+        into = kind if out is None or out is batch else KINDS[type(out)]
+        try:
+            if kind is not None and into is not None:
+                pixels = kind.pointer(batch)
+            if pixels is not None:  # the same call on other pixels costs little
+                key = kind.key(batch, layout, (self._flavour, what), out is batch)
+                if out is not None and out is not batch:
+                    key = key, into.key(out, None, None, False)
+        except RuntimeError:  # a sparse or nested tensor has no strides
+            raise arrays.unreadable(batch) from None
+        if pixels is None:
+            return self._prepare_once(batch, out, layout, policy, what)
+        call = _native.local.calls.get(key)
+        if call is None:
+            dense = batch if out is batch else arrays.dense(batch)
+            if dense is not batch:
+                return self._prepare_once(dense, out, layout, policy, what)
+            source = calls.source_of(batch, layout, out)
+            target = self._target(source, batch, out, layout, policy)
+            call = calls.Call(self, source, target, what)
+            call.finish = source.finish_for()
+            call.written = target.kind.pointer
+            call.like = None if out is not None else target.make
+            call.for_any_pixels()
+            calls.keep(key, call)
+        if out is batch:
+            return call, None, None, pixels, pixels, out
+        result = call.like(batch) if out is None else out
+        return call, None, None, pixels, call.written(result), result
+
+    def _prepare_once(self, batch, out, layout, policy, what):
+        source = calls.source_of(batch, layout, out)
+        source.to_rgb = policy is not None and policy.to_rgb
+        if isinstance(source, images.Many) and len(source.by_channels()) > 1:
+            return None, source, None, 0, 0, None
+        target = self._target(source, batch, out, layout, policy)
+        return calls.Call(self, source, target, what), source, target, source.pointer, target.pointer, out
 
     def _channels(self, source):
-        return 3 if self._to_rgb else super()._channels(source)
+        """How many channels the steps for these images know."""
+        return 3 if self.policy.to_rgb or not source.count else source.channels
 
-    @property
-    def _work(self):
-        return self, ("transform", self._handle)
-
-    @property
-    def _draws_on_host(self):
-        return self.clip_frames > 1
-
-    def _run_by_channels(self, source, *_):
-        return source.channels  # raises, and says which image has another number
+    def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting):
+        """A list of images of different numbers of channels: a call for each number."""
+        if self.policy.whole:
+            return source.channels  # raises, and says which image has another number
+        sample_ids, view, epoch, seed = samples
+        if sample_ids is None:
+            first, seed = self._place(self.counter)[1], self._seed_as_counted(seed)
+            sample_ids = range(first, first + len(batch))
+            if counting and self.training:
+                self._count(self.counter, len(batch))
+        sample_ids, view = split_views(sample_ids, view)
+        sample_ids = list(sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids)
+        views = [view] * len(batch) if hasattr(view, "__index__") else list(view)
+        if not len(sample_ids) == len(views) == len(batch):
+            raise ArgumentError(
+                f"sample_ids and view have {len(sample_ids)} and {len(views)} numbers, there are {len(batch)} images"
+            )
+        made, drawn = list(batch), [None] * len(batch)
+        for group in source.by_channels():
+            part = [batch[i] for i in group]
+            to = None if out is None else part if out is batch else [out[i] for i in group]
+            of_part = [sample_ids[i] for i in group], [views[i] for i in group], epoch, seed
+            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True)):
+                made[i], drawn[i] = image, steps
+        result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
+        return (result, drawn) if return_draws else result
 
     def _run_as_set(self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None):
         """A call that mixes images, (labels, classes), or is given its draws."""
-        call, source, target, pixels, written, result = self._prepare(batch, out, layout, self._work[1])
-        count, params, drawn, samples = call.count, call.c.params, given, None
+        policy, drawn = self.policy, given
+        what = () if isinstance(given, Drawn) and not policy.whole else policy._what
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
+        if call is None:
+            _ = source.channels  # raises, and says which image has another number
+        count, params, samples = call.count, call.c.params, None
         try:
             if given is None:
                 samples = self._samples(count, which)
@@ -246,15 +462,15 @@ class Transform(Stage):
             else:
                 if not isinstance(given, Drawn):
                     given = [given] if call.single else given
-                    drawn = Drawn.read(given, call.sizes, call.channels, self)
+                    drawn = Drawn.read(given, call.sizes, call.channels, policy)
                 call.give(drawn)
             made = []
             if mixing is not None:
                 mixed = self._mixed(given, params, count)
                 labels, classes = mixing
-                like = self._source(batch, layout) if source is None else source
+                like = calls.source_of(batch, layout) if source is None else source
                 like = like.first if isinstance(like, images.Many) and count else like
-                made.append(targets_of(mixed, labels, count, classes or self._mix[1], self._mix[2], like))
+                made.append(targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like))
             call.run_as_set(pixels, written)
             if return_draws:
                 made.append(self._draws_of(call, samples, mixed))
@@ -269,7 +485,7 @@ class Transform(Stage):
 
     def _draws_of(self, call, samples, mixed):
         """For each image its draw, and how it is mixed."""
-        plain = Drawn.of(self, samples.c, call.sizes, call.channels).plain(self, call.channels)
+        plain = Drawn.of(self.policy, samples.c, call.sizes, call.channels).plain(self.policy, call.channels)
         for draw, mix in zip(plain, mixed_plain(mixed, call.count)):
             draw["mix"] = mix
         return plain[0] if call.single else plain
@@ -278,7 +494,7 @@ class Transform(Stage):
         """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
         if given is None:
             mixed, samples = ffi.new("motley_mixed[]", max(count, 1)), ffi.addressof(params, "samples")
-            checked(lib.motley_mix_draw, self._mix[0], samples, count, self.size[1], self.size[0], mixed)
+            checked(lib.motley_mix_draw, self.policy._mix[0], samples, count, self.size[1], self.size[0], mixed)
         else:
             missing = [i for i, draw in enumerate(given) if "mix" not in draw]
             if missing:
@@ -287,74 +503,43 @@ class Transform(Stage):
         params.mixed = mixed
         return mixed
 
-    def _target(self, source, batch, out, layout):
-        dtype, layout = self._dtype or self._made[0], self.output_layout
-        pictures = dtype == "uint8" and not self._has_output and layout is None
-        if self._has_output:
-            layout = layout or self._made[1]
+    def _target(self, source, batch, out, layout, policy):
+        """What to write to."""
+        if policy is not None and policy.whole:
+            return self._target_of_stages(source, batch, out, policy)
+        if out is None:
+            return source.output(self._dtype_out, self.output_layout) if self.fused else source.output()
+        if out is batch:
+            if self.fused:
+                raise ArgumentError("a transform with normalize, dtype or output_layout cannot work in place")
+            source.require_writable()
+            return source
+        return images.given_target(out, source, layout, self._dtype_out)
+
+    def _target_of_stages(self, source, batch, out, policy):
+        """The same for a policy with stages."""
+        if out is batch:
+            raise ArgumentError(
+                f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
+            )
+        dtype, layout = self._dtype_out, self.output_layout
+        pictures = dtype == "uint8" and not policy.has_output and layout is None
+        if policy.has_output:
+            layout = layout or policy._made[1]
         many = isinstance(source, images.Many)
-        if self.size:
-            sizes = [self.size] * (max(source.count, 1) if pictures else 1)
+        if policy.size:
+            sizes = [policy.size] * (max(source.count, 1) if pictures else 1)
         else:
             sizes = [(height, width) for width, height in source.sizes() or ([] if many else [source.size[::-1]])]
         if many and dtype != "uint8" and len(set(sizes)) > 1:
             raise ArgumentError(
-                f"the images have {len(set(sizes))} sizes and transform '{self.name}' resizes none, want one size, or "
+                f"the images have {len(set(sizes))} sizes and policy '{policy.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
             )
-        channels = 3 if self._to_rgb else 0
+        channels = 3 if policy.to_rgb else 0
         return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True, channels=channels)
 
-
-def without_draws(transform):
-    """The text of what is left of a transform where nothing is drawn."""
-    head, *stages = re.split(r"^  - ", transform.show(), flags=re.MULTILINE)
-    if "\nstages:\n" not in head:  # of a policy
-        return NO_AUGMENTATION.show()
-    kinds = [re.match(r"\w+", stage)[0] for stage in stages]
-    for kind in kinds:
-        if kind in ("random_resized_crop", "random_crop"):
-            name = "timm_eval" if transform.profile == "timm" else "torchvision_eval"
-            raise UnsupportedError(
-                f"transform '{transform.name}' cannot go without draws, in eval(): its stage '{kind}' crops at random. "
-                f"Want another transform for evaluation, such as motley.torch.Transform('{name}')"
-            )
-    left = [stage for kind, stage in zip(kinds, stages) if kind in STILL or stage.strip() == "grayscale: {}"]
-    return "  - ".join([head, *left]) if left else NO_AUGMENTATION.show()
-
-
-def _handle_of(transform):
-    """A new motley_transform of a built-in's name, a path or a text, by the rule that Policy.of has."""
-    if isinstance(transform, os.PathLike):
-        return _loaded(os.fspath(transform))
-    if not isinstance(transform, str):
-        raise ArgumentError(
-            f"transform is a {type(transform).__name__}, want a built-in's name, a path, a text or a motley.Transform"
-        )
-    if "\0" in transform:
-        raise ArgumentError(f"transform is {transform!r}, want a name, a path or a text, which have no NUL")
-    source = lib.motley_policy_source_of(transform.encode())
-    if source == lib.MOTLEY_POLICY_FILE:
-        return _loaded(transform)
-    if source == lib.MOTLEY_POLICY_BUILTIN:
-        return made_by("motley_transform", lib.motley_transform_builtin, transform.encode())
-    text = transform.encode()
-    try:
-        return read("motley_transform **", lib.motley_transform_parse, text, len(text), name="<transform>")
-    except PolicyError as wrong:
-        raise _of_custom(wrong) from None
-
-
-def _of_custom(wrong):
-    """The error, which says so where the unknown operation is a custom one."""
-    own = next((name for name in registered if f"unknown operation '{name}'" in str(wrong)), None)
-    if own is None:
-        return wrong
-    return PolicyError(f"{wrong}; '{own}' is a custom operation: want a motley.Stage, which runs them", wrong.problems)
-
-
-def _loaded(path):
-    try:
-        return read("motley_transform **", lib.motley_transform_load, os.fsencode(path), name=path)
-    except PolicyError as wrong:
-        raise _of_custom(wrong) from None
+    @property
+    def _dtype_out(self):
+        made = self.policy._made
+        return self._dtype or (made[0] if made else "uint8" if self.mean is None else "float32")

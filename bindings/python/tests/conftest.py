@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-import motley.stage
+import motley.sampled
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "pillow"))  # recipes, images, replay
 
@@ -39,7 +39,7 @@ def pytest_runtest_setup(item):
 @pytest.fixture(autouse=True)
 def numbered_from_0(monkeypatch):
     """What a test draws without ids does not depend on the tests before it."""
-    monkeypatch.setattr(motley.stage, "_objects", itertools.count())
+    monkeypatch.setattr(motley.sampled, "_objects", itertools.count())
 
 
 @pytest.fixture

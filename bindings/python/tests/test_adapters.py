@@ -26,7 +26,7 @@ def arrays(count=16, height=20, width=24, seed=1):
 
 
 def wanted(images, ids, epoch=0, policy="rand_augment", seed=7):
-    return motley.Stage(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
+    return motley.Transform(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
 
 
 def same(got, want):
@@ -190,7 +190,7 @@ def test_a_seed_counts_without_ids(module):
         return [augment({key: image})[key] for _ in range(8)]
     assert same(made(seed=7), made(seed=7)) and same(made(), made(seed=0))
     assert not same(made(seed=7), made(seed=8)) and not same(made(seed=7), made())
-    assert same(made(motley.Stage("trivial_augment_wide", seed=7)), made(seed=7))
+    assert same(made(motley.Transform("trivial_augment_wide", seed=7)), made(seed=7))
     assert "trivial_augment_wide" in repr(Augment("trivial_augment_wide", seed=7)) and "seed=7" in repr(
         Augment("trivial_augment_wide", seed=7))
 
@@ -272,7 +272,8 @@ def test_lightning(device):
         def __init__(self):
             super().__init__()
             self.weight = torch.nn.Parameter(torch.zeros(1))
-            self.augments(motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7), ids=1)
+            settings = dict(mean=MEAN, std=STD, dtype=torch.float32, seed=7)
+            self.augments(motley.torch.Transform("rand_augment", **settings), ids=1)
 
         def training_step(self, batch, _):
             seen.append((self.current_epoch, True, *(t.cpu() for t in batch)))
@@ -369,7 +370,7 @@ def test_ffcv(tmp_path, order, device, whole):
     pictures, path = arrays(), str(tmp_path / "pictures.beton")
     DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1).from_indexed_dataset(
         list(zip(pictures, range(16))))
-    stage = motley.torch.Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    stage = motley.torch.Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
     if whole:
         stage = motley.torch.Transform(TRANSFORM, seed=7).to(device)
     move = [ToDevice(torch.device("cuda"))] if device == "cuda" else []

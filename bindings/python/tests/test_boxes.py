@@ -163,9 +163,9 @@ def test_masks_move_inside_boxes():
 def test_what_is_refused():
     image = picture()
     with pytest.raises(motley.Error, match="works in the boxes of an image: want them, as in motley.Follow"):
-        motley.Stage("tf_auto_augment_detection_v0")(image)
+        motley.Transform("tf_auto_augment_detection_v0")(image)
     with pytest.raises(motley.Error, match="works in the boxes of an image: want them"):
-        motley.Stage("tf_auto_augment_detection_v0").draw(2)
+        motley.Transform("tf_auto_augment_detection_v0").draw(2)
     with pytest.raises(motley.Error, match="0 entries of the sample are followed as boxes: want one"):
         motley.Follow("tf_auto_augment_detection_v0")({"image": image})
     with pytest.raises(motley.Error, match="image 0, box 1 is .* outside its image"):
@@ -175,7 +175,7 @@ def test_what_is_refused():
             {"image": [image, image], "boxes": [[[1, 2, 3, 4]], [[math.nan, 2, 95, 4]]]}
         )
     with pytest.raises(motley.Error, match="works inside .* want a part of the image"):
-        motley.Stage("tf_auto_augment_detection_v1").replay(image, [{"op": "flip_lr", "inside": [1, 2, 84, 5]}])
+        motley.Transform("tf_auto_augment_detection_v1").replay(image, [{"op": "flip_lr", "inside": [1, 2, 84, 5]}])
     with pytest.raises(motley.Error, match="steps that work in boxes cannot be combined with 'augmix'"):
         motley.Policy("motley: 1\nname: x\naugmix: {width: 2}\nbranches: [{op: bbox_cutout, value: 1}]\n")
     with pytest.raises(motley.Error, match="'of' cannot be combined with 'inside'"):

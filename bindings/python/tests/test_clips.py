@@ -36,12 +36,12 @@ def by_pillow(clip, steps):
 @pytest.mark.parametrize("name", ["rand_augment", "auto_augment_imagenet", "trivial_augment_wide", "timm_rand_augment"])
 def test_statistics_are_those_of_all_frames(name, layout):
     policy = motley.Policy.builtin(name).change(repeat=4)
-    stage, alone = (motley.Stage(policy, seed=3, layout=layout, clip_frames=n) for n in (FRAMES, 0))
+    stage, alone = (motley.Transform(policy, seed=3, layout=layout, clip_frames=n) for n in (FRAMES, 0))
     images, ids = frames(), motley.group_ids(range(CLIPS), FRAMES)
     given = images if layout == "hwc" else np.ascontiguousarray(images.transpose(0, 3, 1, 2))
-    made, draws = stage(given, ids, return_draws=True)
+    made, draws = stage(given, sample_ids=ids, return_draws=True)
     assert np.array_equal(stage.replay(given, draws), made)
-    apart = alone(given, ids)
+    apart = alone(given, sample_ids=ids)
     made, apart = (x if layout == "hwc" else x.transpose(0, 2, 3, 1) for x in (made, apart))
     pooled = 0
     for i in range(0, len(images), FRAMES):
@@ -54,12 +54,14 @@ def test_statistics_are_those_of_all_frames(name, layout):
 def test_floats_and_equal_frames():
     ids = motley.group_ids(range(CLIPS), FRAMES)
     settings = {"seed": 3, "normalize": (0.5, 0.25), "output_layout": "chw"}
-    stage = motley.Stage("rand_augment", clip_frames=FRAMES, **settings)
+    stage = motley.Transform("rand_augment", clip_frames=FRAMES, **settings)
     still = np.repeat(frames()[::FRAMES], FRAMES, axis=0)  # a frame's statistics are then its clip's
-    assert np.array_equal(stage(still, ids), motley.Stage("rand_augment", **settings)(still, ids))
-    moving = motley.Stage("rand_augment", seed=3, clip_frames=FRAMES)(frames(), ids).transpose(0, 3, 1, 2)
+    alone = motley.Transform("rand_augment", **settings)
+    assert np.array_equal(stage(still, sample_ids=ids), alone(still, sample_ids=ids))
+    moving = motley.Transform("rand_augment", seed=3, clip_frames=FRAMES)(frames(), sample_ids=ids)
+    moving = moving.transpose(0, 3, 1, 2)
     wanted = (moving.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
-    assert np.array_equal(stage(frames(), ids), wanted)
+    assert np.array_equal(stage(frames(), sample_ids=ids), wanted)
 
 
 STAGES = """motley: 1
@@ -97,10 +99,10 @@ def test_transforms_share_statistics(threads):
     stage, alone = (motley.Transform(STAGES, seed=3, threads=threads, clip_frames=n) for n in (FRAMES, 0))
     apart = motley.Transform(STAGES, seed=3)
     images, ids = np.repeat(frames(), 2, axis=1), motley.group_ids(range(CLIPS), FRAMES)
-    made, draws = stage(images, ids, return_draws=True)
+    made, draws = stage(images, sample_ids=ids, return_draws=True)
     assert np.array_equal(stage.replay(images, draws), made)
     assert stage.draw(sample_ids=ids, size=images.shape[1:3]) == draws
-    single, pooled = alone(images, ids), 0
+    single, pooled = alone(images, sample_ids=ids), 0
     for i in range(0, len(images), FRAMES):
         wanted = by_parts(apart, images[i : i + FRAMES], draws[i : i + FRAMES])
         assert np.array_equal(made[i : i + FRAMES], wanted), draws[i]
@@ -108,7 +110,7 @@ def test_transforms_share_statistics(threads):
     assert pooled > 3
     floats = motley.Transform(STAGES + "  - output: {mean: 0.5, std: 0.25, type: f32}\n  - erase: {}\n", seed=3,
                               clip_frames=FRAMES)  # fmt: skip
-    got, draws = floats(list(images), ids, return_draws=True)
+    got, draws = floats(list(images), sample_ids=ids, return_draws=True)
     wanted = (made.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
     for i, draw in enumerate(draws):
         for box in draw.get("erase", ()):
@@ -129,9 +131,9 @@ def test_transforms_share_statistics_on_cuda(output):
 
 @pytest.mark.parametrize("text, call, message", [
     (STAGES, lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
-    (STAGES, lambda stage: stage(frames(), range(60)), "has other steps than image 0 of its clip"),
+    (STAGES, lambda stage: stage(frames(), sample_ids=range(60)), "has other steps than image 0 of its clip"),
     ("motley: 1\nname: x\nstages: [policy: rand_augment]\n",
-     lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())], [0] * 60),
+     lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())], sample_ids=[0] * 60),
      "image 1 comes out as 43x30, but image 0 of its clip as 43x31, want one size"),
     ("motley: 1\nname: x\nstages: [policy: augmix]\n", lambda stage: stage(frames()), "where chains of ops are mixed"),
 ])  # fmt: skip
@@ -142,10 +144,10 @@ def test_transforms_refuse_what_is_no_clip(text, call, message):
 
 @pytest.mark.parametrize("policy, call, message", [
     ("rand_augment", lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
-    ("rand_augment", lambda stage: stage(frames(), range(60)), "has other steps than image 0 of its clip"),
+    ("rand_augment", lambda stage: stage(frames(), sample_ids=range(60)), "has other steps than image 0 of its clip"),
     ("rand_augment", lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())]), "is 43x30, but image 0"),
     ("augmix", lambda stage: stage(frames()), "no common statistics where chains of ops are mixed"),
 ])  # fmt: skip
 def test_what_is_no_clip(policy, call, message):
     with pytest.raises(motley.Error, match=message):
-        call(motley.Stage(policy, clip_frames=5))
+        call(motley.Transform(policy, clip_frames=5))

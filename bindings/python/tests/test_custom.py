@@ -45,11 +45,11 @@ def with_cutout(text=POLICY):
 @pytest.fixture
 def wanted(pixels):
     """The same policy with the library's own cutout in place of ours."""
-    return motley.Stage(with_cutout(), seed=7)(pixels, sample_ids=IDS)
+    return motley.Transform(with_cutout(), seed=7)(pixels, sample_ids=IDS)
 
 
 def test_a_cutout_of_ones_own_is_the_librarys(pixels, wanted):
-    stage = motley.Stage(POLICY, seed=7)
+    stage = motley.Transform(POLICY, seed=7)
     out, draws = stage(pixels, sample_ids=IDS, return_draws=True)
     mine = [step for steps in draws for step in steps if step["op"] == "hole_of_mine"]
     assert mine and all(step["value"] == 12 and len(step["random"]) == 2 for step in mine)
@@ -63,13 +63,14 @@ def test_a_cutout_of_ones_own_is_the_librarys(pixels, wanted):
 
 
 def test_every_kind_of_images(pixels, wanted):
-    stage = motley.Stage(POLICY, seed=7)
+    stage = motley.Transform(POLICY, seed=7)
     got = stage([Image.fromarray(x) for x in pixels], sample_ids=IDS)
     np.testing.assert_array_equal(np.stack(got), wanted)
     np.testing.assert_array_equal(np.stack(stage(list(pixels), sample_ids=IDS)), wanted)
-    fused = motley.Stage(POLICY, seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
+    fused = motley.Transform(POLICY, seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
     np.testing.assert_array_equal(
-        fused, motley.Stage(with_cutout(), seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS)
+        fused,
+        motley.Transform(with_cutout(), seed=7, normalize=(0.5, 0.25), output_layout="chw")(pixels, sample_ids=IDS),
     )
 
 
@@ -86,16 +87,16 @@ def test_torch(pixels, wanted, device):
         )
 
     batch = torch.from_numpy(pixels).to(device).permute(0, 3, 1, 2).contiguous()
-    out = motley.Stage(POLICY, seed=7)(batch, sample_ids=IDS)
+    out = motley.Transform(POLICY, seed=7)(batch, sample_ids=IDS)
     np.testing.assert_array_equal(out.cpu().permute(0, 2, 3, 1), wanted)
-    motley.Stage("motley: 1\nname: a\nbranches:\n  - {op: seen, value: -2.5}\n")(batch)
+    motley.Transform("motley: 1\nname: a\nbranches:\n  - {op: seen, value: -2.5}\n")(batch)
     assert seen == [(i, device, (3, 29, 37), -2.5) for i in range(12)]
 
 
 @cuda
 def test_cupy(pixels, wanted):
     cupy = pytest.importorskip("cupy")
-    np.testing.assert_array_equal(motley.Stage(POLICY, seed=7)(cupy.asarray(pixels), sample_ids=IDS).get(), wanted)
+    np.testing.assert_array_equal(motley.Transform(POLICY, seed=7)(cupy.asarray(pixels), sample_ids=IDS).get(), wanted)
 
 
 def test_an_op_without_a_value(pixels):
@@ -107,7 +108,7 @@ def test_an_op_without_a_value(pixels):
         for image in images:
             image[...] = 255 - image
 
-    stage = motley.Stage("motley: 1\nname: a\nbranches: [count_me]\n")
+    stage = motley.Transform("motley: 1\nname: a\nbranches: [count_me]\n")
     out, draws = stage(pixels, return_draws=True)
     np.testing.assert_array_equal(out, 255 - pixels)
     assert calls == [(list(range(12)), [0.0] * 12)]
@@ -120,7 +121,7 @@ def test_what_is_raised_comes_through(pixels):
         if images[0][0, 0, 0] == 1:
             raise ZeroDivisionError("as it happens")
 
-    stage = motley.Stage("motley: 1\nname: a\nbranches: [fails_at_times]\n")
+    stage = motley.Transform("motley: 1\nname: a\nbranches: [fails_at_times]\n")
     good, bad = np.zeros((2, 4, 4, 3), np.uint8), np.ones((2, 4, 4, 3), np.uint8)
     stage(good)
     for _ in range(2):
@@ -133,9 +134,9 @@ def test_what_is_raised_comes_through(pixels):
 
 
 def test_policies_keep_their_ops(pixels, wanted):
-    stage = motley.Stage(POLICY, seed=7)
+    stage = motley.Transform(POLICY, seed=7)
     changed = stage.policy.change(repeat=1)
-    for again in (pickle.loads(pickle.dumps(stage)), motley.Stage(motley.Policy(stage.policy.show()), seed=7)):
+    for again in (pickle.loads(pickle.dumps(stage)), motley.Transform(motley.Policy(stage.policy.show()), seed=7)):
         np.testing.assert_array_equal(again(pixels, sample_ids=IDS), wanted)
 
     @motley.custom_op("short_lived")
@@ -143,7 +144,7 @@ def test_policies_keep_their_ops(pixels, wanted):
         for image in images:
             image[...] = 1
 
-    old = motley.Stage("motley: 1\nname: a\nbranches: [short_lived]\n").policy.change(repeat=2)
+    old = motley.Transform("motley: 1\nname: a\nbranches: [short_lived]\n").policy.change(repeat=2)
 
     @motley.custom_op("short_lived")
     def second(indices, images, values):
@@ -152,9 +153,9 @@ def test_policies_keep_their_ops(pixels, wanted):
 
     del first
     gc.collect()
-    assert (motley.Stage(old)(pixels) == 1).all()
-    assert (motley.Stage("motley: 1\nname: a\nbranches: [short_lived]\n")(pixels) == 2).all()
-    assert motley.Stage(changed, seed=7)(pixels).shape == pixels.shape
+    assert (motley.Transform(old)(pixels) == 1).all()
+    assert (motley.Transform("motley: 1\nname: a\nbranches: [short_lived]\n")(pixels) == 2).all()
+    assert motley.Transform(changed, seed=7)(pixels).shape == pixels.shape
 
 
 def test_many_ops_are_registered(pixels, wanted, monkeypatch):
@@ -162,7 +163,7 @@ def test_many_ops_are_registered(pixels, wanted, monkeypatch):
     monkeypatch.setattr(motley.custom, "registered", dict(motley.custom.registered))
     for i in range(40):
         motley.custom_op(f"one_of_many_{i}")(lambda *_: None)
-    np.testing.assert_array_equal(motley.Stage(POLICY, seed=7)(pixels, sample_ids=IDS), wanted)
+    np.testing.assert_array_equal(motley.Transform(POLICY, seed=7)(pixels, sample_ids=IDS), wanted)
 
 
 def test_mistakes(tmp_path):
@@ -208,10 +209,10 @@ def test_an_operation_that_returns_images_is_refused(pixels):
         return [255 - image for image in images]
 
     with pytest.raises(motley.ArgumentError, match="'inverts_a_copy' returned a list, want None: it changes"):
-        motley.Stage("motley: 1\nname: mine\nbranches: [inverts_a_copy]\n")(pixels)
+        motley.Transform("motley: 1\nname: mine\nbranches: [inverts_a_copy]\n")(pixels)
 
 
 def test_a_transform_says_who_runs_custom_operations():
     text = "motley: 1\nname: x\nstages:\n  - policy: {branches: [{op: hole_of_mine, value: 12}]}\n"
-    with pytest.raises(motley.PolicyError, match="'hole_of_mine' is a custom operation: want a motley.Stage"):
+    with pytest.raises(motley.PolicyError, match="'hole_of_mine' is a custom operation: want a policy without stages"):
         motley.Transform(text)

@@ -170,9 +170,9 @@ for epoch in range(first, 2):
     loader = DataLoader(dataset, 8, sampler=Rest(done), num_workers=2)
     seen = [image for batch, _ in loader for image in batch]
     assert len(seen) == len(order) > 0
-    stage = motley.Stage("trivial_augment_wide", seed=7, epoch=epoch)
+    stage = motley.Transform("trivial_augment_wide", seed=7, epoch=epoch)
     for image, (i, view) in zip(seen, order):
-        assert torch.equal(image, stage(images[i], i, view=view)), (epoch, i, view)
+        assert torch.equal(image, stage(images[i], sample_ids=i, view=view)), (epoch, i, view)
         lines.append((epoch, i, view, hashlib.sha256(image.numpy().tobytes()).hexdigest()))
     done = 0
 everyones = [None] * dist.get_world_size()
@@ -267,7 +267,7 @@ def test_ranks_of_multiprocessing_spawn(tmp_path, monkeypatch):
     for kind in STARTS:
         assert sum(map(torch.equal, first[0][kind], second[0][kind])) < 12, kind
     union = {**first[1], **second[1]}
-    picture, stage = Pictures(lambda image: image)[0][0], motley.Stage("trivial_augment_wide", seed=7)
+    picture, stage = Pictures(lambda image: image)[0][0], motley.Transform("trivial_augment_wide", seed=7)
     assert len(union) == len(STARTS) * 2 * 24
     for (*_, epoch, i), image in union.items():
         assert torch.equal(image, stage(picture, sample_ids=i, epoch=epoch))

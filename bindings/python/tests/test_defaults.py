@@ -119,7 +119,15 @@ def test_new_epochs_seeds_and_views_are_no_repeats():
 
 def _followed(stage):
     follow = motley.Follow(stage, {"boxes": motley.follow.Boxes(drop=False)})
-    return lambda x, ids: follow({"image": x, "boxes": np.full((len(x), 1, 4), 2)}, sample_ids=ids)
+    return lambda x, sample_ids: follow({"image": x, "boxes": np.full((len(x), 1, 4), 2)}, sample_ids=sample_ids)
+
+
+def _of_lists(stage):
+    return lambda x, sample_ids: stage([*x[1:], x[0, ..., :1]], sample_ids=sample_ids)
+
+
+def _mixed(mix):
+    return lambda x, sample_ids: mix(x, [0] * len(x), sample_ids=sample_ids)
 
 
 @pytest.mark.parametrize("kind", [
@@ -129,19 +137,19 @@ def test_the_warning_shows_the_line_of_the_caller(kind):
     call = {
         "stage": lambda: motley.RandAugment(),
         "views": lambda: motley.RandAugment(views=2),
-        "channels": lambda: (lambda x, ids, stage=motley.RandAugment(): stage([*x[1:], x[0, ..., :1]], sample_ids=ids)),
+        "channels": lambda: _of_lists(motley.RandAugment()),
         "transform": lambda: motley.Transform("torchvision_train"),
-        "mix": lambda: (lambda x, ids, mix=motley.Mix(mixup=1, classes=2): mix(x, [0] * len(x), ids)),
+        "mix": lambda: _mixed(motley.Mix(mixup=1, classes=2)),
         "follow": lambda: _followed(motley.RandAugment()),
         "follow transform": lambda: _followed(motley.Transform("torchvision_train")),
-        "module": lambda: pytest.importorskip("motley.torch").Stage("rand_augment"),
+        "module": lambda: pytest.importorskip("motley.torch").Transform("rand_augment"),
     }[kind]()
     x = pictures(4)
     if kind == "module":
         x = torch.from_numpy(x).movedim(-1, 1)
     with pytest.warns(RepeatedSamples) as caught:
         for _ in range(3):
-            call(x, range(4))
+            call(x, sample_ids=range(4))
     assert [one.filename for one in caught if issubclass(one.category, RepeatedSamples)] == [__file__]
 
 
@@ -239,7 +247,7 @@ def test_calls_with_wrong_samples_raise(arguments, message):
 
 
 @pytest.mark.parametrize("stage",
-                         [motley.Stage("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
+                         [motley.Transform("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
 @pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
 def test_draws_refuse_negative_ids(stage, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
@@ -273,7 +281,7 @@ def test_stages_with_wrong_settings_raise(arguments, message):
 
 def test_a_truth_is_no_sample_id():
     with pytest.raises(motley.ArgumentError, match="sample_ids is True, want a whole number"):
-        motley.RandAugment()(pictures()[0], True)
+        motley.RandAugment()(pictures()[0], sample_ids=True)
 
 
 def test_numbers_that_are_whole_are_taken():
@@ -308,12 +316,12 @@ def test_what_follows_an_image_is_not_augmented_as_one(kind):
     made = {"Mask": lambda: tv_tensors.Mask(data),
             "BoundingBoxes": lambda: tv_tensors.BoundingBoxes(data[0, :, :4], format="XYXY", canvas_size=(8, 8)),
             "KeyPoints": lambda: tv_tensors.KeyPoints(data[..., :2], canvas_size=(8, 8))}[kind]()
-    for call in (motley.RandAugment(), motley.torch.Stage("rand_augment")):
-        for images in (made, [made]) if isinstance(call, motley.Stage) else (made,):
+    for call in (motley.RandAugment(), motley.torch.Transform("rand_augment")):
+        for images in (made, [made]) if isinstance(call, motley.Transform) else (made,):
             with pytest.raises(motley.ArgumentError, match=f"tv_tensors.{kind}, which is no picture"):
                 call(images)
     image = tv_tensors.Image(data)
-    assert type(motley.RandAugment()(image)) is type(motley.torch.Stage("rand_augment")(image)) is tv_tensors.Image
+    assert type(motley.RandAugment()(image)) is type(motley.torch.Transform("rand_augment")(image)) is tv_tensors.Image
 
 
 @pytest.mark.parametrize("call, message", [
@@ -352,11 +360,11 @@ def test_expanded_images_are_read():
     want = stage(wide.copy(), sample_ids=range(8))
     assert np.array_equal(stage(wide, sample_ids=range(8)), want)
     if torch is not None:
-        from motley.torch import Stage
+        from motley.torch import Transform
         wide = torch.from_numpy(x).permute(0, 3, 1, 2).expand(8, -1, -1, -1)
         want = torch.from_numpy(want).permute(0, 3, 1, 2)
         assert torch.equal(stage(wide, sample_ids=range(8)), want)
-        assert torch.equal(Stage("trivial_augment_wide")(wide, torch.arange(8)), want)
+        assert torch.equal(Transform("trivial_augment_wide")(wide, sample_ids=torch.arange(8)), want)
         with pytest.raises(motley.ArgumentError, match="overlap"):
             stage.apply_(wide)
 
@@ -402,7 +410,7 @@ def test_every_call_reads_expanded_images(call):
 def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
     pixels = np.random.default_rng(3).integers(0, 256, (12, 20, 24, 3), np.uint8)
     pixels[::2] //= 2  # other statistics
-    stage = motley.Stage(name, seed=4)
+    stage = motley.Transform(name, seed=4)
     ids = motley.group_ids(range(3), 4)
     out, draws = stage(pixels, sample_ids=ids, return_draws=True)
     assert ids == [0] * 4 + [1] * 4 + [2] * 4
@@ -413,12 +421,12 @@ def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
 
 def test_sizes_in_a_group():
     """Equal operations and levels; what is relative to the size is as large a part of it."""
-    stage = motley.Stage("trivial_augment_wide", seed=4)
+    stage = motley.Transform("trivial_augment_wide", seed=4)
     images = [np.zeros((h, w, 3), np.uint8) for h, w in ((20, 24), (40, 48))] * 30
     draws = stage(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
     assert [[s["op"] for s in d] for d in draws[::2]] == [[s["op"] for s in d] for d in draws[1::2]]
     assert draws[::2] == draws[1::2], "nothing of TrivialAugmentWide is relative"
-    draws = motley.Stage("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2),
+    draws = motley.Transform("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2),
                                                  return_draws=True)[1]
     pairs = [(a, b) for one, other in zip(draws[::2], draws[1::2]) for a, b in zip(one, other)]
     moved = [(a, b) for a, b in pairs if a["op"].startswith("translate")]
@@ -442,7 +450,7 @@ def test_group_ids():
 
 def test_groups_are_no_repetitions():
     """Frames share a draw on purpose; repeated clips give a warning."""
-    stage, pixels = motley.Stage("rand_augment"), np.zeros((1024, 4, 4, 3), np.uint8)
+    stage, pixels = motley.Transform("rand_augment"), np.zeros((1024, 4, 4, 3), np.uint8)
 
     def one_pass():
         for i in range(4):

@@ -21,10 +21,10 @@ def through_json(draws):
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_recorded_draws_give_the_same_bytes(pixels, name):
-    stage = motley.Stage(name, seed=3)
+    stage = motley.Transform(name, seed=3)
     for epoch in range(20):
         out, draws = stage(pixels, sample_ids=range(12), epoch=epoch, return_draws=True)
-        assert (motley.Stage(name).replay(pixels, through_json(draws)) == out).all()
+        assert (motley.Transform(name).replay(pixels, through_json(draws)) == out).all()
         assert not (out == pixels).all()
 
 
@@ -32,7 +32,8 @@ def test_recorded_draws_give_the_same_bytes(pixels, name):
 @pytest.mark.parametrize("device", DEVICES)
 def test_on_tensors(pixels, device):
     batch = torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device)
-    stage = motley.Stage("rand_augment", seed=3, normalize=(0.5, 0.25), dtype="float32", output_layout="channels_last")
+    how = {"normalize": (0.5, 0.25), "dtype": "float32", "output_layout": "channels_last"}
+    stage = motley.Transform("rand_augment", seed=3, **how)
     out, draws = stage(batch, return_draws=True)
     again = stage.replay(batch, through_json(draws))
     assert torch.equal(again, out) and again.stride() == out.stride() and again.device == batch.device
@@ -41,7 +42,7 @@ def test_on_tensors(pixels, device):
 @needs_torch
 def test_into_out_and_in_place(pixels):
     batch = torch.from_numpy(pixels)
-    stage = motley.Stage("rand_augment", layout="hwc")
+    stage = motley.Transform("rand_augment", layout="hwc")
     wanted, draws = stage(batch, return_draws=True)
     out = torch.empty_like(batch)
     assert stage.replay(batch, draws, out=out) is out and torch.equal(out, wanted)
@@ -63,7 +64,7 @@ def test_pil_images_one_and_several(pixels, mode):
 
 def test_empty_batches():
     nothing = np.empty((0, 8, 8, 3), np.uint8)
-    assert motley.Stage("rand_augment").replay(nothing, []).shape == nothing.shape
+    assert motley.Transform("rand_augment").replay(nothing, []).shape == nothing.shape
 
 
 WRONG = [
@@ -84,7 +85,7 @@ WRONG = [
 def test_wrong_draws(pixels, draws, message):
     before = pixels.copy()
     with pytest.raises(ValueError, match=message):
-        motley.Stage("rand_augment").replay(pixels, draws, out=pixels)
+        motley.Transform("rand_augment").replay(pixels, draws, out=pixels)
     assert (pixels == before).all()
 
 
@@ -94,7 +95,7 @@ def test_custom_operations_cannot_be_replayed(pixels):
         for image in images:
             image //= 2
 
-    stage = motley.Stage('{"motley": 1, "name": "mine", "branches": ["darker_draws"]}')
+    stage = motley.Transform('{"motley": 1, "name": "mine", "branches": ["darker_draws"]}')
     _, draws = stage(pixels, return_draws=True)
     with pytest.raises(ValueError, match="draws of image 0: .*darker_draws"):
         stage.replay(pixels, draws)
@@ -111,7 +112,7 @@ def test_matrices_are_those_of_the_pixels():
     policy = motley.Policy.builtin("trivial_augment_wide")
     warps = "rotate", "shear_x", "shear_y", "translate_x", "translate_y"
     policy = policy.change(branches=[b for b in policy.branches if b["steps"][0]["op"] in warps], repeat=3)
-    out, draws = motley.Stage(policy)(np.stack([image] * 200), return_draws=True)
+    out, draws = motley.Transform(policy)(np.stack([image] * 200), return_draws=True)
     seen = 0
     for matrix, got in zip(drawing.matrices(draws, (height, width)), out):
         y, x = np.mgrid[:height, :width] + 0.5
@@ -136,7 +137,7 @@ def test_matrices_of_one_image_and_of_sizes():
 
 
 def test_draws_of_another_policy_or_size(pixels):
-    stage, other = motley.Stage("trivial_augment_wide"), motley.Stage("timm_3_augment", stream=0)
+    stage, other = motley.Transform("trivial_augment_wide"), motley.Transform("timm_3_augment", stream=0)
     _, draws = stage(pixels, return_draws=True)
     _, theirs = other(pixels, return_draws=True)
     with pytest.raises(ValueError, match="draws of image 0 are of policy 'timm_3_augment', want those of 'trivial_aug"):

@@ -52,11 +52,11 @@ def photographs(count, height=41, width=53):
 def test_masks_have_the_bytes_of_pillows_nearest(name):
     images = photographs(200)
     masks = np.random.default_rng(9).integers(0, 256, images.shape[:3], np.uint8)
-    follow = Follow(motley.Stage(name, seed=4), {"mask": Mask(fill=255)})
+    follow = Follow(motley.Transform(name, seed=4), {"mask": Mask(fill=255)})
     made, draws = follow({"image": images, "mask": masks}, sample_ids=range(200), epoch=2, return_draws=True)
     wanted = [warped_by_pillow(Image.fromarray(mask), steps, 255) for mask, steps in zip(masks, draws)]
     assert (made["mask"] == np.stack([np.asarray(x) for x in wanted])).all()
-    assert (made["image"] == motley.Stage(name, seed=4)(images, sample_ids=range(200), epoch=2)).all()
+    assert (made["image"] == motley.Transform(name, seed=4)(images, sample_ids=range(200), epoch=2)).all()
     assert (made["mask"] != masks).any(axis=(1, 2)).sum() > 30
 
 
@@ -311,7 +311,7 @@ def test_no_list_is_left_longer_than_the_boxes():
     assert made["category_id"] == categories
     chw = np.ascontiguousarray(sample["image"].transpose(2, 0, 1))  # as long as there are boxes
     plain = {"image": chw, "boxes": boxes, "labels": [1, 2, 3], "orig_size": (41, 53)}
-    assert len(Follow(motley.Stage(motley.Policy(LEFT), layout="chw"), {"boxes": Boxes()})(plain)["labels"]) == 2
+    assert len(Follow(motley.Transform(motley.Policy(LEFT), layout="chw"), {"boxes": Boxes()})(plain)["labels"]) == 2
     with pytest.raises(motley.ArgumentError, match="label_fields has 'lables', which the sample has not"):
         Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["lables"])})(sample)
 
@@ -495,7 +495,7 @@ def equal(a, b):
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.__module__.split(".")[0])
 def test_samples_batches_and_lists_are_one(library):
     singles = samples(13, library)
-    follow = Follow(motley.Stage("trivial_augment_wide", seed=5, layout="hwc"))
+    follow = Follow(motley.Transform("trivial_augment_wide", seed=5, layout="hwc"))
     wanted = [follow(sample, sample_ids=i, epoch=3) for i, sample in enumerate(singles)]
     got, draws = follow(singles, sample_ids=range(13), epoch=3, return_draws=True)
     assert all(equal(a[key], b[key]) for a, b in zip(got, wanted) for key in a) and len(draws) == 13
@@ -531,8 +531,8 @@ def test_sizes_that_differ():
 
 def test_samples_are_counted_views_and_epochs():
     sample = samples(1)[0]
-    stage = motley.Stage("trivial_augment_wide", seed=2, stream=0)
-    follow = Follow(motley.Stage(stage))
+    stage = motley.Transform("trivial_augment_wide", seed=2, stream=0)
+    follow = Follow(motley.Transform(stage))
     for _ in range(5):
         assert (follow(sample)["image"] == stage(sample["image"])).all()
     follow.set_epoch(1)
@@ -548,7 +548,7 @@ def test_samples_are_counted_views_and_epochs():
 
 
 def test_pickles_and_says_what_it_is():
-    follow = Follow(motley.Stage("rand_augment", seed=7), {"mask": Mask(255)})
+    follow = Follow(motley.Transform("rand_augment", seed=7), {"mask": Mask(255)})
     again = pickle.loads(pickle.dumps(follow))
     sample = {"image": photographs(1)[0], "mask": photographs(1)[0, ..., 0]}
     assert (again(sample, sample_ids=3)["mask"] == follow(sample, sample_ids=3)["mask"]).all()
@@ -558,10 +558,11 @@ def test_pickles_and_says_what_it_is():
 @needs_torch
 def test_normalised_images_are_followed():
     batch = torch.from_numpy(photographs(4)).permute(0, 3, 1, 2)
-    stage = motley.Stage("trivial_augment_wide", normalize=(0.5, 0.25), seed=1)
+    stage = motley.Transform("trivial_augment_wide", normalize=(0.5, 0.25), seed=1)
     mask = batch[:, 0].clone()
     made = Follow(stage)({"image": batch, "mask": mask}, sample_ids=range(4))
-    plain = Follow(motley.Stage("trivial_augment_wide", seed=1))({"image": batch, "mask": mask}, sample_ids=range(4))
+    follow = Follow(motley.Transform("trivial_augment_wide", seed=1))
+    plain = follow({"image": batch, "mask": mask}, sample_ids=range(4))
     assert made["image"].dtype == torch.float32 and torch.equal(made["mask"], plain["mask"])
 
 
@@ -608,7 +609,7 @@ def test_boxes_and_points_on_cuda_are_the_hosts(stage, dtype):
     labels = [torch.arange(len(own)) for own in boxes]
     sample = {"image": images, "boxes": boxes, "points": points, "labels": labels}
     there = {key: [x.cuda() for x in value] if key != "image" else value.cuda() for key, value in sample.items()}
-    follow = Follow(motley.Transform(TRANSFORM) if stage == "transform" else motley.Stage(stage, seed=1), KINDS)
+    follow = Follow(motley.Transform(TRANSFORM) if stage == "transform" else motley.Transform(stage, seed=1), KINDS)
     wanted, made = (follow(given, sample_ids=range(32)) for given in (sample, there))
     assert sum(len(own) for own in wanted["boxes"]) < sum(len(own) for own in boxes)
     for key in ("boxes", "points", "labels", "seen", "inside"):
@@ -652,7 +653,7 @@ def test_wrong_boxes_on_cuda_are_named():
 @pytest.mark.parametrize("ids", [None, range(4)])
 def test_several_views(ids):
     batch = {"image": photographs(4), "mask": photographs(4)[..., 0], "points": np.full((4, 1, 2), 9)}
-    follow, plain = (Follow(motley.Stage("trivial_augment_wide", seed=2, stream=4, views=n)) for n in (3, 1))
+    follow, plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, stream=4, views=n)) for n in (3, 1))
     first, second, third = follow(batch, sample_ids=ids)
     for view, made in enumerate((first, second, third)):
         plain.stage.next_sample = 0
@@ -683,7 +684,7 @@ def same_samples(a, b):
 
 @pytest.mark.parametrize("name", ["timm_rand_augment", "timm_train", "torchvision_train_v2"])
 def test_replay_of_everything(name):
-    stage = (motley.Transform if name in motley.Transform.names() else motley.Stage)(name, seed=3)
+    stage = motley.Transform(name, seed=3)
     follow, batch = Follow(stage), detection(6)
     made, draws = follow(batch, sample_ids=range(6), return_draws=True)
     again = follow.replay(batch, json.loads(json.dumps(draws)))
@@ -795,7 +796,7 @@ class Detections:
 @pytest.mark.parametrize("workers", [0, 2])
 def test_data_sets_of_samples(workers):
     """Whatever process reads it, sample i of epoch e is what Follow makes of id i; passes are epochs."""
-    follow = Follow(motley.Stage("trivial_augment_wide", seed=4, layout="hwc"))
+    follow = Follow(motley.Transform("trivial_augment_wide", seed=4, layout="hwc"))
     dataset = motley.torch.Augmented(Detections(), follow)
     loader = torch.utils.data.DataLoader(dataset, 3, num_workers=workers, collate_fn=list)
     for epoch in range(2):

@@ -92,7 +92,7 @@ def test_a_training_recipe():
         seed=5,
     )
     check_draws(fused, transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)]), 0.25)
-    text = fused.stage.show()
+    text = fused.stage.policy.show()
     for line in (
         f"random_resized_crop: {{size: 48, filter: bicubic{'' if ORDER == 'pillow-13' else f', order: {ORDER}'}}}",
         "flip: {horizontal: 0.5, vertical: 0.25}",
@@ -306,7 +306,7 @@ def test_types_of_v2():
     assert type(fuse([v2.CenterCrop(20)])(video)) is tv_tensors.Video
     masks = {tv_tensors.Mask: 9, PIL.Image.Image: 5}
     fused = fuse([v2.RandAugment(fill=masks)])
-    assert fused.not_taken == [] and "fill: [5, 5, 5, 5]" in fused.stage.show()
+    assert fused.not_taken == [] and "fill: [5, 5, 5, 5]" in fused.stage.policy.show()
     several = {tv_tensors.Image: 9, PIL.Image.Image: 5, "others": 0}
     for transform in (v2.RandAugment(fill=several), v2.RandomCrop(4, fill=several)):
         assert fuse([v2.CenterCrop(8), transform]).not_taken == [(transform, "fill differs for types of images")]
@@ -435,7 +435,7 @@ def test_timms_mixup():
     with motley.samples(range(8), epoch=1):
         first = ours(images.clone(), labels)
     wanted = motley.Mix(mixup=0.8, cutmix=1, rules="timm", mode="elem", classes=10, smoothing=0.1)(
-        images, labels, range(8), epoch=1
+        images, labels, sample_ids=range(8), epoch=1
     )
     assert all(map(torch.equal, first, wanted))
     for off in (motley.timm.Mixup(prob=0, num_classes=10), motley.timm.Mixup(num_classes=10)):

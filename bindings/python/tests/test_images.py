@@ -58,8 +58,8 @@ def test_c_describes_them(kind):
     if not (found.kind is images.Pillow and images.Pillow.how is None):
         assert found.table is not None and found._parts is None
     assert found.sizes() == [images.images_of(each, None).sizes()[0] for each in given]
-    assert same(STAGE(given, range(6)), one_by_one(given))
-    assert type(STAGE(tuple(given), range(6))) is tuple
+    assert same(STAGE(given, sample_ids=range(6)), one_by_one(given))
+    assert type(STAGE(tuple(given), sample_ids=range(6))) is tuple
 
 
 def expanded():
@@ -90,7 +90,7 @@ OTHERS = {
 def test_others_are_looked_at(kind):
     given = OTHERS[kind]()
     assert images.images_of(given, None)._parts is not None
-    assert same(STAGE(given, range(6)), one_by_one(given))
+    assert same(STAGE(given, sample_ids=range(6)), one_by_one(given))
 
 
 @pytest.mark.parametrize("odd, wanted", [
@@ -111,12 +111,12 @@ def test_one_that_cannot_be_taken_is_named(odd, wanted):
 def test_in_place():
     given = arrays()
     wanted = one_by_one(given)
-    STAGE.apply_(given, range(6))
+    STAGE.apply_(given, sample_ids=range(6))
     assert same(given, wanted)
     given[4].flags.writeable = False
     before = [image.copy() for image in given]
     with pytest.raises(motley.ArgumentError, match="NumPy array to write to is read-only"):
-        STAGE.apply_(given, range(6))
+        STAGE.apply_(given, sample_ids=range(6))
     assert same(given, before)
 
 

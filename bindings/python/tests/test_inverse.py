@@ -130,7 +130,7 @@ def _shown_well_inside(matrix, x, y, margin):
 def test_what_is_erased_or_left_the_image_is_not_valid():
     text = "motley: 1\nname: gone\nbranches: [[{op: translate_x, value: 30}, {op: translate_x, value: -30}, " \
            "{op: cutout, value: 20}]]\n"
-    stage = motley.Stage(motley.Policy.parse(text), seed=1)
+    stage = motley.Transform(motley.Policy.parse(text), seed=1)
     images = np.full((3, 60, 80, 3), 200, np.uint8)
     made, draws = stage(images, return_draws=True)
     back, valid = motley.Inverse(draws, stage).images(made[..., 0])
@@ -152,14 +152,14 @@ def test_one_image_and_sources_of_many_sizes():
     one, draw = transform(images[2], sample_ids=2, return_draws=True)
     single = motley.Inverse(draw, transform)
     assert (single.images(one[..., 0])[0] == back[2]).all() and single.points([[45.0, 35]]).shape == (1, 2)
-    stage = motley.Stage("trivial_augment_wide", seed=5)
+    stage = motley.Transform("trivial_augment_wide", seed=5)
     one, draw = stage(images[0], return_draws=True)
     assert motley.Inverse(draw, stage).images(one[..., 0])[0].shape == images[0].shape[:2]
 
 
 def test_what_has_no_inverse_is_refused():
     images = pictures(8)
-    augmix = motley.Stage(motley.Policy.builtin("augmix"), seed=1)
+    augmix = motley.Transform(motley.Policy.builtin("augmix"), seed=1)
     with pytest.raises(motley.UnsupportedError, match="image 0"):
         motley.Inverse(augmix(images, return_draws=True)[1], augmix)
     kinds = {"kind": "none", "partner": 1, "lambda": 1.0, "share": 1.0}
@@ -174,7 +174,7 @@ def test_what_has_no_inverse_is_refused():
         motley.Inverse(draws, mixing)
     inside = [{"op": "rotate", "value": 5, "inside": {"left": 0, "top": 0, "right": 9, "bottom": 9}}]
     with pytest.raises(motley.UnsupportedError, match="image 0: 'rotate' works in a part of the image"):
-        motley.Inverse([inside], motley.Stage("rand_augment"), SIZE)
+        motley.Inverse([inside], motley.Transform("rand_augment"), SIZE)
 
 
 @pytest.mark.parametrize("call, sentence", [

@@ -16,7 +16,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
 import motley  # noqa: E402
 from motley.epochs import RepeatedSamples  # noqa: E402
-from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Stage, Views  # noqa: E402
+from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Transform, Views  # noqa: E402
 
 COUNT = 24
 
@@ -30,7 +30,7 @@ def data():
 
 
 def wanted(ids, epoch=0, view=0, seed=7):
-    stage = motley.Stage("trivial_augment_wide", seed=seed)
+    stage = motley.Transform("trivial_augment_wide", seed=seed)
     return stage(pictures()[torch.as_tensor(ids)], sample_ids=ids, epoch=epoch, view=view)
 
 
@@ -59,7 +59,7 @@ def test_workers_count_for_themselves(whole, start, persistent):
     runs = []
     for _ in range(5 if start == "fork" else 2):
         torch.manual_seed(0)
-        stage = motley.torch.Transform(text, stream=0) if whole else Stage("trivial_augment_wide", stream=0)
+        stage = motley.torch.Transform(text, stream=0) if whole else Transform("trivial_augment_wide", stream=0)
         loader = DataLoader(Counting(stage), 3, num_workers=2, multiprocessing_context=start,
                             persistent_workers=persistent)
         epochs = []
@@ -82,7 +82,7 @@ def loader_of(form, workers, persistent, start, shuffle=True):
     if form == "augmented":
         dataset = augmented()
         return DataLoader(dataset, **options), dataset
-    stage = Stage("trivial_augment_wide", seed=7)
+    stage = Transform("trivial_augment_wide", seed=7)
     if form == "collate":
         collate = MotleyCollate(stage, ids=1)
         return DataLoader(data(), collate_fn=collate, **options), collate
@@ -124,21 +124,21 @@ def test_repeats_of_a_loader_that_tells_nobody_are_noticed():
 
 
 def test_a_stage_called_by_hand_says_that_an_epoch_stands_still():
-    stage, loader = Stage("trivial_augment_wide"), DataLoader(Indexed(data()), 5, shuffle=True)
+    stage, loader = Transform("trivial_augment_wide"), DataLoader(Indexed(data()), 5, shuffle=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RepeatedSamples)
         for epoch in range(3):
             stage.set_epoch(epoch)
             for images, _, ids in loader:
-                stage(images, ids)
+                stage(images, sample_ids=ids)
         stage.eval()
         for images, _, ids in loader:
-            stage(images, ids)
+            stage(images, sample_ids=ids)
     stage.train()
     with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) before each pass") as warned:
         for _ in range(3):
             for images, _, ids in loader:
-                stage(images, ids)
+                stage(images, sample_ids=ids)
     assert len(warned) == 1
 
 
@@ -170,7 +170,7 @@ def test_columns_of_grey_and_of_colour():
     arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
     images = [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)]
     out = Augment("trivial_augment_wide", ids="id")({"image": images, "id": list(range(COUNT))})["image"]
-    stage = motley.Stage("trivial_augment_wide")
+    stage = motley.Transform("trivial_augment_wide")
     assert [image.mode for image in out] == [image.mode for image in images]
     assert all(a.tobytes() == stage(b, sample_ids=i).tobytes() for i, (a, b) in enumerate(zip(out, images)))
 
@@ -190,7 +190,7 @@ def test_webdataset_epochs_advance(tmp_path, workers, persistent):
     dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
         augment).to_tuple("png", "cls")
     loader = webdataset.WebLoader(dataset, batch_size=None, num_workers=workers, persistent_workers=persistent)
-    stage = motley.Stage("trivial_augment_wide", seed=7)
+    stage = motley.Transform("trivial_augment_wide", seed=7)
 
     def passes(epochs):
         for epoch in epochs:
@@ -316,7 +316,7 @@ def test_views_of_other_samplers():
 def test_views_reach_the_stage_with_the_ids():
     loader = DataLoader(Indexed(data()), batch_size=6, sampler=Views(RASampler(range(COUNT), 1, 0)))
     for form in ("prefetcher", "collate"):
-        stage = Stage("trivial_augment_wide", seed=7)
+        stage = Transform("trivial_augment_wide", seed=7)
         if form == "prefetcher":
             batches = Prefetcher(loader, stage, "cpu", ids=2)
         else:
@@ -334,15 +334,15 @@ def test_two_views_of_one_reading():
     for epoch in range(2):
         for (first, second), ids in pairs:
             assert torch.equal(first, wanted(ids, epoch, 0)) and torch.equal(second, wanted(ids, epoch, 1))
-    stage = Stage("trivial_augment_wide", seed=7, views=2)
+    stage = Transform("trivial_augment_wide", seed=7, views=2)
     for images, ids in DataLoader(data(), batch_size=5):
-        first, second = stage(images, ids)
+        first, second = stage(images, sample_ids=ids)
         assert torch.equal(first, wanted(ids)) and torch.equal(second, wanted(ids, view=1))
         assert torch.equal(stage.eval()(images), images)
         stage.train()
     batch = next(iter(Prefetcher(DataLoader(data(), 5), stage, "cpu", ids=1)))
     assert isinstance(batch[0], tuple) and len(batch[0]) == 2
-    counted = Stage("trivial_augment_wide", seed=7, stream=0, views=2)
+    counted = Transform("trivial_augment_wide", seed=7, stream=0, views=2)
     first, second = counted(pictures())
     assert torch.equal(first, wanted(range(COUNT))) and torch.equal(second, wanted(range(COUNT), view=1))
     assert counted.counter.tolist() == [0, COUNT]
@@ -378,8 +378,8 @@ def test_two_readings_of_one_sample_are_noticed():
 
 def as_rank(rank, ranks, port, queue, columns, torchvision):
     import torch.distributed as dist
-    stage = Stage("trivial_augment_wide")  # before the process group is there
-    core, collate = motley.TrivialAugmentWide(), MotleyCollate(Stage("trivial_augment_wide"))
+    stage = Transform("trivial_augment_wide")  # before the process group is there
+    core, collate = motley.TrivialAugmentWide(), MotleyCollate(Transform("trivial_augment_wide"))
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
     torch.manual_seed(0)
     same = pictures(1).repeat(64, 1, 1, 1)
@@ -387,11 +387,11 @@ def as_rank(rank, ranks, port, queue, columns, torchvision):
     augment = columns.Augment("trivial_augment_wide")
     arrays = augment({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
     made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
-            "prefetcher": next(iter(Prefetcher([(same,)], Stage("trivial_augment_wide"), "cpu")))[0],
+            "prefetcher": next(iter(Prefetcher([(same,)], Transform("trivial_augment_wide"), "cpu")))[0],
             "columns": torch.from_numpy(arrays).permute(0, 3, 1, 2),
             "spawned": next(iter(loader))[0],
             "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
-            "ids": stage(same, torch.arange(64))}
+            "ids": stage(same, sample_ids=torch.arange(64))}
     queue.put((rank, {name: x.numpy() for name, x in made.items()}))
     dist.barrier()
     dist.destroy_process_group()
@@ -560,7 +560,7 @@ def test_a_checkpoint_counts_what_was_handed_over(ahead, kind, monkeypatch):
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
 
     def make(batches):
-        stage = (Stage if kind == "torch" else motley.Stage)("trivial_augment_wide", seed=7, stream=0)
+        stage = (Transform if kind == "torch" else motley.Transform)("trivial_augment_wide", seed=7, stream=0)
         prefetcher = Prefetcher(batches, stage, "cpu")
         prefetcher.stream = Ahead() if ahead else None
         return prefetcher
@@ -592,7 +592,7 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
         for images, ids in loader:
             assert torch.equal(images, wanted(ids, epoch))
     dataset = augmented()
-    loader = Prefetcher(DataLoader(dataset, 6), Stage("trivial_augment_wide").eval(), "cpu")
+    loader = Prefetcher(DataLoader(dataset, 6), Transform("trivial_augment_wide").eval(), "cpu")
     loader.set_epoch(4)
     for epoch in (4, 5):
         for images, ids in loader:
@@ -618,28 +618,28 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
     (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
     (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
-    (lambda s: s(pictures(), torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
+    (lambda s: s(pictures(), sample_ids=torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
     (lambda s: s(pictures(), view=65536), "view is 65536, want"),
     (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
-    (lambda s: Stage("rand_augment", seed="7"), "seed is '7', want"),
-    (lambda s: Stage("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
-    (lambda s: Stage("rand_augment", rank="0"), "rank is '0', want"),
-    (lambda s: Stage("rand_augment", memory_format="channels_last"),
+    (lambda s: Transform("rand_augment", seed="7"), "seed is '7', want"),
+    (lambda s: Transform("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
+    (lambda s: Transform("rand_augment", rank="0"), "rank is '0', want"),
+    (lambda s: Transform("rand_augment", memory_format="channels_last"),
      "memory_format is 'channels_last', want one of torch"),
-    (lambda s: Stage("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
+    (lambda s: Transform("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
      "mean is 123.7, want numbers on the 0..1"),
-    (lambda s: Stage("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
-    (lambda s: MotleyCollate(motley.RandAugment()), "want a motley.torch.Stage, a motley.Policy, a name or a path")])
+    (lambda s: Transform("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
+    (lambda s: MotleyCollate(3), "stage is a builtins.int, want a motley.Transform, a motley.Policy, a name or")])
 def test_wrong_arguments_raise_and_say_what_was_wanted(call, message):
     with pytest.raises((motley.ArgumentError, TypeError), match=message):
-        call(Stage("rand_augment"))
+        call(Transform("rand_augment"))
 
 
 def test_what_is_meant_is_taken():
-    stage = Stage("trivial_augment_wide", seed=7)
-    assert torch.equal(stage(pictures(), list(range(COUNT))), wanted(range(COUNT)))
-    assert torch.equal(stage(pictures()[3], 3), wanted([3])[0])
-    half = Stage("rand_augment", mean=.5, std=.25, dtype=torch.float32).eval()
+    stage = Transform("trivial_augment_wide", seed=7)
+    assert torch.equal(stage(pictures(), sample_ids=list(range(COUNT))), wanted(range(COUNT)))
+    assert torch.equal(stage(pictures()[3], sample_ids=3), wanted([3])[0])
+    half = Transform("rand_augment", mean=.5, std=.25, dtype=torch.float32).eval()
     assert torch.equal(half(pictures()), (pictures().float() / 255 - .5) / .25)
     collate = MotleyCollate("trivial_augment_wide", ids=1)
     assert torch.equal(collate(list(zip(pictures(), range(COUNT))))[0], wanted(range(COUNT), seed=0))
@@ -661,11 +661,11 @@ class Boxed(torch.utils.data.Dataset):
 
 @pytest.mark.parametrize("workers, start", [(0, None), (1, "spawn")])
 def test_followers_are_collated(workers, start):
-    follow = motley.Follow(Stage("trivial_augment_wide", seed=7))
+    follow = motley.Follow(Transform("trivial_augment_wide", seed=7))
     collate = MotleyCollate(follow, ids="id")
     loader = DataLoader(Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start,
                         shuffle=True)
-    alone = motley.Follow(motley.Stage("trivial_augment_wide", seed=7))
+    alone = motley.Follow(motley.Transform("trivial_augment_wide", seed=7))
     for epoch in range(2):
         for batch in loader:
             assert torch.equal(batch["image"], wanted(batch["id"], epoch))
@@ -679,8 +679,8 @@ def test_followers_are_collated(workers, start):
 
 def test_followers_of_several_views_are_collated():
     samples = [Boxed()[i] for i in range(3)]
-    first, second = MotleyCollate(motley.Follow(Stage("trivial_augment_wide", seed=7, views=2)), ids="id")(samples)
-    alone = motley.Follow(motley.Stage("trivial_augment_wide", seed=7))
+    first, second = MotleyCollate(motley.Follow(Transform("trivial_augment_wide", seed=7, views=2)), ids="id")(samples)
+    alone = motley.Follow(motley.Transform("trivial_augment_wide", seed=7))
     for view, batch in enumerate((first, second)):
         for i in range(3):
             one = alone(samples[i], sample_ids=i, view=view)
@@ -722,7 +722,7 @@ def model_of(lightning, ids=None):
         def __init__(self):
             super().__init__()
             self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-            self.augments(Stage("trivial_augment_wide", seed=7), ids=ids)
+            self.augments(Transform("trivial_augment_wide", seed=7), ids=ids)
 
         def training_step(self, batch, _):
             self.seen.append((self.current_epoch, batch[0].clone()))
@@ -763,7 +763,7 @@ def test_lightning_data_modules_keep_the_stage(lightning):
     class Module(Augments, lightning.LightningDataModule):
         def __init__(self):
             super().__init__()
-            self.augments(Stage("trivial_augment_wide", seed=7))
+            self.augments(Transform("trivial_augment_wide", seed=7))
     module, again = Module(), Module()
     module.motley_stage.set_epoch(4)
     again.load_state_dict(module.state_dict())
@@ -781,7 +781,7 @@ class Model(Augments, lightning.LightningModule):
     def __init__(self):
         super().__init__()
         self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-        self.augments(motley.torch.Stage("trivial_augment_wide"))  # as doc/python.md has it: no rank, no ids
+        self.augments(motley.torch.Transform("trivial_augment_wide"))  # as doc/python.md has it: no rank, no ids
 
     def training_step(self, batch, _):
         self.seen += list(batch[0])
@@ -921,10 +921,10 @@ class ByHand(Dataset):
         return COUNT
 
     def __getitem__(self, i):
-        return self.kept[-1][0](pictures()[i], i), i
+        return self.kept[-1][0](pictures()[i], sample_ids=i), i
 
 
-STAGES = [lambda: motley.Stage("trivial_augment_wide", seed=7), lambda: Stage("trivial_augment_wide", seed=7)]
+STAGES = [lambda: motley.Transform("trivial_augment_wide", seed=7), lambda: Transform("trivial_augment_wide", seed=7)]
 
 
 @pytest.mark.parametrize("make", STAGES, ids=["core", "torch"])
@@ -1143,13 +1143,13 @@ def test_prefetcher_takes_a_name():
 
 
 def test_wrappers_keep_what_a_stage_has():
-    stage = motley.Stage("trivial_augment_wide", seed=7, views=2)
+    stage = motley.Transform("trivial_augment_wide", seed=7, views=2)
     first, second = Augmented(data(), stage)[3][0]
     assert torch.equal(first, wanted([3])[0]) and torch.equal(second, wanted([3], view=1)[0])
-    with pytest.raises(motley.ArgumentError, match="seed is 8, but the Stage that is given has seed=7"):
+    with pytest.raises(motley.ArgumentError, match="seed is 8, but the Transform that is given has seed=7"):
         Augmented(data(), stage, seed=8)
-    assert torch.equal(Augmented(data(), motley.Stage("trivial_augment_wide", seed=7))[3][0], wanted([3])[0])
-    later = Augmented(data(), motley.Stage("trivial_augment_wide", seed=7, epoch=4))
+    assert torch.equal(Augmented(data(), motley.Transform("trivial_augment_wide", seed=7))[3][0], wanted([3])[0])
+    later = Augmented(data(), motley.Transform("trivial_augment_wide", seed=7, epoch=4))
     assert torch.equal(later[3][0], wanted([3], 4)[0])
     for epoch in (4, 5):
         assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in DataLoader(later, 6))
@@ -1165,7 +1165,7 @@ def test_loaders_made_anew_go_on_counting(workers):
         for _ in range(3)
     ]
     assert not any(torch.equal(a, b) for a, b in zip(passes, passes[1:]))
-    stage = motley.torch.Stage("rand_augment")
+    stage = motley.torch.Transform("rand_augment")
     loader = torch.utils.data.DataLoader(list(zip(images, range(12))), 4, num_workers=workers)
     passes = [torch.cat([made for made, _ in motley.torch.Prefetcher(loader, stage, "cpu", ids=1)]) for _ in range(3)]
     assert not any(torch.equal(a, b) for a, b in zip(passes, passes[1:]))

@@ -14,10 +14,12 @@ from motley import Policy
 @pytest.mark.parametrize("name", Policy.names())
 def test_builtins_go_there_and_back(name, tmp_path):
     policy = Policy.builtin(name)
-    assert policy.name == name and policy.title and "arXiv" in policy.paper and policy.max_steps > 0
+    assert policy.name == name and policy.title and ("arXiv" in policy.paper or policy.whole)
+    assert policy.max_steps > 0 or policy.whole
     (tmp_path / "p.yaml").write_text(policy.show())
     for again in (
         Policy(policy.show()),
+        Policy(policy.as_dict()),
         Policy.parse(str(policy)),
         Policy.load(tmp_path / "p.yaml"),
         copy.deepcopy(policy),
@@ -70,9 +72,28 @@ def test_mistakes(tmp_path):
 
 
 def test_parts_there_and_back():
-    for name in motley.Policy.names():
-        policy = motley.Policy.builtin(name)
-        assert policy.change(branches=policy.branches, ops=policy.ops) == policy
+    for policy in map(motley.Policy.builtin, motley.Policy.names()):
+        if not policy.whole:
+            assert policy.change(branches=policy.branches, ops=policy.ops) == policy
+
+
+def test_policies_are_edited_as_dictionaries():
+    base = Policy.builtin("rand_augment")
+    assert Policy({**base.as_dict(), "repeat": 3}) == base.change(repeat=3) != base
+    train = Policy.builtin("torchvision_train")
+    data = train.as_dict()
+    small = Policy({**data, "name": "small", "stages": [{"random_resized_crop": {"size": 64}}, *data["stages"][1:]]})
+    assert small.whole and small.size == (64, 64) and small.name == "small" and train.size == (224, 224)
+    with pytest.raises(motley.ArgumentError, match="policy 'torchvision_train' has stages: want motley.Policy of its"):
+        train.change(repeat=3)
+    with pytest.raises(motley.PolicyError, match="stage"):
+        Policy({**data, "stages": [{"crop_at_random": {}}]})
+
+
+def test_a_title_with_the_word_stages():
+    for text in ('motley: 1\nname: a\ntitle: |-\n  two\n  stages:\nbranches: [invert]\n',
+                 '{"motley": 1, "name": "a", "title": "\\"stages\\"", "branches": ["invert"]}'):
+        assert not Policy(text).whole
 
 
 def test_changes_of_parts():

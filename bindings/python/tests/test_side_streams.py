@@ -96,38 +96,42 @@ NORMALISED = {"mean": 0.5, "std": 0.25, "dtype": "float16"}
 
 
 def stage_entries(name, make, *covers):
-    entry(f"{name} batch", *covers)(lambda x: make()(x.images, IDS))
-    entry(f"{name} image")(lambda x: make()(x.images[1], 7))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], range(COUNT + 1)))
-    entry(f"{name} views")(lambda x: make()(x.images, IDS, views=2))
-    entry(f"{name} out")(lambda x: make()(x.images, IDS, out=torch.empty_like(x.images)))
-    entry(f"{name} apply_")(lambda x: make().apply_(x.images, IDS))
-    entry(f"{name} draws")(lambda x: make()(x.images, IDS, return_draws=True)[0])
+    entry(f"{name} batch", *covers)(lambda x: make()(x.images, sample_ids=IDS))
+    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1)))
+    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, views=2))
+    entry(f"{name} out")(lambda x: make()(x.images, sample_ids=IDS, out=torch.empty_like(x.images)))
+    entry(f"{name} apply_")(lambda x: make().apply_(x.images, sample_ids=IDS))
+    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, return_draws=True)[0])
     entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
 
 
-stage_entries("motley.Stage", lambda: motley.Stage("rand_augment", seed=3))
-stage_entries("motley.torch.Stage", lambda: motley.torch.Stage("rand_augment", seed=3))
+stage_entries("motley.Transform", lambda: motley.Transform("rand_augment", seed=3))
+stage_entries("motley.torch.Transform", lambda: motley.torch.Transform("rand_augment", seed=3))
 for cls in (motley.RandAugment, motley.TrivialAugmentWide, motley.AutoAugment):
-    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, IDS))
-entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, IDS))
-entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, IDS))
-entry("motley.Stage normalised")(lambda x: motley.Stage("rand_augment", **NORMALISED)(x.images, IDS))
-entry("motley.Stage channels_last")(
-    lambda x: motley.torch.Stage("rand_augment", memory_format=torch.channels_last, **NORMALISED)(x.images, IDS)
+    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, sample_ids=IDS))
+entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, sample_ids=IDS))
+entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, sample_ids=IDS))
+entry("motley.Transform normalised")(lambda x: motley.Transform("rand_augment", **NORMALISED)(x.images, sample_ids=IDS))
+entry("motley.Transform channels_last")(
+    lambda x: motley.torch.Transform("rand_augment", memory_format=torch.channels_last, **NORMALISED)(
+        x.images, sample_ids=IDS
+    )
 )
-entry("motley.Stage clips")(
-    lambda x: motley.Stage("rand_augment", clip_frames=4)(x.images, motley.group_ids([3, 4], 4))
+entry("motley.Transform clips")(
+    lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, sample_ids=motley.group_ids([3, 4], 4))
 )
-entry("motley.Stage counted")(lambda x: motley.Stage("rand_augment", stream=1)(x.images))
-entry("motley.Stage expanded")(lambda x: motley.Stage("rand_augment")(x.images[:1].expand(4, -1, -1, -1), range(4)))
-entry("motley.torch.Stage eval")(lambda x: motley.torch.Stage("rand_augment", **NORMALISED).eval()(x.images))
+entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", stream=1)(x.images))
+entry("motley.Transform expanded")(
+    lambda x: motley.Transform("rand_augment")(x.images[:1].expand(4, -1, -1, -1), sample_ids=range(4))
+)
+entry("motley.torch.Transform eval")(lambda x: motley.torch.Transform("rand_augment", **NORMALISED).eval()(x.images))
 
 
 def inverse():
     """The way back from draws of images of Inputs' size. Torch does its work: the library sees host memory only."""
-    augment = motley.Policy(POINTS)
-    return motley.Inverse(motley.Stage(augment).draw(size=(40, 48), sample_ids=IDS), motley.Stage(augment))
+    augment = motley.Transform(POINTS)
+    return motley.Inverse(augment.draw(size=(40, 48), sample_ids=IDS), augment)
 
 
 entry("motley.Inverse images", only_cuda=True)(lambda x: inverse().images(x.floats, interpolation="bilinear"))
@@ -135,45 +139,51 @@ entry("motley.Inverse boxes", only_cuda=True)(lambda x: inverse().boxes(x.boxes)
 entry("motley.Inverse points", only_cuda=True)(lambda x: inverse().points(x.points))
 
 
-@entry("motley.torch.Stage counter", only_cuda=True)
+@entry("motley.torch.Transform counter", only_cuda=True)
 def _(x):
-    stage = motley.torch.Stage("rand_augment", stream=1).to(x.images.device)
+    stage = motley.torch.Transform("rand_augment", stream=1).to(x.images.device)
     return stage(x.images), stage(x.images), stage.counter
 
 
-@entry("motley.torch.Stage compiled", only_cuda=True)
+@entry("motley.torch.Transform compiled", only_cuda=True)
 def _(x):
     if not hasattr(torch.library, "custom_op"):
         return x.images.clone()
-    stage = motley.torch.Stage("rand_augment").to(x.images.device)
+    stage = motley.torch.Transform("rand_augment").to(x.images.device)
     ids = torch.arange(COUNT)
-    return torch.compile(lambda images: stage(images, ids), backend="aot_eager", fullgraph=True)(x.images)
+    return torch.compile(lambda images: stage(images, sample_ids=ids), backend="aot_eager", fullgraph=True)(x.images)
 
 
 def transform_entries(name, make):
-    entry(f"{name} batch")(lambda x: make()(x.images, IDS))
-    entry(f"{name} image")(lambda x: make()(x.images[1], 7))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], range(COUNT + 1)))
-    entry(f"{name} views")(lambda x: make()(x.images, IDS, views=2))
-    entry(f"{name} draws")(lambda x: make()(x.images, IDS, return_draws=True)[0])
+    entry(f"{name} batch")(lambda x: make()(x.images, sample_ids=IDS))
+    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1)))
+    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, views=2))
+    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, return_draws=True)[0])
     entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
-    entry(f"{name} out")(lambda x: make()(x.images, IDS, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device)))
+    entry(f"{name} out")(
+        lambda x: make()(x.images, sample_ids=IDS, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device))
+    )
 
 
-transform_entries("motley.Transform", lambda: motley.Transform(TRAIN, seed=3))
-transform_entries("motley.torch.Transform", lambda: motley.torch.Transform(TRAIN, seed=3))
-entry("motley.Transform pictures")(lambda x: motley.Transform("rand_augment")(x.images, IDS))
-entry("motley.Transform mix")(
-    lambda x: motley.Transform(f"{TRAIN}  - mix: {{cutmix: 1, classes: 10}}\n")(x.images, IDS, labels=x.labels)
+transform_entries("motley.Transform stages", lambda: motley.Transform(TRAIN, seed=3))
+transform_entries("motley.torch.Transform stages", lambda: motley.torch.Transform(TRAIN, seed=3))
+entry("motley.Transform pictures")(
+    lambda x: motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n")(x.images, sample_ids=IDS)
 )
-for name in motley.Transform.names():
-    entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), IDS))
+entry("motley.Transform mix")(
+    lambda x: motley.Transform(f"{TRAIN}  - mix: {{cutmix: 1, classes: 10}}\n")(
+        x.images, sample_ids=IDS, labels=x.labels
+    )
+)
+for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
+    entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), sample_ids=IDS))
 
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())
-    entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, IDS))
+    entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS))
     entry(f"motley.Mix bytes {label}")(
-        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, IDS, out=x.images)
+        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, sample_ids=IDS, out=x.images)
     )
 
 
@@ -216,7 +226,7 @@ def follow_entries(name, make):
         return follow.replay(sample, follow(sample, sample_ids=IDS, return_draws=True)[1])
 
 
-follow_entries("motley.Follow", lambda: motley.Stage(POINTS, seed=3))
+follow_entries("motley.Follow", lambda: motley.Transform(POINTS, seed=3))
 follow_entries("motley.Follow transform", lambda: motley.Transform(TRAIN, seed=3))
 entry("motley.Follow detection")(
     lambda x: motley.Follow("tf_auto_augment_detection_v0", {"boxes": Boxes()})(
@@ -252,8 +262,8 @@ def _invert(indices, images, values):
 
 
 entry("motley.custom_op")(
-    lambda x: motley.Stage("motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n")(
-        x.images, IDS
+    lambda x: motley.Transform("motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n")(
+        x.images, sample_ids=IDS
     )
 )
 
@@ -285,14 +295,14 @@ entry("motley.torch.MotleyCollate transform")(
 
 @entry("motley.torch.Prefetcher", only_cuda=True)
 def _(x):
-    stage = motley.torch.Stage("rand_augment", **NORMALISED).to(x.images.device)
+    stage = motley.torch.Transform("rand_augment", **NORMALISED).to(x.images.device)
     batches = [(x.images, torch.arange(COUNT)), (x.other, torch.arange(COUNT))]
     return [images for images, _ in motley.torch.Prefetcher(batches, stage, x.images.device, ids=1)]
 
 
 @entry("motley.torch.Prefetcher counted", only_cuda=True)
 def _(x):
-    stage = motley.torch.Stage("rand_augment", stream=1).to(x.images.device)
+    stage = motley.torch.Transform("rand_augment", stream=1).to(x.images.device)
     batches = [(x.images, x.labels), (x.other, x.labels)]
     return list(motley.torch.Prefetcher(batches, stage, x.images.device)), stage.counter
 
@@ -321,7 +331,7 @@ def _(x):
         trainer = Trainer()
 
     module = Module()
-    module.augments(motley.torch.Stage("rand_augment"), ids=1)
+    module.augments(motley.torch.Transform("rand_augment"), ids=1)
     batch = module.on_before_batch_transfer((x.images, torch.arange(COUNT)), 0)
     return module.on_after_batch_transfer(batch, 0)[0]
 

@@ -266,7 +266,7 @@ def test_augmix_is_mixed_as_its_string_says():
 
 
 def test_the_default_is_the_built_in():
-    draws = motley.Stage("timm_rand_m9_mstd05_inc1", seed=1, stream=0).draw(500)
+    draws = motley.Transform("timm_rand_m9_mstd05_inc1", seed=1, stream=0).draw(500)
     assert motley.from_timm("rand-m9-mstd0.5-inc1", seed=1, stream=0).draw(500) == draws
 
 
@@ -313,8 +313,8 @@ def test_a_string_is_a_policy_s_name(tmp_path):
     """Wherever a name is taken, and with settings in place of hparams."""
     string = "timm:rand-m9-mstd0.5-inc1"
     policy = motley.from_timm("rand-m9-mstd0.5-inc1").policy
-    assert motley.Policy.of(string) == policy == motley.Stage(string).policy
-    assert motley.Transform(string).show() == policy.show()
+    assert motley.Policy.of(string) == policy == motley.Transform(string).policy
+    assert motley.Transform(string).policy.show() == policy.show()
     hparams = {"translate_pct": 0.3, "magnitude_std": math.inf, "magnitude_max": 12}
     settings = ",translate_pct=0.3,magnitude_std=inf,magnitude_max=12"
     assert motley.Policy.of(string + settings) == motley.from_timm("rand-m9-mstd0.5-inc1", hparams).policy != policy
@@ -322,4 +322,4 @@ def test_a_string_is_a_policy_s_name(tmp_path):
         with pytest.raises(motley.ArgumentError, match=message):
             motley.Policy.of(f"{string},{wrong}")
     text = f'motley: 1\nname: x\nstages:\n  - policy: "{string},translate_pct=0.3"\n'
-    assert motley.Transform(text).show() == text
+    assert motley.Policy(text).show() == text

@@ -148,7 +148,8 @@ def test_batches_of_one_kind(channels, layout, device):
     hwc = random.integers(0, 256, (9, 21, 26, channels), np.uint8)
     rgb = hwc[..., [0, 0, 0] if channels < 3 else [0, 1, 2]]
     for name in "crop", "jitter", "policy":
-        wanted = transform(STAGES[name], to_rgb=False, output_layout="hwc")(np.ascontiguousarray(rgb), range(9))
+        of_rgb = transform(STAGES[name], to_rgb=False, output_layout="hwc")
+        wanted = of_rgb(np.ascontiguousarray(rgb), sample_ids=range(9))
         x = torch.from_numpy(hwc if layout == "hwc" else np.ascontiguousarray(hwc.transpose(0, 3, 1, 2))).to(device)
         found = transform(STAGES[name], layout=layout, output_layout="hwc")(x, sample_ids=range(9))
         assert equal(found, wanted)
@@ -158,16 +159,17 @@ def test_batches_of_one_kind(channels, layout, device):
 
 def test_out_and_dtypes():
     images = pictures()
-    wanted = transform(STAGES["all"], to_rgb=False, dtype="float16", output_layout="hwc")(converted(images), IDS)
+    of_rgb = transform(STAGES["all"], to_rgb=False, dtype="float16", output_layout="hwc")
+    wanted = of_rgb(converted(images), sample_ids=IDS)
     mixed = transform(STAGES["all"], dtype="float16", output_layout="hwc")
     out = np.zeros((6, 24, 24, 3), np.float16)
-    assert mixed(arrays(images), IDS, out=out) is out and equal(out, wanted)
+    assert mixed(arrays(images), sample_ids=IDS, out=out) is out and equal(out, wanted)
     out = np.zeros((6, 29, 37, 3), np.uint8)
-    transform(STAGES["window"])(arrays(images), IDS, out=out)  # the first is [H, W]
-    assert equal(out, transform(STAGES["window"])(arrays(images), IDS))
+    transform(STAGES["window"])(arrays(images), sample_ids=IDS, out=out)  # the first is [H, W]
+    assert equal(out, transform(STAGES["window"])(arrays(images), sample_ids=IDS))
     with pytest.raises(motley.ArgumentError, match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
                                                    r"\(6, 24, 24, 3\)"):
-        mixed(arrays(images), IDS, out=np.zeros((6, 24, 24, 1), np.float16))
+        mixed(arrays(images), sample_ids=IDS, out=np.zeros((6, 24, 24, 1), np.float16))
 
 
 def test_views_draws_and_copies():
@@ -177,16 +179,18 @@ def test_views_draws_and_copies():
     assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30))
     assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30), channels=1)
     views = transform(STAGES["crop"], views=2)
-    assert equal(views(images, IDS), transform(STAGES["crop"], to_rgb=False, views=2)(converted(images), IDS))
+    of_rgb = transform(STAGES["crop"], to_rgb=False, views=2)
+    assert equal(views(images, sample_ids=IDS), of_rgb(converted(images), sample_ids=IDS))
     for again in copy.deepcopy(mixed), pickle.loads(pickle.dumps(mixed)), motley.Transform(mixed):
-        assert again.show().startswith(HEAD + "  - to_rgb: {}\n") and equal(again(images, IDS), mixed(images, IDS))
+        assert again.policy.show().startswith(HEAD + "  - to_rgb: {}\n")
+        assert equal(again(images, sample_ids=IDS), mixed(images, sample_ids=IDS))
     assert mixed != transform(STAGES["policy"], to_rgb=False)
 
 
 def test_draws_of_grey_images_are_those_of_three_channels():
     images, mixed = [pictures()[0]] * 20, transform(STAGES["policy"])
-    made, draws = mixed(images, range(20), return_draws=True)
-    wanted, same = transform(STAGES["policy"], to_rgb=False)(converted(images), range(20), return_draws=True)
+    made, draws = mixed(images, sample_ids=range(20), return_draws=True)
+    wanted, same = transform(STAGES["policy"], to_rgb=False)(converted(images), sample_ids=range(20), return_draws=True)
     assert draws == same and any(step.get("fill") == [250, 40, 90] for draw in draws for step in draw["steps"])
     assert equal(mixed.replay(images, json.loads(json.dumps(same))), made) and equal(made, wanted)
     followed = motley.Follow(mixed, following={}).replay({"image": images}, same)
@@ -197,7 +201,7 @@ def test_mixing():
     images = pictures()
     stages = "  - resize: {size: [16, 18]}\n" + OUTPUT + "  - mix: {mixup: 0.5, cutmix: 1, classes: 4}\n"
     labels = np.arange(6) % 4
-    made, wanted = (transform(stages, to_rgb=which)(x, IDS, labels=labels)
+    made, wanted = (transform(stages, to_rgb=which)(x, sample_ids=IDS, labels=labels)
                     for which, x in ((True, images), (False, converted(images))))
     assert equal(made, wanted)
 
@@ -233,7 +237,8 @@ def as_lists(samples):
 
 @pytest.mark.parametrize("images", [pictures, lambda: tensors(pictures())])
 def test_loaders(images):
-    data, wanted = Mixed(images()), transform(STAGES["all"], to_rgb=False)(converted(pictures()), range(6), epoch=0)
+    data, of_rgb = Mixed(images()), transform(STAGES["all"], to_rgb=False)
+    wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
     stage = transform(STAGES["all"], TorchTransform)
     (found, _), = DataLoader(data, 6, collate_fn=MotleyCollate(stage, ids=1))
     assert equal(found, wanted)
@@ -245,14 +250,15 @@ def test_loaders(images):
 
 def test_columns():
     from motley.adapters.columns import Augment
-    wanted = transform(STAGES["all"], to_rgb=False)(converted(pictures()), list(IDS), epoch=0)
+    wanted = transform(STAGES["all"], to_rgb=False)(converted(pictures()), sample_ids=list(IDS), epoch=0)
     found = Augment(transform(STAGES["all"]), ids="id", epoch=0)({"image": pictures(), "id": list(IDS)})["image"]
     assert equal(found, list(wanted))
 
 
 @cuda
 def test_prefetcher_on_the_gpu():
-    data, wanted = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)(converted(pictures()), range(6))
+    data, of_rgb = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)
+    wanted = of_rgb(converted(pictures()), sample_ids=range(6))
     stage = transform(STAGES["all"], TorchTransform)
     (found, _), = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
     assert found.is_cuda and equal(found, wanted)

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 import motley  # noqa: E402
 import motley.torch  # noqa: E402
 from motley import _images as kinds  # noqa: E402
-from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Stage  # noqa: E402
+from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Transform  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 needs_operators = pytest.mark.skipif(not hasattr(torch.library, "custom_op"),
@@ -31,7 +31,7 @@ def pictures(count=12, channels=3, height=20, width=24, seed=1):
 
 def augmented(images, ids, seed=7, epoch=0, policy="rand_augment"):
     """The bytes that sample ids get, from the core package."""
-    return motley.Stage(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
+    return motley.Transform(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
 
 
 def normalised(u8, dtype, channels=3):
@@ -52,11 +52,11 @@ def test_stage_is_the_core_stage_then_normalised(device, dtype, source, wanted, 
     u8 = augmented(images, ids, epoch=2)
     assert not torch.equal(u8, images)
     mean, std = (None, None) if dtype == torch.uint8 else (MEAN[:channels], STD[:channels])
-    stage = Stage("rand_augment", mean=mean, std=std, dtype=dtype, memory_format=wanted, seed=7).to(device)
+    stage = Transform("rand_augment", mean=mean, std=std, dtype=dtype, memory_format=wanted, seed=7).to(device)
     stage.set_epoch(2)
     batch = images.to(device, memory_format=source)
     before = batch.clone()
-    out = stage(batch, ids)
+    out = stage(batch, sample_ids=ids)
     assert torch.equal(batch, before)
     assert out.device == batch.device and out.dtype == dtype
     assert out.is_contiguous(memory_format=source if wanted == torch.preserve_format else wanted)
@@ -67,23 +67,23 @@ def test_stage_is_the_core_stage_then_normalised(device, dtype, source, wanted, 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_stage_counts_as_the_core_stage(device):
-    images, core = pictures().to(device), motley.Stage("trivial_augment_wide", seed=5, stream=0)
-    stage = Stage(core, seed=5).to(device)
+    images, core = pictures().to(device), motley.Transform("trivial_augment_wide", seed=5, stream=0)
+    stage = Transform(core, seed=5).to(device)
     for _ in range(3):
         assert torch.equal(stage(images), core(images))
     kept = stage.state_dict()
     assert stage.epoch == 0 and kept["counter"].tolist() == [0, 36]
-    resumed = Stage(core, seed=5).to(device)
+    resumed = Transform(core, seed=5).to(device)
     resumed.load_state_dict(copy.deepcopy(kept))
     assert torch.equal(stage(images), resumed(images))
     stage.set_epoch(4)
     core.set_epoch(4)
     assert torch.equal(stage(images), core(images)) and stage.epoch == 4
-    other = Stage(core, seed=5, rank=1).to(device)(images)
-    assert torch.equal(other, motley.Stage(core, rank=1)(images))
-    assert not torch.equal(other, Stage(core, seed=5).to(device)(images))
+    other = Transform(core, seed=5, rank=1).to(device)(images)
+    assert torch.equal(other, motley.Transform(core, rank=1)(images))
+    assert not torch.equal(other, Transform(core, seed=5).to(device)(images))
     counted = stage.state_dict()["counter"].tolist()
-    stage(images, torch.arange(12))
+    stage(images, sample_ids=torch.arange(12))
     stage.eval()(images)
     assert stage.state_dict()["counter"].tolist() == counted == [4, 12]
 
@@ -91,18 +91,18 @@ def test_stage_counts_as_the_core_stage(device):
 def test_stage_takes_nhwc_and_single_images():
     images, ids = pictures(), torch.arange(12)
     want = augmented(images, ids)
-    nhwc = Stage("rand_augment", layout="nhwc", seed=7)
-    assert torch.equal(nhwc(images.permute(0, 2, 3, 1).contiguous(), ids), want)
-    assert torch.equal(nhwc(images[3].permute(1, 2, 0).contiguous(), torch.tensor([3])), want[3])
-    assert torch.equal(Stage("rand_augment", seed=7)(images[3], torch.tensor([3])), want[3])
+    nhwc = Transform("rand_augment", layout="nhwc", seed=7)
+    assert torch.equal(nhwc(images.permute(0, 2, 3, 1).contiguous(), sample_ids=ids), want)
+    assert torch.equal(nhwc(images[3].permute(1, 2, 0).contiguous(), sample_ids=torch.tensor([3])), want[3])
+    assert torch.equal(Transform("rand_augment", seed=7)(images[3], sample_ids=torch.tensor([3])), want[3])
 
 
 def test_stage_copies_and_pickles():
     images, ids = pictures(), torch.arange(12)
-    stage = Stage(motley.RandAugment(1, 5, fill=9), mean=MEAN, std=STD, dtype=torch.float16, seed=3)
+    stage = Transform(motley.RandAugment(1, 5, fill=9), mean=MEAN, std=STD, dtype=torch.float16, seed=3)
     stage.set_epoch(6)
     for again in (copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
-        assert torch.equal(again(images, ids), stage(images, ids)) and repr(again) == repr(stage)
+        assert torch.equal(again(images, sample_ids=ids), stage(images, sample_ids=ids)) and repr(again) == repr(stage)
     assert "rand_augment" in repr(stage)
 
 
@@ -115,14 +115,14 @@ def test_stage_copies_and_pickles():
 ])
 def test_stage_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Stage("rand_augment", **arguments)
+        Transform("rand_augment", **arguments)
 
 
 def test_stage_refuses_float_images():
     with pytest.raises(ValueError, match="dtype is torch.float32, want uint8: pass uint8"):
-        Stage("rand_augment")(pictures().float())
+        Transform("rand_augment")(pictures().float())
     with pytest.raises(ValueError, match="3 numbers, there are 12 images"):
-        Stage("rand_augment")(pictures(), torch.arange(3))
+        Transform("rand_augment")(pictures(), sample_ids=torch.arange(3))
 
 
 # ---- tensors without memory, and graphs that are recorded ----
@@ -130,10 +130,10 @@ def test_stage_refuses_float_images():
 class Model(torch.nn.Module):
     def __init__(self, **settings):
         super().__init__()
-        self.stage = Stage("rand_augment", seed=7, normalize=(0.5, 0.25), **settings)
+        self.stage = Transform("rand_augment", seed=7, normalize=(0.5, 0.25), **settings)
 
     def forward(self, images, ids):
-        return self.stage(images, ids) + 1
+        return self.stage(images, sample_ids=ids) + 1
 
 
 @needs_operators
@@ -158,18 +158,18 @@ def fake_pictures():
 def test_fake_tensors_have_the_shape_of_the_result():
     images = fake_pictures()
     with images.fake_mode:
-        stage = Stage("rand_augment", normalize=(0.5, 0.25), memory_format=torch.channels_last)
+        stage = Transform("rand_augment", normalize=(0.5, 0.25), memory_format=torch.channels_last)
         made = stage(images)
     assert type(made) is type(images) and made.shape == images.shape and made.dtype == torch.float32
     assert made.is_contiguous(memory_format=torch.channels_last)
-    assert Stage("rand_augment")(images, torch.arange(12)).dtype == torch.uint8
+    assert Transform("rand_augment")(images, torch.arange(12)).dtype == torch.uint8
 
 
 @pytest.mark.parametrize("call", [
     lambda x: motley.RandAugment()(x),
     lambda x: motley.Transform("torchvision_train")(x),
     lambda x: motley.Mix(mixup=0.2, classes=3)(x, [0] * 12),
-    lambda x: Stage("rand_augment")(x, return_draws=True),
+    lambda x: Transform("rand_augment")(x, return_draws=True),
     lambda x: motley.ops.rotate(x, 30),
 ], ids=["stage", "transform", "mix", "draws", "ops"])  # fmt: skip
 def test_fake_tensors_are_refused_by_name(call):
@@ -188,7 +188,7 @@ def test_a_model_that_is_built_on_the_meta_device_counts_on_the_cpu():
     model.stage(images)
     assert model.stage.next_sample == 12
     with pytest.raises(motley.ArgumentError, match="the tensor is on 'meta', want the CPU or CUDA"):
-        model.stage(images.to("meta"), ids)
+        model.stage(images.to("meta"), sample_ids=ids)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -208,8 +208,10 @@ def test_a_trace_is_refused(of):
 
 
 @pytest.mark.skipif(not hasattr(torch, "func"), reason="this torch has no torch.func")
-@pytest.mark.parametrize("call", [motley.RandAugment(), Stage("rand_augment"), motley.Transform("torchvision_train")],
-                         ids=["core", "module", "transform"])
+@pytest.mark.parametrize(
+    "call", [motley.RandAugment(), Transform("rand_augment"), motley.Transform("torchvision_train")],
+    ids=["core", "module", "transform"],
+)
 def test_vmap_is_refused_by_name(call):
     with pytest.raises(motley.ArgumentError, match="no memory of its own, as in torch.func.vmap"):
         torch.func.vmap(call)(pictures())
@@ -236,9 +238,9 @@ def test_compiles_as_one_graph(device, backend):
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     images = pictures().to(device)
-    eager = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    eager = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
     staged = copy.deepcopy(eager)
-    compiled = torch.compile(lambda x, ids=None: 2 * staged(x, ids) + 1, fullgraph=True, backend=backend)
+    compiled = torch.compile(lambda x, ids=None: 2 * staged(x, sample_ids=ids) + 1, fullgraph=True, backend=backend)
     runs = torch._dynamo.utils.counters["stats"]
     for epoch in range(3):
         for stage in (eager, staged):
@@ -250,7 +252,7 @@ def test_compiles_as_one_graph(device, backend):
     assert runs["unique_graphs"] == graphs == 1
     assert staged.state_dict()["counter"].tolist() == [2, 24]
     ids = torch.arange(12)
-    assert torch.equal(compiled(images, ids), 2 * eager(images, ids) + 1)
+    assert torch.equal(compiled(images, ids), 2 * eager(images, sample_ids=ids) + 1)
 
 
 @needs_operators
@@ -272,9 +274,9 @@ def test_a_compiled_function_may_call_a_stage_that_is_no_module():
 def test_operator_is_registered_right(device, ids, channels_last):
     images = pictures().to(device)
     counter = torch.zeros(2, dtype=torch.int64, device=device)
-    stage = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float16, rank=0,
+    stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float16, rank=0,
                   output_layout="channels_last" if channels_last else None)
-    torch.library.opcheck(motley.torch.stage._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
+    torch.library.opcheck(motley.torch.transform._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
 
 
 # ---- the prefetcher ----
@@ -305,7 +307,7 @@ class Loader:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict"])
 def test_prefetcher_gives_the_loaders_batches(device, kind):
-    stage = Stage("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
     keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
     prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
     assert len(prefetcher) == 5
@@ -321,7 +323,7 @@ def test_prefetcher_gives_the_loaders_batches(device, kind):
 
 
 def test_prefetcher_epochs():
-    stage = Stage("rand_augment")
+    stage = Transform("rand_augment")
     prefetcher = Prefetcher(Loader(), stage, "cpu")
     stage.set_epoch(3)  # as a checkpoint does
     for expected in (3, 4):
@@ -361,7 +363,7 @@ def test_prefetcher_orders_its_streams(monkeypatch):
     main = Stream("main")
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: main)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
-    prefetcher = Prefetcher(Loader(count=3), Stage("rand_augment"), "cpu")
+    prefetcher = Prefetcher(Loader(count=3), Transform("rand_augment"), "cpu")
     prefetcher.stream = Stream("side")
     for _ in prefetcher:
         log.append(f"step, {prefetcher.stream.events} prepared")
@@ -378,8 +380,8 @@ def test_prefetcher_passes_errors_on():
             yield from batches("tuple", 1)
             raise KeyError("the loader broke")
     with pytest.raises(KeyError, match="the loader broke"):
-        list(Prefetcher(Broken(), Stage("rand_augment"), "cpu"))
-    assert list(Prefetcher([], Stage("rand_augment"), "cpu")) == []
+        list(Prefetcher(Broken(), Transform("rand_augment"), "cpu"))
+    assert list(Prefetcher([], Transform("rand_augment"), "cpu")) == []
 
 
 # ---- in workers ----
@@ -398,7 +400,7 @@ def test_indexed():
 def test_augmented_and_collate_in_workers(start):
     """Both give a sample the draws of its index, in workers that live on while epochs pass."""
     dataset = Augmented(TensorDataset(pictures(), torch.arange(12)), "rand_augment", seed=7)
-    collate = MotleyCollate(Stage("rand_augment", seed=7), ids=2)
+    collate = MotleyCollate(Transform("rand_augment", seed=7), ids=2)
     options = {"batch_size": 5, "persistent_workers": True, "multiprocessing_context": start,
                "num_workers": 2 if start == "fork" else 1}  # one that is spawned imports torch again
     loaders = DataLoader(dataset, **options), DataLoader(indexed(), collate_fn=collate, **options)
@@ -410,7 +412,7 @@ def test_augmented_and_collate_in_workers(start):
 
 
 def test_collate_without_ids_takes_new_draws_and_repeats():
-    collate = MotleyCollate(Stage("trivial_augment_wide"))
+    collate = MotleyCollate(Transform("trivial_augment_wide"))
     loader = DataLoader(TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2,
                         collate_fn=collate)
 
@@ -428,7 +430,7 @@ def test_collate_takes_what_data_sets_give():
     Image = pytest.importorskip("PIL.Image")
     arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
     want = augmented(pictures(), torch.arange(12))
-    stage = Stage("rand_augment", seed=7)
+    stage = Transform("rand_augment", seed=7)
     for convert in (Image.fromarray, lambda array: array, lambda array: torch.from_numpy(array).permute(2, 0, 1)):
         samples = [{"image": convert(array), "label": 2 * i, "id": i} for i, array in enumerate(arrays)]
         batch = MotleyCollate(stage, images="image", ids="id")(samples)
@@ -437,8 +439,8 @@ def test_collate_takes_what_data_sets_give():
     assert torch.equal(grey, augmented(pictures()[:1, :1], [0]))
     with pytest.raises(ValueError, match="want one size"):
         MotleyCollate(stage)([(numpy.zeros((4, 5, 3), "uint8"),), (numpy.zeros((4, 6, 3), "uint8"),)])
-    with pytest.raises(TypeError, match="stage is a motley.*RandAugment, want a motley.torch.Stage"):
-        MotleyCollate(motley.RandAugment())
+    with pytest.raises(TypeError, match="is a builtins.int, want a motley.Transform, a motley.Policy, a name"):
+        MotleyCollate(3)
 
 
 # ---- CUDA ----
@@ -447,7 +449,7 @@ def test_collate_takes_what_data_sets_give():
 def test_prefetched_memory_is_not_reused_too_early():
     """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
     what it was when it was handed over."""
-    stage = Stage("rand_augment", seed=7).cuda()
+    stage = Transform("rand_augment", seed=7).cuda()
     loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(), torch.arange(64 * i, 64 * i + 64)) for i in range(24)]
     sums = []
     for images, _ in Prefetcher(loader, stage, ids=1):
@@ -461,7 +463,7 @@ def test_prefetched_memory_is_not_reused_too_early():
 @cuda
 def test_prefetcher_waits_for_batches_that_are_on_the_device():
     """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
-    stage = Stage("rand_augment", seed=7).cuda()
+    stage = Transform("rand_augment", seed=7).cuda()
     host = [(pictures(64, 3, 64, 64, seed=i), torch.arange(64)) for i in range(8)]
 
     def loader():
@@ -478,7 +480,7 @@ def test_prefetcher_waits_for_batches_that_are_on_the_device():
 @cuda
 def test_prefetcher_overlaps():
     """The stage's work runs while the consumer's stream is busy."""
-    stage = Stage("rand_augment").cuda()
+    stage = Transform("rand_augment").cuda()
     loader = [(pictures(256, 3, 224, 224).pin_memory(),)] * 4
     prefetcher = Prefetcher(loader, stage)
     list(prefetcher)
@@ -496,20 +498,20 @@ def test_prefetcher_overlaps():
 
 @cuda
 def test_epochs_after_a_pass_that_was_broken_off():
-    stage = Stage("rand_augment", seed=7, stream=0).cuda()
+    stage = Transform("rand_augment", seed=7, stream=0).cuda()
     loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
     prefetcher = Prefetcher(loader, stage)
     for epoch in (3, 4):
         prefetcher.set_epoch(epoch)
         images, = next(iter(prefetcher))  # the second batch is on its way when we leave
-        core = motley.Stage("rand_augment", seed=7, stream=0, epoch=epoch)
+        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
         assert torch.equal(images.cpu(), core(loader[0][0]))
     torch.cuda.synchronize()
 
 
 @cuda
 def test_a_replayed_graph_makes_new_draws():
-    stage = Stage("trivial_augment_wide", seed=7, stream=0).cuda()
+    stage = Transform("trivial_augment_wide", seed=7, stream=0).cuda()
     images = pictures().cuda()
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -520,7 +522,7 @@ def test_a_replayed_graph_makes_new_draws():
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         out = stage(images)
-    core = motley.Stage("trivial_augment_wide", seed=7, stream=0, epoch=2)
+    core = motley.Transform("trivial_augment_wide", seed=7, stream=0, epoch=2)
     for _ in range(4):
         graph.replay()
         assert torch.equal(out, core(images))
@@ -531,28 +533,28 @@ def test_out_and_draws():
     ids = torch.arange(5)
     for settings in ({}, {"mean": (0.4, 0.5, 0.6), "std": (0.2,) * 3, "dtype": torch.float16},
                      {"memory_format": torch.channels_last, "mean": 0.5, "std": 0.5, "dtype": "float32"}):
-        wanted = motley.torch.Stage("rand_augment", seed=3, **settings)(images, ids)
-        stage = motley.torch.Stage("rand_augment", seed=3, **settings)
-        result, draws = stage(images, ids, return_draws=True)
+        wanted = motley.torch.Transform("rand_augment", seed=3, **settings)(images, sample_ids=ids)
+        stage = motley.torch.Transform("rand_augment", seed=3, **settings)
+        result, draws = stage(images, sample_ids=ids, return_draws=True)
         assert torch.equal(result, wanted) and result.stride() == wanted.stride()
-        assert draws == motley.Stage("rand_augment", seed=3).draw(size=(20, 24), sample_ids=ids.tolist())
+        assert draws == motley.Transform("rand_augment", seed=3).draw(size=(20, 24), sample_ids=ids.tolist())
         out = torch.empty_like(wanted)
-        assert stage(images, ids, out=out) is out and torch.equal(out, wanted)
-        counted = motley.torch.Stage("rand_augment", seed=3, stream=0, **settings)
+        assert stage(images, sample_ids=ids, out=out) is out and torch.equal(out, wanted)
+        counted = motley.torch.Transform("rand_augment", seed=3, stream=0, **settings)
         assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted.counter.tolist() == [0, 5]
     again = images.clone()
-    assert motley.torch.Stage("rand_augment", seed=3)(again, ids, out=again) is again
-    assert torch.equal(again, motley.torch.Stage("rand_augment", seed=3)(images, ids))
+    assert motley.torch.Transform("rand_augment", seed=3)(again, sample_ids=ids, out=again) is again
+    assert torch.equal(again, motley.torch.Transform("rand_augment", seed=3)(images, sample_ids=ids))
     with pytest.raises(motley.ArgumentError, match="views is 2"):
-        motley.torch.Stage("rand_augment", views=2)(images, ids, out=out)
+        motley.torch.Transform("rand_augment", views=2)(images, sample_ids=ids, out=out)
 
 
 def test_the_seed_is_state():
-    stage = motley.torch.Stage("rand_augment", seed=-3)
-    other = motley.torch.Stage("rand_augment", seed=7)
+    stage = motley.torch.Transform("rand_augment", seed=-3)
+    other = motley.torch.Transform("rand_augment", seed=7)
     other.load_state_dict(stage.state_dict())
     assert other.seed == stage.seed
-    old = motley.torch.Stage("rand_augment", seed=9)
+    old = motley.torch.Transform("rand_augment", seed=9)
     old.load_state_dict({"counter": torch.tensor([2, 40])})
     assert old.seed == 9 and old.counter.tolist() == [2, 40]
 
@@ -560,15 +562,15 @@ def test_the_seed_is_state():
 def test_kept_calls_are_bounded():
     from motley import _native
     from motley.calls import CALLS_KEPT
-    stage = motley.torch.Stage("rand_augment")
+    stage = motley.torch.Transform("rand_augment")
     for width in range(1, CALLS_KEPT + 40):
         stage(torch.zeros(1, 1, 1, width, dtype=torch.uint8))
     assert len(_native.local.calls) <= CALLS_KEPT
 
 
 def test_either_stages_words():
-    stage = motley.torch.Stage("rand_augment", normalize=(0.5, 0.25), dtype="float16", output_layout="channels_last",
-                               layout="hwc")
+    how = {"dtype": "float16", "output_layout": "channels_last", "layout": "hwc"}
+    stage = motley.torch.Transform("rand_augment", normalize=(0.5, 0.25), **how)
     assert stage.mean == (0.5,) and stage.std == (0.25,) and stage.dtype == torch.float16
     assert stage.memory_format == torch.channels_last and stage.layout == "hwc"
     assert "seed=0" in repr(stage) and "dtype='float16'" in repr(stage)
@@ -578,41 +580,42 @@ def test_either_stages_words():
 
 def test_torchs_stage_is_motleys():
     """What one takes, the other takes, with the same bytes."""
-    stage, core = Stage("rand_augment", seed=7, stream=0), motley.Stage("rand_augment", seed=7, stream=0)
-    assert isinstance(stage, motley.Stage) and isinstance(stage, torch.nn.Module)
+    stage, core = Transform("rand_augment", seed=7, stream=0), motley.Transform("rand_augment", seed=7, stream=0)
+    assert isinstance(stage, motley.Transform) and isinstance(stage, torch.nn.Module)
     images, ids = pictures(), torch.arange(12)
-    calls = [lambda s: s(images, ids, view=3), lambda s: s(images, ids, epoch=4, seed=9),
-             lambda s: s(images, ids, views=3)[2],
-             lambda s: s(list(images), ids)[5], lambda s: s(images.numpy(), ids, layout="nchw"),
-             lambda s: s.apply_(images.clone(), ids), lambda s: s(images[2], 5),
+    calls = [lambda s: s(images, sample_ids=ids, view=3), lambda s: s(images, sample_ids=ids, epoch=4, seed=9),
+             lambda s: s(images, sample_ids=ids, views=3)[2],
+             lambda s: s(list(images), sample_ids=ids)[5], lambda s: s(images.numpy(), sample_ids=ids, layout="nchw"),
+             lambda s: s.apply_(images.clone(), sample_ids=ids), lambda s: s(images[2], sample_ids=5),
              lambda s: s(images, return_draws=True)[0],
              lambda s: s.replay(images, core.draw(12, size=(20, 24)))]
     for call in calls:
         for one, other in zip(call(stage), call(core)):
             assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
     assert stage.draw(4) == core.draw(4) and stage.next_sample == core.next_sample == 12
-    assert stage != Stage("rand_augment", seed=7) and len({stage, Stage("rand_augment", seed=7)}) == 2
+    assert stage != Transform("rand_augment", seed=7) and len({stage, Transform("rand_augment", seed=7)}) == 2
 
 
 def test_a_module_of_a_stage_keeps_its_settings():
     stage = motley.RandAugment(seed=7, stream=2, normalize=(.5, .25), views=2, clip_frames=4, rank=3, dtype="float16")
-    module = Stage(stage)
+    module = Transform(stage)
     assert module._kept() == stage._kept() and module.dtype == torch.float16
     images, ids = pictures(), motley.group_ids(torch.arange(3), 4)
-    assert all(map(torch.equal, module(images, ids), stage(images, ids)))
-    assert motley.Stage(module)._kept() == Stage(module)._kept() == stage._kept()
-    with pytest.raises(motley.ArgumentError, match="seed is 3, but the RandAugment that is given has seed=7"):
-        Stage(stage, seed=3)
+    assert all(map(torch.equal, module(images, sample_ids=ids), stage(images, sample_ids=ids)))
+    assert motley.Transform(module)._kept() == Transform(module)._kept() == stage._kept()
+    with pytest.raises(motley.ArgumentError, match="seed is 3, but the Transform that is given has seed=7"):
+        Transform(stage, seed=3)
     with pytest.raises(TypeError, match="positional argument"):
-        Stage("rand_augment")(images, ids, 3)
+        Transform("rand_augment")(images, ids)
 
 
 def test_modules_draw_apart_and_keep_their_streams():
     images, ids = pictures(), torch.arange(12)
-    one, other = Stage("rand_augment", seed=7), Stage("rand_augment", seed=7)
-    assert torch.equal(one(images, ids), other(images, ids)) and not torch.equal(one(images), other(images))
+    one, other = Transform("rand_augment", seed=7), Transform("rand_augment", seed=7)
+    assert torch.equal(one(images, sample_ids=ids), other(images, sample_ids=ids))
+    assert not torch.equal(one(images), other(images))
     state = one.state_dict()
-    again = Stage("rand_augment")
+    again = Transform("rand_augment")
     again.load_state_dict(copy.deepcopy(state))
     want = one(images)
     assert torch.equal(again(images), want)
@@ -621,7 +624,7 @@ def test_modules_draw_apart_and_keep_their_streams():
     older = {**state, "_extra_state": state["_extra_state"][:1]}  # before there were streams
     other.load_state_dict(older)
     assert other.counter.tolist() == state["counter"].tolist() and not torch.equal(other(images), want)
-    given = Stage("rand_augment", seed=7, stream=5)
+    given = Transform("rand_augment", seed=7, stream=5)
     again.load_state_dict(given.state_dict())
     assert again.stream == 5 and torch.equal(again(images), given(images))
     assert "stream=5" in repr(again) and "stream" not in repr(one)
@@ -629,12 +632,12 @@ def test_modules_draw_apart_and_keep_their_streams():
 
 def test_nhwc_is_seen_as_nchw_but_in_place():
     images, ids = pictures().permute(0, 2, 3, 1).contiguous(), torch.arange(12)
-    stage = Stage("rand_augment", seed=7, layout="nhwc")
+    stage = Transform("rand_augment", seed=7, layout="nhwc")
     want = augmented(pictures(), ids)
-    draws = motley.Stage("rand_augment", seed=7).draw(12, size=(20, 24), sample_ids=ids)
-    assert torch.equal(stage(images, ids, out=torch.empty_like(want)), want)
+    draws = motley.Transform("rand_augment", seed=7).draw(12, size=(20, 24), sample_ids=ids)
+    assert torch.equal(stage(images, sample_ids=ids, out=torch.empty_like(want)), want)
     assert torch.equal(stage.replay(images, draws), want)
-    assert stage(images, ids, out=images) is images and torch.equal(images.permute(0, 3, 1, 2), want)
+    assert stage(images, sample_ids=ids, out=images) is images and torch.equal(images.permute(0, 3, 1, 2), want)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -642,15 +645,15 @@ def test_the_core_stage_counts_in_a_counter(device):
     """An array of the caller's has the epoch and the next sample, here and on the device."""
     images = pictures().to(device)
     counter = torch.tensor([2, 5], device=device)
-    stage = motley.Stage("trivial_augment_wide", seed=7, stream=0, counter=counter)
-    core = motley.Stage("trivial_augment_wide", seed=7, stream=0)
+    stage = motley.Transform("trivial_augment_wide", seed=7, stream=0, counter=counter)
+    core = motley.Transform("trivial_augment_wide", seed=7, stream=0)
     for epoch in (2, 3):
         core.set_epoch(epoch)
         if epoch == 2:
             core.next_sample = 5
-        assert torch.equal(stage(images), core(images)) and torch.equal(stage(images, 3 + torch.arange(12)),
-                                                                        core(images, 3 + torch.arange(12)))
-        assert torch.equal(stage(images[3], 40), core(images[3], 40))
+        assert torch.equal(stage(images), core(images)) and torch.equal(stage(images, sample_ids=3 + torch.arange(12)),
+                                                                        core(images, sample_ids=3 + torch.arange(12)))
+        assert torch.equal(stage(images[3], sample_ids=40), core(images[3], sample_ids=40))
         assert torch.equal(stage(images, views=2)[1], core(images, views=2)[1])
         assert counter.tolist() == [epoch, core.next_sample] and stage.state_dict() == core.state_dict()
         stage.begin_pass()
@@ -659,20 +662,21 @@ def test_the_core_stage_counts_in_a_counter(device):
 
 def test_views_and_passes_of_either_stage():
     images, ids = pictures(), torch.arange(12)
-    for cls in (motley.Stage, Stage):
+    for cls in (motley.Transform, Transform):
         stage = cls("rand_augment", seed=7, stream=0, views=2)
-        assert torch.equal(stage(images, ids)[1], augmented_view(images, ids, 1)) and "views=2" in repr(stage)
-        assert torch.equal(stage(images, ids, views=1), augmented_view(images, ids, 0))
+        assert torch.equal(stage(images, sample_ids=ids)[1], augmented_view(images, ids, 1))
+        assert "views=2" in repr(stage)
+        assert torch.equal(stage(images, sample_ids=ids, views=1), augmented_view(images, ids, 0))
         stage.begin_pass()
         assert stage.epoch == 0
         stage.begin_pass()
         assert stage.epoch == 1
     with pytest.raises(motley.ArgumentError, match="views is 0, want a whole number from 1"):
-        motley.Stage("rand_augment", views=0)
+        motley.Transform("rand_augment", views=0)
 
 
 def augmented_view(images, ids, view):
-    return motley.Stage("rand_augment", seed=7)(images, ids, view=view)
+    return motley.Transform("rand_augment", seed=7)(images, sample_ids=ids, view=view)
 
 
 @needs_operators
@@ -681,10 +685,10 @@ def test_the_operator_has_views_and_layouts():
     images, ids = pictures(), torch.stack([torch.arange(12), torch.arange(12) % 3], 1)
     for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)),
                             ({"seed": -3}, images[4])):
-        stage = Stage("rand_augment", **settings)
+        stage = Transform("rand_augment", **settings)
         compiled = torch.compile(lambda x, i, s=stage: s(x, i), fullgraph=True, backend="aot_eager")
         for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),
-                              stage(batch, ids[:1] if batch.dim() == 3 else ids)):
+                              stage(batch, sample_ids=ids[:1] if batch.dim() == 3 else ids)):
             assert torch.equal(one, other)
 
 
@@ -693,10 +697,10 @@ def test_the_operator_has_views_and_layouts():
 def test_the_core_stage_under_compile():
     """It breaks the graph, and draws and counts as ever."""
     torch._dynamo.reset()
-    images, stage = pictures(), motley.Stage("rand_augment", seed=7)
+    images, stage = pictures(), motley.Transform("rand_augment", seed=7)
     core = copy.copy(stage)
     core.counter = [0, 0]
-    compiled = torch.compile(lambda x, ids=None: 2 * stage(x, ids) + 1, backend="aot_eager")
+    compiled = torch.compile(lambda x, ids=None: 2 * stage(x, sample_ids=ids) + 1, backend="aot_eager")
     for _ in range(2):
         assert torch.equal(compiled(images), 2 * core(images) + 1)
         assert torch.equal(compiled(images, torch.arange(12)), 2 * core(images, torch.arange(12)) + 1)
@@ -745,7 +749,7 @@ def test_lists_of_results_are_described_at_once(kind):
     made = target.result(source)
     assert source._parts is None and target._parts is None and type(made) is kind
     assert [x.stride() for x in made] == [torch.empty_like(x).stride() for x in batch]
-    stage = motley.Stage("rand_augment", seed=2)
+    stage = motley.Transform("rand_augment", seed=2)
     for one, alone in zip(stage(batch, [4, 5]), [stage(x, i) for i, x in enumerate(batch, 4)]):
         assert torch.equal(one, alone)
 

@@ -483,7 +483,7 @@ def test_what_is_no_image_is_refused_alone(kind, version):
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("how", ["import", "take_over"])
 def test_samples(version, how):
-    """A draw depends on (seed, epoch, id), not on what was drawn before; motley.Stage draws the same."""
+    """A draw depends on (seed, epoch, id), not on what was drawn before; motley.Transform draws the same."""
     theirs, module = namespace(version)
     if how == "take_over":
         ours.take_over()

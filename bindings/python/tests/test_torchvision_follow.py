@@ -215,7 +215,7 @@ def test_a_seed_and_torchs_generator(space):
             stage = ours._stage_of(transform, True, image(), 3)
             torch.manual_seed(i)
             seed, number = (5, i) if getattr(transform, "seed", None) else (torch_seed(), 0)
-            wanted = motley.Follow(motley.Stage(stage.policy, seed=seed))(
+            wanted = motley.Follow(motley.Transform(stage.policy, seed=seed))(
                 {"image": image(), "masks": numbers()}, sample_ids=number
             )
             assert torch.equal(out, wanted["image"]) and torch.equal(mask, wanted["masks"])
@@ -291,7 +291,7 @@ def test_boxes_that_are_not_followed():
 
 def test_samples_of_follow():
     """motley.Follow reads tv_tensors by their own types, whatever formats its arguments name."""
-    stage = motley.Stage("trivial_augment_wide", seed=2)
+    stage = motley.Transform("trivial_augment_wide", seed=2)
     follow = motley.Follow(stage, {"boxes": motley.follow.Boxes("xyxy", drop=False)})
     for i in range(20):
         sample = {"image": tv_tensors.Image(image()), "boxes": boxes("CXCYWH")}

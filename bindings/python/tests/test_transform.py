@@ -45,7 +45,7 @@ def tensors(arrays):
 
 def test_files_take_the_long_names_of_dtypes():
     text = "motley: 1\nname: x\nstages:\n  - output: {type: float16}\n"
-    assert motley.Transform(text).show() == text.replace("float16", "f16")
+    assert motley.Policy(text).show() == text.replace("float16", "f16")
 
 
 def test_all_kinds_of_images_give_the_same(photographs):
@@ -93,7 +93,7 @@ def test_without_an_output_stage_images_stay_images(photographs):
 
 def test_policies_are_transforms(photographs):
     batch = np.stack([photographs[0]] * 5)
-    wanted = motley.Stage("rand_augment", seed=4)(batch, sample_ids=range(5))
+    wanted = motley.Transform("rand_augment", seed=4)(batch, sample_ids=range(5))
     assert np.array_equal(motley.Transform("rand_augment", seed=4)(batch, sample_ids=range(5)), wanted)
 
 
@@ -148,15 +148,15 @@ def test_samples_are_counted_and_views_differ(photographs):
 def test_equal_pickled_and_shown(photographs, tmp_path):
     transform = motley.Transform("torchvision_train", seed=3)
     again = pickle.loads(pickle.dumps(transform))
-    assert again == transform and again.show() == transform.show() and hash(again) == hash(transform)
-    assert repr(transform) == "Transform(transform='torchvision_train', seed=3)"
+    assert again == transform and again.policy == transform.policy and hash(again) == hash(transform)
+    assert repr(transform) == "Transform(policy=<motley.Policy torchvision_train>, seed=3)"
     assert transform != motley.Transform("torchvision_train") and transform != motley.Transform(
         "torchvision_eval", seed=3
     )
     path = tmp_path / "mine.yaml"
-    path.write_text(transform.show())
+    path.write_text(transform.policy.show())
     assert motley.Transform(path, seed=3) == transform
-    assert set(motley.Transform.names()) >= {"torchvision_train", "timm_train", "simclr"}
+    assert set(motley.Policy.names()) >= {"torchvision_train", "timm_train", "simclr"}
     assert motley.Transform("timm_eval").size == (224, 224)
 
 
@@ -197,9 +197,9 @@ def test_more_that_is_refused(photographs):
         for images in (rgb.convert(mode), [rgb, rgb.convert(mode)]):
             with pytest.raises(motley.ArgumentError, match=r'channels.*\.convert\("RGB"\)'):
                 transform(images)
-    with pytest.raises(motley.ArgumentError, match="6 sizes and transform 'rand_augment' resizes none"):
-        motley.Transform("rand_augment", dtype="float32")(photographs)
-    with pytest.raises(motley.ArgumentError, match="did you mean 'torchvision_train'"):
+    with pytest.raises(motley.ArgumentError, match="6 sizes and policy 'a' resizes none"):
+        motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n", dtype="float32")(photographs)
+    with pytest.raises(motley.ArgumentError, match="did you mean (the transform )?'torchvision_train'"):
         motley.Transform("torchvision_trian")
     with pytest.raises(motley.PolicyError) as found:
         motley.Transform(TEXT.replace("erase: {p: 0.5", "erase: {p: 1.5"))
@@ -300,7 +300,7 @@ def test_module(photographs):
     module = TorchTransform(TEXT, seed=3, stream=0, memory_format=torch.channels_last)
     wanted = motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6))
     for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
-        made = module(images, torch.arange(6))
+        made = module(images, sample_ids=torch.arange(6))
         assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
         assert np.array_equal(made.numpy(), wanted)
     first, second = module(photographs[:3]), module(photographs[3:])
@@ -308,9 +308,9 @@ def test_module(photographs):
     again = TorchTransform(TEXT)
     again.load_state_dict(module.state_dict())
     assert again.seed == 3 and np.array_equal(again(photographs).numpy(), module(photographs).numpy())
-    made, draws = module(photographs, range(6), return_draws=True)
+    made, draws = module(photographs, sample_ids=range(6), return_draws=True)
     assert np.array_equal(module.replay(photographs, draws).numpy(), made.numpy())
-    a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, range(6))
+    a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, sample_ids=range(6))
     assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
     core = motley.Transform(TEXT, seed=4, views=2, dtype="float16")
     assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
@@ -347,26 +347,26 @@ def test_eval_draws_nothing(photographs, mixes):
     labels = {"labels": torch.arange(6)} if mixes else {}
     module = TorchTransform(text, seed=3, views=2 - mixes, memory_format=torch.channels_last)
     wanted = motley.Transform(STILL)(photographs)
-    trained = module(photographs, range(6), **labels)
+    trained = module(photographs, sample_ids=range(6), **labels)
     holder = torch.nn.Sequential(module).eval()
     state = copy.deepcopy(holder.state_dict())
     for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
         for ids in (None, range(6), range(6)):
-            made = module(images, ids, **labels)
+            made = module(images, sample_ids=ids, **labels)
             if mixes:
                 made, targets = made
                 assert targets is labels["labels"]
             assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
             assert np.array_equal(made.numpy(), wanted)
     assert np.array_equal(module(photographs[0], out=torch.zeros(3, 20, 24)).numpy(), wanted[0])
-    made, *_, draws = module(photographs, range(6), return_draws=True, **labels)
+    made, *_, draws = module(photographs, sample_ids=range(6), return_draws=True, **labels)
     assert np.array_equal(made.numpy(), wanted) and not any(draw["steps"] for draw in draws)
     if not mixes:
-        with pytest.raises(motley.ArgumentError, match="labels are given, but transform 'still' has no stage 'mix'"):
-            module(photographs, range(6), labels=range(6))
+        with pytest.raises(motley.ArgumentError, match="labels are given, but policy 'still' has no stage 'mix'"):
+            module(photographs, sample_ids=range(6), labels=range(6))
     assert all(map(torch.equal, holder.state_dict().values(), state.values())), "no sample was counted"
     holder.train()
-    for a, b in zip(trained, module(photographs, range(6), **labels)):
+    for a, b in zip(trained, module(photographs, sample_ids=range(6), **labels)):
         assert torch.equal(a, b)
     assert not np.array_equal(trained[0].numpy(), wanted)
 
@@ -390,8 +390,8 @@ def test_eval_of_a_random_crop_is_refused(photographs):
         module = TorchTransform(text).eval()
         wanted = rf"in eval\(\): its stage '{crop}' .*Transform\('{instead}'\)"
         with pytest.raises(motley.UnsupportedError, match=wanted):
-            module(photographs, range(6))
-        assert len(module.train()(photographs, range(6))) == 6
+            module(photographs, sample_ids=range(6))
+        assert len(module.train()(photographs, sample_ids=range(6))) == 6
     for name in ("torchvision_eval", "timm_eval"):
         module = TorchTransform(name)
         assert torch.equal(module(photographs), module.eval()(photographs))
@@ -461,11 +461,11 @@ def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
     stacked = np.stack if kind != "tensor" else torch.stack
     for number in range(4):
         image = like[kind](np.roll(first, number, 0))
-        alone, [listed] = transform(image, number, epoch=1), transform([image], [number], epoch=1)
+        alone, [listed] = transform(image, sample_ids=number, epoch=1), transform([image], sample_ids=[number], epoch=1)
         assert type(alone) is type(listed) and np.array_equal(np.asarray(alone), np.asarray(listed))
         if kind != "picture":
             out = stacked([alone, alone]) * 0
-            assert transform(stacked([image, image]), [number, number], epoch=1, out=out) is out
+            assert transform(stacked([image, image]), sample_ids=[number, number], epoch=1, out=out) is out
             assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
     assert len(made) == len(_native.local.calls) == (1 if kind == "picture" else 2)
 
@@ -476,11 +476,11 @@ def test_a_kept_call_is_of_its_transform(photographs):
     image = photographs[0]
     for _ in range(2):
         for name in ("bilinear", "nearest"):
-            made, draws = motley.Transform(text.format(name))(image, 0, return_draws=True)
+            made, draws = motley.Transform(text.format(name))(image, sample_ids=0, return_draws=True)
             assert np.array_equal(made, ops.resize(image, (20, 30), filter=name))
             assert np.array_equal(motley.Transform(text.format(name)).replay(image, draws), made)
         for op in ("invert", "equalize"):
-            stage = motley.Stage(f'{{"motley": 1, "name": "x", "branches": ["{op}"]}}')
+            stage = motley.Transform(f'{{"motley": 1, "name": "x", "branches": ["{op}"]}}')
             assert np.array_equal(stage(image), getattr(ops, op)(image))
             assert np.array_equal(ops.rotate(image, 90.0, fill=9), ops.rotate(image, [90.0], fill=[9]))
             assert np.array_equal(stage.replay(image, stage.draw(1, size=image.shape[:2])[0]), stage(image))

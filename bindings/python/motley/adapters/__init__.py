@@ -20,19 +20,19 @@ def fresh_seed(seed=0):
 
 
 def stage_of(policy, seed, mixing=False, **settings):
-    """The stage of a policy, or a copy of a stage or a motley.Transform, whose settings are kept. It may mix images if
+    """The transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
     `mixing`. seed: None where the caller gave none."""
+    made = motley.Transform(policy, **settings, **({} if seed is None else {"seed": seed}))
     if not mixing:
-        refuse_mixing(policy)
-    made = motley.Transform if isinstance(policy, motley.Transform) else motley.Stage
-    return made(policy, **settings, **({} if seed is None else {"seed": seed}))
+        refuse_mixing(made)
+    return made
 
 
 def refuse_mixing(stage):
     """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
     if getattr(stage, "mixes", False):
         raise motley.UnsupportedError(
-            f"transform '{stage.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate or "
+            f"policy '{stage.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate or "
             "Prefetcher, or motley.Mix on the batches"
         )
 
@@ -40,11 +40,10 @@ def refuse_mixing(stage):
 def check_labels(stage, labels):
     """`labels`, an index or a key, has to be given where the stage is Motley's and mixes images, and only there."""
     mixes = isinstance(stage, motley.Mix) or getattr(stage, "mixes", False)
+    name = stage.policy.name if isinstance(stage, motley.Transform) else type(stage).__name__
     if mixes and labels is None:
-        name = getattr(stage, "name", "motley.Mix")
         raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
-    if labels is not None and isinstance(stage, motley.Stage) and not mixes:
-        name = (stage.policy or stage).name
+    if labels is not None and isinstance(stage, motley.Transform) and not mixes:
         raise motley.ArgumentError(
             f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them"
         )

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import motley
 from motley.adapters import check_labels, fresh_seed, stage_of
 from motley.epochs import Epoch, Passes, RepeatedSamples, watch_loaders
 
@@ -23,12 +22,12 @@ class Augment(Passes):
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
-        policy: A motley.Policy, a name or a path; or a stage, whose settings are kept; or a motley.Transform: the
-            column becomes the network's input, [N, 3, H, W] as the transform's file says.
-        seed: Of a policy; None is 0, or that of the stage or transform. Without ids it is mixed into each call's own.
+        policy: A motley.Policy, a name or a path, or a motley.Transform, whose settings are kept. With a policy that
+            has stages the column becomes the network's input, [N, 3, H, W] as the policy says.
+        seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each call's own.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
-        labels: The column of labels, which a transform that mixes images turns into targets; elsewhere None.
+        labels: The column of labels, which a policy that mixes images turns into targets; elsewhere None.
         epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
             next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
             which do not see passes: give each epoch's map_batches its own `epoch`. There None, with ids, is 0 and
@@ -37,7 +36,7 @@ class Augment(Passes):
 
     def __init__(
         self,
-        policy: PolicyLike | motley.Transform,
+        policy: PolicyLike,
         *,
         image: str = "image",
         ids: str | None = None,
@@ -67,9 +66,8 @@ class Augment(Passes):
         return {**batch, self.image: made, self.labels: targets}
 
     def __repr__(self):
-        name = (self.stage.policy or self.stage).name
         settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.stage.seed}, epoch={self.epoch}"
-        return f"Augment({name}, {settings})"
+        return f"Augment({self.stage.policy.name}, {settings})"
 
 
 def _of_ray():

@@ -53,7 +53,7 @@ def augment(
     images: Any,
     ids: Any = None,
     *,
-    policy: PolicyLike | motley.Transform,
+    policy: PolicyLike,
     seed: int | None = None,
     epoch: int | Callable[[], int] | Any = None,
     operator: Literal["native", "python"] | None = None,
@@ -61,9 +61,9 @@ def augment(
     """A DALI node with the augmented `images` (HWC, uint8, any sizes), each with its own draw.
 
     Args:
-        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: the node is then the network's
-            input, of the size, type and layout that the transform's file says. DALI has no bfloat16.
-        seed: Of a policy; None is 0, or that of the stage or transform. Without ids it is mixed into each batch's own.
+        policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages the node is the
+            network's input, of the size, type and layout that the policy says. DALI has no bfloat16.
+        seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each batch's own.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
         epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
             pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
@@ -71,7 +71,7 @@ def augment(
         operator: "native", "python", or None: native where that is possible.
     """
     stage = stage_of(policy, seed, layout="hwc")
-    if isinstance(stage, motley.Transform):
+    if stage.policy.whole:
         refuse(stage)
     if epoch is None:
         if ids is not None:
@@ -86,20 +86,20 @@ def augment(
     if operator is None:
         if missing and LIBRARY.exists():
             warnings.warn(f"{missing}; the Python operator is used", RuntimeWarning, stacklevel=2)
-        operator = "python" if missing or (stage.policy and stage.policy.custom_ops) else "native"
+        operator = "python" if missing or stage.policy.custom_ops else "native"
     return (native if operator == "native" else python)(stage, images, ids, epoch)
 
 
 def refuse(transform):
     dtype, _ = made_by(transform)
     if dtype == "bfloat16":
-        raise motley.UnsupportedError(f"transform '{transform.name}' makes bfloat16, which DALI lacks")
+        raise motley.UnsupportedError(f"policy '{transform.policy.name}' makes bfloat16, which DALI lacks")
 
 
 def made_by(transform):
     """dtype, layout of what a transform makes."""
-    layout = transform.output_layout or (transform._made[1] if transform._has_output else "hwc")
-    return transform._dtype or transform._made[0], layout
+    layout = transform.output_layout or (transform.policy._made[1] if transform.policy.has_output else "hwc")
+    return transform._dtype_out, layout
 
 
 def native(stage, images, ids, epoch):
@@ -111,11 +111,11 @@ def native(stage, images, ids, epoch):
     else:
         given = epoch
     arguments = {"seed": (seed ^ 1 << 63) - (1 << 63), "epoch": given}
-    if stage.policy:
+    if not stage.policy.whole:
         return fn.motley.augment(*inputs, policy=stage.policy.show(), **arguments)
     dtype, layout = made_by(stage)
     made = {"dtype": TYPES[dtype], "output_layout": layout.upper()}
-    return fn.motley.augment(*inputs, transform=stage.show(), **made, **arguments)
+    return fn.motley.augment(*inputs, transform=stage.policy.show(), **made, **arguments)
 
 
 def python(stage, images, ids, epoch):
@@ -137,7 +137,7 @@ def python(stage, images, ids, epoch):
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
     inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]
-    layout = "hwc" if stage.policy else made_by(stage)[1]
+    layout = made_by(stage)[1] if stage.policy.whole else "hwc"
     options = {"batch_processing": True, "output_layouts": layout.upper()}
     if images.device != "gpu":
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)

@@ -15,17 +15,17 @@ from ffcv.pipeline.operation import Operation
 
 from motley.adapters import refuse_mixing
 from motley.epochs import Passes
-from motley.torch import Stage
+from motley.torch import Transform
 
 
 class Augment(Passes, Operation):  # type: ignore[misc]
-    """Runs a motley.torch.Stage, or a motley.torch.Transform, on the batch. Place it after ToTorchImage, on the CPU or
+    """Runs a motley.torch.Transform on the batch. Place it after ToTorchImage, on the CPU or
     after ToDevice. FFCV decodes the images of a batch to one size; SimpleRGBImageDecoder wants them stored in one.
 
     The sample ids are FFCV's own indices of the samples, so that a draw depends only on (seed, epoch, index). Each pass
     over the loader is the stage's next epoch, unless stage.set_epoch() sets one."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Transform) -> None:
         super().__init__()
         refuse_mixing(stage)
         self.stage = self.epochs = stage
@@ -33,14 +33,14 @@ class Augment(Passes, Operation):  # type: ignore[misc]
 
     def generate_code(self):
         def augment(images, _, indices):
-            return self.stage(images, torch.from_numpy(indices[:len(images)].astype("int64")))
+            return self.stage(images, sample_ids=torch.from_numpy(indices[:len(images)].astype("int64")))
         augment.with_indices = True
         return augment
 
     def declare_state_and_memory(self, previous_state):
         channels, *size = previous_state.shape
-        channels = 3 if self.stage._to_rgb else channels
-        size = getattr(self.stage, "size", None) or size  # that of a transform
+        channels = 3 if self.stage.policy.to_rgb else channels
+        size = self.stage.size or size  # that of a transform
         return replace(previous_state, shape=(channels, *size), dtype=self.stage.dtype, jit_mode=False), None
 
 

@@ -4,7 +4,7 @@
     class Model(Augments, lightning.LightningModule):      # or Augments, lightning.LightningDataModule
         def __init__(self):
             super().__init__()
-            self.augments(motley.torch.Stage('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
+            self.augments(motley.torch.Transform('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from motley.torch.batches import item, replaced
 
 class Augments:
     """A mixin; list it before LightningModule or LightningDataModule. During training, a batch's images run through the
-    stage with the trainer's epoch. During validation, test and prediction the stage is in eval(): a Stage only
-    normalises, casts and lays out, and a Transform does what draws nothing. The stage's state is in checkpoints."""
+    stage with the trainer's epoch. During validation, test and prediction the stage is in eval(), where it does what
+    draws nothing: normalising, casting, layout, resizing, cropping the centre. Its state is in checkpoints."""
 
     def augments(
         self,
-        stage: motley.torch.Stage,
+        stage: motley.torch.Transform,
         *,
-        evaluation: motley.torch.Stage | None = None,
+        evaluation: motley.torch.Transform | None = None,
         images: int | str = 0,
         ids: int | str | None = None,
     ) -> None:
         """Says what the images of a batch run through.
 
         Args:
-            stage: A motley.torch.Stage or motley.torch.Transform.
+            stage: A motley.torch.Transform.
             evaluation: The same for validation, test and prediction; None: `stage` in eval(). A transform that crops at
                 random wants one, such as motley.torch.Transform("torchvision_eval").
             images: Where in a batch they are, an index or a key: a tensor, or a list for a transform.
@@ -69,7 +69,7 @@ class Augments:
             if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:
                 stage.set_epoch(self.trainer.current_epoch)
             self._motley_epoch = self.trainer.current_epoch
-        return replaced(batch, at, stage(images, self._motley_ids))
+        return replaced(batch, at, stage(images, sample_ids=self._motley_ids))
 
     def state_dict(self, *args, **kwargs):
         state = super().state_dict(*args, **kwargs)

@@ -27,9 +27,9 @@ class Augment(Passes):
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
-        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: an image becomes the network's
-            input.
-        seed: Of a policy; None is 0, or that of the stage or transform. Without an epoch it is mixed into each call's
+        policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
+            the network's input.
+        seed: Of a policy; None is 0, or that of the transform. Without an epoch it is mixed into each call's
             own.
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
         epoch: None: each call makes new draws. A number: a sample's draw depends only on (seed, epoch, __key__); the
@@ -40,7 +40,7 @@ class Augment(Passes):
 
     def __init__(
         self,
-        policy: PolicyLike | motley.Transform,
+        policy: PolicyLike,
         *,
         image: str | None = None,
         seed: int | None = None,
@@ -75,5 +75,4 @@ class Augment(Passes):
         return {**sample, key: image}
 
     def __repr__(self):
-        name = (self.stage.policy or self.stage).name
-        return f"Augment({name}, image={self.image!r}, seed={self.stage.seed}, epoch={self.epoch})"
+        return f"Augment({self.stage.policy.name}, image={self.image!r}, seed={self.stage.seed}, epoch={self.epoch})"

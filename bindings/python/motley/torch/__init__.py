@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motley in a PyTorch training loop: a stage for batches, a prefetcher around a loader, and what runs in its workers.
+"""Motley in a PyTorch training loop: transforms as modules, a prefetcher around a loader, and what runs in its workers.
 
-    stage = motley.torch.Stage(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=torch.bfloat16).cuda()
-    for images, labels in motley.torch.Prefetcher(loader, stage):    # a loader of u8 batches
+    augment = motley.torch.Transform(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=torch.bfloat16).cuda()
+    for images, labels in motley.torch.Prefetcher(loader, augment):    # a loader of u8 batches
         train(images, labels)
 
     transform = motley.torch.Transform("torchvision_train")          # crop, resize, flip, normalise as well
@@ -16,17 +16,22 @@
 
 Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
           size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
-          loader is the next epoch, unless set_epoch() says which; for a stage that you call yourself, call its
-          set_epoch(), or it warns when a sample comes again. Without ids a stage counts its samples, and the
+          loader is the next epoch, unless set_epoch() says which; for a transform that you call yourself, call its
+          set_epoch(), or it warns when a sample comes again. Without ids a transform counts its samples, and the
           counter is part of its state_dict(); ranks draw differently."""
 from motley.torch.collate import MotleyCollate
 from motley.torch.datasets import Augmented, Index, Indexed, Reproducible, Views
 from motley.torch.decode import list_images, read_file
 from motley.torch.prefetcher import Prefetcher
-from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
 __all__ = [
-    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Stage", "Transform", "Views",
+    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Transform", "Views",
     "list_images", "read_file",
 ]  # fmt: skip
+
+
+def __getattr__(name):
+    if name == "Stage":
+        raise AttributeError("module 'motley.torch' has no attribute 'Stage': its Transform takes every policy")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

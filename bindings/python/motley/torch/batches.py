@@ -47,7 +47,7 @@ def augmented(batch, stage, at, images, ids=None, labels=None, **how):
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        return replaced(batch, at[0], stage(images) if ids is None else stage(images, ids, **how))
+        return replaced(batch, at[0], stage(images) if ids is None else stage(images, sample_ids=ids, **how))
     made, targets = stage(images, sample_ids=ids, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 

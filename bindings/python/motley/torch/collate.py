@@ -17,7 +17,6 @@ from motley.epochs import Passes, watch_loaders
 from motley.follow import Boxes, Points
 from motley._images import refuse_followers
 from motley.torch.batches import augmented, item, passed_on, replaced
-from motley.torch.stage import Stage
 from motley.torch.transform import Transform
 
 
@@ -27,30 +26,29 @@ class MotleyCollate(Passes):
     Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
 
     Args:
-        stage: A motley.torch.Stage, whose result is the batch's images; or a motley.Policy, a name or a path. A
-            motley.torch.Transform or motley.Transform takes decoded images of any sizes. With a motley.Follow the
-            samples are its dictionaries, and what follows the images is moved with them.
+        stage: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy, a
+            name or a path. One with stages takes decoded images of any sizes. With a motley.Follow the samples are its
+            dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
             seeds again in each epoch.
-        labels: Index or key of the labels, which a transform that mixes images turns into targets; elsewhere None.
+        labels: Index or key of the labels, which a policy that mixes images turns into targets; elsewhere None.
         collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes,
             points, their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
     """
 
     def __init__(
         self,
-        stage: Stage | motley.Transform | motley.Follow | Policy | str | os.PathLike[str],
+        stage: motley.Transform | motley.Follow | Policy | str | os.PathLike[str],
         *,
         images: int | str | None = None,
         ids: int | str | None = None,
         labels: int | str | None = None,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        if isinstance(stage, (str, os.PathLike, Policy)):
-            stage = Stage(stage)
-        elif isinstance(stage, motley.Transform) and not isinstance(stage, Stage):
+        plain = isinstance(stage, motley.Transform) and not isinstance(stage, Transform)
+        if plain or isinstance(stage, (str, os.PathLike, Policy)):
             stage = Transform(stage)
         self.follow = stage if isinstance(stage, motley.Follow) else None
         if self.follow:
@@ -58,9 +56,9 @@ class MotleyCollate(Passes):
                 raise motley.ArgumentError(f"images is {images!r}, but the Follow has its own key, "
                                            f"{self.follow.image!r}")
             stage, images = self.follow.stage, self.follow.image
-        elif not isinstance(stage, Stage):
+        elif not isinstance(stage, Transform):
             raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a "
-                            "motley.torch.Stage, a motley.Policy, a name or a path")
+                            "motley.Transform, a motley.Policy, a name or a path")
         self.stage = self.epochs = stage
         check_labels(stage, labels)
         self.images, self.ids, self.labels = 0 if images is None else images, ids, labels
@@ -71,7 +69,7 @@ class MotleyCollate(Passes):
         if self.follow:
             return self._followed(samples)
         images = [item(sample, self.images, "image", "a sample") for sample in samples]
-        if not isinstance(self.stage, Transform):
+        if not self.stage.policy.whole:
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
         if self.ids is not None:

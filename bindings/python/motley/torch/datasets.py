@@ -266,10 +266,10 @@ class Augmented(_Around, Passes):
     each worker reads them.
 
     Args:
-        policy: A policy, or a stage, whose settings are kept; or a motley.Transform: an image becomes the network's
-            input, a NumPy array if it was a PIL image. Or a motley.Follow, for samples that are dictionaries: masks,
-            boxes and points move with the image.
-        seed: Of a policy; None is 0, or that of the stage or transform.
+        policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
+            the network's input, a NumPy array if it was a PIL image. Or a motley.Follow, for samples that are
+            dictionaries: masks, boxes and points move with the image.
+        seed: Of a policy; None is 0, or that of the transform.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
         views: How many views of an image to make. Several replace the image by a tuple of them; with a Follow, the
@@ -279,7 +279,7 @@ class Augmented(_Around, Passes):
     def __init__(
         self,
         dataset: Any,
-        policy: PolicyLike | motley.Transform | motley.Follow,
+        policy: PolicyLike | motley.Follow,
         *,
         seed: int | None = None,
         images: int | str = 0,
@@ -294,7 +294,6 @@ class Augmented(_Around, Passes):
             self.stage = self.follow.stage = copy.copy(policy.stage)
         else:
             self.stage = stage_of(policy, seed)
-        self._draws = self.stage.policy or self.stage
         self.stage._repeats = Repeats(ADVICE)
         self.views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
         self.epoch = self.epochs = Epoch(self.stage.epoch)
@@ -317,7 +316,7 @@ class Augmented(_Around, Passes):
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self):
-        return f"Augmented({self.dataset!r}, {self._draws.name}, seed={self.stage.seed}, epoch={self.epoch})"
+        return f"Augmented({self.dataset!r}, {self.stage.policy.name}, seed={self.stage.seed}, epoch={self.epoch})"
 
 
 class _AugmentedStream(Augmented, _Stream):

@@ -17,9 +17,10 @@ import motley
 from motley.adapters import check_labels
 from motley._native import one_of
 from motley.epochs import Count, loading_of, own_epoch
+from motley.sampled import Sampled
 from motley.torch.batches import augmented, item, map_tensors, replaced
 from motley.torch.decode import decoded, is_encoded, without
-from motley.torch.stage import Stage
+from motley.torch.transform import Transform
 
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 TOO_LATE = (
@@ -45,9 +46,9 @@ class Prefetcher:
 
     Encoded images, a list of bytes or of one-dimensional uint8 tensors as motley.torch.read_file gives them, are
     decoded first, one batch ahead in a thread: on a CUDA device by torchvision's decoder, which is nvJPEG, and on the
-    CPU if it does not support a file. As they have different sizes, the stage then has to be a transform. (nvJPEG's
-    pixels differ from Pillow's by up to 19 levels, because it interpolates chroma in another way. Everything after
-    decoding is exact.)
+    CPU if it does not support a file. As they have different sizes, the policy then has to have stages, which bring
+    them to one. (nvJPEG's pixels differ from Pillow's by up to 19 levels, because it interpolates chroma in another
+    way. Everything after decoding is exact.)
 
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
     finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which; a sampler's own epoch
@@ -63,12 +64,12 @@ class Prefetcher:
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
             its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
-        stage: A motley.torch.Stage on `device`, a motley.Stage, or another callable of the images; or a motley.Policy,
-            a name or a path.
+        stage: A motley.torch.Transform on `device`, a motley.Transform, or another callable of the images; or a
+            motley.Policy, a name or a path.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
-        labels: Index or key of their labels, which a stage that mixes images (a transform with `mix`, or a motley.Mix)
+        labels: Index or key of their labels, which a stage that mixes images (of a policy with `mix`, or a motley.Mix)
             turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
         names: Index or key of their files' names, or None: for messages.
         broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
@@ -88,7 +89,7 @@ class Prefetcher:
         broken: str = "raise",
     ) -> None:
         of_policy = isinstance(stage, (str, os.PathLike, motley.Policy))
-        self.stage: Any = Stage(stage) if of_policy else stage
+        self.stage: Any = Transform(stage) if of_policy else stage
         self.loader, self.images, self.ids = loader, images, ids
         check_labels(self.stage, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
@@ -164,7 +165,7 @@ class Prefetcher:
         finally:
             if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
                 loading_of(self.loader).count.asked = 0  # a peek, though more was read ahead
-            if count.asked < 2 and isinstance(self.stage, motley.Stage):
+            if count.asked < 2 and isinstance(self.stage, Sampled):
                 self.stage._repeats.forget()  # its samples come again
 
     def _pass(self):
@@ -174,7 +175,7 @@ class Prefetcher:
             self._finished = True
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the stage reads may just be written
-        counts = self.ids is None and isinstance(self.stage, motley.Stage)
+        counts = self.ids is None and isinstance(self.stage, Sampled)
         self._ahead = _copied(self.stage.counter) if counts else None
         ahead = None
         # Decoded images that the stage may still read, and the event that follows it: the decoder writes at once to

@@ -1,80 +1,185 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole transform as a module of torch: decoded images of any sizes in, the network's input out."""
+"""motley.Transform as an nn.Module, and policies that are drawn as one operator of torch where torch compiles."""
 
-from __future__ import annotations
-
-import os
-from typing import TYPE_CHECKING, Any
+import copy
+import functools
+import json
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy
 import torch
+from torch.utils.data import get_worker_info
 
 import motley
-from motley.torch.stage import Stage
-from motley.transform import without_draws
+from motley.epochs import Epoch
+from motley.policy import NO_AUGMENTATION
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from motley._types import TransformSettings
+    from motley._types import PolicyLike, Settings
+
+_is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+_HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
+_FAKES = (torch._subclasses.FakeTensor,) if _HAS_OPERATORS else ()  # what torch.export calls a model with
+_FORMATS = {None: torch.preserve_format, "chw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
-class Transform(motley.Transform, Stage):
-    """A motley.Transform as a module: decoded images of any sizes become one tensor of the network's input.
+class Transform(motley.Transform, torch.nn.Module):
+    """motley.Transform as an nn.Module, which a model can hold: the same arguments, the same call.
 
-        transform = motley.torch.Transform("torchvision_train", memory_format=torch.channels_last)
-        batch = transform(images, ids)       # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, 224, 224]
+        augment = motley.torch.Transform("rand_augment", mean=MEAN, std=STD).cuda()
+        batch = augment(batch, sample_ids=ids)          # uint8 [N, C, H, W]: float32 [N, C, H, W]
 
-    It goes wherever a motley.torch.Stage goes: into MotleyCollate, Prefetcher and Augmented. torch.compile runs it as
-    it is.
+        train = motley.torch.Transform("torchvision_train", memory_format=torch.channels_last)
+        batch = train(images, sample_ids=ids)   # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, H, W]
 
-    In eval() nothing is drawn: resize, center_crop, output and a grayscale that is always done remain, all other stages
-    are left out, there is one view, and labels come back as they are. A transform that cannot go without draws, because
-    it crops at random, raises UnsupportedError: evaluation wants another one, such as "torchvision_eval".
+    In eval() nothing is drawn, and there is one view; normalising, casting and layout stay. Of a policy with stages
+    resize, center_crop, output and a grayscale that is always done remain, and labels come back as they are; one that
+    crops at random cannot go without draws and raises UnsupportedError: evaluation wants another transform, such as
+    "torchvision_eval".
+
+    The epoch and the number of the next sample are a buffer, `counter`: state_dict() has them, the seed and the stream.
+    On CUDA the work reads the buffer when it runs, so that a replayed CUDA graph makes new draws. The workers of a
+    DataLoader share the epoch, and each counts its own samples. torch.compile takes a policy that is drawn as one
+    operator, and runs one with stages as it is. With layout="nhwc", as decoders write batches, the result of a policy
+    that is drawn is still [N, C, H, W]. What a policy with stages makes of PIL images is a tensor, too.
 
     Args:
-        transform: A built-in's name, a path, a text, or a motley.Transform, whose settings are kept.
-        settings: As motley.Transform's.
+        policy: As motley.Transform's, like all other arguments.
     """
 
-    _still = None  # what it is in eval()
+    counter: torch.Tensor
+    _own = None  # of a worker: the epoch, and the number of its next sample
 
-    def __init__(
-        self, transform: motley.Transform | str | os.PathLike[str], **settings: Unpack[TransformSettings]
-    ) -> None:
-        super().__init__(transform, **settings)
+    def __init__(self, policy: "PolicyLike", **settings: "Unpack[Settings]") -> None:
+        torch.nn.Module.__init__(self)
+        # On the CPU whatever the default device is, and in shared memory, so that a loader's workers see the epoch
+        # change, persistent ones too. A FakeTensor has no memory to share.
+        counter = torch.zeros(2, dtype=torch.int64, device="cpu")
+        self.register_buffer("counter", counter.share_memory_() if type(counter) is torch.Tensor else counter)
+        super().__init__(policy, counter=self.counter, **settings)
+        self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
+        if self.output_layout == "hwc":
+            raise motley.ArgumentError(
+                "output_layout is 'hwc', want 'chw' or 'channels_last': the result is [N, C, H, W]"
+            )
+        if self.layout == "hw":
+            raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
+        self._whole = self.policy.whole
+        like = {"rank": self.rank, "mean": self.mean, "std": self.std, "dtype": self._dtype}
+        self._texts = {} if self._whole else {  # what the operator does, by training
+            training: json.dumps({"policy": policy.show(), "output_layout": self.output_layout, **like})
+            for training, policy in ((True, self.policy), (False, NO_AUGMENTATION))
+        }  # fmt: skip
 
-    if not TYPE_CHECKING:  # checkers take motley.Transform's signature
-        __call__ = torch.nn.Module.__call__
-    __eq__, __hash__, __repr__ = object.__eq__, object.__hash__, torch.nn.Module.__repr__
-
-    @property
-    def _now(self):
-        if self.training:
-            return self
-        if self._still is None:
-            how = {"layout": self.layout, "dtype": self._dtype, "output_layout": self.output_layout}
-            self._still = (Transform(without_draws(self), stream=0, threads=self.threads, **how),)  # no submodule
-        return self._still[0]
+    __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are compared by identity
+    __repr__ = torch.nn.Module.__repr__
+    state_dict, load_state_dict = torch.nn.Module.state_dict, torch.nn.Module.load_state_dict
 
     @property
     def dtype(self) -> torch.dtype:
-        return getattr(torch, self._dtype or self._made[0])
+        return getattr(torch, self._dtype_out)
 
-    def forward(self, images: Any, sample_ids: Any = None, **options: Any) -> Any:
-        """As motley.Transform; the result is a tensor, on the images' device."""
-        if self.training:
-            return _of_torch(motley.Transform.__call__(self, images, sample_ids, **options))
-        own = {name: options.pop(name, None) for name in ("labels", "classes") if self.mixes}
-        made = self._now(images, sample_ids, **{**options, "views": 1, "seed": 0})
-        if own.get("labels") is None:
-            return made
-        made, *draws = made if options.get("return_draws") else (made,)
-        return (made, own["labels"], *draws)
+    @property
+    def memory_format(self) -> torch.memory_format:
+        return _FORMATS[self.output_layout]
 
-    def replay(self, *args: Any, **options: Any) -> Any:
-        """As motley.Transform's; the result is a tensor."""
-        return _of_torch(motley.Transform.replay(self, *args, **options))
+    def forward(self, images, *, sample_ids=None, view=0, out=None, layout=None, **options) -> Any:
+        """As motley.Transform's call. With return_draws or `out` a call is not an operator of torch.compile, and on
+        CUDA return_draws waits for the counter."""
+        layout = layout or self.layout
+        if self._whole:
+            call = motley.Transform.__call__
+            return _of_torch(call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options))
+        compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
+        if compiling and out is None and not options:
+            single = images.dim() == 3
+            batch = images.unsqueeze(0) if single else images
+            made = self._operated(_seen_as_chw(batch, layout, None)[0], sample_ids, view)
+            made = tuple(image.squeeze(0) for image in made) if single else tuple(made)
+            return made[0] if len(made) == 1 else made
+        images, layout = _seen_as_chw(images, layout, out)
+        call = motley.Transform.__call__
+        return call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
+
+    if not TYPE_CHECKING:  # checkers take motley.Transform's signatures
+        __call__ = torch.nn.Module.__call__
+
+        def replay(self, batch, draws, *, out=None, layout=None, **labels):
+            layout = layout or self.layout
+            if self._whole:
+                return _of_torch(super().replay(batch, draws, out=out, layout=layout, **labels))
+            batch, layout = _seen_as_chw(batch, layout, out)
+            return super().replay(batch, draws, out=out, layout=layout, **labels)
+
+    def _operated(self, batch, ids, view):
+        """The views of a batch, each by the operator."""
+        counter = self.counter.to(batch.device)
+        if ids is not None and not isinstance(ids, torch.Tensor):
+            ids = torch.tensor([ids] if isinstance(ids, int) else list(ids))
+        if ids is not None and ids.dim() == 2:
+            ids, view = ids[:, 0].contiguous(), ids[:, 1].contiguous()
+        views = self.views if self.training else 1
+        number, numbers = (0, view.to(torch.int32)) if isinstance(view, torch.Tensor) else (view, None)
+        seed = self.seed ^ self._stream[3 if ids is None else 2]
+        seed = seed - (1 << 64) if seed >> 63 else seed  # an operator takes signed numbers
+        made = [
+            _augment(batch, counter, ids, self._texts[self.training], seed, number * views + k,
+                     None if numbers is None else numbers * views + k)
+            for k in range(views)
+        ]  # fmt: skip
+        if ids is None and self.training:
+            self.counter[1] += batch.shape[0]
+        return made
+
+    # ---- state ----
+
+    @property
+    def next_sample(self) -> int:
+        return int(self._place(self.counter)[1])
+
+    @next_sample.setter
+    def next_sample(self, number: int) -> None:
+        counter = self.counter
+        (counter if get_worker_info() is None else self._place(counter))[1] = number
+
+    def _place(self, counter):
+        """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""
+        now = counter.tolist()
+        if get_worker_info() is None:
+            return now
+        if self._own is None or self._own[0] != now[0]:
+            self._own = now
+        return self._own
+
+    def _count(self, counter, count):
+        (counter if get_worker_info() is None else self._place(counter))[1] += count
+
+    def get_extra_state(self):
+        """The seed, the stream and the number, which state_dict() has beside the counter."""
+        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
+        return torch.tensor([seed, -1 if self.stream is None else self.stream, self._stream[1]], dtype=torch.int64)
+
+    def set_extra_state(self, state):
+        seed, *rest = map(int, state)  # older states have the seed alone
+        self.seed = seed % (1 << 64)
+        if rest:
+            self._take_stream(None if rest[0] < 0 else rest[0], rest[1])
+
+    def _load_from_state_dict(self, state_dict, prefix, *rest):
+        state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={value!r}" for name, value in self._settings() if name != "epoch")
+
+
+def _seen_as_chw(images, layout, out):
+    """images, layout: of an hwc tensor, unless it is changed in place, a chw view."""
+    if layout in ("hwc", "nhwc") and out is not images and isinstance(images, torch.Tensor) and images.dim() in (3, 4):
+        return images.movedim(-1, -3), "chw"
+    return images, layout
 
 
 def _of_torch(result):
@@ -82,3 +187,30 @@ def _of_torch(result):
     if isinstance(result, tuple):  # with targets, with draws, of several views
         return tuple(map(_of_torch, result))
     return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result
+
+
+# ---- torch.compile ----
+
+
+@functools.lru_cache(maxsize=64)
+def _transform_of(text):
+    """The transform that an operator's settings describe, and the dtype and memory format of its result."""
+    settings = json.loads(text)
+    made = motley.Transform(settings.pop("policy"), stream=0, **settings)
+    return made, getattr(torch, made._dtype_out), _FORMATS[made.output_layout]
+
+
+def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], transform: str, seed: int,
+             view: int, views: Optional[torch.Tensor]) -> torch.Tensor:  # fmt: skip
+    made = copy.copy(_transform_of(transform)[0])
+    made.counter, made.seed = counter, seed % (1 << 64)
+    return made._run(images, None, "chw", (ids, view if views is None else views, None, made.seed), counting=False)
+
+
+if _HAS_OPERATORS:
+    _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
+
+    @_augment.register_fake
+    def _(images, counter, ids, transform, seed, view, views):
+        _, dtype, memory_format = _transform_of(transform)
+        return torch.empty_like(images, dtype=dtype, memory_format=memory_format)

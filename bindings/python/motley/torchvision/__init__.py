@@ -48,7 +48,7 @@ import torch
 from torchvision import transforms as _v1
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
-from motley import ArgumentError, Policy, Stage
+from motley import ArgumentError, Policy, Transform
 from motley._native import seed_given
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.processes import Lineage
@@ -95,7 +95,7 @@ def _v2_branches(policy, bins):
 def _stage(name, repeat, bins, level, interpolation, fill, v2):
     policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
                                          fill=fill)
-    return Stage(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
+    return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
 
 
 _AUGMIX_BINS = 10
@@ -117,7 +117,7 @@ def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v
     policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
                                              interpolation=interpolation,
                                              augmix={"width": width, "alpha": alpha, "form": "one_sum"})
-    return Stage(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy, stream=0)
+    return Transform(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy, stream=0)
 
 
 def _fill_of(fill, channels):
@@ -134,7 +134,7 @@ def _fill_of(fill, channels):
     return values[0] if len(values) == 1 else values
 
 
-_stages = {}  # what a policy depends on -> Stage
+_stages = {}  # what a policy depends on -> Transform
 
 
 def _stage_of(transform, v2, image, channels):

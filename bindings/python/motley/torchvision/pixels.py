@@ -207,7 +207,7 @@ def _run_steps(source, steps, weights=None):
                 half = weights[len(weights) // 2 :]
                 kernels[step][0 : len(half)] = half
     context = _native.context_of(source.device)
-    checked(lib.motley_transform_apply, context.handle, _any_steps()._handle, kept.src, kept.dst, params)
+    checked(lib.motley_transform_apply, context.handle, _any_steps().policy._handle, kept.src, kept.dst, params)
     return target.result(source)
 
 

@@ -276,7 +276,7 @@ def _found(transform, kind, stage, image, seed, ids, rest):
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
     ids = [ids] if isinstance(ids, int) else ids
     sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
-    drawn = Drawn.of(stage, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
+    drawn = Drawn.of(stage.policy, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
     return kind.found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 

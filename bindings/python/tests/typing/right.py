@@ -28,13 +28,13 @@ def augment(batch: Batch, ids: list[int]) -> Batch:
     out = stage.replay(out, draws, out=stage.replay(batch, draws))
     print(motley.draws.matrices(draws, (224, 224)))
     first, second = stage(batch, views=2)
-    print(stage.num_ops, stage.magnitude, stage.policy.name, first, second)
+    print(stage.policy.whole, stage.policy.size, stage.policy.name, first, second)
     return out
 
 
 def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
     kinds = {"boxes": motley.follow.Boxes("xywh", min_area=4, label_fields=("labels", "area"))}
-    follow = motley.Follow(motley.Stage("rand_augment", seed=3), kinds)
+    follow = motley.Follow(motley.Transform("rand_augment", seed=3), kinds)
     sample = follow({"image": image, "boxes": boxes, "labels": [1]}, sample_ids=7, epoch=1)
     back, valid = motley.Inverse([{"steps": []}], motley.Transform("torchvision_train"), (4, 5)).images(image)
     print(back, valid)
@@ -46,8 +46,8 @@ def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
 def policies() -> motley.Policy:
     policy = motley.Policy.of("trivial_augment_wide").change(repeat=2, fill=0, interpolation=["bilinear", "bicubic"])
     policy = policy.change(branches=policy.branches, ops={"rotate": {"span": 20}}, level={"normal": 9, "std": 0.5})
-    motley.Stage(policy, mean=(0.5, 0.5, 0.5), std=0.25, dtype="float16", output_layout="channels_last")
-    motley.Stage("auto_augment_svhn", normalize=((0.4, 0.5, 0.6), 0.2), dtype=np.float32, threads=1, layout="chw")
+    motley.Transform(policy, mean=(0.5, 0.5, 0.5), std=0.25, dtype="float16", output_layout="channels_last")
+    motley.Transform("auto_augment_svhn", normalize=((0.4, 0.5, 0.6), 0.2), dtype=np.float32, threads=1, layout="chw")
     motley.AutoAugment("cifar10", seed=3)
     return motley.from_timm("rand-m9-mstd0.5-inc1", {"img_mean": (124, 116, 104)}, seed=1).policy
 
@@ -66,7 +66,7 @@ def grey_square(indices: list[int], images: list[Any], values: list[tuple[float,
 
 def what_goes_wrong(batch: Batch) -> None:
     try:
-        motley.Stage("mine.yaml")(batch)
+        motley.Transform("mine.yaml")(batch)
     except motley.PolicyError as error:
         for line, column, sentence in error.problems:
             print(line + 1, column, sentence.upper())

@@ -15,12 +15,12 @@ motley.RandAugment(magnitud=9)  # wrong
 motley.RandAugment(interpolation="lanczos")  # wrong
 motley.RandAugment(seed="7")  # wrong
 motley.AutoAugment("imagenett")  # wrong
-motley.Stage(3)  # wrong
-motley.Stage("rand_augment", mean="0.5", std=0.25)  # wrong
-motley.Stage("rand_augment", normalize=(0.485, 0.456, 0.406))  # wrong
-motley.Stage("rand_augment", dtype="float8")  # wrong
-motley.Stage("rand_augment", output_layout="nchw")  # wrong
-motley.Stage("rand_augment", layout="cwh")  # wrong
+motley.Transform(3)  # wrong
+motley.Transform("rand_augment", mean="0.5", std=0.25)  # wrong
+motley.Transform("rand_augment", normalize=(0.485, 0.456, 0.406))  # wrong
+motley.Transform("rand_augment", dtype="float8")  # wrong
+motley.Transform("rand_augment", output_layout="nchw")  # wrong
+motley.Transform("rand_augment", layout="cwh")  # wrong
 stage(batch, sampel_ids=[0, 1])  # wrong
 stage(batch, sample_ids="01")  # wrong
 stage(batch, [0, 1], 3)  # wrong
@@ -45,7 +45,7 @@ motley.follow.Boxes("xxyy")  # wrong
 motley.follow.Points(pairs=[1, 2])  # wrong
 motley.Follow("rand_augment", {"mask": 255})  # wrong
 motley.Follow("rand_augment")(batch, sample_ids=[1, 2])  # wrong
-motley.torch.Stage("rand_augment", layot="nhwc")  # wrong
-motley.torch.Stage("rand_augment")(batch, sampel_ids=[0, 1])  # wrong
-motley.torch.Stage("rand_augment")(batch, epoch="3")  # wrong
+motley.torch.Transform("rand_augment", layot="nhwc")  # wrong
+motley.torch.Transform("rand_augment")(batch, sampel_ids=[0, 1])  # wrong
+motley.torch.Transform("rand_augment")(batch, epoch="3")  # wrong
 DropIn(seed="x")  # wrong

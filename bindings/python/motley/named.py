@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms by the names of their papers, and by timm's strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._native import ArgumentError, whole
+from .policy import Policy
+from .transform import Transform
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from enum import Enum
+    from typing import Any, Literal
+
+    from typing_extensions import Unpack
+
+    from ._types import Fill, Interpolations, Settings
+
+NUMBERS = ("translate_pct", "magnitude_std", "magnitude_max")  # of hparams: the library reads them behind the string
+
+
+def RandAugment(
+    num_ops: int = 2,
+    magnitude: int = 9,
+    num_magnitude_bins: int = 31,
+    interpolation: Interpolations | None = None,
+    fill: Fill | None = None,
+    **settings: Unpack[Settings],
+) -> Transform:
+    """A Transform of RandAugment as in torchvision: `num_ops` of 14 operations, each at level `magnitude`.
+
+    Cubuk, Zoph, Shlens, Le 2019, arXiv:1909.13719.
+
+    Args:
+        num_ops: Operations per image.
+        magnitude: The level of each, from 0 to num_magnitude_bins - 1.
+        num_magnitude_bins: How many levels there are.
+        interpolation: "nearest", "bilinear" or "bicubic", of warps; or several to draw from.
+        fill: What comes in from outside the image: a number, or one per channel.
+        settings: Other keywords are Transform's.
+    """
+    whole("num_ops", num_ops, 1, 16, "from 1 to 16")
+    last = _bins_given(num_magnitude_bins) - 1
+    whole("magnitude", magnitude, 0, last, f"from 0 to {last} (num_magnitude_bins - 1)")
+    changes: dict[str, Any] = {"repeat": num_ops, "level": magnitude, "bins": num_magnitude_bins}
+    return _changed("rand_augment", settings, interpolation=interpolation, fill=fill, **changes)
+
+
+def TrivialAugmentWide(
+    num_magnitude_bins: int = 31,
+    interpolation: Interpolations | None = None,
+    fill: Fill | None = None,
+    **settings: Unpack[Settings],
+) -> Transform:
+    """A Transform of TrivialAugmentWide as in torchvision: one of 14 operations at one of `num_magnitude_bins` levels.
+
+    Mueller, Hutter 2021, arXiv:2103.10158.
+
+    Args:
+        num_magnitude_bins: How many levels there are.
+        interpolation: As RandAugment's, like fill and settings.
+    """
+    bins = _bins_given(num_magnitude_bins)
+    return _changed("trivial_augment_wide", settings, bins=bins, interpolation=interpolation, fill=fill)
+
+
+def AutoAugment(
+    policy: Literal["imagenet", "cifar10", "svhn"] | Enum = "imagenet",
+    interpolation: Interpolations | None = None,
+    fill: Fill | None = None,
+    **settings: Unpack[Settings],
+) -> Transform:
+    """A Transform of AutoAugment as in torchvision.
+
+    Cubuk, Zoph, Mane, Vasudevan, Le 2018, arXiv:1805.09501.
+
+    Args:
+        policy: "imagenet", "cifar10" or "svhn", or torchvision's AutoAugmentPolicy.
+        interpolation: As RandAugment's, like fill and settings.
+    """
+    name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
+    if name not in ("cifar10", "imagenet", "svhn"):
+        raise ArgumentError(f"policy is {policy!r}, want one of cifar10, imagenet, svhn")
+    return _changed("auto_augment_" + name, settings, interpolation=interpolation, fill=fill)
+
+
+def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings: Unpack[Settings]) -> Transform:
+    """A Transform of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "v0r".
+
+    A string that begins with "rand" has, in any order: m (magnitude, 10), n (ops per image, 2), p (probability of each,
+    0.5), mstd (the magnitude's deviation; above 100: uniform from 0), mmax (what it is cut to, 10), inc (1: ops get
+    stronger with the magnitude), t (the list: weights, 3a, 3aw). One that begins with v0, v0r, original, originalr or
+    3a has mstd. "augmix" has m (magnitude, 3), w (chains, 3), d (ops of a chain, 1 to 3 of them), a (alpha, 1), b (1:
+    blended chain by chain) and mstd (without it magnitudes are uniform from 0).
+
+    Args:
+        config: The string.
+        hparams: timm's dict: img_mean (the fill), translate_pct, interpolation, magnitude_std, magnitude_max; it goes
+            before what the string says.
+        settings: Other keywords are Transform's.
+    """
+    hparams = dict(hparams or {})
+    if not isinstance(config, str):
+        raise ArgumentError(f"config is a {type(config).__name__}, want a string such as 'rand-m9-mstd0.5-inc1'")
+    numbers = [f",{key}={hparams[key]}" for key in NUMBERS if hparams.get(key) is not None]
+    name = "".join(["timm:", config, *numbers])
+    return _changed(name, settings, fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
+
+
+def _changed(name: str, settings: Settings, **changes: Any) -> Transform:
+    """A Transform of a built-in policy with changes."""
+    policy, given = Policy.builtin(name), {key: value for key, value in changes.items() if value is not None}
+    return Transform(policy.change(**given) if given else policy, **settings)
+
+
+def _bins_given(bins: int) -> int:
+    return whole("num_magnitude_bins", bins, 2, 1024, "from 2 to 1024")

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What draws for samples: by which seed, stream, rank and epoch, for which ids and views, and how samples are counted.
+
+A base class, because the counter of a module of torch has to be the module's own buffer."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from . import _arrays as arrays
+from ._core import ffi, lib
+from ._arrays import KINDS, address, name_of
+from ._native import ArgumentError, epoch_given, rank_given, seed_given, stream_given, view_given, whole
+from .draws import Samples
+from .epochs import Epoch, Repeats, current, watch_loaders
+from .processes import Lineage, process_key, stream_key
+
+if TYPE_CHECKING:
+    from ._types import Array
+
+NULL = ffi.NULL
+
+ADVICE = (
+    "call set_epoch() before each pass over the data, or give the call its epoch; where a sample is meant to be read "
+    "several times in an epoch, give each reading its view"
+)
+_objects = itertools.count()  # of the objects that draw, in the order in which they are made
+
+
+class Sampled:
+    """What motley.Transform and motley.Mix share."""
+
+    training = True  # an nn.Module's: whether anything is drawn
+    _stream = None, 0, 0, 0  # of pickles that were made before there were streams
+    _begun = False  # whether a pass has, in this epoch
+    _said = None  # an Epoch, once somebody has set it: of draws in loaders' passes
+    _made_of: tuple[str, ...] = ()  # the arguments that say what is drawn
+    _defaults: dict[str, Any] = {"stream": None, "epoch": 0, "rank": None, "layout": None, "threads": None}
+
+    def _begin(self, seed: int, stream: int | None, epoch: int, rank: int | None, counter: Array | None) -> None:
+        self.seed, self.rank = seed_given(seed), rank_given(rank)
+        self._take_stream(stream_given(stream), next(_objects) if stream is None else 0)
+        self.counter: Any = [0, 0] if counter is None else counter
+        if epoch != 0:
+            self.epoch = epoch
+        watch_loaders()
+        self._repeats, self._lineage = Repeats(ADVICE), Lineage()
+
+    @property
+    def epoch(self) -> int:
+        """The current epoch. Asking waits for a device whose memory the counter is in."""
+        return int(self.counter[0])
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self.counter[0] = epoch_given(epoch)
+        if self._said is None:
+            self._said = Epoch()
+        self._said.set_epoch(epoch)
+
+    @property
+    def next_sample(self) -> int:
+        """The number of the next sample without an id."""
+        return int(self.counter[1])
+
+    @next_sample.setter
+    def next_sample(self, number: int) -> None:
+        self.counter[1] = number
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch. While a DataLoader reads,
+        draws by id are of its pass: the first one from here on is this epoch."""
+        self.epoch, self.next_sample = epoch, 0
+        self._begun = False
+        if arrays.device_of(self.counter) is not None:  # samples are noted without their epoch, which the device knows
+            self._repeats.forget()
+
+    def begin_pass(self) -> None:
+        """A pass over the data begins: the next epoch, unless set_epoch() has just said which. Loaders call it."""
+        if self._begun:
+            self.set_epoch(self.epoch + 1)
+        self._begun = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint needs so that samples are counted on as if the run had never stopped."""
+        counted = {"epoch": self.epoch, "next_sample": self.next_sample}
+        return {"seed": self.seed, **counted, "stream": self._stream[0], "number": self._stream[1]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> Any:
+        if not {"seed", "epoch", "next_sample"} <= set(state) <= set(self.state_dict()):
+            raise ArgumentError(
+                f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, number, seed, stream"
+            )
+        self.seed = seed_given(state["seed"])
+        number = whole("number", state.get("number", self._stream[1]), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
+        self._take_stream(stream_given(state.get("stream", self.stream)), number)
+        self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
+
+    def _settings(self):
+        """The arguments that __repr__ shows: the seed, and those that are not the defaults."""
+        import inspect  # slow to import, and only wanted here
+
+        parameters = inspect.signature(type(self).__init__).parameters
+        for name in self._made_of:
+            if getattr(self, name) != parameters[name].default:
+                yield name, getattr(self, name)
+        yield from {"seed": self.seed, **self._kept()}.items()
+
+    def _kept(self):
+        """The settings that say anything."""
+        values = {name: self._dtype if name == "dtype" else getattr(self, name) for name in self._defaults}
+        return {name: value for name, value in values.items() if value != self._defaults[name]}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings())})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both draw and write alike from here on."""
+        if not isinstance(other, Sampled) or type(other) is not type(self):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def __hash__(self) -> int:  # of what does not change while it is used
+        return hash((type(self), self.layout, self.threads))
+
+    def _compared(self):
+        state = {**self.state_dict(), "number": 0}  # equal by id; what they count differs in objects anyway
+        return self._what(), state, self.rank, self.layout, self.threads
+
+    def _what(self):
+        """What is drawn, and how it is written."""
+        raise NotImplementedError
+
+    def _named(self):
+        """What says that another one draws alike, given the same samples."""
+        return type(self).__name__.encode()
+
+    # ---- the numbers of a call ----
+
+    def _drawn_for(self, count, sample_ids, view, epoch, seed):
+        """The Samples that draw() is asked for, and how many they are."""
+        if sample_ids is not None:
+            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+            count = len(sample_ids)
+        return self._samples(count, (sample_ids, view, epoch, seed)), count
+
+    def _samples(self, count, which, device=None):
+        """The Samples of a call that cannot be kept. which, device: as _numbers has it."""
+        (seed, epoch, first, ids, signed, views, counter, seen), keep = self._numbers(count, which, device)
+        whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, counter, seen)
+        if signed and lib.has_negative(ids, count):
+            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+        return samples
+
+    def _note(self, samples, count):
+        """Warns when the samples of an epoch come again."""
+        if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
+            self._repeats.warn()
+
+    def _epoch_by_id(self, own):
+        """The epoch of draws by id: its own; while a loader reads, that of its pass."""
+        loading = current()
+        if loading is None or not self.training:
+            return own
+        if self._said is not None:
+            return int(self._said)
+        loading.drawn = 1
+        return loading.epoch
+
+    def _place(self, counter):
+        """The epoch, and the number of the next sample without an id, by its counter."""
+        return counter if counter.__class__ is list else counter.tolist()
+
+    def _count(self, counter, count):
+        """So many samples without ids were drawn, by its counter."""
+        counter[1] += count
+
+    @property
+    def stream(self) -> int | None:
+        """The stream that was given."""
+        return self._stream[0]
+
+    def _take_stream(self, stream, number):
+        """number: of this object among all, which sets apart the samples that it counts without a stream."""
+        given = stream_key(stream or 0)
+        # Behind these two what is mixed into the seed of samples with ids, and into that of samples that are counted.
+        self._stream = stream, number, given, given ^ stream_key(number << 32)
+
+    def _key(self, seed, counted):
+        """What the library calls the seed."""
+        seed = self.seed if seed is None else seed_given(seed)
+        return seed ^ process_key(self.rank) ^ self._stream[3] if counted else seed ^ self._stream[2]
+
+    def _seed_as_counted(self, seed):
+        """The seed by which ids draw as samples do that are counted."""
+        return self._key(seed, True) ^ self._stream[2]
+
+    def _numbers(self, count, samples, device=None):
+        """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.
+
+        device: the CUDA device that may read the counter by itself."""
+        sample_ids, view, epoch, seed = samples
+        if sample_ids is not None and epoch is None and current() is not None:
+            epoch = self._epoch_by_id(0)
+        counter, on_device, held, keep, views = self.counter, 0, None, None, 0
+        if counter.__class__ is list:
+            now, first = counter
+        elif sample_ids is not None and epoch is not None:
+            now, first = epoch, 0  # a device need not be asked
+        elif device is None or epoch is not None or arrays.device_of(counter) != device:
+            now, first = self._place(counter) if sample_ids is None else counter.tolist()
+        else:
+            now, first, on_device = 0, 0, KINDS[type(counter)].pointer(counter)
+        if epoch is None:
+            epoch = now
+        if view.__class__ is not int or view:
+            keep, views = views_of(view, count)
+        if sample_ids is None:
+            key = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank) ^ self._stream[3]
+            return (key, epoch, first, 0, 0, views, on_device, NULL), keep
+        seen, key = NULL, self._stream[2]
+        if seed is None:
+            key ^= self.seed
+            if self.training:
+                seen = self._repeats.seen
+        else:
+            key ^= seed_given(seed)
+        one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")
+        if not one and getattr(sample_ids, "ndim", 1) == 2:
+            sample_ids, view = split_views(sample_ids, view)
+            keep, views = views_of(view, count)
+        elif one:
+            if isinstance(sample_ids, bool):
+                raise ArgumentError(f"sample_ids is {sample_ids}, want a whole number from 0 to 2^64 - 1")
+            if count != 1:
+                raise ArgumentError(
+                    f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
+                )
+            if not on_device:
+                return (key, epoch, int(sample_ids), 0, 0, views, 0, seen), keep
+            sample_ids = [int(sample_ids)]
+        held, ids, signed = ids_of(sample_ids, count)
+        return (key, epoch, 0, ids, signed, views, on_device, seen), (held, keep)
+
+
+# ---- ids and views ----
+
+
+def ids_of(sample_ids, count):
+    """What holds `count` ids, their address and whether they are signed, of a list, range, array or tensor of whole
+    numbers."""
+    kind = KINDS[type(sample_ids)]
+    if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
+        return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
+    sample_ids = list(numbers_of(sample_ids))
+    if bool in map(type, sample_ids):
+        raise ArgumentError("sample_ids has True or False, want whole numbers from 0 to 2^64 - 1")
+    try:
+        ids = ffi.new("uint64_t[]", sample_ids)
+    except (OverflowError, TypeError) as wrong:
+        raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
+    if len(ids) != count:
+        raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
+    return ids, address(ids), False
+
+
+def numbers_of(array):
+    """An array of any library as a list; anything else as it is. TensorFlow's tensors have no tolist()."""
+    array = array.numpy() if hasattr(array, "numpy") and not hasattr(array, "tolist") else array
+    return array.tolist() if hasattr(array, "tolist") else array
+
+
+def split_views(sample_ids, view):
+    """ids, views: of an array [N, 2] its columns."""
+    if getattr(sample_ids, "ndim", 1) != 2:
+        return sample_ids, view
+    if sample_ids.shape[1] != 2:
+        shape = tuple(sample_ids.shape)
+        raise ArgumentError(f"sample_ids has shape {shape}, want [N], or [N, 2]: an id and a view each")
+    columns = numbers_of(sample_ids)
+    return [id for id, _ in columns], [view for _, view in columns]
+
+
+def views_of(view, count):
+    """What holds `count` views, and their address; or None and the view of all images."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return None, view_given(view)
+    if not hasattr(view, "__len__"):
+        view_given(view)
+    numbers = [view_given(v) for v in numbers_of(view)]
+    if len(numbers) != count:
+        raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
+    held = ffi.new("uint32_t[]", numbers)
+    return held, address(held)
+
+
+def views_of_each(view, views):
+    """For each of several views of samples, what `view` becomes."""
+    if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
+        return [view_given(view) * views + k for k in range(views)]
+    numbers = list(numbers_of(view))
+    return [[v * views + k for v in numbers] for k in range(views)]
