@@ -2,6 +2,7 @@
 """The layers of doc/architecture.md are true: who includes whom, who names an op, and what a new op costs.
 
 SOURCE is the repository."""
+import ast
 import fnmatch
 import os
 import pathlib
@@ -163,6 +164,76 @@ class Sizes(unittest.TestCase):
         self.assertGreater(found, 1500)
         for name, what in longer.items():
             self.assertIn(name, self.LONGER, f"{what}, more than {self.FUNCTION}: split it")
+
+
+class Python(unittest.TestCase):
+    """The Python package's modules import those that stand above them, and can be read in one go."""
+
+    ROOT, LINES = SOURCE / "bindings" / "python" / "motley", 700
+    ROWS = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`_core`.*?|`\w+`, `\w+`.*?) \|", PAGE, re.M)]
+
+    def modules(self):
+        """{"torch.collate": its file}"""
+        files = sorted(self.ROOT.rglob("*.py"))
+        return {".".join(path.relative_to(self.ROOT).with_suffix("").parts).replace(".__init__", ""): path
+                for path in files}
+
+    def imported(self, name, path):
+        """The modules that this one imports while it is imported itself."""
+        package = name.split(".")[: None if path.name == "__init__.py" and name != "__init__" else -1]
+        waiting = list(ast.parse(path.read_text()).body)
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+                waiting += node.orelse
+            elif isinstance(node, ast.ImportFrom):
+                base = package[: len(package) - node.level + 1] if node.level else None
+                parts = [*(["motley", *base] if base is not None else []), *(node.module or "").split(".")]
+                parts = [part for part in parts if part]
+                yield from (".".join([*parts, alias.name]) for alias in node.names)
+            elif isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                waiting += ast.iter_child_nodes(node)
+
+    def arrows(self):
+        modules, found = self.modules(), {}
+        for name, path in modules.items():
+            found[name] = set()
+            for dotted in self.imported(name, path):
+                parts = dotted.split(".")
+                if parts[0] == "motley":
+                    names = [".".join(parts[1:end]) for end in range(len(parts), 1, -1)]
+                    found[name].add(next((n for n in names if n in modules or n == "_core"), "__init__"))
+        return found
+
+    def test_modules_import_those_above_them(self):
+        place = {module: i for i, row in enumerate(self.ROWS) for module in row}
+        arrows = self.arrows()
+        self.assertGreater(sum(map(len, arrows.values())), 100)
+        for module, others in arrows.items():
+            self.assertIn(module.split(".")[0], place, "the table of doc/architecture.md lacks this module")
+            for other in others:
+                below = place[other.split(".")[0]] > place[module.split(".")[0]]
+                self.assertFalse(below, f"{module} imports {other}, which stands below it in doc/architecture.md")
+
+    def test_no_circles(self):
+        arrows, done = self.arrows(), set()
+
+        def visit(module, way):
+            self.assertNotIn(module, way, "modules import each other")
+            if module not in done:
+                for other in arrows.get(module, ()):
+                    visit(other, (*way, module))
+                done.add(module)
+
+        for module in arrows:
+            visit(module, ())
+
+    def test_sizes(self):
+        for name, path in self.modules().items():
+            lines = path.read_text().count("\n")
+            self.assertLessEqual(lines, self.LINES, f"{name}: split it along its sections")
 
 
 class Device(unittest.TestCase):
