@@ -36,23 +36,23 @@ FOLLOWERS_KEPT = 256
 
 
 class Moves:
-    """sizes: [(width, height)] of the images that `stage` augments as samples `ids`, by the key `seed`; single: there
-    is one, and no axis of images. view: one number or a list. given: recorded draws in place of samples, a Drawn.
+    """sizes: [(width, height)] of the images that `transform` augments as samples `ids`, by the key `seed`; single:
+    there is one, and no axis of images. view: one number or a list. given: recorded draws in place of samples, a Drawn.
     Values are followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("stage", "sizes", "single", "seed", "epoch", "ids", "view", "given", "image_key", "_drawn")
+    __slots__ = ("transform", "sizes", "single", "seed", "epoch", "ids", "view", "given", "image_key", "_drawn")
 
-    def __init__(self, stage, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
-        self.stage, self.sizes, self.single, self.given = stage, sizes, single, given
+    def __init__(self, transform, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
+        self.transform, self.sizes, self.single, self.given = transform, sizes, single, given
         self.image_key = None  # of the sample that is followed
         self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
 
     def _of(self, i):
         """Those of image i alone."""
         if self.given is not None:
-            return Moves(self.stage, [self.sizes[i]], True, given=self.given.taken([i]))
+            return Moves(self.transform, [self.sizes[i]], True, given=self.given.taken([i]))
         view = self.view[i] if isinstance(self.view, list) else self.view
-        return Moves(self.stage, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
+        return Moves(self.transform, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
 
     # ---- one value for all images, and one for each ----
 
@@ -78,14 +78,14 @@ class Moves:
 
     def _pixels(self, pixels, each, layout, **params):
         """Images that follow, `each` of them in a row for every image."""
-        stage = follower_of(self.stage, self.given, **params)
+        transform = follower_of(self.transform, self.given, **params)
         if self.given is not None:
-            return stage.replay(pixels, follower_draws(self.given, each, stage, **params), layout=layout)
+            return transform.replay(pixels, follower_draws(self.given, each, transform, **params), layout=layout)
         ids, view = self.ids, self.view
         if each != 1:
             ids = [id for id in ids for _ in range(each)]
             view = [v for v in view for _ in range(each)] if isinstance(view, list) else view
-        return stage(pixels, sample_ids=ids, epoch=self.epoch, seed=self.seed, view=view, layout=layout)
+        return transform(pixels, sample_ids=ids, epoch=self.epoch, seed=self.seed, view=view, layout=layout)
 
     def mask(self, name, value, fill, erase):
         kind = KINDS[type(value)]
@@ -98,7 +98,7 @@ class Moves:
                 )
             parts = self.parts(name, value)
             made = [self._of(i).mask(f"{name}[{i}]", x, fill, erase) for i, x in enumerate(parts)]
-            if getattr(self.stage, "size", None) and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
+            if self.transform.size and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
                 if KINDS[type(made[0])] is not Pillow:  # of one size now, as the images
                     return sys.modules[KINDS[type(made[0])].base[0]].stack(made)
             return self.joined(made, value)
@@ -115,7 +115,7 @@ class Moves:
         each = array.shape[lead] if array.ndim == 3 + lead else 1
         element = element_of(name, name_of(array.dtype), fill)
         if 0 in array.shape:
-            return _resized_nothing(kind, value, getattr(self.stage, "size", None))
+            return _resized_nothing(kind, value, self.transform.size)
         made = moved_elements(
             kind, array, element, functools.partial(self._pixels, each=each, layout="hwc", erase=erase)
         )
@@ -155,7 +155,7 @@ class Moves:
         return made
 
     def image(self, name, value, interpolation, fill, erase):
-        source = images_of(value, self.stage.layout)
+        source = images_of(value, self.transform.layout)
         if source.single != self.single or source.count != len(self.sizes):
             found = "one image" if source.single else f"a batch of {source.count}"
             wanted = "one" if self.single else f"a batch of {len(self.sizes)}"
@@ -174,7 +174,7 @@ class Moves:
         if len(fills) != source.channels:
             raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
         params = {"fill": bytes(fills), "erase": erase, "interpolation": interpolation}
-        return self._pixels(value, 1, self.stage.layout, **params)
+        return self._pixels(value, 1, self.transform.layout, **params)
 
     # ---- numbers ----
 
@@ -184,7 +184,7 @@ class Moves:
         if self._drawn is None:
             ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
             samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
-            self._drawn = Drawn.of(self.stage.policy_now, samples.c, self.sizes, 3)
+            self._drawn = Drawn.of(self.transform.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 
 
@@ -197,16 +197,16 @@ def _by(size):
 _followers = {}
 
 
-def follower_of(stage, given, fill, erase, interpolation="nearest"):
-    """What moves what follows the images of `stage`, for recorded draws or None. fill: a byte for each channel."""
-    followed = stage.policy_now if given is None else stage.policy
-    key = id(followed), stage.threads, fill, bool(erase), interpolation
+def follower_of(transform, given, fill, erase, interpolation="nearest"):
+    """What moves what follows the images of `transform`, for recorded draws or None. fill: a byte for each channel."""
+    followed = transform.policy_now if given is None else transform.policy
+    key = id(followed), transform.threads, fill, bool(erase), interpolation
     found = _followers.get(key)
     if found is None:
         params = follower_params(fill, erase, interpolation)
         kind = "motley_transform" if followed.whole else "motley_policy"
         handle = made_by(kind, getattr(lib, f"{kind}_follower"), followed._handle, params)
-        made = Transform(Policy._of(handle, whole=followed.whole), stream=0, threads=stage.threads)
+        made = Transform(Policy._of(handle, whole=followed.whole), stream=0, threads=transform.threads)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own
@@ -220,13 +220,13 @@ def follower_params(fill, erase, interpolation):
     return params
 
 
-def follower_draws(given, each, stage, fill, erase, interpolation="nearest"):
+def follower_draws(given, each, transform, fill, erase, interpolation="nearest"):
     """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the replay of
-    `stage`, the follower's."""
+    `transform`, the follower's."""
     made = given.taken(range(len(given)))
     params = follower_params(fill, erase, interpolation)
     checked(lib.motley_follower_steps, made.c, params, made.steps, made.counts, made.places)
-    most = stage.policy.max_steps if given.transform else None
+    most = transform.policy.max_steps if given.transform else None
     return made.taken([i // each for i in range(len(given) * each)], most)
 
 

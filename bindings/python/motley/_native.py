@@ -2,8 +2,8 @@
 """The library's side of things: its errors as exceptions, its contexts, and checks of callers' numbers.
 
 A context serves one thread at a time, so every Python thread has its own for each device and number of threads, made
-when first used and shared by all stages and operations. A forked child begins with none: the threads of its parent's
-CPU contexts do not exist there, and CUDA cannot be used there."""
+when first used and shared by all transforms and operations. A forked child begins with none: the threads of its
+parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def default_threads() -> int:
 
 
 def process_name() -> str:
-    """What distinguishes this process from others that have copies of its stages; empty in a single process."""
+    """What distinguishes this process from others that have copies of its transforms; empty in a single process."""
     data = sys.modules.get("torch.utils.data")
     worker = data.get_worker_info() if data is not None else None
     if worker is not None:

@@ -185,7 +185,8 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     (a x + b y + c, d x + e y + f), in pixels from the image's corner, so that the first pixel's centre is (0.5, 0.5).
 
     Args:
-        draws: As a stage returns them: a list of steps for each image; for one image its list, which gives one matrix.
+        draws: As a transform returns them: a list of steps for each image; for one image its list, which gives one
+            matrix.
         size: (height, width) of the images, or a list with that of each.
     """
     single = _is_one(draws)

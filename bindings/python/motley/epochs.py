@@ -75,7 +75,7 @@ class Epoch:
 
 
 class Passes:
-    """What a loader reads: `epochs`, an Epoch or a stage, keeps what set_epoch() says."""
+    """What a loader reads: `epochs`, an Epoch or a transform, keeps what set_epoch() says."""
 
     epochs: Any
 
@@ -288,8 +288,8 @@ class RepeatedSamples(UserWarning):
 
 
 class Repeats:
-    """Warns once when a stage repeats the draws of samples within an epoch. Its memory is bounded and belongs to this
-    process. What draws while a loader reads is noted in its Loading instead."""
+    """Warns once when a transform repeats the draws of samples within an epoch. Its memory is bounded and belongs to
+    this process. What draws while a loader reads is noted in its Loading instead."""
 
     __slots__ = "_seen", "advice"
 

@@ -260,26 +260,30 @@ class Follow:
     device, unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host
     memory.
 
-    The draws are the stage's for the same samples, so that an image gets the same bytes with and without followers.
+    The draws are the transform's for the same samples, so that an image gets the same bytes with and without followers.
     A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.
 
     Args:
-        stage: A motley.Transform, or what makes one: a policy, a built-in's name, a path or a text. Its other arguments
-            (normalize, views, seed and so on) apply to the image. With a motley.Transform everything is cropped and
-            resized like the image, and a list of masks becomes one array; it must not mix images.
+        transform: A motley.Transform, or what makes one: a policy, a built-in's name, a path or a text. Its other
+            arguments (normalize, views, seed and so on) apply to the image. With a policy that has stages everything is
+            cropped and resized like the image, and a list of masks becomes one array; it must not mix images.
         following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
             boxes, bboxes, points and keypoints are present, each with the defaults of its kind.
         image: The key of the image.
     """
 
     def __init__(
-        self, stage: Transform | PolicyLike, following: Mapping[Any, Kind] | None = None, *, image: Hashable = "image"
+        self,
+        transform: Transform | PolicyLike,
+        following: Mapping[Any, Kind] | None = None,
+        *,
+        image: Hashable = "image",
     ) -> None:
-        if isinstance(stage, Mix):
-            raise UnsupportedError(f"{stage!r} mixes images: nothing can follow it")
-        self.stage = stage if isinstance(stage, Transform) else Transform(stage)
-        if self.stage.mixes:
-            raise UnsupportedError(f"{self.stage!r} mixes images: nothing can follow it")
+        if isinstance(transform, Mix):
+            raise UnsupportedError(f"{transform!r} mixes images: nothing can follow it")
+        self.transform = transform if isinstance(transform, Transform) else Transform(transform)
+        if self.transform.mixes:
+            raise UnsupportedError(f"{self.transform!r} mixes images: nothing can follow it")
         self.image = image
         if following is not None and not isinstance(following, Mapping):
             raise ArgumentError(
@@ -294,8 +298,8 @@ class Follow:
                 )
 
     def _repr_html_(self) -> str:
-        """For notebooks: its stage."""
-        return self.stage._repr_html_()
+        """For notebooks: its transform."""
+        return self.transform._repr_html_()
 
     if TYPE_CHECKING:
         # fmt: off
@@ -321,15 +325,15 @@ class Follow:
         def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, views=None, return_draws=False):
             """The sample with its image augmented and what follows it moved. The other arguments are a Transform's;
             several views are a tuple of samples."""
-            views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
-            if views == 1 or not self.stage.training:
+            views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
+            if views == 1 or not self.transform.training:
                 return self._view(sample, sample_ids, epoch, seed, view, return_draws)
             if sample_ids is not None:
                 sample_ids, view = split_views(sample_ids, view)
-            first, made = self.stage.next_sample, []
+            first, made = self.transform.next_sample, []
             for numbers in views_of_each(view, views):
                 if sample_ids is None:
-                    self.stage.next_sample = first  # counted samples are the same in each view
+                    self.transform.next_sample = first  # counted samples are the same in each view
                 made.append(self._view(sample, sample_ids, epoch, seed, numbers, return_draws))
             return tuple(made)
 
@@ -337,17 +341,17 @@ class Follow:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
         following = self.following_in(sample)
-        source = images_of(sample[self.image], self.stage.layout)
-        moves, of_image = _moves(self.stage, source, sample_ids, epoch, seed, view)
-        if self.stage.policy_now.takes_boxes:
+        source = images_of(sample[self.image], self.transform.layout)
+        moves, of_image = _moves(self.transform, source, sample_ids, epoch, seed, view)
+        if self.transform.policy_now.takes_boxes:
             return self._in_boxes(sample, source, following, moves, of_image, return_draws)
         rows = self._rows(sample, following, moves, source.device)
         along = followed(source, rows.values())
         if along is None:
-            image = self.stage(sample[self.image], **of_image, views=1, return_draws=return_draws)
+            image = self.transform(sample[self.image], **of_image, views=1, return_draws=return_draws)
         else:
-            how = self.stage.layout, _which(of_image), return_draws
-            image = self.stage._run(sample[self.image], None, *how, followed=along)
+            how = self.transform.layout, _which(of_image), return_draws
+            image = self.transform._run(sample[self.image], None, *how, followed=along)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves, rows)
         return (made, draws) if return_draws else made
@@ -360,18 +364,18 @@ class Follow:
     def _in_boxes(self, sample, source, following, moves, of_image, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
-        policy = self.stage.policy_now
+        policy = self.transform.policy_now
         if len(keys) != 1:
             raise ArgumentError(
                 f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
                 "followed as boxes: want one"
             )
-        channels = self.stage._channels(source)
-        samples = self.stage._samples(source.count, _which(of_image))
+        channels = self.transform._channels(source)
+        samples = self.transform._samples(source.count, _which(of_image))
         boxes = following[keys[0]].rows(sample, keys[0], moves)
         drawn = Drawn.of(policy, samples.c, moves.sizes, channels, boxes.corners())
-        self.stage._note(samples, source.count)
-        made = self._replayed(sample, following, Moves(self.stage, moves.sizes, moves.single, given=drawn), drawn)
+        self.transform._note(samples, source.count)
+        made = self._replayed(sample, following, Moves(self.transform, moves.sizes, moves.single, given=drawn), drawn)
         if not return_draws:
             return made
         plain = drawn.plain(policy, channels)
@@ -389,16 +393,16 @@ class Follow:
         """
         if isinstance(sample, (list, tuple)):
             return _several(sample, self.replay, draws)
-        following, stage = self.following_in(sample), self.stage
-        source = images_of(sample[self.image], stage.layout)
+        following, transform = self.following_in(sample), self.transform
+        source = images_of(sample[self.image], transform.layout)
         sizes = source.sizes() if source.count else []
         given = [draws] if source.single else draws
-        drawn = Drawn.read(given, sizes, stage._channels(source), stage.policy)
-        return self._replayed(sample, following, Moves(stage, sizes, source.single, given=drawn), draws)
+        drawn = Drawn.read(given, sizes, transform._channels(source), transform.policy)
+        return self._replayed(sample, following, Moves(transform, sizes, source.single, given=drawn), draws)
 
     def _replayed(self, sample, following, moves, draws):
         rows = self._rows(sample, following, moves)
-        image = self.stage.replay(sample[self.image], draws)
+        image = self.transform.replay(sample[self.image], draws)
         return self._followed(sample, image, following, moves, rows)
 
     def _followed(self, sample, image, following, moves, rows):
@@ -430,10 +434,10 @@ class Follow:
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, as Transform.set_epoch."""
-        self.stage.set_epoch(epoch)
+        self.transform.set_epoch(epoch)
 
     def __repr__(self):
-        return f"Follow({self.stage!r}, {self.following!r}, image={self.image!r})"
+        return f"Follow({self.transform!r}, {self.following!r}, image={self.image!r})"
 
 
 def _several(samples, call, *arguments, draws=False):
@@ -487,18 +491,18 @@ def _which(of_image):
     return [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
 
 
-def _moves(stage, source, sample_ids, epoch, seed, view):
-    """The Moves of a call on these images, and the arguments of the stage's own call on the same samples."""
+def _moves(transform, source, sample_ids, epoch, seed, view):
+    """The Moves of a call on these images, and the arguments of the transform's own call on the same samples."""
     if epoch is None:
-        epoch = stage.epoch if sample_ids is None else stage._epoch_by_id(stage.epoch)
+        epoch = transform.epoch if sample_ids is None else transform._epoch_by_id(transform.epoch)
     else:
         epoch = epoch_given(epoch)
     if sample_ids is None:
-        first, seed = stage._place(stage.counter)[1], stage._seed_as_counted(seed)
+        first, seed = transform._place(transform.counter)[1], transform._seed_as_counted(seed)
         ids = list(range(first, first + source.count))
-        if stage.training:
-            stage._count(stage.counter, source.count)
-    else:  # the stage gets the seed as it was given: without one it warns of samples that come again
+        if transform.training:
+            transform._count(transform.counter, source.count)
+    else:  # the transform gets the seed as it was given: without one it warns of samples that come again
         sample_ids, view = split_views(sample_ids, view)
         ids = numbers_of(sample_ids)
         if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
@@ -507,6 +511,6 @@ def _moves(stage, source, sample_ids, epoch, seed, view):
         if len(ids) != source.count:
             raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
     view = numbers_of(view)
-    key = stage._key(seed, counted=False)
-    moves = Moves(stage, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
+    key = transform._key(seed, counted=False)
+    moves = Moves(transform, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
     return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

@@ -36,24 +36,24 @@ class Inverse:
     takes an array with one entry for each image, or a list of them, and returns the same; of one image its own.
 
     Args:
-        draws: As the stage returned them: of one image, or the list of a batch.
-        stage: What drew them: a motley.Transform or motley.Policy, or what makes one.
+        draws: As the transform returned them: of one image, or the list of a batch.
+        transform: What drew them: a motley.Transform or motley.Policy, or what makes one.
         size: (height, width) of the sources, or a list with that of each image. None: as the draws say, which know it
             until they are stored as text.
 
     Raises:
         UnsupportedError: What was drawn has no inverse: the images are mixed, or moved in a part of them only, or by a
             custom operation.
-        ArgumentError: The draws are not of this stage, or their size is unknown or another one.
+        ArgumentError: The draws are not of this transform, or their size is unknown or another one.
     """
 
     def __init__(
         self,
         draws: Mapping[str, Any] | Sequence[Any],
-        stage: PolicyLike,
+        transform: PolicyLike,
         size: Sequence[int] | Sequence[Sequence[int]] | None = None,
     ) -> None:
-        policy = Policy.of(stage)
+        policy = Policy.of(transform)
         self.single = isinstance(draws, Mapping) or (_is_one(draws) and not policy.whole)
         given = [draws] if self.single else list(draws)
         for i, draw in enumerate(given):

@@ -38,16 +38,16 @@ class Transform:
     """Augments a PIL image or any input of motley.Transform, each image with its own draw."""
 
     def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
-        self.config, self.stage = config, from_timm(config, hparams, stream=0)
+        self.config, self.transform = config, from_timm(config, hparams, stream=0)
         self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
 
     def __call__(self, img: T) -> T:
         seed, ids, rest = samples_of(self, _random_seed)
-        return self.stage(img, seed=seed, sample_ids=ids, **rest)
+        return self.transform(img, seed=seed, sample_ids=ids, **rest)
 
     def __repr__(self):
         seed = "" if self._seed is None else f", seed={self._seed}"
-        return f"motley.timm.Transform({self.config!r}, policy={self.stage.policy.name}{seed})"
+        return f"motley.timm.Transform({self.config!r}, policy={self.transform.policy.name}{seed})"
 
 
 def _random_seed():

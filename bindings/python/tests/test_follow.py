@@ -656,10 +656,10 @@ def test_several_views(ids):
     follow, plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, stream=4, views=n)) for n in (3, 1))
     first, second, third = follow(batch, sample_ids=ids)
     for view, made in enumerate((first, second, third)):
-        plain.stage.next_sample = 0
+        plain.transform.next_sample = 0
         wanted = plain(batch, sample_ids=ids, view=view)
         assert all((made[key] == wanted[key]).all() for key in wanted)
-    assert (first["mask"] != second["mask"]).any() and follow.stage.next_sample == (0 if ids else 4)
+    assert (first["mask"] != second["mask"]).any() and follow.transform.next_sample == (0 if ids else 4)
     one, two = follow(batch, sample_ids=range(4), views=2, view=5)
     assert (two["mask"] == plain(batch, sample_ids=range(4), view=11)["mask"]).all() and len(one) == 3
 

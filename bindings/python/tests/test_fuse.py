@@ -67,7 +67,7 @@ def check_draws(fused, finish, erased=None):
     for i, image in enumerate(photographs(40)):
         with motley.samples(i, epoch=2):
             made = fused(image)
-        draw = fused.stage.draw(sample_ids=[i], epoch=2, seed=fused._seed or 0, size=(image.height, image.width))[0]
+        draw = fused.transform.draw(sample_ids=[i], epoch=2, seed=fused._seed or 0, size=(image.height, image.width))[0]
         wanted = replayed(image, draw, finish, erased)
         assert made.dtype == wanted.dtype and torch.equal(made, wanted)
 
@@ -92,7 +92,7 @@ def test_a_training_recipe():
         seed=5,
     )
     check_draws(fused, transforms.Compose([transforms.ToTensor(), transforms.Normalize(MEAN, STD)]), 0.25)
-    text = fused.stage.policy.show()
+    text = fused.transform.policy.show()
     for line in (
         f"random_resized_crop: {{size: 48, filter: bicubic{'' if ORDER == 'pillow-13' else f', order: {ORDER}'}}}",
         "flip: {horizontal: 0.5, vertical: 0.25}",
@@ -118,7 +118,7 @@ def test_the_recipe_of_simclr():
     for i, image in enumerate(photographs(40)):
         with motley.samples(i):
             made = fused(image)
-        draw = fused.stage.draw(sample_ids=[i], seed=0, size=(image.height, image.width))[0]
+        draw = fused.transform.draw(sample_ids=[i], seed=0, size=(image.height, image.width))[0]
         wanted = replayed(image, draw, functional.pil_to_tensor)
         assert abs(made.int() - wanted.int()).max() <= 1
         apart += int((made != wanted).sum())
@@ -144,7 +144,7 @@ def test_an_evaluation_recipe_is_torchvisions():
         assert torch.equal(fused(image), recipe(image))
     same = pickle.loads(pickle.dumps(fused))
     assert torch.equal(same(image), recipe(image))
-    batch = fused.stage([np.asarray(image) for image in photographs(6)])
+    batch = fused.transform([np.asarray(image) for image in photographs(6)])
     assert np.array_equal(batch, torch.stack([recipe(image) for image in photographs(6)]).numpy())
 
 
@@ -306,7 +306,7 @@ def test_types_of_v2():
     assert type(fuse([v2.CenterCrop(20)])(video)) is tv_tensors.Video
     masks = {tv_tensors.Mask: 9, PIL.Image.Image: 5}
     fused = fuse([v2.RandAugment(fill=masks)])
-    assert fused.not_taken == [] and "fill: [5, 5, 5, 5]" in fused.stage.policy.show()
+    assert fused.not_taken == [] and "fill: [5, 5, 5, 5]" in fused.transform.policy.show()
     several = {tv_tensors.Image: 9, PIL.Image.Image: 5, "others": 0}
     for transform in (v2.RandAugment(fill=several), v2.RandomCrop(4, fill=several)):
         assert fuse([v2.CenterCrop(8), transform]).not_taken == [(transform, "fill differs for types of images")]

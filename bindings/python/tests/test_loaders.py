@@ -629,7 +629,7 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
     (lambda s: Transform("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
      "mean is 123.7, want numbers on the 0..1"),
     (lambda s: Transform("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
-    (lambda s: MotleyCollate(3), "stage is a builtins.int, want a motley.Transform, a motley.Policy, a name or")])
+    (lambda s: MotleyCollate(3), "transform is a builtins.int, want a motley.Transform, a motley.Policy, a name")])
 def test_wrong_arguments_raise_and_say_what_was_wanted(call, message):
     with pytest.raises((motley.ArgumentError, TypeError), match=message):
         call(Transform("rand_augment"))
@@ -739,13 +739,13 @@ def model_of(lightning, ids=None):
 def test_lightning_keeps_the_stage_in_checkpoints(lightning, tmp_path):
     loader = DataLoader(data(), 6)
     whole = fit(lightning, model_of(lightning), loader, max_epochs=3)
-    assert "motley_stage.counter" in whole.state_dict()
+    assert "motley_transform.counter" in whole.state_dict()
     path = str(tmp_path / "after.ckpt")
     trainer = lightning.Trainer(max_steps=6, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
                                 enable_progress_bar=False, enable_model_summary=False)
     trainer.fit(model_of(lightning), loader)
     trainer.save_checkpoint(path)
-    assert torch.load(path, weights_only=False)["state_dict"]["motley_stage.counter"].tolist() == [1, 12]
+    assert torch.load(path, weights_only=False)["state_dict"]["motley_transform.counter"].tolist() == [1, 12]
 
 
 def test_lightning_takes_validation_without_ids(lightning):
@@ -765,9 +765,9 @@ def test_lightning_data_modules_keep_the_stage(lightning):
             super().__init__()
             self.augments(Transform("trivial_augment_wide", seed=7))
     module, again = Module(), Module()
-    module.motley_stage.set_epoch(4)
+    module.motley_transform.set_epoch(4)
     again.load_state_dict(module.state_dict())
-    assert again.motley_stage.epoch == 4
+    assert again.motley_transform.epoch == 4
 
 
 TWO_RANKS = """
@@ -961,7 +961,7 @@ def test_a_resumed_run_is_the_one_that_was_not_interrupted(form):
     """Whatever a run peeks at, and though it validates with the same stage, or with a loader of its own."""
     def run(first, last):
         loader, keeper = loader_of(form, 0, False, None)
-        stage = keeper.stage
+        stage = keeper.augment if form == "augmented" else keeper.transform
         if first:
             keeper.set_epoch(first)
         seen = {}

@@ -325,7 +325,7 @@ def test_by_id_a_blur_has_the_fused_sigma(version, monkeypatch):
     monkeypatch.undo()
     sigmas = set()
     for i, (image, made) in enumerate(blurred):
-        (step,) = fused.stage.draw(sample_ids=[i], epoch=2, seed=0, size=(73, 97))[0]["steps"]
+        (step,) = fused.transform.draw(sample_ids=[i], epoch=2, seed=0, size=(73, 97))[0]["steps"]
         sigma, size = step["value"]
         functional = namespace(version)[0].functional
         assert size == 9 and made.tobytes() == functional.gaussian_blur(image, [9, 9], [sigma, sigma]).tobytes()
@@ -344,7 +344,7 @@ def test_by_id_the_box_is_the_fused_one(version, name, arguments):
         with motley.samples(i, epoch=2):
             made, again = mine(image), mine(image)
             assert torch.equal(made, again)
-            _, draws = fused.stage(picture("RGB", 50, 40), seed=0, sample_ids=i, epoch=2, return_draws=True)
+            _, draws = fused.transform(picture("RGB", 50, 40), seed=0, sample_ids=i, epoch=2, return_draws=True)
         boxes = draws.get("erase", [])
         want = torch.zeros(40, 50, dtype=torch.bool)
         for box in boxes:

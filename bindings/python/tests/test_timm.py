@@ -49,7 +49,7 @@ def test_pixels_are_timms(config, hparams):
         drawn_from = random.getrandbits(64)
         random.seed(seed)
         out = transform(image)
-        steps = transform.stage.draw(seed=drawn_from, sample_ids=[0], size=(29, 37))[0]
+        steps = transform.transform.draw(seed=drawn_from, sample_ids=[0], size=(29, 37))[0]
         for step in steps:
             if "fill" in step:
                 assert step["fill"] == fill
@@ -74,7 +74,7 @@ def test_seeds_repeat_and_calls_differ():
 
 def test_transforms_names_the_set():
     both = ours("rand-m9-inc1-t3a"), motley.timm.rand_augment_transform("rand-m9-inc1-tweights", None, "3a")
-    assert both[0].stage.draw(20) == both[1].stage.draw(20)
+    assert both[0].transform.draw(20) == both[1].transform.draw(20)
 
 
 @pytest.mark.parametrize("call,message", [
@@ -140,7 +140,7 @@ def test_samples():
     """A draw depends on (epoch, id), not on Python's generator, which is left alone."""
     transform, image = ours("rand-m9-mstd0.5-inc1"), picture()
     for epoch, sample in ((0, 5), (2, 5), (0, 6)):
-        want = numpy.asarray(transform.stage(image, epoch=epoch, sample_ids=sample))
+        want = numpy.asarray(transform.transform(image, epoch=epoch, sample_ids=sample))
         for _ in range(2):
             state = random.getstate()
             with motley.samples(sample, epoch=epoch):

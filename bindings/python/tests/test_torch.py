@@ -162,7 +162,7 @@ def test_fake_tensors_have_the_shape_of_the_result():
         made = stage(images)
     assert type(made) is type(images) and made.shape == images.shape and made.dtype == torch.float32
     assert made.is_contiguous(memory_format=torch.channels_last)
-    assert Transform("rand_augment")(images, torch.arange(12)).dtype == torch.uint8
+    assert Transform("rand_augment")(images, sample_ids=torch.arange(12)).dtype == torch.uint8
 
 
 @pytest.mark.parametrize("call", [
@@ -686,7 +686,7 @@ def test_the_operator_has_views_and_layouts():
     for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)),
                             ({"seed": -3}, images[4])):
         stage = Transform("rand_augment", **settings)
-        compiled = torch.compile(lambda x, i, s=stage: s(x, i), fullgraph=True, backend="aot_eager")
+        compiled = torch.compile(lambda x, i, s=stage: s(x, sample_ids=i), fullgraph=True, backend="aot_eager")
         for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),
                               stage(batch, sample_ids=ids[:1] if batch.dim() == 3 else ids)):
             assert torch.equal(one, other)
@@ -703,7 +703,7 @@ def test_the_core_stage_under_compile():
     compiled = torch.compile(lambda x, ids=None: 2 * stage(x, sample_ids=ids) + 1, backend="aot_eager")
     for _ in range(2):
         assert torch.equal(compiled(images), 2 * core(images) + 1)
-        assert torch.equal(compiled(images, torch.arange(12)), 2 * core(images, torch.arange(12)) + 1)
+        assert torch.equal(compiled(images, torch.arange(12)), 2 * core(images, sample_ids=torch.arange(12)) + 1)
     assert stage.next_sample == 24
 
 

@@ -404,7 +404,7 @@ def test_followers_in_eval(photographs):
     pictures = STILL[: STILL.index("  - output")] + "  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
     follow = motley.Follow(TorchTransform(pictures, views=2))
     assert len(follow(sample)) == 2
-    follow.stage.eval()
+    follow.transform.eval()
     made = follow(sample)
     wanted = motley.Transform(pictures[: pictures.index("  - flip")])(image)
     assert np.array_equal(made["image"], wanted) and made["mask"].shape == (20, 24)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motley as a stage of other loaders, one module for each; torch's are in motley.torch.
+"""Motley in other loaders, one module for each; torch's are in motley.torch.
 
 In all of them a sample's draw depends only on (seed, epoch, id) when there is a sample id. Without ids, each call gets
 a new seed from torch's generator if torch is loaded, else from Python's random. Seeding these generators therefore
-makes a run repeatable here too; ranks still draw differently. A stage's own seed is mixed in: runs that differ in it
-draw differently."""
+makes a run repeatable here too; ranks still draw differently. A transform's own seed is mixed in: runs that differ in
+it draw differently."""
 import random
 import sys
 
@@ -14,12 +14,12 @@ from motley.samples import torch_seed
 
 
 def fresh_seed(seed=0):
-    """64 bits that differ between ranks whose generators are seeded alike, with a stage's own seed mixed in."""
+    """64 bits that differ between ranks whose generators are seeded alike, with a transform's own seed mixed in."""
     number = torch_seed() if "torch" in sys.modules else random.getrandbits(62)
     return number ^ rank_key() >> 2 ^ seed
 
 
-def stage_of(policy, seed, mixing=False, **settings):
+def transform_of(policy, seed, mixing=False, **settings):
     """The transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
     `mixing`. seed: None where the caller gave none."""
     made = motley.Transform(policy, **settings, **({} if seed is None else {"seed": seed}))
@@ -28,22 +28,22 @@ def stage_of(policy, seed, mixing=False, **settings):
     return made
 
 
-def refuse_mixing(stage):
+def refuse_mixing(transform):
     """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
-    if getattr(stage, "mixes", False):
+    if getattr(transform, "mixes", False):
         raise motley.UnsupportedError(
-            f"policy '{stage.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate or "
-            "Prefetcher, or motley.Mix on the batches"
+            f"policy '{transform.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate "
+            "or Prefetcher, or motley.Mix on the batches"
         )
 
 
-def check_labels(stage, labels):
-    """`labels`, an index or a key, has to be given where the stage is Motley's and mixes images, and only there."""
-    mixes = isinstance(stage, motley.Mix) or getattr(stage, "mixes", False)
-    name = stage.policy.name if isinstance(stage, motley.Transform) else type(stage).__name__
+def check_labels(transform, labels):
+    """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
+    mixes = isinstance(transform, motley.Mix) or getattr(transform, "mixes", False)
+    name = transform.policy.name if isinstance(transform, motley.Transform) else type(transform).__name__
     if mixes and labels is None:
         raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
-    if labels is not None and isinstance(stage, motley.Transform) and not mixes:
+    if labels is not None and isinstance(transform, motley.Transform) and not mixes:
         raise motley.ArgumentError(
             f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them"
         )

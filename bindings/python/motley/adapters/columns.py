@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from motley.adapters import check_labels, fresh_seed, stage_of
+from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.epochs import Epoch, Passes, RepeatedSamples, watch_loaders
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class Augment(Passes):
         seed: int | None = None,
         epoch: int | None = None,
     ) -> None:
-        self.stage, self.image, self.ids, self.labels = stage_of(policy, seed, mixing=True), image, ids, labels
-        check_labels(self.stage, labels)
-        self.epoch = self.epochs = Epoch(self.stage.epoch if epoch is None else epoch)
+        self.transform, self.image, self.ids, self.labels = transform_of(policy, seed, mixing=True), image, ids, labels
+        check_labels(self.transform, labels)
+        self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
         if ids is not None and epoch is None and _of_ray():
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
                           "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", RepeatedSamples,
@@ -57,17 +57,17 @@ class Augment(Passes):
         images = batch[self.image]
         if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
-        which: dict[str, Any] = {"seed": fresh_seed(self.stage.seed), "sample_ids": range(len(images))}
+        which: dict[str, Any] = {"seed": fresh_seed(self.transform.seed), "sample_ids": range(len(images))}
         if self.ids is not None:
             which = {"epoch": int(self.epoch), "sample_ids": batch[self.ids]}
         if self.labels is None:
-            return {**batch, self.image: self.stage(images, **which)}
-        made, targets = self.stage(images, labels=batch[self.labels], **which)
+            return {**batch, self.image: self.transform(images, **which)}
+        made, targets = self.transform(images, labels=batch[self.labels], **which)
         return {**batch, self.image: made, self.labels: targets}
 
     def __repr__(self):
-        settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.stage.seed}, epoch={self.epoch}"
-        return f"Augment({self.stage.policy.name}, {settings})"
+        settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.transform.seed}, epoch={self.epoch}"
+        return f"Augment({self.transform.policy.name}, {settings})"
 
 
 def _of_ray():

@@ -27,7 +27,7 @@ from nvidia.dali import Pipeline, fn, plugin_manager, types
 from nvidia.dali.data_node import DataNode
 
 import motley
-from motley.adapters import fresh_seed, stage_of
+from motley.adapters import fresh_seed, transform_of
 from motley.epochs import RepeatedSamples
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def augment(
             operators cannot see that an epoch begins.
         operator: "native", "python", or None: native where that is possible.
     """
-    stage = stage_of(policy, seed, layout="hwc")
-    if stage.policy.whole:
-        refuse(stage)
+    transform = transform_of(policy, seed, layout="hwc")
+    if transform.policy.whole:
+        refuse(transform)
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
@@ -86,8 +86,8 @@ def augment(
     if operator is None:
         if missing and LIBRARY.exists():
             warnings.warn(f"{missing}; the Python operator is used", RuntimeWarning, stacklevel=2)
-        operator = "python" if missing or stage.policy.custom_ops else "native"
-    return (native if operator == "native" else python)(stage, images, ids, epoch)
+        operator = "python" if missing or transform.policy.custom_ops else "native"
+    return (native if operator == "native" else python)(transform, images, ids, epoch)
 
 
 def refuse(transform):
@@ -102,8 +102,8 @@ def made_by(transform):
     return transform._dtype_out, layout
 
 
-def native(stage, images, ids, epoch):
-    seed = fresh_seed(stage.seed) if ids is None else stage.seed  # without ids the operator counts the samples
+def native(transform, images, ids, epoch):
+    seed = fresh_seed(transform.seed) if ids is None else transform.seed  # without ids the operator counts the samples
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
         size = Pipeline.current().max_batch_size
@@ -111,14 +111,14 @@ def native(stage, images, ids, epoch):
     else:
         given = epoch
     arguments = {"seed": (seed ^ 1 << 63) - (1 << 63), "epoch": given}
-    if not stage.policy.whole:
-        return fn.motley.augment(*inputs, policy=stage.policy.show(), **arguments)
-    dtype, layout = made_by(stage)
+    if not transform.policy.whole:
+        return fn.motley.augment(*inputs, policy=transform.policy.show(), **arguments)
+    dtype, layout = made_by(transform)
     made = {"dtype": TYPES[dtype], "output_layout": layout.upper()}
-    return fn.motley.augment(*inputs, transform=stage.policy.show(), **made, **arguments)
+    return fn.motley.augment(*inputs, transform=transform.policy.show(), **made, **arguments)
 
 
-def python(stage, images, ids, epoch):
+def python(transform, images, ids, epoch):
     import torch
     from torch.utils.dlpack import from_dlpack, to_dlpack
 
@@ -127,17 +127,17 @@ def python(stage, images, ids, epoch):
 
     def run(batch, ids=None, epochs=None):
         if ids is None:
-            return stage(batch, seed=fresh_seed(stage.seed), sample_ids=range(len(batch)))
+            return transform(batch, seed=fresh_seed(transform.seed), sample_ids=range(len(batch)))
         if epochs is None:
-            return stage(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers_of(ids))
+            return transform(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers_of(ids))
         ids, epochs = numbers_of(ids).tolist(), numbers_of(epochs).tolist()
-        return [stage([image], epoch=e, sample_ids=[i])[0] for image, i, e in zip(batch, ids, epochs)]
+        return [transform([image], epoch=e, sample_ids=[i])[0] for image, i, e in zip(batch, ids, epochs)]
 
     def run_on_cpu(*inputs):
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
     inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]
-    layout = made_by(stage)[1] if stage.policy.whole else "hwc"
+    layout = made_by(transform)[1] if transform.policy.whole else "hwc"
     options = {"batch_processing": True, "output_layouts": layout.upper()}
     if images.device != "gpu":
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)

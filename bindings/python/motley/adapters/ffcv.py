@@ -2,7 +2,7 @@
 """FFCV: an operation of an image field's pipeline.
 
     Loader(path, ..., pipelines={'image': [RandomResizedCropRGBImageDecoder((224, 224)), ToTensor(), ToDevice('cuda'),
-                                           ToTorchImage(), Augment(stage)], ...})"""
+                                           ToTorchImage(), Augment(transform)], ...})"""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class Augment(Passes, Operation):  # type: ignore[misc]
     after ToDevice. FFCV decodes the images of a batch to one size; SimpleRGBImageDecoder wants them stored in one.
 
     The sample ids are FFCV's own indices of the samples, so that a draw depends only on (seed, epoch, index). Each pass
-    over the loader is the stage's next epoch, unless stage.set_epoch() sets one."""
+    over the loader is the transform's next epoch, unless transform.set_epoch() sets one."""
 
-    def __init__(self, stage: Transform) -> None:
+    def __init__(self, transform: Transform) -> None:
         super().__init__()
-        refuse_mixing(stage)
-        self.stage = self.epochs = stage
+        refuse_mixing(transform)
+        self.transform = self.epochs = transform
         _watch()
 
     def generate_code(self):
         def augment(images, _, indices):
-            return self.stage(images, sample_ids=torch.from_numpy(indices[:len(images)].astype("int64")))
+            return self.transform(images, sample_ids=torch.from_numpy(indices[:len(images)].astype("int64")))
         augment.with_indices = True
         return augment
 
     def declare_state_and_memory(self, previous_state):
         channels, *size = previous_state.shape
-        channels = 3 if self.stage.policy.to_rgb else channels
-        size = self.stage.size or size  # that of a transform
-        return replace(previous_state, shape=(channels, *size), dtype=self.stage.dtype, jit_mode=False), None
+        channels = 3 if self.transform.policy.to_rgb else channels
+        shape = channels, *(self.transform.size or size)
+        return replace(previous_state, shape=shape, dtype=self.transform.dtype, jit_mode=False), None
 
 
 @functools.cache
@@ -54,7 +54,7 @@ def _watch():
         for spec in self.pipeline_specs.values():
             for operation in spec.transforms if spec else ():
                 if isinstance(operation, Augment):
-                    operation.stage.begin_pass()
+                    operation.transform.begin_pass()
         return begin(self)
 
     Loader.__iter__ = __iter__

@@ -20,12 +20,12 @@ from motley.torch.batches import item, replaced
 
 class Augments:
     """A mixin; list it before LightningModule or LightningDataModule. During training, a batch's images run through the
-    stage with the trainer's epoch. During validation, test and prediction the stage is in eval(), where it does what
-    draws nothing: normalising, casting, layout, resizing, cropping the centre. Its state is in checkpoints."""
+    transform with the trainer's epoch. During validation, test and prediction the transform is in eval(), where it does
+    what draws nothing: normalising, casting, layout, resizing, cropping the centre. Its state is in checkpoints."""
 
     def augments(
         self,
-        stage: motley.torch.Transform,
+        transform: motley.torch.Transform,
         *,
         evaluation: motley.torch.Transform | None = None,
         images: int | str = 0,
@@ -34,14 +34,14 @@ class Augments:
         """Says what the images of a batch run through.
 
         Args:
-            stage: A motley.torch.Transform.
-            evaluation: The same for validation, test and prediction; None: `stage` in eval(). A transform that crops at
+            transform: A motley.torch.Transform.
+            evaluation: The same for validation, test and prediction; None: `transform` in eval(). One that crops at
                 random wants one, such as motley.torch.Transform("torchvision_eval").
             images: Where in a batch they are, an index or a key: a tensor, or a list for a transform.
             ids: Where their sample ids are, or None; batches that are not trained on need have none.
         """
-        refuse_mixing(stage)
-        self.motley_stage, self.motley_evaluation = stage, evaluation  # to a LightningModule submodules
+        refuse_mixing(transform)
+        self.motley_transform, self.motley_evaluation = transform, evaluation  # to a LightningModule submodules
         self._motley_images, self._motley_ids_at = images, ids
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
@@ -56,31 +56,31 @@ class Augments:
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_after_batch_transfer(batch, dataloader_idx)
-        stage, at = self.motley_stage, self._motley_images
+        transform, at = self.motley_transform, self._motley_images
         images = item(batch, at, "images")
         if not self.trainer.training and self.motley_evaluation is not None:
-            stage = self.motley_evaluation
-        stage.train(self.trainer.training)
+            transform = self.motley_evaluation
+        transform.train(self.trainer.training)
         first = images[0] if isinstance(images, (list, tuple)) else images
         if isinstance(first, torch.Tensor):
-            stage.to(first.device)
+            transform.to(first.device)
         if self.trainer.training and self._motley_epoch != self.trainer.current_epoch:
-            # In the first pass a stage that a checkpoint has restored to this epoch keeps its place in it.
-            if self._motley_epoch is not None or stage.epoch != self.trainer.current_epoch:
-                stage.set_epoch(self.trainer.current_epoch)
+            # In the first pass a transform that a checkpoint has restored to this epoch keeps its place in it.
+            if self._motley_epoch is not None or transform.epoch != self.trainer.current_epoch:
+                transform.set_epoch(self.trainer.current_epoch)
             self._motley_epoch = self.trainer.current_epoch
-        return replaced(batch, at, stage(images, sample_ids=self._motley_ids))
+        return replaced(batch, at, transform(images, sample_ids=self._motley_ids))
 
     def state_dict(self, *args, **kwargs):
         state = super().state_dict(*args, **kwargs)
         if not isinstance(self, torch.nn.Module):
-            state["motley_stage"] = self.motley_stage.state_dict()
+            state["motley_transform"] = self.motley_transform.state_dict()
         return state
 
     def load_state_dict(self, state, *args, **kwargs):
         if isinstance(self, torch.nn.Module):
             return super().load_state_dict(state, *args, **kwargs)
-        self.motley_stage.load_state_dict(state["motley_stage"])
-        return super().load_state_dict({key: value for key, value in state.items() if key != "motley_stage"})
+        self.motley_transform.load_state_dict(state["motley_transform"])
+        return super().load_state_dict({key: value for key, value in state.items() if key != "motley_transform"})
 
     _motley_epoch = None

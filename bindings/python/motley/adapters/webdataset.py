@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed, stage_of
+from motley.adapters import fresh_seed, transform_of
 from motley.epochs import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Augment(Passes):
         seed: int | None = None,
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
-        self.stage, self.image = stage_of(policy, seed), image
+        self.transform, self.image = transform_of(policy, seed), image
         self.epoch = self.epochs = epoch if epoch is None or callable(epoch) else Epoch(epoch)
         watch_loaders()
 
@@ -68,11 +68,12 @@ class Augment(Passes):
             raise motley.ArgumentError(f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
                                        "decode('pil'), 'rgb8' or 'torchrgb8' before")
         if self.epoch is None:
-            image = self.stage(sample[key], seed=fresh_seed(self.stage.seed), sample_ids=0)
+            image = self.transform(sample[key], seed=fresh_seed(self.transform.seed), sample_ids=0)
         else:
             epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
-            image = self.stage(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
+            image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         return {**sample, key: image}
 
     def __repr__(self):
-        return f"Augment({self.stage.policy.name}, image={self.image!r}, seed={self.stage.seed}, epoch={self.epoch})"
+        name, seed = self.transform.policy.name, self.transform.seed
+        return f"Augment({name}, image={self.image!r}, seed={seed}, epoch={self.epoch})"

@@ -42,13 +42,13 @@ def item(batch, key, what, whole="a batch"):
     return batch[key]
 
 
-def augmented(batch, stage, at, images, ids=None, labels=None, **how):
-    """`batch` with what the stage makes of the images; of those that it mixes, with targets in the place of labels.
+def augmented(batch, transform, at, images, ids=None, labels=None, **how):
+    """`batch` with what the transform makes of the images; of those that it mixes, with targets in the place of labels.
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        return replaced(batch, at[0], stage(images) if ids is None else stage(images, sample_ids=ids, **how))
-    made, targets = stage(images, sample_ids=ids, labels=labels, **how)
+        return replaced(batch, at[0], transform(images) if ids is None else transform(images, sample_ids=ids, **how))
+    made, targets = transform(images, sample_ids=ids, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 
 

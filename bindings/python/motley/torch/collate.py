@@ -26,9 +26,9 @@ class MotleyCollate(Passes):
     Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
 
     Args:
-        stage: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy, a
-            name or a path. One with stages takes decoded images of any sizes. With a motley.Follow the samples are its
-            dictionaries, and what follows the images is moved with them.
+        transform: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy,
+            a name or a path. One with stages takes decoded images of any sizes. With a motley.Follow the samples are
+            its dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
@@ -40,27 +40,27 @@ class MotleyCollate(Passes):
 
     def __init__(
         self,
-        stage: motley.Transform | motley.Follow | Policy | str | os.PathLike[str],
+        transform: motley.Transform | motley.Follow | Policy | str | os.PathLike[str],
         *,
         images: int | str | None = None,
         ids: int | str | None = None,
         labels: int | str | None = None,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        plain = isinstance(stage, motley.Transform) and not isinstance(stage, Transform)
-        if plain or isinstance(stage, (str, os.PathLike, Policy)):
-            stage = Transform(stage)
-        self.follow = stage if isinstance(stage, motley.Follow) else None
+        plain = isinstance(transform, motley.Transform) and not isinstance(transform, Transform)
+        if plain or isinstance(transform, (str, os.PathLike, Policy)):
+            transform = Transform(transform)
+        self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
                 raise motley.ArgumentError(f"images is {images!r}, but the Follow has its own key, "
                                            f"{self.follow.image!r}")
-            stage, images = self.follow.stage, self.follow.image
-        elif not isinstance(stage, Transform):
-            raise TypeError(f"stage is a {type(stage).__module__}.{type(stage).__qualname__}, want a "
+            transform, images = self.follow.transform, self.follow.image
+        elif not isinstance(transform, Transform):
+            raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
                             "motley.Transform, a motley.Policy, a name or a path")
-        self.stage = self.epochs = stage
-        check_labels(stage, labels)
+        self.transform = self.epochs = transform
+        check_labels(transform, labels)
         self.images, self.ids, self.labels = 0 if images is None else images, ids, labels
         self.collate = collate or (self._by_key if self.follow else torch.utils.data.default_collate)
         watch_loaders()
@@ -69,7 +69,7 @@ class MotleyCollate(Passes):
         if self.follow:
             return self._followed(samples)
         images = [item(sample, self.images, "image", "a sample") for sample in samples]
-        if not self.stage.policy.whole:
+        if not self.transform.policy.whole:
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
         if self.ids is not None:
@@ -77,11 +77,11 @@ class MotleyCollate(Passes):
         else:
             ids = fresh_seed() + torch.arange(len(images))
         labels = None if self.labels is None else item(batch, self.labels, "labels")
-        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels, **self._epoch())
+        return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels, **self._epoch())
 
     def _epoch(self):
         """New ids need no new epoch, and torch.manual_seed makes them repeat."""
-        return {} if self.ids is not None else {"epoch": self.stage.epoch}
+        return {} if self.ids is not None else {"epoch": self.transform.epoch}
 
     def _followed(self, samples):
         if self.ids is not None:
@@ -89,7 +89,7 @@ class MotleyCollate(Passes):
         else:
             ids = (fresh_seed() + torch.arange(len(samples))).tolist()
         made = self.follow(samples, sample_ids=ids, **self._epoch())
-        return self.collate(made) if self.stage.views == 1 else tuple(map(self.collate, made))
+        return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
 
     def _by_key(self, samples):
         following = self.follow.following_in(samples[0])
@@ -103,7 +103,7 @@ class MotleyCollate(Passes):
         return batch
 
     def __repr__(self):
-        of_what = f"{self.follow!r}" if self.follow else f"{self.stage!r}, images={self.images!r}"
+        of_what = f"{self.follow!r}" if self.follow else f"{self.transform!r}, images={self.images!r}"
         return f"MotleyCollate({of_what}, ids={self.ids!r})"
 
     @staticmethod

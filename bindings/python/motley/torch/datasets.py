@@ -16,7 +16,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler
 
 import motley
-from motley.adapters import stage_of
+from motley.adapters import transform_of
 from motley._native import whole
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.processes import Lineage, mixed, rank_of_run, world_of_run
@@ -273,7 +273,7 @@ class Augmented(_Around, Passes):
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
         views: How many views of an image to make. Several replace the image by a tuple of them; with a Follow, the
-            sample by a tuple of samples. None: the stage's, which is 1 of a policy.
+            sample by a tuple of samples. None: the transform's, which is 1 of a policy.
     """
 
     def __init__(
@@ -289,14 +289,14 @@ class Augmented(_Around, Passes):
         self.follow: motley.Follow | None = None
         if isinstance(policy, motley.Follow):
             if seed is not None:
-                raise motley.ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's stage")
+                raise motley.ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
             self.follow = copy.copy(policy)
-            self.stage = self.follow.stage = copy.copy(policy.stage)
+            self.augment = self.follow.transform = copy.copy(policy.transform)
         else:
-            self.stage = stage_of(policy, seed)
-        self.stage._repeats = Repeats(ADVICE)
-        self.views = self.stage.views if views is None else whole("views", views, 1, 65536, "from 1")
-        self.epoch = self.epochs = Epoch(self.stage.epoch)
+            self.augment = transform_of(policy, seed)  # not `transform`, which data sets have themselves
+        self.augment._repeats = Repeats(ADVICE)
+        self.views = self.augment.views if views is None else whole("views", views, 1, 65536, "from 1")
+        self.epoch = self.epochs = Epoch(self.augment.epoch)
         watch_loaders()
 
     def __getitem__(self, index: Any) -> Any:
@@ -312,11 +312,11 @@ class Augmented(_Around, Passes):
             return self.follow(sample, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
         inside = isinstance(sample, (tuple, list, Mapping))
         image = item(sample, self.images, "image", "a sample") if inside else sample
-        image = self.stage(image, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
+        image = self.augment(image, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self):
-        return f"Augmented({self.dataset!r}, {self.stage.policy.name}, seed={self.stage.seed}, epoch={self.epoch})"
+        return f"Augmented({self.dataset!r}, {self.augment.policy.name}, seed={self.augment.seed}, epoch={self.epoch})"
 
 
 class _AugmentedStream(Augmented, _Stream):

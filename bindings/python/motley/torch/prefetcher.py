@@ -64,13 +64,13 @@ class Prefetcher:
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
             its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
-        stage: A motley.torch.Transform on `device`, a motley.Transform, or another callable of the images; or a
+        transform: A motley.torch.Transform on `device`, a motley.Transform, or another callable of the images; or a
             motley.Policy, a name or a path.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
-        labels: Index or key of their labels, which a stage that mixes images (of a policy with `mix`, or a motley.Mix)
-            turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
+        labels: Index or key of their labels, which a transform that mixes images (its policy has a `mix`, or it is a
+            motley.Mix) turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
         names: Index or key of their files' names, or None: for messages.
         broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
             shortens the batch.
@@ -79,7 +79,7 @@ class Prefetcher:
     def __init__(
         self,
         loader: Iterable[Any],
-        stage: Callable[..., Any] | motley.Policy | str | os.PathLike[str],
+        transform: Callable[..., Any] | motley.Policy | str | os.PathLike[str],
         device: torch.device | str | int | None = None,
         *,
         images: int | str = 0,
@@ -88,21 +88,21 @@ class Prefetcher:
         names: int | str | None = None,
         broken: str = "raise",
     ) -> None:
-        of_policy = isinstance(stage, (str, os.PathLike, motley.Policy))
-        self.stage: Any = Transform(stage) if of_policy else stage
+        of_policy = isinstance(transform, (str, os.PathLike, motley.Policy))
+        self.transform: Any = Transform(transform) if of_policy else transform
         self.loader, self.images, self.ids = loader, images, ids
-        check_labels(self.stage, labels)
+        check_labels(self.transform, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         if of_policy:
-            self.stage.to(self.device)
+            self.transform.to(self.device)
         on_cuda = self.device.type == "cuda"
         self._few_queues = on_cuda and ask_for_queues()
         self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
         self._begun = self._finished = False
-        # Of all Prefetchers that have this stage, as scripts make one anew in each epoch.
-        self._count = getattr(self.stage, "__dict__", {}).setdefault("_passes", Count())
-        self._ahead = None  # the counter one batch ahead; the stage's own counts what was handed over
+        # Of all Prefetchers that have this transform, as scripts make one anew in each epoch.
+        self._count = getattr(self.transform, "__dict__", {}).setdefault("_passes", Count())
+        self._ahead = None  # the counter one batch ahead; the transform's own counts what was handed over
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
@@ -110,8 +110,8 @@ class Prefetcher:
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass: of the draws, of what augments in the loader, and of the loader's sampler."""
         self._wait()
-        if hasattr(self.stage, "set_epoch"):
-            self.stage.set_epoch(epoch)
+        if hasattr(self.transform, "set_epoch"):
+            self.transform.set_epoch(epoch)
         self._begun = self._finished = False
         self._count.given = epoch
         if isinstance(self.loader, torch.utils.data.DataLoader):
@@ -121,7 +121,7 @@ class Prefetcher:
             sampler.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"epoch": self.stage.epoch, "next_sample": self.stage.next_sample, "finished": self._finished}
+        return {"epoch": self.transform.epoch, "next_sample": self.transform.next_sample, "finished": self._finished}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if set(state) != {"epoch", "next_sample", "finished"}:
@@ -130,7 +130,7 @@ class Prefetcher:
             )
         self.set_epoch(state["epoch"] + state["finished"])
         if not state["finished"]:
-            self.stage.next_sample = state["next_sample"]
+            self.transform.next_sample = state["next_sample"]
 
     def _wait(self):
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
@@ -140,18 +140,18 @@ class Prefetcher:
         if self._begun:
             self._wait()
         again, self._begun, self._finished = self._begun, True, False
-        stage = self.stage
+        transform = self.transform
         if not self._counts():
             return
-        if stage.epoch != self._count.epoch and self._count.given is None:  # somebody else has set it
-            self._count.given = stage.epoch
+        if transform.epoch != self._count.epoch and self._count.given is None:  # somebody else has set it
+            self._count.given = transform.epoch
         epoch = self._count.begin(own_epoch(self.loader), True)
-        if again or epoch != stage.epoch:
-            stage.set_epoch(epoch)
+        if again or epoch != transform.epoch:
+            transform.set_epoch(epoch)
 
     def _counts(self):
-        """Whether a pass is an epoch of the stage."""
-        return hasattr(self.stage, "set_epoch") and getattr(self.stage, "training", True)
+        """Whether a pass is an epoch of the transform."""
+        return hasattr(self.transform, "set_epoch") and getattr(self.transform, "training", True)
 
     def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
@@ -165,8 +165,8 @@ class Prefetcher:
         finally:
             if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
                 loading_of(self.loader).count.asked = 0  # a peek, though more was read ahead
-            if count.asked < 2 and isinstance(self.stage, Sampled):
-                self.stage._repeats.forget()  # its samples come again
+            if count.asked < 2 and isinstance(self.transform, Sampled):
+                self.transform._repeats.forget()  # its samples come again
 
     def _pass(self):
         if not self.stream:
@@ -174,11 +174,11 @@ class Prefetcher:
                 yield self._prepare(batch, images)
             self._finished = True
             return
-        self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the stage reads may just be written
-        counts = self.ids is None and isinstance(self.stage, Sampled)
-        self._ahead = _copied(self.stage.counter) if counts else None
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the transform reads may just be written
+        counts = self.ids is None and isinstance(self.transform, Sampled)
+        self._ahead = _copied(self.transform.counter) if counts else None
         ahead = None
-        # Decoded images that the stage may still read, and the event that follows it: the decoder writes at once to
+        # Decoded images that the transform may still read, and the event that follows it: the decoder writes at once to
         # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
         lent: deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]] = deque()
         try:
@@ -250,7 +250,7 @@ class Prefetcher:
         if ids is not None:
             batch = replaced(batch, self.ids, ids)
         images = batch[self.images] if images is None else images
-        return augmented(batch, self.stage, (self.images, self.labels), images, ids, labels)
+        return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels)
 
     def _decode(self, batch):
         names = None if self.names is None else item(batch, self.names, "names")
@@ -284,15 +284,15 @@ class Prefetcher:
             return *self._prepare_ahead(batch, images), self.stream.record_event()
 
     def _prepare_ahead(self, batch, images):
-        """The batch, and what the stage's counter is to be when it is handed over."""
+        """The batch, and what the transform's counter is to be when it is handed over."""
         if self._ahead is None:
             return self._prepare(batch, images), None
-        stage = self.stage
-        counter, stage.counter = stage.counter, self._ahead
+        transform = self.transform
+        counter, transform.counter = transform.counter, self._ahead
         try:
             prepared = self._prepare(batch, images)
         finally:
-            stage.counter = counter
+            transform.counter = counter
         return prepared, _copied(self._ahead)
 
     def _hand_over(self, batch, counter, ready):
@@ -302,13 +302,14 @@ class Prefetcher:
         if counter is not None:
             if getattr(counter, "is_cuda", False):
                 counter.record_stream(current)
-            self.stage.counter[:] = counter
+            self.transform.counter[:] = counter
         return batch
 
     def __repr__(self):
-        return f"Prefetcher({self.loader!r}, {self.stage!r}, {self.device}, images={self.images!r}, ids={self.ids!r})"
+        of = f"{self.loader!r}, {self.transform!r}, {self.device}"
+        return f"Prefetcher({of}, images={self.images!r}, ids={self.ids!r})"
 
 
 def _copied(counter):
-    """A stage's counter: a list or a tensor."""
+    """A transform's counter: a list or a tensor."""
     return counter.clone() if isinstance(counter, torch.Tensor) else counter.copy()

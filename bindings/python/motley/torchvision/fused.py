@@ -38,14 +38,14 @@ class Fused(torch.nn.Module):
 
     Attributes:
         before, after: The transforms that run as they are.
-        stage: The motley.Transform of those between.
+        transform: The motley.Transform of those between.
         not_taken: [(transform, why)] of `before` and `after`.
     """
 
     def __init__(self, before, run, after, not_taken, seed=None):
         super().__init__()
         self.before, self.after, self.not_taken = before, after, not_taken
-        self.stage = motley.Transform(run.text(), stream=0)
+        self.transform = motley.Transform(run.text(), stream=0)
         self._to_tensor, self._to_image = "output" in dict(run.stages), run.to_image
         self._to_rgb, self._seed = run.to_rgb, seed
 
@@ -64,19 +64,19 @@ class Fused(torch.nn.Module):
     def _staged(self, image):
         if isinstance(image, (list, tuple)):
             raise motley.ArgumentError(
-                f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `stage` takes lists"
+                f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `transform` takes lists"
             )
         seed, ids, rest = samples_of(self, torch_seed)
         if not isinstance(image, torch.Tensor) or image.ndim < 4:
-            return self.stage(image, seed=seed, sample_ids=ids, **rest)
+            return self.transform(image, seed=seed, sample_ids=ids, **rest)
         lead = image.shape[:-3]
         batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
-        made = self.stage(batch, seed=seed, sample_ids=ids_for(ids, lead), **rest)
+        made = self.transform(batch, seed=seed, sample_ids=ids_for(ids, lead), **rest)
         made = made.reshape(*lead, *made.shape[1:])
         return tv_tensors.wrap(made, like=image) if tv_tensors and isinstance(image, tv_tensors.TVTensor) else made
 
     def __repr__(self):
-        lines = [*map(repr, self.before), repr(self.stage), *map(repr, self.after)]
+        lines = [*map(repr, self.before), repr(self.transform), *map(repr, self.after)]
         lines += [] if self._seed is None else [f"seed={self._seed}"]
         return "Fused(\n" + "".join(f"    {line}\n" for line in lines) + ")"
 
@@ -94,8 +94,8 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     makes opaque. A fused GaussianBlur computes its weights itself. Their last bits depend on how torch was built, so a
     few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are others than torchvision
     makes from the same generator. Each call takes a new seed from torch's generator, or draws for the sample of a
-    `motley.samples` block around it. `result.stage` is the motley.Transform, which takes whole batches, as the stage of
-    a motley.torch.MotleyCollate for one.
+    `motley.samples` block around it. `result.transform` is the motley.Transform, which takes whole batches, in a
+    motley.torch.MotleyCollate for one.
 
     Args:
         compose: torchvision's Compose, v1 or v2, a list of transforms of torchvision or timm, or what
@@ -152,7 +152,7 @@ def _flat(transforms):
 
 
 @functools.lru_cache(maxsize=256)
-def _stage_of(text):
+def _transform_of(text):
     return motley.Transform(text, stream=0)
 
 
@@ -165,7 +165,7 @@ class Run:
         self.began_as_tensor = False  # by ToImage, before everything else
         self.to_image = False  # whether a tv_tensors.Image comes out
         self.to_rgb = False  # whether grey images become RGB
-        self.stage = None  # the motley.Transform that they are, shared with equal runs
+        self.transform = None  # the motley.Transform that they are, shared with equal runs
 
     def text(self):
         lines = ["motley: 1", "name: fused", "stages:"]
@@ -198,7 +198,7 @@ class Run:
         take(self, transform)
         try:
             if self.stages != before["stages"] and not self.lacks_crop():
-                self.stage = _stage_of(self.text())
+                self.transform = _transform_of(self.text())
         except motley.PolicyError as error:
             vars(self).update(before)
             raise NotTaken("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
@@ -325,9 +325,9 @@ def _policy(run, t):
 def _timm_policy(run, t):
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotTaken("Motley has no such stage")
-    if t.stage.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
+    if t.transform.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
         raise NotTaken("it mixes chains of ops, and a stage that draws ops stands before it")
-    run.add("policy", t.stage.policy.show())
+    run.add("policy", t.transform.policy.show())
 
 
 def _jitter(run, t, p=1.0):

@@ -261,7 +261,7 @@ def _stage_by_id(transform, cls, kind):
             fused.TAKERS["ToTensor"](run, None)  # behind which erasing stands
         try:
             run.take(transform)
-            return run.stage
+            return run.transform
         except fused.NotTaken as found:
             why = str(found)
     say(type(transform).__name__, why, "draws as torchvision does, not by sample id")
