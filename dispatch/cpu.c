@@ -138,6 +138,15 @@ static void note_costs(task *t, size_t i)
     work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
 }
 
+/* Copies an image's draws to where the caller asked for them. */
+static void copy_draws(const mot_job *job, size_t image, const mot_step *steps, int count)
+{
+    motley_step *const to = &job->drawn[image * motley_policy_max_steps(job->policy)];
+    job->drawn_counts[image] = count;
+    for (int s = 0; s < count; s++)
+        to[s] = mot_public_step(motley_policy_op(job->policy, steps[s].op), &steps[s]);
+}
+
 static void draw_part(task *t, worker *self)
 {
     (void)self;
@@ -155,6 +164,8 @@ static void draw_part(task *t, worker *self)
                 const mot_drawn_sample sample =
                     mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
                 drawn = mot_draw_sample(&job->policy->tables, &sample, steps);
+                if (job->drawn)
+                    copy_draws(job, t->first + i, steps, drawn);
             } else {
                 memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
             }
@@ -445,21 +456,6 @@ static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, 
 
 /* ---- the backend ---- */
 
-static motley_status write_draws(const mot_job *job, motley_error *error)
-{
-    const size_t room = motley_policy_max_steps(job->policy);
-    for (size_t i = 0; i < job->count; i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        const mot_drawn_sample sample = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
-        const motley_samples one = {
-            .seed = sample.seed, .epoch = sample.epoch, .first = sample.id, .view = sample.view
-        };
-        MOT_TRY(motley_draw(job->policy, &one, 1, &v.width, &v.height, v.channels, &job->drawn[i * room],
-                            &job->drawn_counts[i], error));
-    }
-    return MOTLEY_OK;
-}
-
 static motley_status validate(void *opaque, const mot_job *job, motley_error *error)
 {
     (void)job;
@@ -488,8 +484,6 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     state->last_count = 0;
     MOT_TRY(reserve(state, job, error));
     MOT_TRY(start_threads(state, job->count, error));
-    if (job->drawn)
-        MOT_TRY(write_draws(job, error));
     uint32_t output[4][256];
     if (job->output) {
         mot_cpu_make_output(job->output, job->channels, output);
