@@ -150,7 +150,7 @@ struct motley_context {
     unsigned epochs_next;
 };
 
-/* Makes sure that there are so many bytes, for the steps of `images` images, and forgets what was in them. */
+/* Grows the buffer to `bytes`, for the steps of `images` images; its contents are lost. */
 motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error);
 
 /* Runs a job whose images stop at custom ops, at steps in a part of the image, or at statistics of clips: draws on the

@@ -115,7 +115,7 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
 /* How many channels images come out with; transform: NULL where a policy works. */
 int32_t result_channels(const motley_transform *transform, int32_t channels);
 
-/* Gives each of `count` images of one size its middle as a box, so that policies that take boxes can draw without
+/* Adds a centred box to each of `count` images of one size, so that policies that take boxes can draw without
  * images. The memory belongs to the function; the next call changes it. */
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);
 

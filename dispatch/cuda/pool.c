@@ -175,6 +175,7 @@ size_t mot_pool_bytes(const mot_pool *pool, size_t slot_bytes, size_t scratch_by
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         bytes += pool->kept[i].block.bytes;
     if (policy && !mot_pool_find(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
-        bytes += policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* it is replaced */
+        bytes +=
+            policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* its place is reused */
     return bytes;
 }

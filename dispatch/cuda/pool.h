@@ -114,7 +114,7 @@ static inline mot_arena mot_slot_begin(const mot_chip *chip, void *slot)
 struct mot_cuda_call;
 struct mot_cuda_state;
 
-/* Makes sure that each slot and the scratch, or the host, have so many bytes. What was in memory that grows is lost. */
+/* Grow each slot and the scratch, or the host's memory, to so many bytes. The contents of what grows are lost. */
 motley_status mot_pool_reserve(const struct mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes,
                                motley_error *error);
 motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error);

@@ -250,7 +250,7 @@ static size_t result_bytes(const mot_transform_call *call, size_t i)
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
 }
 
-/* How many images lie one after the other without gaps: a clip's. */
+/* Frames of a clip, which are contiguous, or 1. */
 static size_t images_together(const mot_transform_call *call)
 {
     return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
