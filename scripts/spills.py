@@ -34,7 +34,7 @@ MOST = {
     "resize_source_end": 36,
     "fill_last": 12,
     "load_word_before": 12,
-    "neighbours_kernel": 84,
+    "neighbours_kernel": 100,
     "chains_kernel": 36,
     # draws and numbers, once for an image
     "transform_draw_kernel": 272,
