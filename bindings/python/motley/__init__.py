@@ -33,6 +33,7 @@ from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
 from .samples import group_ids, samples
 from .transform import Transform
+from .views import MultiView
 from . import draws, ops
 
 if _TYPE_CHECKING:
@@ -52,6 +53,7 @@ __all__ = [
     "InternalError",
     "Inverse",
     "Mix",
+    "MultiView",
     "OutOfMemoryError",
     "Policy",
     "PolicyError",

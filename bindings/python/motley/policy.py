@@ -90,7 +90,7 @@ class Policy:
 
     __slots__ = (
         "_handle", "_what", "_made", "_mix", "_still", "whole", "name", "title", "profile", "paper", "size",
-        "max_steps", "takes_boxes", "custom_ops", "to_rgb", "has_output", "__weakref__",
+        "max_steps", "takes_boxes", "custom_ops", "to_rgb", "has_output", "scheduled", "epochs", "__weakref__",
     )  # fmt: skip
 
     whole: bool
@@ -99,6 +99,8 @@ class Policy:
     profile: str
     paper: str
     size: tuple[int, int] | None
+    scheduled: bool
+    epochs: int | None
     max_steps: int
     takes_boxes: bool
     custom_ops: Sequence[custom.CustomOp]
@@ -110,6 +112,7 @@ class Policy:
     def _take(self, handle, custom_ops=(), whole=False):
         self.whole, self.custom_ops, self._still = whole, custom_ops, None  # custom_ops have to live as long
         self._mix, self.to_rgb, self.has_output, self._made, self.size = (NULL, None, 0), False, False, None, None
+        self.scheduled, self.epochs = False, None
         if whole:
             self._handle = ffi.gc(handle, lib.motley_transform_destroy)
             info = lib.motley_transform_describe(handle)
@@ -118,6 +121,7 @@ class Policy:
             self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
             self._made = _DTYPES[info.dtype], ("hwc", "chw")[info.layout]
             self._mix = info.mix, info.classes or None, info.smoothing
+            self.scheduled, self.epochs = bool(info.scheduled), info.epochs or None
             self.max_steps, self.takes_boxes = info.max_steps, False
         else:
             self._handle = ffi.gc(handle, lib.motley_policy_destroy)
@@ -187,6 +191,29 @@ class Policy:
         """The same as JSON's dictionaries and lists, with the keys of the file. Policy(...) takes them back."""
         call = lib.motley_transform_print_json if self.whole else lib.motley_policy_print_json
         return json.loads(text_from(call, self._handle))
+
+    def at(self, epoch: int) -> Policy:
+        """What a policy whose numbers change with the epoch is in one: a policy with these numbers put in. Of others,
+        the policy itself."""
+        if not self.scheduled:
+            return self
+        return Policy._of(made_by("motley_transform", lib.motley_transform_at, self._handle, epoch), whole=True)
+
+    def scaled(self, epochs: int) -> Policy:
+        """A policy with schedules, made `epochs` long: all epochs of the file are multiplied alike, and rounded."""
+        if not self.scheduled:
+            raise ArgumentError(f"policy '{self.name}' has no numbers that change with the epoch")
+        return Policy._of(made_by("motley_transform", lib.motley_transform_scale, self._handle, epochs), whole=True)
+
+    @property
+    def views(self) -> dict[str, tuple[int, int, Policy]]:
+        """By the name of each view how many results it has, its number, and its own policy; empty without views."""
+        made = {}
+        for i in range(lib.motley_transform_view_count(self._handle) if self.whole else 0):
+            view = lib.motley_transform_view(self._handle, i)
+            own = Policy(text_from(lib.motley_transform_print, view.transform))
+            made[text_of(view.name)] = view.count, view.number, own
+        return made
 
     @property
     def mixes(self) -> bool:

@@ -153,6 +153,10 @@ class Transform(Sampled):
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
+        if self.policy.scheduled or self.policy.views:
+            why = "changes with the epoch" if self.policy.scheduled else "has several views"
+            raise ArgumentError(f"policy '{self.policy.name}' {why}: want it in motley.MultiView, or what "
+                                "Policy.at and Policy.views make of it")  # fmt: skip
         if self.policy.whole and (normalize, mean, std) != (None, None, None):
             raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
                                 "says how it normalises")  # fmt: skip

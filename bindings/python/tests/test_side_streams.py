@@ -177,7 +177,9 @@ entry("motley.Transform mix")(
     )
 )
 for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
-    entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), sample_ids=IDS))
+    policy = motley.Policy.builtin(name)
+    kind = motley.MultiView if policy.views or policy.scheduled else motley.Transform
+    entry(f"motley.{kind.__name__} {name}")(lambda x, kind=kind, name=name: kind(name)(list(x.images), sample_ids=IDS))
 
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())

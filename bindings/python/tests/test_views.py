@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.MultiView: every result is a draw of its view's policy, and numbers are those of the epoch."""
+
+import pickle
+
+import motley
+import numpy as np
+import pytest
+from motley import MultiView, Policy, Transform
+
+IDS = [5, 2**40, 7]
+PAIR = """
+motley: 1
+name: pair
+views:
+  - name: large
+    stages: [{random_resized_crop: {size: 24}}, {flip: {horizontal: 0.5}}, {output: {mean: 0.5, std: 0.5}}]
+  - {name: small, count: 3, number: 6, stages: [{random_resized_crop: {size: 9}}, {blur: {p: 0.5, radius: [0.1, 2]}}]}
+"""
+GROWS = """
+motley: 1
+name: grows
+epochs: 20
+stages:
+  - random_resized_crop: {size: {from: [[0, 8], [10, 12]]}}
+  - output: {}
+  - mix: {mixup: {ramp: [[0, 0.2], [20, 2]]}, classes: 4, p: {from: [[0, 1], [15, 0]]}}
+"""
+
+
+def images():
+    rng = np.random.default_rng(3)
+    return [rng.integers(0, 256, (30 + 9 * i, 50 - 5 * i, 3), np.uint8) for i in range(3)]
+
+
+@pytest.mark.parametrize("read", [0, 255, [0, 3, 200]])
+def test_every_result_is_a_draw_of_its_view(read):
+    made = MultiView(PAIR, seed=9)(images(), sample_ids=IDS, epoch=4, view=read)
+    assert made["large"].shape == (3, 3, 24, 24) and len(made["small"]) == 3
+    for name, (count, number, policy) in Policy(PAIR).views.items():
+        for j in range(count):
+            view = 256 * np.asarray(read) + 16 * number + j
+            own = Transform(policy, seed=9)(images(), sample_ids=IDS, epoch=4, view=view.tolist())
+            result = made[name][j] if count > 1 else made[name]
+            assert all(map(np.array_equal, result, own))
+
+
+def test_draws_come_with_each_result():
+    made, draws = MultiView(PAIR)(images(), sample_ids=IDS, return_draws=True)["small"][2]
+    own = Policy(PAIR).views["small"][2]
+    assert all(map(np.array_equal, Transform(own).replay(images(), draws), made))
+
+
+def test_a_single_image_and_a_pickled_object():
+    multi = pickle.loads(pickle.dumps(MultiView(PAIR, seed=9)))
+    multi.set_epoch(4)
+    one = multi(images()[1], sample_ids=IDS[1])
+    assert np.array_equal(one["large"], multi(images(), sample_ids=IDS)["large"][1])
+
+
+@pytest.mark.parametrize("epoch", [0, 9, 10, 14, 15, 40])
+def test_numbers_of_the_epoch(epoch):
+    labels = np.array([0, 3, 1])
+    batch, targets = MultiView(GROWS, seed=1)(images(), sample_ids=IDS, epoch=epoch, labels=labels)
+    plain = Policy(GROWS).at(epoch)
+    assert plain.size == ((8, 8) if epoch < 10 else (12, 12)) and not plain.scheduled
+    wanted, shares = Transform(plain, seed=1)(images(), sample_ids=IDS, epoch=epoch, labels=labels)
+    assert np.array_equal(batch, wanted) and np.array_equal(targets, shares)
+    assert (targets.max(1) == 1).all() == (epoch >= 15)
+
+
+def test_an_epoch_keeps_its_transforms():
+    multi = MultiView(GROWS)
+    first = multi.in_epoch(15)[""][2]
+    assert multi.in_epoch(15)[""][2] is first
+    assert multi.in_epoch(16)[""][2] is not first
+
+
+def test_lengths_scale():
+    policy = Policy.of("mobileone_train")
+    assert policy.epochs == 300 and policy.scaled(90).epochs == 90
+    assert policy.scaled(90).at(11).size == (192, 192)
+    with pytest.raises(motley.ArgumentError, match="no numbers that change"):
+        Policy.of("rand_augment").scaled(9)
+
+
+@pytest.mark.parametrize("name", [n for n in Policy.names() if Policy.of(n).views or Policy.of(n).scheduled])
+def test_built_ins(name):
+    made = MultiView(name)(images(), sample_ids=IDS)
+    for view, results in made.items() if isinstance(made, dict) else []:
+        count, _, policy = Policy.of(name).views[view]
+        for result in results if count > 1 else [results]:
+            assert result.shape == (3, 3, *policy.size) and result.dtype == np.float32
+
+
+def test_what_is_refused():
+    with pytest.raises(motley.ArgumentError, match="'pair' has several views: want it in motley.MultiView"):
+        Transform(PAIR)
+    with pytest.raises(motley.ArgumentError, match="'grows' changes with the epoch"):
+        Transform(GROWS)
+    with pytest.raises(motley.ArgumentError, match="view is 256, want a read of 0 to 255"):
+        MultiView(PAIR)(images(), sample_ids=IDS, view=256)
+    with pytest.raises(TypeError, match="sample_ids"):
+        MultiView(PAIR)(images())
