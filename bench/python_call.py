@@ -125,6 +125,7 @@ def on_cuda():
     sizes = torch.randint(200, 501, (256, 2), generator=random).tolist()
     images = [torch.zeros((height, width, 3), dtype=torch.uint8, device="cuda") for height, width in sizes]
     out = torch.empty((256, 3, 224, 224), dtype=torch.float16, device="cuda")
+    degrees = torch.rand(256, generator=random, dtype=torch.float64) * 60 - 30
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
     in_place = motley.RandAugment(seed=1, layout="hwc")
@@ -136,6 +137,9 @@ def on_cuda():
         "stage(batch)": lambda: plain(batch),
         "stage(batch), fused float16 output": lambda: fused(batch),
         "stage.apply_(list of 256 tensors)": lambda: in_place.apply_(images),
+        "stage(list of 256 tensors)": lambda: in_place(images),
+        "ops.rotate(batch, list of 256 numbers)": lambda: motley.ops.rotate(batch, degrees.tolist()),
+        "ops.rotate(batch, tensor of 256)": lambda: motley.ops.rotate(batch, degrees),
         "stage(batch, out=other)": lambda: plain(batch, out=other),
         "transform(batch)": lambda: of_batch(batch),
         "transform(batch, out=floats)": lambda: of_batch(batch, out=out),
@@ -156,12 +160,12 @@ def on_cuda():
     return {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
 
 
-def write_table(table):
+def write_table(table, mark="python-call"):
     """Puts the table between its marks in bindings/python/README.md."""
     page = HERE / "README.md"
-    begin, rest = page.read_text().split("<!-- python-call -->\n")
-    end = "<!-- /python-call -->"
-    page.write_text(begin + "\n".join(["<!-- python-call -->", *table, end]) + rest.split(end)[1])
+    begin, rest = page.read_text().split(f"<!-- {mark} -->\n")
+    end = f"<!-- /{mark} -->"
+    page.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, end]) + rest.split(end)[1])
 
 
 def main():

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What calls on lists of images, and values for each image, cost Python; and what imports cost.
 
-    PYTHONPATH=BUILD/bindings/python python3 bench/python_lists.py [--rounds N]
+    PYTHONPATH=BUILD/bindings/python python3 bench/python_lists.py [--rounds N] [--write]
 
 The images are tiny, 256 of 8x8, one thread works, and the policy changes nothing, so that nearly all of a call is what
-Python and the C of the binding do. In process time, by turns; imports are timed in fresh processes. Kinds of images
-whose package is missing are left out."""
+Python and the C of the binding do. In process time, by turns; imports are timed in fresh processes, with modules that
+are compiled. Kinds of images whose package is missing are left out. --write puts the table into
+bindings/python/README.md."""
 
 import argparse
+import os
 import platform
 import statistics
 import subprocess
@@ -16,6 +18,7 @@ import time
 
 import motley
 from conditions import processor
+from python_call import write_table
 
 COUNT, SIDE = 256, 8
 
@@ -77,32 +80,38 @@ def import_times(rounds):
     """The least and median milliseconds of imports in a fresh process, beside those of nothing and of torch."""
     scripts = {"motley": "import motley", "motley.torch beside torch": "import motley.torch"}
     times = {name: [] for name in scripts}
-    for _ in range(rounds):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(rounds + 1):  # the first compiles
         for name, script in scripts.items():
             before = "import torch" if "torch" in name else "pass"
             timed = f"import time\n{before}\nstart = time.process_time()\n{script}\nprint(time.process_time() - start)"
-            run = subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True)
+            run = subprocess.run([sys.executable, "-c", timed], capture_output=True, text=True, env=environment)
             if run.returncode == 0:
                 times[name].append(float(run.stdout) * 1000)
-    return {name: found for name, found in times.items() if found}
+    return {name: found[1:] for name, found in times.items() if found[1:]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=31)
+    parser.add_argument("--write", action="store_true", help="put the table into bindings/python/README.md")
     args = parser.parse_args()
     functions = calls()
     times = {name: [] for name in functions}
-    for _ in range(args.rounds + 1):
+    for _ in range(args.rounds + 1):  # the first says how often each is called in a turn
         for name, function in functions.items():
             microseconds(function, times[name])
-    print("| call | median | least |\n|---|---:|---:|")
+    table = ["| call | median | least |", "|---|---:|---:|"]
     for name, runs in times.items():
-        print(f"| {name} | {statistics.median(runs[1:]):.0f} us | {min(runs[1:]):.0f} us |")
+        table.append(f"| {name} | {statistics.median(runs[1:]):.0f} us | {min(runs[1:]):.0f} us |")
     for name, runs in import_times(max(args.rounds // 2, 3)).items():
-        print(f"| import {name} | {statistics.median(runs):.1f} ms | {min(runs):.1f} ms |")
+        table.append(f"| import {name} | {statistics.median(runs):.1f} ms | {min(runs):.1f} ms |")
     modules = [f"{name} {sys.modules[name].__version__}" for name in ("numpy", "torch", "PIL") if name in sys.modules]
-    print(f"\n{args.rounds} rounds in turns: {processor()}, Python {platform.python_version()}, {', '.join(modules)}.")
+    how = f"{args.rounds} rounds in turns: {processor()}, Python {platform.python_version()}, {', '.join(modules)}"
+    table += ["", f"{how}. Measured by `bench/python_lists.py`."]
+    print("\n".join(table))
+    if args.write:
+        write_table(table, "python-lists")
 
 
 if __name__ == "__main__":

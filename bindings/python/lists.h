@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the pixels of the objects that hold images, and describes lists of them: torch's tensors by DLPack's exchange
- * API, arrays as buffers, Pillow's images by what Pillow shows of their memory. From Python the attributes of an image
- * take ten times as long. CFFI reads this file verbatim; objects are passed as their addresses, of id(). */
+ * API or, before torch has one, by their attributes, arrays as buffers, Pillow's images by what Pillow shows of their
+ * memory. From Python the attributes of an image take ten times as long. CFFI reads this file verbatim; objects are
+ * passed as their addresses, of id(). */
 
 /* DLTensor and the start of DLPackExchangeAPI, https://github.com/dmlc/dlpack/blob/main/include/dlpack/dlpack.h */
 typedef struct dl_tensor {
@@ -31,15 +32,16 @@ typedef struct arrow_array {
 /* How the pixels of a class of objects are found. */
 #define FOUND_BY_EXCHANGE 0 /* DLPack's, at `exchange` */
 #define FOUND_AS_BUFFER 1
-#define FOUND_BY_ARROW 2 /* of Pillow 11.2 and later */
-#define FOUND_BY_ROWS 3  /* of Pillow before 11.0, by its table of rows */
+#define FOUND_BY_ARROW 2      /* of Pillow 11.2 and later */
+#define FOUND_BY_ROWS 3       /* of Pillow before 11.0, by its table of rows */
+#define FOUND_BY_ATTRIBUTES 4 /* of torch without an exchange API */
 
 typedef struct images_found_by {
     int how;
-    uintptr_t type, exchange;     /* addresses of the class, and of its DLPackExchangeAPI */
-    int only_own;                 /* of Pillow: the memory of read-only images must not be asked for */
-    int64_t block_bytes;          /* of Pillow: larger images have several blocks */
-    int32_t channel, row, column; /* the axes of an array; without one of channels, channel is -1 */
+    uintptr_t type, exchange, uint8; /* addresses of the class, of its DLPackExchangeAPI, of torch.uint8 */
+    int only_own;                    /* of Pillow: the memory of read-only images must not be asked for */
+    int64_t block_bytes;             /* of Pillow: larger images have several blocks */
+    int32_t channel, row, column;    /* the axes of an array; without one of channels, channel is -1 */
 } images_found_by;
 
 /* What all images of a list have, but for `read_only`: some has it. */
@@ -116,17 +118,17 @@ static int32_t channels_of(void *mode)
     return 0;
 }
 
-static int is_read_only(void *picture)
+/* Whether an object, which is released, is true. */
+static int is_true(void *object)
 {
-    PyObject *const flag = PyObject_GetAttrString(picture, "readonly");
-    const int is = !flag || PyObject_IsTrue(flag);
-    Py_XDECREF(flag);
+    const int is = object && PyObject_IsTrue(object) == 1;
+    Py_XDECREF((PyObject *)object);
     return is;
 }
 
 static int describe_picture(void *picture, const images_found_by *by, motley_image *image, images_have *has)
 {
-    if (by->only_own && is_read_only(picture))
+    if (by->only_own && is_true(PyObject_GetAttrString(picture, "readonly")))
         return 0;
     PyObject *const core = PyObject_GetAttrString(picture, "im");
     PyObject *const mode = core ? PyObject_GetAttrString(core, "mode") : NULL;
@@ -200,12 +202,51 @@ static int describe_buffer(void *array, const images_found_by *by, motley_image 
     return done;
 }
 
+/* Up to three numbers of a tuple, which is released; returns how many. */
+static int32_t numbers_in(void *tuple, int64_t numbers[3])
+{
+    const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
+    for (Py_ssize_t i = 0; i < count && i < 3; i++)
+        numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
+    Py_XDECREF((PyObject *)tuple);
+    return count > 3 ? 0 : (int32_t)count;
+}
+
+static int describe_attributes(void *tensor, const images_found_by *by, motley_image *image, images_have *has)
+{
+    PyObject *const dtype = PyObject_GetAttrString(tensor, "dtype");
+    Py_XDECREF(dtype);
+    if (!dtype || (uintptr_t)dtype != by->uint8)
+        return 0;
+    const int on_cuda = is_true(PyObject_GetAttrString(tensor, "is_cuda"));
+    if (!on_cuda && !is_true(PyObject_GetAttrString(tensor, "is_cpu")))
+        return 0;
+    PyObject *const data = PyObject_CallMethod(tensor, "data_ptr", NULL);
+    PyObject *const device = on_cuda ? PyObject_CallMethod(tensor, "get_device", NULL) : NULL;
+    int64_t shape[3], strides[3];
+    const dl_tensor found = { .data = data ? PyLong_AsVoidPtr(data) : NULL,
+                              .device_type = on_cuda ? 2 : 1,
+                              .device = device ? (int32_t)PyLong_AsLong(device) : 0,
+                              .axes = numbers_in(PyObject_GetAttrString(tensor, "shape"), shape),
+                              .code = 1,
+                              .bits = 8,
+                              .lanes = 1,
+                              .shape = shape,
+                              .strides = strides };
+    const int32_t axes = numbers_in(PyObject_CallMethod(tensor, "stride", NULL), strides);
+    Py_XDECREF(data);
+    Py_XDECREF(device);
+    return found.data && axes == found.axes && !PyErr_Occurred() && describe_tensor(&found, by, image, has);
+}
+
 static int describe_object(void *object, const images_found_by *by, motley_image *image, images_have *has)
 {
     if ((uintptr_t)Py_TYPE((PyObject *)object) != by->type)
         return 0;
     if (by->how == FOUND_AS_BUFFER)
         return describe_buffer(object, by, image, has);
+    if (by->how == FOUND_BY_ATTRIBUTES)
+        return describe_attributes(object, by, image, has);
     if (by->how != FOUND_BY_EXCHANGE)
         return describe_picture(object, by, image, has);
     const dl_exchange *const api = (const dl_exchange *)by->exchange;

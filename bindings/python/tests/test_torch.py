@@ -720,7 +720,6 @@ def described(batch, layout):
 ODD = torch.arange(40 * 50 * 4, dtype=torch.uint8).reshape(40, 50, 4)
 
 
-@pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="this torch exports no C functions")
 @pytest.mark.parametrize(
     "layout, batch",
     [
@@ -740,7 +739,6 @@ def test_lists_are_described_as_their_tensors_are_one_by_one(monkeypatch, layout
     assert [list(map(list, one_by_one[4])), *one_by_one[1:4]] == [list(map(list, at_once[4])), *at_once[1:4]]
 
 
-@pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="this torch exports no C functions")
 @pytest.mark.parametrize("kind", [list, tuple])
 def test_lists_of_results_are_described_at_once(kind):
     batch = kind([ODD[:, :, :3].permute(2, 0, 1), ODD[:7, :9, 1:].permute(2, 0, 1)])
