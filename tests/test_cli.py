@@ -123,6 +123,17 @@ class Listings(Case):
         self.assertIn("level: {from: [[0, 2.1], [11, 4.9], [33, 7]]}", self.good("show", path, "--epochs", "90"))
         self.assertIn("want none of --epochs", self.bad("show", "rand_augment", "--epochs", "90"))
 
+    def test_one_view_of_several(self):
+        self.assertIn("\n  - name: local\n    count: 8\n", self.good("show", "dino"))
+        local = self.file("local.yaml", self.good("show", "dino", "--only", "local"))
+        self.assertIn("random_resized_crop: {size: 96", pathlib.Path(local).read_text())
+        for result, view in (("local", 32), ("local:7", 39)):
+            self.assertEqual(self.good("draw", "dino", "--only", result, "--samples", "20"),
+                             self.good("draw", local, "--view", str(view), "--samples", "20"))
+        self.good("apply", "dino", self.image("a.png", 60, 50), "--only", "global_2", "--out", self.path("out"))
+        for only in ([], ["--only", "locale"], ["--only", "local:8"]):
+            self.assertIn("want one of its views", self.bad("draw", "dino", *only))
+
     def test_show_values_has_every_value(self):
         policy = json.loads(self.good("show", "--values", "rand_augment", "--level", "9"))
         branches = {b["steps"][0]["op"]: b for b in policy["phases"][0]["branches"]}

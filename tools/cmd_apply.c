@@ -144,7 +144,7 @@ typedef struct item {
 } item;
 
 typedef struct job {
-    const arguments *arguments;
+    arguments *arguments;
     motley_context *context;
     motley_policy *policy;       /* NULL if a transform is applied: */
     motley_transform *transform; /* `pictures` is motley_transform_pictures of it */
@@ -707,7 +707,7 @@ static bool begin(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!open_either(a->policy, &a->options, &self->policy, &self->transform) || !make_names(self))
+    if (!open_either(a->policy, &self->arguments->options, &self->policy, &self->transform) || !make_names(self))
         return false;
     if (self->transform && a->context.backend == MOTLEY_BACKEND_CUDA) {
         complain("%s: it is a transform, want --device cpu", policy_label(a->policy));

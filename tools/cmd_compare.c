@@ -106,8 +106,9 @@ int cmd_compare(int argc, char **argv)
     for (int p = 0; p < self.policies; p++) {
         motley_policy *policy;
         motley_transform *transform;
-        if (open_either(self.policy[p], &self.options, &policy, &transform))
-            summary[p] = summarise(self.policy[p], policy, transform, &self.options.samples, &self.counting);
+        policy_options options = self.options; /* a view of the policy's changes them */
+        if (open_either(self.policy[p], &options, &policy, &transform))
+            summary[p] = summarise(self.policy[p], policy, transform, &options.samples, &self.counting);
         good = good && summary[p];
         motley_policy_destroy(policy);
         motley_transform_destroy(transform);

@@ -103,7 +103,7 @@ static const struct argp argp = {
 };
 
 typedef struct job {
-    const arguments *arguments;
+    arguments *arguments;
     motley_context *context;
     motley_policy *policy, *follower; /* follower: of masks; NULL without masks and boxes */
     motley_transform *transform;      /* in place of a policy */
@@ -597,7 +597,7 @@ static bool open_applied(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!open_either(a->policy, &a->options, &self->policy, &self->transform))
+    if (!open_either(a->policy, &self->arguments->options, &self->policy, &self->transform))
         return false;
     motley_status status = MOTLEY_OK;
     if (self->transform)

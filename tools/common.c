@@ -158,6 +158,8 @@ const char *short_number(double value, char text[NUMBER_TEXT])
     return text;
 }
 
+#define KEY_ONLY 257 /* an option without a letter */
+
 static error_t parse_policy(int key, char *arg, struct argp_state *state)
 {
     motley_policy_changes *changes = &((policy_options *)state->input)->changes;
@@ -180,6 +182,9 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
         changes->set_fill = 1;
         read_fill(state, arg, changes->fill);
         return 0;
+    case KEY_ONLY:
+        ((policy_options *)state->input)->only = arg;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -195,6 +200,8 @@ const struct argp policy_argp = {
             { "bins", 'b', "COUNT", 0, "Number of levels, 0 to COUNT-1", 0 },
             { "interpolation", 'i', "NAME[,NAME]", 0, "nearest, bilinear or bicubic; of several, one is drawn", 0 },
             { "fill", 'f', "R,G,B", 0, "What comes in from outside the image: 1, 3 or 4 bytes", 0 },
+            { "only", KEY_ONLY, "VIEW[:RESULT]", 0,
+              "Of a transform with views, this one; its first result (0), or another", 0 },
             { 0 } },
 };
 
@@ -423,7 +430,45 @@ static bool take_epoch(motley_transform **transform, const char *name, uint32_t 
     return true;
 }
 
-bool open_either(const char *name, const policy_options *options, motley_policy **policy, motley_transform **transform)
+/* Replaces a transform by one of its views, and says by which view its result draws. */
+static bool take_view(motley_transform **transform, const char *name, policy_options *options)
+{
+    const char *const only = options->only ? options->only : "";
+    const size_t length = strcspn(only, ":"), views = motley_transform_view_count(*transform);
+    const long result = only[length] ? strtol(only + length + 1, NULL, 10) : 0;
+    const motley_view *found = NULL;
+    motley_transform *own = NULL;
+    motley_error error = { 0 };
+    for (size_t i = 0; i < views; i++) {
+        const motley_view *const view = motley_transform_view(*transform, i);
+        if (strncmp(view->name, only, length) == 0 && view->name[length] == '\0')
+            found = view;
+    }
+    if (!found || result < 0 || result >= found->count)
+        complain("%s: --only is '%s', want one of its views, as motley show lists them, and a result below its count",
+                 policy_label(name), only);
+    else if (options->samples.view > 255)
+        complain("--view is %u, want a read of 0 to 255 of a transform with views", options->samples.view);
+    else if (motley_transform_at(found->transform, 0, &own, &error) != MOTLEY_OK)
+        complain("%s: %s", policy_label(name), error.message);
+    else
+        options->samples.view = 256 * options->samples.view + 16 * (uint32_t)found->number + (uint32_t)result;
+    motley_transform_destroy(*transform);
+    *transform = own;
+    return own != NULL;
+}
+
+/* Takes the epoch and the view that the options name. */
+static bool take_part(motley_transform **transform, const char *name, policy_options *options)
+{
+    const motley_transform_info info = *motley_transform_describe(*transform);
+    if (info.scheduled && (!options->every_epoch || options->only) &&
+        !take_epoch(transform, name, options->samples.epoch))
+        return false;
+    return !(options->only || (info.views && !options->every_epoch)) || take_view(transform, name, options);
+}
+
+bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_transform **transform)
 {
     const motley_policy_changes *const changes = &options->changes;
     *policy = NULL;
@@ -432,16 +477,18 @@ bool open_either(const char *name, const policy_options *options, motley_policy 
         return false;
     if (*transform && motley_transform_describe(*transform)->stages > 0) {
         if (!any_change(changes))
-            return !motley_transform_describe(*transform)->scheduled || options->every_epoch ||
-                   take_epoch(transform, name, options->samples.epoch);
+            return take_part(transform, name, options);
         complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like",
                  policy_label(name));
         motley_transform_destroy(*transform);
         *transform = NULL;
         return false;
     }
-    *policy =
-        *transform ? with_changes(policy_label(name), policy_of(*transform), changes) : open_policy(name, changes);
+    if (options->only)
+        complain("%s: it is a policy without views, want none of --only", policy_label(name));
+    *policy = options->only ? NULL
+              : *transform  ? with_changes(policy_label(name), policy_of(*transform), changes)
+                            : open_policy(name, changes);
     motley_transform_destroy(*transform);
     *transform = NULL;
     return *policy != NULL;

@@ -60,6 +60,7 @@ const char *short_number(double value, char text[NUMBER_TEXT]);
 typedef struct policy_options {
     motley_policy_changes changes;
     motley_samples samples;
+    const char *only; /* of a transform with views: NAME or NAME:RESULT; NULL: not given */
     bool every_epoch; /* a transform keeps its schedules, and is not what it is in samples.epoch */
 } policy_options;
 extern const struct argp policy_argp, samples_argp;
@@ -90,7 +91,7 @@ motley_transform *open_transform_file(const char *path);
 
 /* Opens what a command's POLICY names, a policy with the changes or a transform as it is in the epoch; the other
  * becomes NULL. False after a message. */
-bool open_either(const char *name, const policy_options *options, motley_policy **policy, motley_transform **transform);
+bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_transform **transform);
 
 /* Whether the options ask for any change of a policy. */
 bool any_change(const motley_policy_changes *changes);
