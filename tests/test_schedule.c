@@ -300,7 +300,7 @@ Test(schedule, all_epochs_scale_with_the_length)
 
 static motley_status parse_print_and_resolve(void)
 {
-    const char *const text = known[2].text;
+    const char *const text = HEAD "epochs: 30\nstages:\n  - grayscale: {p: {ramp: [[0, 1], [30, 0]]}}\n";
     motley_transform *transform, *plain = NULL;
     char *print = NULL;
     motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, NULL);
