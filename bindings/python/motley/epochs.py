@@ -19,7 +19,11 @@ from typing import Any
 from ._core import ffi, lib
 from ._native import epoch_given, spawning
 
-FIT_LOOPS = "lightning.pytorch.loops.fit_loop", "pytorch_lightning.loops.fit_loop"
+LOOPS = {  # modules that begin passes, and the epoch that the object which does so says
+    "lightning.pytorch.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
+    "pytorch_lightning.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
+    "accelerate.data_loader": lambda loader: getattr(loader, "iteration", None),
+}
 _clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch
 _reading = contextvars.ContextVar("motley.reading", default=None)
 _parents = None  # of a worker: the Loading that its parent started it for
@@ -117,13 +121,17 @@ def own_epoch(loader):
     return None
 
 
-def lightnings_epoch():
-    """The epoch of the Lightning loop that begins this pass: it starts the first pass of a resumed run before it tells
-    the sampler, and of what has no such sampler it tells nobody. None elsewhere."""
+def loops_epoch():
+    """The epoch of the Lightning loop or Accelerate loader that begins this pass, and the module's name; None, None
+    elsewhere. Lightning starts the first pass of a resumed run before it tells the sampler, and of what has no such
+    sampler it tells nobody. Accelerate reads a batch ahead, so that a peek looks like a pass, but does not count it."""
     frame = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") not in FIT_LOOPS:
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if name in LOOPS and "self" in frame.f_locals:
+            return LOOPS[name](frame.f_locals["self"]), name
         frame = frame.f_back
-    return None if frame is None else frame.f_locals["self"].epoch_progress.current.processed
+    return None, None
 
 
 class Loading:
@@ -161,9 +169,15 @@ class Loading:
         warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=caller())
 
     def begin(self, loader):
-        epoch = lightnings_epoch()
+        epoch, loop = loops_epoch()
+        if loop == "accelerate.data_loader":
+            self.count.own = None  # which its epoch is, even where it is the last pass's
         self.epoch = self.count.begin(own_epoch(loader) if epoch is None else epoch, self.drawn)
         self.began, self.drawn = next(_clock), 0
+        self.forget()
+
+    def forget(self):
+        """No sample of this pass was drawn yet."""
         ffi.memmove(self._repeats, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 
     def set_epoch(self, epoch):
@@ -243,6 +257,8 @@ def watch_loaders():
             _reading.reset(token)
         if hasattr(iterator, "_next_data"):
             loading.read(iterator)
+        if self.num_workers:
+            loading.forget()  # what persistent workers had still to read of a pass that was broken off
         return iterator
 
     __iter__.of_motley = True

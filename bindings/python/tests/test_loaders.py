@@ -6,6 +6,7 @@ import copy
 import math
 import multiprocessing
 import pickle
+import time
 import warnings
 
 import PIL.Image
@@ -993,6 +994,54 @@ def test_a_loader_that_is_made_anew_goes_on():
     for epoch in (3, 4):
         assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in train)
         next(iter(validation))
+
+
+ACCELERATE = """
+class DataLoaderShard:  # as Accelerate wraps a loader
+    def __init__(self, loader):
+        self.base_dataloader, self.iteration = loader, 0
+
+    def __iter__(self):
+        batches = self.base_dataloader.__iter__()
+        batch = next(batches)
+        for following in batches:  # it reads a batch ahead
+            yield batch
+            batch = following
+        self.iteration += 1
+        yield batch
+"""
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("workers, persistent, start", [WORKERS[0], STARTED[0][1:]])
+def test_a_peek_at_accelerates_loader_is_no_epoch(real, workers, persistent, start):
+    options = dict(num_workers=workers, persistent_workers=persistent, multiprocessing_context=start) if workers else {}
+    loader = DataLoader(ByHand(STAGES[1]()), 5, shuffle=True, **options)
+    if real:
+        loader = pytest.importorskip("accelerate").Accelerator(cpu=True).prepare(loader)
+    else:
+        module = {"__name__": "accelerate.data_loader"}
+        exec(ACCELERATE, module)
+        loader = module["DataLoaderShard"](loader)
+    for epoch in range(3):
+        next(iter(loader))
+        for images, ids in loader:
+            assert torch.equal(images, wanted(ids, epoch))
+
+
+class Slow(ByHand):
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return super().__getitem__(i)
+
+
+def test_what_persistent_workers_still_had_to_read_is_no_repeat():
+    """A peek leaves samples to them that the next pass reads again, in the same order."""
+    loader = DataLoader(Slow(STAGES[0]()), 4, num_workers=1, persistent_workers=True, prefetch_factor=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedSamples)
+        next(iter(loader))
+        list(loader)
 
 
 class Endless(torch.utils.data.Sampler):
