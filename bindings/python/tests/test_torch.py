@@ -748,7 +748,7 @@ def test_lists_of_results_are_described_at_once(kind):
     assert source._parts is None and target._parts is None and type(made) is kind
     assert [x.stride() for x in made] == [torch.empty_like(x).stride() for x in batch]
     stage = motley.Transform("rand_augment", seed=2)
-    for one, alone in zip(stage(batch, [4, 5]), [stage(x, i) for i, x in enumerate(batch, 4)]):
+    for one, alone in zip(stage(batch, sample_ids=[4, 5]), [stage(x, sample_ids=i) for i, x in enumerate(batch, 4)]):
         assert torch.equal(one, alone)
 
 
