@@ -218,9 +218,35 @@ def _crop_class():
     return RandomResizedCropAndInterpolation
 
 
+@functools.lru_cache(maxsize=None)
+def _tensor_class():
+    """timm's MaybeToTensor with its values, of PIL images by Motley's kernels."""
+    import motley
+    import torch
+    from PIL.Image import Image
+    from timm.data import transforms
+
+    from motley.torchvision.pixels import Pillow
+
+    output = '{"motley": 1, "name": "to_tensor", "stages": [{"output": {"mean": 0, "std": 1}}]}'
+    to_array = motley.Transform(output, stream=0)
+
+    class MaybeToTensor(transforms.MaybeToTensor):
+        def __call__(self, pic):
+            ours = isinstance(pic, Image) and pic.mode in Pillow.channels_of and all(pic.size)
+            if not ours or torch.get_default_dtype() is not torch.float32:
+                return super().__call__(pic)
+            return torch.from_numpy(to_array(pic))
+
+    MaybeToTensor.__qualname__ = MaybeToTensor.__name__  # for pickle
+    return MaybeToTensor
+
+
 def __getattr__(name):
     if name == "RandomResizedCropAndInterpolation":
         return _crop_class()
+    if name == "MaybeToTensor":
+        return _tensor_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -228,12 +254,13 @@ _theirs = {}
 
 
 def take_over() -> None:
-    """From here on what timm makes of auto_augment strings runs on Motley, and so does its
-    RandomResizedCropAndInterpolation on PIL images, which draws what timm draws."""
+    """From here on what timm makes of auto_augment strings runs on Motley, and so do, on PIL images, its
+    RandomResizedCropAndInterpolation, which draws what timm draws, and MaybeToTensor."""
     import timm.data.auto_augment
     import timm.data.transforms_factory  # noqa: F401, has copies of the names
 
-    taken = rand_augment_transform, auto_augment_transform, augment_and_mix_transform, _crop_class()
+    functions = rand_augment_transform, auto_augment_transform, augment_and_mix_transform
+    taken = *functions, _crop_class(), _tensor_class()
     for module in [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "timm"]:
         for ours in taken:
             theirs = vars(module).get(ours.__name__)

@@ -136,6 +136,31 @@ def test_take_over_crops_as_timm_does():
     assert crop(image.convert("CMYK")).mode == "CMYK"  # timm's to do
 
 
+def test_take_over_makes_tensors_as_timm_does():
+    timm_data = pytest.importorskip("timm.data")
+    torch = pytest.importorskip("torch")
+    from torchvision.transforms.functional import to_tensor
+
+    motley.timm.take_over()
+    try:
+        step = timm_data.create_transform(32, is_training=True).transforms[-2]
+        step = pickle.loads(pickle.dumps(step))
+    finally:
+        motley.timm.hand_back()
+    assert type(step).__module__ == "motley.timm" and repr(step) == "MaybeToTensor()"
+    for mode in ("L", "LA", "RGB", "RGBA", "1", "I;16", "F", "CMYK"):  # the last four are timm's to do
+        image = picture(53, 37).convert("L" if mode == "I;16" else mode).convert(mode)
+        assert torch.equal(step(image), to_tensor(image)), mode
+    assert torch.equal(step(numpy.array(picture(5, 7))), to_tensor(picture(5, 7)))
+    tensor = torch.ones(3, 2, 2)
+    assert step(tensor) is tensor
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert step(picture(5, 7)).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_samples():
     """A draw depends on (epoch, id), not on Python's generator, which is left alone."""
     transform, image = ours("rand-m9-mstd0.5-inc1"), picture()
