@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _images as images
 from . import _native
+from ._arrays import KINDS
 from ._core import ffi, lib
-from ._native import ArgumentError, checked, one_of
-from .policy import filter_number
+from ._native import ArgumentError, check, checked, one_of
+from .policy import NO_AUGMENTATION, filter_number
+from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,14 +66,21 @@ def resize(
     Raises:
         ArgumentError: An empty crop or size, or one outside the image; nothing is written.
     """
+    how = filter_number("filter", filter, FILTERS), ORDERS.index(one_of("order", order, ORDERS))
+    numbers = _size(size)
+    if crop is box is flip is out is None and KINDS[type(batch)] is not None:
+        try:
+            resized: T = _whole(numbers, *how, threads).resized(batch, layout)
+            return resized
+        except _SeveralBlocksError:
+            pass
     source = images.source_of(batch, layout)
     count = source.count
     if isinstance(source, images.Many) and not count:
         empty: T = source.cls()
         return empty
     params = ffi.new("motley_resize_params *")
-    params.filter = filter_number("filter", filter, FILTERS)
-    params.order = ORDERS.index(one_of("order", order, ORDERS))
+    params.filter, params.order = how
     keep = []
     if crop is not None:
         rows = _rows("crop", crop, count, "(left, top, width, height)", int)
@@ -88,7 +98,7 @@ def resize(
             raise ArgumentError(f"flip has {len(flips)} values, there are {count} images")
         keep.append(ffi.new("uint8_t[]", flips))
         params.flips = keep[-1]
-    sizes = _sizes(size, [(c.width, c.height) for c in keep[0]] if crop is not None else source.sizes())
+    sizes = _sizes(numbers, [(c.width, c.height) for c in keep[0]] if crop is not None else _given(source))
     _ = source.channels  # raises, and says which image has another number
     target = images.target_of(source, sizes, out, "uint8", None, True, stacked=False)
     src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
@@ -103,13 +113,56 @@ def resize(
     return made
 
 
-def _sizes(size: Any, given: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """(height, width) of each result; given: (width, height) of what is resized."""
-    numbers = list(size) if hasattr(size, "__len__") else [size]
+class _SeveralBlocksError(Exception):
+    """The result is a PIL image in several blocks of memory, which no kept call can write."""
+
+
+class _Whole(Transform):
+    """Resizes whole images of one array, as transforms do their work: by calls that are kept."""
+
+    result_size: tuple[int, ...]
+    what: Any
+
+    def resized(self, batch: Any, layout: str | None) -> Any:
+        call, source, target, pixels, written, result = self._prepare(batch, None, layout, None, self.what)
+        if call.count:
+            check(lib.run_kept(call.c, pixels, written, call.stream()), call.c.error)
+        return call.result(batch, source, target, result)
+
+    def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
+        sizes = _sizes(self.result_size, _given(source))
+        target = images.target_of(source, sizes, None, "uint8", None, True, stacked=False)
+        if getattr(target, "buffer", None) is not None:
+            raise _SeveralBlocksError
+        return target
+
+
+@functools.lru_cache(maxsize=64)
+def _whole(numbers: tuple[int, ...], filter: int, order: int, threads: int | None) -> _Whole:
+    whole = _Whole(NO_AUGMENTATION, stream=0, threads=threads)
+    params = ffi.new("motley_resize_params *")
+    params.filter, params.order = filter, order
+    whole.result_size, whole.what = numbers, ("resize", params)
+    return whole
+
+
+def _given(source: Any) -> list[tuple[int, int]]:
+    """(width, height) of each image; of an empty array that of the images it would have."""
+    return source.sizes() or [source.size[::-1]]
+
+
+def _size(size: Any) -> tuple[int, ...]:
+    """One whole number, for the shorter side, or two."""
+    numbers = tuple(size) if hasattr(size, "__len__") else (size,)
     if not all(hasattr(n, "__index__") and 1 <= n <= 1048576 for n in numbers) or len(numbers) not in (1, 2):
         raise ArgumentError(
             f"size is {size!r}, want (height, width) or one number for the shorter side, 1 or more pixels"
         )
+    return numbers
+
+
+def _sizes(numbers: tuple[int, ...], given: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """(height, width) of each result; given: (width, height) of what is resized."""
     if len(numbers) == 2:
         return [(numbers[0], numbers[1])] * len(given)
     short = numbers[0]

@@ -249,6 +249,32 @@ def test_resize_is_pillows(photographs, filter, mode):
         assert np.array_equal(y, np.asarray(PIL.Image.fromarray(x).resize((8, 9), FILTERS.index(filter), box)))
 
 
+def test_resizes_of_one_image_after_another(photographs):
+    """By calls that are kept: other pixels, sizes, filters and kinds of images in turns."""
+    numbers = np.random.default_rng(5)
+    tall, wide = (40, 31), (31, 40)
+    smaller, larger = (12, 17), (90, 80)
+    cases = [(tall, smaller, "bilinear"), (tall, smaller, "nearest"), (wide, smaller, "box"), (wide, larger, "box")]
+    for _ in range(2):
+        for (height, width), size, filter in cases:
+            array = numbers.integers(0, 256, (height, width, 3), np.uint8)
+            picture = PIL.Image.fromarray(array)
+            want = np.asarray(picture.resize(size[::-1], FILTERS.index(filter)))
+            how = {"filter": filter, "order": ORDER}
+            made = ops.resize(picture, size, **how)
+            assert made.mode == "RGB" and np.array_equal(np.asarray(made), want)
+            assert np.array_equal(ops.resize(array, size, **how), want)
+            assert np.array_equal(ops.resize(array[::-1], size, **how), ops.resize(array[::-1].copy(), size, **how))
+            planes = torch.from_numpy(array).permute(2, 0, 1)
+            assert np.array_equal(ops.resize(planes, size, **how).permute(1, 2, 0).numpy(), want)
+            with pytest.raises(motley.ArgumentError, match="want uint8"):
+                ops.resize(array.astype(np.float32), size, **how)
+            with pytest.raises(motley.ArgumentError, match="size is"):
+                ops.resize(array, (float(size[0]), size[1]), **how)
+            assert ops.resize(array[None][:0], size, **how).shape == (0, *size, 3)
+            assert ops.resize(array[None][:0], 4, **how).shape[0] == 0
+
+
 def test_resize_to_the_shorter_side(photographs):
     made = ops.resize(tensors(photographs), 16)
     for x, y in zip(photographs, made):
