@@ -8,7 +8,7 @@
 #ifndef MOT_KERNEL_BLUR_H
 #define MOT_KERNEL_BLUR_H
 #include "augmentations/op.h"
-#include "motley/transform.h"
+#include "motley/draw.h"
 
 #include <math.h>
 #include <string.h>

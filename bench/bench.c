@@ -260,7 +260,7 @@ static motley_status run_all(const bench *b, FILE *out, motley_error *error)
     motley_status status = MOTLEY_OK;
     print_head(b, out);
     if (p->policy) {
-        result.name = motley_policy_name(p->policy);
+        result.name = motley_policy_describe(p->policy)->name;
         status = measure(b, -1, 0, &result, error);
         if (status == MOTLEY_OK)
             print_result(b, &result, out);

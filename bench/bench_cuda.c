@@ -232,7 +232,7 @@ typedef enum how {
     FUSED_F32_HWC,
     SEPARATE,  /* motley_apply in place, then a plain kernel that converts (bench/convert.cu) */
     CONVERT,   /* that kernel */
-    TRANSFORM, /* motley_transform_apply to normalised f16 CHW */
+    TRANSFORM, /* motley_apply to normalised f16 CHW */
     MASKS,     /* motley_apply, and a mask of each image follows */
     NUMBERS    /* motley_apply, and BOXES boxes and POINTS points of each image follow */
 } how;
@@ -253,7 +253,7 @@ typedef struct subject {
     how how;
     const char *name;            /* of the policy or op */
     const motley_policy *policy; /* NULL: none is applied */
-    const motley_transform *transform;
+    const motley_policy *transform;
     followed *followed; /* MASKS, NUMBERS */
     cudaGraphExec_t replay[MAX_BUFFERS];
     uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
@@ -316,7 +316,7 @@ static void transform(const work *w, const subject *s, int i, uint32_t epoch)
                                .width = SIDE,
                                .height = SIDE };
     const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
-    need(motley_transform_apply(context, s->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
+    need(motley_apply(context, s->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
 }
 
 static void once(const work *w, const subject *s, int i, uint32_t epoch)
@@ -523,7 +523,7 @@ static void every_op(work *w)
                                   : "motley: 1\nname: one\nbranches: [%s]\n",
                  info->name, info->example);
         need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
-        if (motley_policy_takes_boxes(p)) { /* and these have none */
+        if (motley_policy_describe(p)->takes_boxes) { /* and these have none */
             motley_policy_destroy(p);
             continue;
         }
@@ -747,10 +747,10 @@ static void strides(void)
 }
 
 /* The bytes that a transform reads of its crops and writes, halved: COPY moves as many there and back. */
-static size_t moved(const work *w, const motley_transform *t)
+static size_t moved(const work *w, const motley_policy *t)
 {
-    const size_t n = w->batch.count, steps = motley_transform_describe(t)->max_steps;
-    motley_transform_drawn *const drawn = allocate(n * sizeof *drawn);
+    const size_t n = w->batch.count, steps = motley_policy_describe(t)->max_steps;
+    motley_place *const drawn = allocate(n * sizeof *drawn);
     motley_step *const step = allocate((n * steps + 1) * sizeof *step);
     int32_t *const counts = allocate(n * sizeof *counts), *const width = allocate(n * sizeof *width),
                    *const height = allocate(n * sizeof *height);
@@ -761,8 +761,7 @@ static size_t moved(const work *w, const motley_transform *t)
         height[i] = w->images ? w->images[i].height : w->batch.height;
     }
     const motley_samples samples = { .seed = 1 };
-    need(motley_transform_draw(t, &samples, n, width, height, CHANNELS, drawn, step, counts, &error) == MOTLEY_OK,
-         error.message);
+    need(motley_draw(t, &samples, n, width, height, CHANNELS, drawn, step, counts, &error) == MOTLEY_OK, error.message);
     for (size_t i = 0; i < n; i++)
         bytes += (size_t)drawn[i].crop.width * (size_t)drawn[i].crop.height * CHANNELS;
     free(drawn);
@@ -777,19 +776,19 @@ static size_t moved(const work *w, const motley_transform *t)
 static void one_transform(work *w, const char *name, const char *stages, int copied)
 {
     char text[600];
-    motley_transform *made;
+    motley_policy *made;
     motley_error error;
     snprintf(text, sizeof text,
              "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: %d}\n  - flip: {horizontal: 0.5}\n%s"
              "  - output: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}\n",
              SIDE, stages);
-    need(motley_transform_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
+    need(motley_policy_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
     w->copied = moved(w, made);
     if (copied)
         copy(w);
     subject s = { .how = TRANSFORM, .name = name, .transform = made };
     measure(w, &s);
-    motley_transform_destroy(made);
+    motley_policy_destroy(made);
 }
 
 static void make_outputs(work *w)

@@ -5,6 +5,7 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "dispatch/follow.h"
+#include "dispatch/transform_call.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -64,11 +65,10 @@ motley_status mot_apply_params_check(const char *what, unsigned takes, const mot
         const char *names;
         int set;
     } fields[] = {
-        { MOT_TAKES_STEPS, "a counter, steps, step_counts, clip_frames, given_steps, given_step_counts or followed",
-          p->counter || p->steps || p->step_counts || p->clip_frames || p->given_steps || p->given_step_counts ||
-              p->followed },
-        { MOT_TAKES_PLACES, "drawn, mixed, given, given_mixed or given_kernels",
-          p->drawn || p->mixed || p->given || p->given_mixed || p->given_kernels },
+        { MOT_TAKES_STEPS, "a counter, steps, step_counts, drawn, clip_frames, given draws or followed",
+          p->counter || p->steps || p->step_counts || p->drawn || p->clip_frames || p->given_steps ||
+              p->given_step_counts || p->given || p->followed },
+        { MOT_TAKES_STAGES, "mixed, given_mixed or given_kernels", p->mixed || p->given_mixed || p->given_kernels },
         { MOT_TAKES_VALUES, "values", p->values || p->values_per_image },
         { MOT_TAKES_REGIONS, "crops, boxes or flips", p->crops || p->boxes || p->flips },
     };
@@ -78,13 +78,21 @@ motley_status mot_apply_params_check(const char *what, unsigned takes, const mot
     return MOTLEY_OK;
 }
 
+void mot_whole_places(const motley_apply_params *params, const motley_batch *src)
+{
+    for (size_t i = 0; params->drawn && i < src->count; i++) {
+        const mot_view image = mot_batch_view(src, i);
+        params->drawn[i] = mot_whole_place(image.width, image.height);
+    }
+}
+
 motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
                         motley_error *error)
 {
     const int has_streams = context->backend->wait != NULL;
-    MOT_TRY(mot_apply_params_check("a policy", MOT_TAKES_STEPS, params, error));
-    if (params->given_step_counts || params->given_steps)
+    MOT_TRY(mot_apply_params_check("a policy without stages", MOT_TAKES_STEPS, params, error));
+    if (params->given_step_counts || params->given_steps || params->given)
         return mot_replay(context, policy, src, dst, output, params, error);
     MOT_REQUIRE(policy, error, "policy is NULL");
     MOT_TRY(mot_samples_check(&params->samples, src->count, error));
@@ -120,6 +128,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     const mot_follow_draws draws = {
         .src = src, .policy = policy, .samples = &params->samples, .max_steps = job.max_steps
     };
+    mot_whole_places(params, src);
     return mot_run_followed(context, &job, &draws, error);
 }
 
@@ -128,6 +137,13 @@ motley_status motley_apply(motley_context *context, const motley_policy *policy,
 {
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(context, error, "context is NULL");
+    if (policy && policy->staged)
+        return mot_transform_apply(context, policy->staged, src, dst, params, error);
+    if (policy && dst && dst->dtype != MOTLEY_U8 && !params->output.batch.data) {
+        mot_transform only;
+        mot_transform_of_policy(policy, &only);
+        return mot_transform_apply(context, &only, src, dst, params, error);
+    }
     const motley_output *output;
     MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
     return mot_apply(context, policy, src, dst, output, params, error);
@@ -140,6 +156,9 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
     MOT_REQUIRE(size_bytes, error, "size_bytes is NULL, want a place for the result");
     *size_bytes = 0;
     MOT_REQUIRE(context, error, "context is NULL");
+    if (policy && policy->staged)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' has stages: how much memory it takes is known after a call", policy->staged->name);
     if (!batch || batch->count == 0)
         return context->backend->workspace(context->state, NULL, size_bytes, error);
     MOT_TRY(mot_validate_sizes(batch, error));

@@ -90,7 +90,7 @@ typedef struct mot_backend {
     /* motley_resize with checked arguments; NULL if the backend has `each`. */
     motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error);
-    /* motley_transform_apply of a checked call; NULL if the backend has `each`. */
+    /* motley_apply of a policy with stages, checked; NULL if the backend has `each`. */
     motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
     /* motley_mix_apply and motley_mix_targets with checked arguments; NULL if the backend has `each`. */
     motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
@@ -124,8 +124,8 @@ typedef struct mot_kept {
 
 /* What a transform with schedules is in some epochs. */
 typedef struct mot_epoch_kept {
-    motley_transform *plain; /* owned */
-    uint32_t epoch;          /* the first in which it means the same */
+    struct mot_transform *plain; /* owned */
+    uint32_t epoch;              /* the first in which it means the same */
 } mot_epoch_kept;
 
 struct motley_context {
@@ -138,7 +138,7 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    mot_kept rounds, draws, rgb; /* of mot_rounds_run; of motley_transform_apply: draws, and images read as RGB */
+    mot_kept rounds, draws, rgb; /* of mot_rounds_run; of stages: draws, and images read as RGB */
     mot_kept views;              /* of motley_views_apply */
     int rounds_busy;             /* a call is using `rounds` */
     /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
@@ -161,11 +161,14 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
 
 /* Which of the fields of motley_apply_params, besides those that every call has, a kind of call takes. */
-enum { MOT_TAKES_STEPS = 1, MOT_TAKES_PLACES = 2, MOT_TAKES_VALUES = 4, MOT_TAKES_REGIONS = 8 };
+enum { MOT_TAKES_STEPS = 1, MOT_TAKES_STAGES = 2, MOT_TAKES_VALUES = 4, MOT_TAKES_REGIONS = 8 };
 
 /* Refuses fields that are set for another kind of call than `what`, which `takes` those of its bits. */
 motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *params,
                                      motley_error *error);
+
+/* Fills params->drawn, if that is set, for a policy without stages. */
+void mot_whole_places(const motley_apply_params *params, const motley_batch *src);
 
 /* These serve motley_apply, with new draws or with given ones, motley_op_apply and motley_resize. The batches and the
  * output (or NULL) are already validated, those of mot_resize_run by mot_resize_check; the rest is checked here. */

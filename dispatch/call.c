@@ -11,13 +11,14 @@ struct motley_call {
     motley_context *context;
     const motley_policy *policy; /* of a policy, or NULL */
     mot_transform_call *transform;
-    const motley_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL */
-    mot_epoch_kept epoch;              /* what it was in the last run */
-    int op;                            /* of a single op, or -1 */
+    const mot_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL */
+    mot_epoch_kept epoch;           /* what it was in the last run */
+    int op;                         /* of a single op, or -1 */
     motley_op_params op_params;
     uint8_t fill[4]; /* what op_params.fill points to */
     motley_resize_params resize;
     bool resizes, in_place, has_dst, has_output;
+    mot_transform *only; /* a policy without stages as one, for a dst of another type than U8; or NULL */
     motley_batch src, dst;
     motley_output output;
     motley_image *src_images, *dst_images; /* what src.images and dst.images point to, or NULL */
@@ -41,16 +42,17 @@ static motley_status describe(const char *name, const motley_batch *from, motley
     return MOTLEY_OK;
 }
 
-/* Copies what the call does, but for a transform. */
+/* Copies what the call does, but for stages. */
 static motley_status take_what(motley_call *call, const motley_call_params *what, motley_error *error)
 {
-    MOT_REQUIRE(!!what->policy + !!what->transform + !!what->op + !!what->resize <= 1, error,
-                "several of policy, transform, op and resize are set, want one of them");
-    MOT_REQUIRE(!what->output || !(what->transform || what->op || what->resize), error,
-                "output is set, want it for a policy or for given steps: %s has no fused last step",
-                what->transform ? "a transform"
-                : what->op      ? "a single op"
-                                : "a resize");
+    const bool staged = what->policy && what->policy->staged;
+    MOT_REQUIRE(!!what->policy + !!what->op + !!what->resize <= 1, error,
+                "several of policy, op and resize are set, want one of them");
+    MOT_REQUIRE(!what->output || !(staged || what->op || what->resize), error,
+                "output is set, want it for a policy without stages or for given steps: %s has no fused last step",
+                staged     ? "a policy with stages"
+                : what->op ? "a single op"
+                           : "a resize");
     MOT_REQUIRE(what->op || !what->op_params, error, "op_params is set without op");
     call->policy = what->policy;
     call->resizes = what->resize != NULL;
@@ -71,10 +73,16 @@ static motley_status prepare(motley_call *call, const motley_call_params *what, 
     const motley_batch *const dst = call->in_place ? &call->src : call->has_dst ? &call->dst : NULL;
     if (call->resizes)
         return mot_resize_check(&call->src, dst, &call->resize, error);
-    if (what->transform) {
+    if (what->policy && !what->policy->staged && dst && dst->dtype != MOTLEY_U8 && !call->has_output) {
+        if (!(call->only = malloc(sizeof *call->only)))
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
+        mot_transform_of_policy(what->policy, call->only);
+    }
+    const mot_transform *const transform = call->only ? call->only : what->policy ? what->policy->staged : NULL;
+    if (transform) {
         mot_kept table = { 0 };
         motley_batch read;
-        MOT_TRY(mot_transform_read(what->transform, &call->src, &table, &read, error));
+        MOT_TRY(mot_transform_read(transform, &call->src, &table, &read, error));
         call->src = read;
         if (table.memory) {
             free(call->src_images);
@@ -83,11 +91,11 @@ static motley_status prepare(motley_call *call, const motley_call_params *what, 
         MOT_TRY(mot_validate_batch("dst", dst, error));
         if (!(call->transform = malloc(sizeof *call->transform)))
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
-        if (what->transform->schedule) { /* the first run says in which epoch */
-            call->scheduled = what->transform;
+        if (transform->schedule) { /* the first run says in which epoch */
+            call->scheduled = transform;
             return MOTLEY_OK;
         }
-        return mot_transform_prepare(what->transform, &call->src, dst, call->transform, error);
+        return mot_transform_prepare(transform, &call->src, dst, call->transform, error);
     }
     MOT_TRY(mot_validate_shapes(&call->src, dst, error));
     if (call->src.count == 0)
@@ -110,8 +118,9 @@ motley_status motley_call_create(motley_context *context, const motley_batch *sr
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(src, error, "src is NULL, want a batch");
     MOT_REQUIRE(dst || params->output, error, "dst is NULL and so is output: there is nowhere to write");
-    MOT_REQUIRE(dst != src || !(params->resize || params->transform), error,
-                "dst is src, but %s does not work in place", params->resize ? "a resize" : "a transform");
+    const bool staged = params->policy && params->policy->staged;
+    MOT_REQUIRE(dst != src || !(params->resize || staged), error, "dst is src, but %s does not work in place",
+                params->resize ? "a resize" : "a policy with stages");
     motley_call *made = calloc(1, sizeof *made);
     if (!made)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
@@ -195,7 +204,7 @@ static motley_status prepare_for_epoch(motley_call *call, const motley_apply_par
     const motley_status status = mot_transform_prepare(
         call->epoch.plain, &call->src, call->in_place ? &call->src : &call->dst, call->transform, error);
     if (status != MOTLEY_OK) { /* the next run prepares anew */
-        motley_transform_destroy(call->epoch.plain);
+        mot_transform_destroy(call->epoch.plain);
         call->epoch.plain = NULL;
     }
     return status;
@@ -229,6 +238,7 @@ void motley_call_destroy(motley_call *call)
     free(call->src_images);
     free(call->dst_images);
     free(call->transform);
-    motley_transform_destroy(call->epoch.plain);
+    mot_transform_destroy(call->epoch.plain);
+    free(call->only);
     free(call);
 }

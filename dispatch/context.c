@@ -3,6 +3,7 @@
 #include "base/params.h"
 #include "dispatch/backend.h"
 #include "dispatch/threads.h"
+#include "policies/transform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->made / sizeof context->made[0]; i++)
         motley_policy_destroy(context->made[i].policy);
     for (size_t i = 0; i < sizeof context->epochs / sizeof context->epochs[0]; i++)
-        motley_transform_destroy(context->epochs[i].kept.plain);
+        mot_transform_destroy(context->epochs[i].kept.plain);
     context->backend->destroy(context->state);
     free(context->rounds.memory);
     free(context->draws.memory);

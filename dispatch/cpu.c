@@ -141,7 +141,7 @@ static void note_costs(task *t, size_t i)
 /* Copies an image's draws to where the caller asked for them. */
 static void copy_draws(const mot_job *job, size_t image, const mot_step *steps, int count)
 {
-    motley_step *const to = &job->drawn[image * motley_policy_max_steps(job->policy)];
+    motley_step *const to = &job->drawn[image * job->policy->tables.max_steps];
     job->drawn_counts[image] = count;
     for (int s = 0; s < count; s++)
         to[s] = mot_public_step(motley_policy_op(job->policy, steps[s].op), &steps[s]);

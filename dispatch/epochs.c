@@ -4,36 +4,35 @@
 #include "policies/schedule.h"
 
 /* Requires that the host knows the epoch. */
-static motley_status check_epoch(const motley_transform *transform, const motley_apply_params *params,
-                                 motley_error *error)
+static motley_status check_epoch(const mot_transform *transform, const motley_apply_params *params, motley_error *error)
 {
     MOT_REQUIRE(
         !params->counter, error,
         "counter is set, but transform '%s' changes with the epoch, which then only the device knows: want what "
-        "motley_transform_at returns for an epoch",
+        "motley_policy_at returns for an epoch",
         transform->name);
     return MOTLEY_OK;
 }
 
-motley_status mot_epoch_follow(const motley_transform *transform, const motley_apply_params *params,
-                               mot_epoch_kept *kept, bool *changed, motley_error *error)
+motley_status mot_epoch_follow(const mot_transform *transform, const motley_apply_params *params, mot_epoch_kept *kept,
+                               bool *changed, motley_error *error)
 {
     const uint32_t epoch = mot_schedule_begin(transform->schedule, params->samples.epoch);
-    motley_transform *plain;
+    mot_transform *plain;
     MOT_TRY(check_epoch(transform, params, error));
     *changed = !kept->plain || kept->epoch != epoch;
     if (!*changed)
         return MOTLEY_OK;
-    MOT_TRY(motley_transform_at(transform, epoch, &plain, error));
-    motley_transform_destroy(kept->plain);
+    MOT_TRY(mot_transform_at(transform, epoch, &plain, error));
+    mot_transform_destroy(kept->plain);
     *kept = (mot_epoch_kept){ plain, epoch };
     return MOTLEY_OK;
 }
 
-motley_status mot_transform_in_epoch(motley_context *context, const motley_transform **transform,
+motley_status mot_transform_in_epoch(motley_context *context, const mot_transform **transform,
                                      const motley_apply_params *params, motley_error *error)
 {
-    const motley_transform *const of = *transform;
+    const mot_transform *const of = *transform;
     const unsigned rooms = sizeof context->epochs / sizeof context->epochs[0];
     bool changed;
     if (!of->schedule)
@@ -45,7 +44,7 @@ motley_status mot_transform_in_epoch(motley_context *context, const motley_trans
         i++;
     if (i == rooms) { /* the oldest makes room */
         i = context->epochs_next++ % rooms;
-        motley_transform_destroy(context->epochs[i].kept.plain);
+        mot_transform_destroy(context->epochs[i].kept.plain);
         context->epochs[i].kept.plain = NULL;
         context->epochs[i].of = of->fingerprint;
     }

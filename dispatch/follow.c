@@ -3,6 +3,7 @@
 #include "dispatch/follow.h"
 
 #include "base/params.h"
+#include "policies/transform_draw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +117,8 @@ static motley_status move(const motley_followed *f, const motley_drawn *drawn, m
 
 /* Draws what is not given, into these arrays, and moves boxes and points. */
 static motley_status draw_and_move(const motley_followed *f, const mot_follow_draws *draws, int32_t *sides,
-                                   motley_step *steps, int32_t *counts, motley_transform_drawn *places,
-                                   mot_moved *moved, motley_error *error)
+                                   motley_step *steps, int32_t *counts, motley_place *places, mot_moved *moved,
+                                   motley_error *error)
 {
     const size_t n = draws->src->count;
     for (size_t i = 0; i < n; i++) {
@@ -127,10 +128,10 @@ static motley_status draw_and_move(const motley_followed *f, const mot_follow_dr
     }
     const int32_t channels = draws->src->channels;
     if (draws->policy)
-        MOT_TRY(motley_draw(draws->policy, draws->samples, n, sides, sides + n, channels, steps, counts, error));
+        MOT_TRY(motley_draw(draws->policy, draws->samples, n, sides, sides + n, channels, NULL, steps, counts, error));
     if (draws->transform)
-        MOT_TRY(motley_transform_draw(draws->transform, draws->samples, n, sides, sides + n, channels, places, steps,
-                                      counts, error));
+        MOT_TRY(mot_transform_draw_samples(draws->transform, draws->samples, n, sides, sides + n, channels, places,
+                                           steps, counts, error));
     const motley_drawn drawn = { .count = n,
                                  .steps = steps ? steps : draws->steps,
                                  .step_counts = counts ? counts : draws->step_counts,
@@ -152,7 +153,7 @@ motley_status mot_follow_begin(const motley_followed *followed, const mot_follow
     int32_t *const sides = malloc((2 * n + 1) * sizeof *sides);
     int32_t *const counts = draws_here ? malloc((n + 1) * sizeof *counts) : NULL;
     motley_step *const steps = draws_here ? malloc((n * draws->max_steps + 1) * sizeof *steps) : NULL;
-    motley_transform_drawn *const places = draws->transform ? malloc((n + 1) * sizeof *places) : NULL;
+    motley_place *const places = draws->transform ? malloc((n + 1) * sizeof *places) : NULL;
     motley_status status = MOTLEY_OK;
     if (!sides || (draws_here && (!counts || !steps)) || (draws->transform && !places))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", n);

@@ -10,11 +10,11 @@
 typedef struct mot_follow_draws {
     const motley_batch *src;
     const motley_policy *policy; /* one of these draws by `samples`, or both are NULL */
-    const motley_transform *transform;
+    const mot_transform *transform;
     const motley_samples *samples;
     const motley_step *steps; /* given: [src->count][max_steps] */
     const int32_t *step_counts;
-    const motley_transform_drawn *places; /* given, of a transform */
+    const motley_place *places; /* given, of a transform */
     size_t max_steps;
     int32_t width, height; /* of a transform's results, as in motley_drawn */
 } mot_follow_draws;

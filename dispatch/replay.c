@@ -120,6 +120,21 @@ static motley_status check_origin(const motley_policy *policy, size_t count, con
     return MOTLEY_OK;
 }
 
+/* Requires that given places, if there are any, are those of a policy without stages. */
+static motley_status check_places(const motley_apply_params *params, const motley_batch *src, motley_error *error)
+{
+    for (size_t i = 0; params->given && i < src->count; i++) {
+        const motley_place *at = &params->given[i];
+        const mot_view image = mot_batch_view(src, i);
+        MOT_REQUIRE(at->crop.left == 0 && at->crop.top == 0 && at->crop.width == image.width &&
+                        at->crop.height == image.height && at->width == image.width && at->height == image.height &&
+                        at->left == 0 && at->top == 0 && !at->flip_horizontal && !at->flip_vertical &&
+                        at->boxes_count == 0,
+                    error, "image %zu is given a crop, size, flip or erased box, but the policy has no stages", i);
+    }
+    return MOTLEY_OK;
+}
+
 /* Checks the given arrays but for the steps themselves. *most: the steps of the image that has most, at least 1. */
 static motley_status check_given(const motley_context *context, const motley_batch *src,
                                  const motley_apply_params *params, size_t max_steps, size_t *most, motley_error *error)
@@ -139,6 +154,7 @@ static motley_status check_given(const motley_context *context, const motley_bat
                     counts[i]);
         *most = (size_t)counts[i] > *most ? (size_t)counts[i] : *most;
     }
+    MOT_TRY(check_places(params, src, error));
     return mot_given_sizes_check(params, src, error);
 }
 
@@ -175,6 +191,8 @@ motley_status mot_replay(motley_context *context, const motley_policy *policy, c
     if (status == MOTLEY_OK && job.followed && job.mixes)
         status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                           "the steps mix chains, each of which may move pixels elsewhere: nothing can follow them");
+    if (status == MOTLEY_OK)
+        mot_whole_places(params, src);
     if (status == MOTLEY_OK)
         status = mot_run_followed(context, &job, &draws, error);
     free(prepared);

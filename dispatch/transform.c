@@ -4,7 +4,6 @@
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
-#include "base/params.h"
 #include "dispatch/clips.h"
 #include "dispatch/follow.h"
 #include "dispatch/transform_call.h"
@@ -18,7 +17,7 @@
 
 /* The draw of one image. */
 typedef struct image_plan {
-    const motley_transform_drawn *drawn;
+    const motley_place *drawn;
     mot_step *steps; /* run_steps changes them */
     int count;
 } image_plan;
@@ -47,7 +46,7 @@ static void take_kernel(mot_step *step, const float *given)
     memcpy(step->arg.u, given ? given : half, sizeof half);
 }
 
-int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps)
+int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_place *drawn, mot_step *steps)
 {
     const motley_apply_params *p = call->params;
     const mot_view src = mot_batch_view(call->src, i);
@@ -121,7 +120,7 @@ static mot_view mirrored(mot_view view, int horizontal, int vertical)
 }
 
 /* Crop, resize, window and flips, from the source to `to`. `between` has room for an image. */
-static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_transform_drawn *drawn,
+static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_place *drawn,
                         mot_view src, mot_view to, uint8_t *between, void *scratch)
 {
     src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
@@ -185,7 +184,7 @@ static void run_steps(const mot_cpu_rows *rows, mot_step *steps, int count, cons
 }
 
 /* Erases boxes in the output. */
-static void erase(const mot_transform_call *call, const motley_transform_drawn *drawn, const mot_view *dst)
+static void erase(const mot_transform_call *call, const motley_place *drawn, const mot_view *dst)
 {
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *stage = call->erase;
@@ -233,7 +232,7 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     uint8_t *between = memory, *work = between + call->image_room, *spare_memory = work + call->image_room;
     void *scratch = spare_memory + call->image_room;
-    motley_transform_drawn drawn;
+    motley_place drawn;
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
     const image_plan plan = call->drawn
                                 ? drawn_plan(call, i)
@@ -387,7 +386,7 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
     return status;
 }
 
-motley_status mot_transform_read(const motley_transform *transform, const motley_batch *src, mot_kept *table,
+motley_status mot_transform_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
                                  motley_batch *read, motley_error *error)
 {
     if (transform->to_rgb)
@@ -397,11 +396,11 @@ motley_status mot_transform_read(const motley_transform *transform, const motley
     return MOTLEY_OK;
 }
 
-motley_status mot_transform_prepare(const motley_transform *transform, const motley_batch *src, const motley_batch *dst,
+motley_status mot_transform_prepare(const mot_transform *transform, const motley_batch *src, const motley_batch *dst,
                                     mot_transform_call *call, motley_error *error)
 {
     *call = (mot_transform_call){ .transform = transform,
-                                  .info = motley_transform_describe(transform),
+                                  .info = &transform->info,
                                   .src = src,
                                   .dst = dst,
                                   .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
@@ -438,13 +437,9 @@ motley_status mot_transform_run(motley_context *context, mot_transform_call *cal
     return call->info->mix ? motley_mix_apply(context, call->dst, call->dst, params->mixed, NULL, error) : MOTLEY_OK;
 }
 
-motley_status motley_transform_apply(motley_context *context, const motley_transform *transform,
-                                     const motley_batch *src, const motley_batch *dst,
-                                     const motley_apply_params *params, motley_error *error)
+motley_status mot_transform_apply(motley_context *context, const mot_transform *transform, const motley_batch *src,
+                                  const motley_batch *dst, const motley_apply_params *params, motley_error *error)
 {
-    MOT_REQUIRE(context, error, "context is NULL");
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_READ_PARAMS(motley_apply_params, params, error);
     motley_batch read;
     mot_transform_call call;
     MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What motley_transform_apply does, as the backends see it. A prepared call keeps one of these. */
+/* What a policy with stages does, as the backends see it. A prepared call keeps one of these. */
 #ifndef MOT_TRANSFORM_CALL_H
 #define MOT_TRANSFORM_CALL_H
 
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 typedef struct mot_transform_call {
-    const motley_transform *transform;
-    const motley_transform_info *info;
+    const mot_transform *transform;
+    const motley_policy_info *info;
     const motley_batch *src, *dst;
     const motley_apply_params *params; /* of this run */
     const mot_stage *erase;            /* NULL: none */
@@ -26,37 +26,41 @@ typedef struct mot_transform_call {
     int mixes;                /* != 0: its first policy mixes chains of ops */
     /* Draws made before any image is touched, because they are given, or because the images are clips, whose draws are
      * compared; steps behind an image's last change nothing. NULL: an image is drawn when its turn comes. */
-    motley_transform_drawn *drawn; /* [count] */
-    mot_step *steps;               /* [count][max_steps] */
-    int32_t *step_counts;          /* [count] */
+    motley_place *drawn;  /* [count] */
+    mot_step *steps;      /* [count][max_steps] */
+    int32_t *step_counts; /* [count] */
 } mot_transform_call;
 
 /* Writes what image i draws or is given, and also to the caller's arrays if the params have them. Returns the number of
  * steps. */
-int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_transform_drawn *drawn, mot_step *steps);
+int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_place *drawn, mot_step *steps);
 
 /* Checks the shapes of src, and describes it as the transform reads it; `table` keeps what *read points to. */
-motley_status mot_transform_read(const motley_transform *transform, const motley_batch *src, mot_kept *table,
+motley_status mot_transform_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
                                  motley_batch *read, motley_error *error);
 
 /* ---- dispatch/epochs.c ---- */
 
 /* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps for a while. */
-motley_status mot_transform_in_epoch(motley_context *context, const motley_transform **transform,
+motley_status mot_transform_in_epoch(motley_context *context, const mot_transform **transform,
                                      const motley_apply_params *params, motley_error *error);
 
 /* Brings *kept to the epoch of `params`; *changed: it was another. */
-motley_status mot_epoch_follow(const motley_transform *transform, const motley_apply_params *params,
-                               mot_epoch_kept *kept, bool *changed, motley_error *error);
+motley_status mot_epoch_follow(const mot_transform *transform, const motley_apply_params *params, mot_epoch_kept *kept,
+                               bool *changed, motley_error *error);
 
 /* Makes a call of batches whose shapes are valid: checks and finds everything that depends neither on addresses nor on
  * params. */
-motley_status mot_transform_prepare(const motley_transform *transform, const motley_batch *src, const motley_batch *dst,
+motley_status mot_transform_prepare(const mot_transform *transform, const motley_batch *src, const motley_batch *dst,
                                     mot_transform_call *call, motley_error *error);
 
 /* Does it, once or again; the batches may have other addresses each time. */
 motley_status mot_transform_run(motley_context *context, mot_transform_call *call, const motley_apply_params *params,
                                 motley_error *error);
+
+/* motley_apply of a policy with stages. */
+motley_status mot_transform_apply(motley_context *context, const mot_transform *transform, const motley_batch *src,
+                                  const motley_batch *dst, const motley_apply_params *params, motley_error *error);
 
 /* ---- dispatch/transform_check.c ---- */
 

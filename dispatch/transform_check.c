@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of motley_transform_apply and of prepared calls of transforms. */
+/* The checks of policies with stages, for motley_apply and prepared calls. */
 #include "augmentations/augmix.h"
 #include "augmentations/kernel_blur.h"
 #include "base/values.h"
@@ -21,7 +21,7 @@ static const char *remedy_for(int values)
 
 static motley_status check_output(const mot_transform_call *call, motley_error *error)
 {
-    const motley_transform *t = call->transform;
+    const mot_transform *t = call->transform;
     const motley_batch *dst = call->dst;
     const mot_stage *output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
     const int values = output ? output->of.output.values : 0;
@@ -154,7 +154,7 @@ static motley_status check_kernels(const mot_transform_call *call, motley_error 
 
 static motley_status check_given(const mot_transform_call *call, size_t i, motley_error *error)
 {
-    const motley_transform_drawn *d = &call->params->given[i];
+    const motley_place *d = &call->params->given[i];
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
                     (int64_t)d->crop.left + d->crop.width <= src.width &&
@@ -203,15 +203,11 @@ static motley_status check_policies(mot_transform_call *call, motley_error *erro
     for (uint32_t i = 0; i < call->transform->stages; i++) {
         const mot_stage *stage = &call->transform->stage[i];
         const motley_policy *policy = stage->policy;
-        if (policy && policy->customs)
-            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                            "transform '%s' has a policy that has custom ops, which motley_apply runs",
-                            call->transform->name);
         if (policy && policy->takes_boxes)
-            return mot_fail(
-                error, MOTLEY_ERR_UNSUPPORTED,
-                "transform '%s' has policy '%s', which works in the boxes of an image: motley_apply takes them",
-                call->transform->name, policy->name);
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "policy '%s' has a stage with policy '%s', which works in the boxes of an image: want that "
+                            "policy alone",
+                            call->transform->name, policy->name);
         if (policy && policy->augmix.width) {
             MOT_REQUIRE(
                 !steps_before, error,
@@ -242,8 +238,8 @@ motley_status mot_transform_check(mot_transform_call *call, motley_error *error)
 static motley_status check_params(const motley_context *context, const mot_transform_call *call, motley_error *error)
 {
     const motley_apply_params *p = call->params;
-    MOT_TRY(mot_apply_params_check("a transform", MOT_TAKES_STEPS | MOT_TAKES_PLACES, p, error));
-    MOT_REQUIRE(!p->output.batch.data, error, "params has an output, but what a transform makes goes to dst");
+    MOT_TRY(mot_apply_params_check("a policy with stages", MOT_TAKES_STEPS | MOT_TAKES_STAGES, p, error));
+    MOT_REQUIRE(!p->output.batch.data, error, "params has an output, but what a policy with stages makes goes to dst");
     MOT_TRY(mot_samples_check(&p->samples, call->src->count, error));
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
     MOT_REQUIRE(!call->info->mix || p->mixed, error,

@@ -24,18 +24,18 @@ static motley_status make_room(motley_context *context, size_t most, repeated *r
     return MOTLEY_OK;
 }
 
-static motley_status check_params(const motley_transform *transform, size_t count, const motley_apply_params *p,
+static motley_status check_params(const mot_transform *transform, size_t count, const motley_apply_params *p,
                                   motley_error *error)
 {
     const motley_samples *const s = &p->samples;
     for (size_t i = 0; i < (s->views ? count : 1); i++)
         MOT_REQUIRE((s->views ? s->views[i] : s->view) < MOT_READS, error,
-                    "view is %u, want a read of 0 to %d: transform '%s' has views itself",
+                    "view is %u, want a read of 0 to %d: policy '%s' has views itself",
                     (unsigned)(s->views ? s->views[i] : s->view), MOT_READS - 1, transform->name);
     MOT_REQUIRE(!p->drawn && !p->steps && !p->step_counts, error,
                 "drawn or steps is set, want the draws of views in their results");
     MOT_REQUIRE(!p->given && !p->given_steps && p->clip_frames <= 1 && !p->followed, error,
-                "recorded draws, clips or what moves with an image is set, want a view's own transform to be applied");
+                "recorded draws, clips or what moves with an image is set, want a view's own policy to be applied");
     return MOTLEY_OK;
 }
 
@@ -79,7 +79,7 @@ static motley_status apply_view(motley_context *context, const motley_view *view
                                 motley_error *error)
 {
     const uint32_t count = (uint32_t)view->count, at_once = params->counter ? 1 : count;
-    const size_t n = src->count, most = view->transform->info.max_steps;
+    const size_t n = src->count, most = motley_policy_describe(view->policy)->max_steps;
     MOT_REQUIRE(to->dst.count == count * n, error, "dst has %zu images, want %u results of %zu", to->dst.count, count,
                 n);
     for (uint32_t j = 0; j < count; j += at_once) {
@@ -90,19 +90,20 @@ static motley_status apply_view(motley_context *context, const motley_view *view
         how.drawn = to->drawn ? to->drawn + j * n : NULL;
         how.steps = to->steps ? to->steps + j * n * most : NULL;
         how.step_counts = to->step_counts ? to->step_counts + j * n : NULL;
-        MOT_TRY(motley_transform_apply(context, view->transform, &from, &dst, &how, error));
+        MOT_TRY(motley_apply(context, view->policy, &from, &dst, &how, error));
     }
     return MOTLEY_OK;
 }
 
-motley_status motley_views_apply(motley_context *context, const motley_transform *transform, const motley_batch *src,
+motley_status motley_views_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                                  const motley_view_results *results, const motley_apply_params *params,
                                  motley_error *error)
 {
     MOT_REQUIRE(context, error, "context is NULL");
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_REQUIRE(transform->views_count, error, "transform '%s' has no views, want motley_transform_apply",
-                transform->name);
+    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    const mot_transform *transform = policy->staged;
+    MOT_REQUIRE(transform && transform->views_count, error, "policy '%s' has no views, want motley_apply",
+                motley_policy_describe(policy)->name);
     MOT_REQUIRE(results, error, "results is NULL, want an array of %u", transform->views_count);
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));

@@ -14,12 +14,12 @@ static void report(void *user, const motley_error *problem)
 
 static void print_draws(const motley_policy *policy)
 {
-    const size_t max_steps = motley_policy_max_steps(policy);
+    const size_t max_steps = motley_policy_describe(policy)->max_steps;
     const int32_t widths[COUNT] = { 224, 224, 320 }, heights[COUNT] = { 224, 160, 240 };
     motley_step *steps = calloc(COUNT * max_steps, sizeof *steps);
     int32_t counts[COUNT];
     const motley_samples samples = { .seed = 1, .epoch = 3 };
-    if (steps && motley_draw(policy, &samples, COUNT, widths, heights, 3, steps, counts, NULL) == MOTLEY_OK)
+    if (steps && motley_draw(policy, &samples, COUNT, widths, heights, 3, NULL, steps, counts, NULL) == MOTLEY_OK)
         for (size_t i = 0; i < COUNT; i++)
             for (int s = 0; s < counts[i]; s++)
                 printf("sample %zu: %s %g\n", i, motley_op_get(steps[i * max_steps + s].op)->name,

@@ -74,11 +74,11 @@ int main(int argc, char **argv)
     }
     motley_error error = { .message = "" };
     motley_context *context;
-    motley_transform *transform;
+    motley_policy *transform;
     const motley_context_params where = { .backend = MOTLEY_BACKEND_CUDA };
     need(motley_context_create(&where, &context, &error) == MOTLEY_OK, "context", error.message);
-    need(motley_transform_builtin("torchvision_train", &transform, &error) == MOTLEY_OK, "transform", error.message);
-    const motley_transform_info *const info = motley_transform_describe(transform);
+    need(motley_policy_builtin("torchvision_train", &transform, &error) == MOTLEY_OK, "transform", error.message);
+    const motley_policy_info *const info = motley_policy_describe(transform);
 
     nvjpegHandle_t decoder;
     nvjpegJpegState_t state;
@@ -102,8 +102,7 @@ int main(int argc, char **argv)
                          .height = info->height };
     need_cuda(cudaMalloc(&dst.data, values * sizeof(float)), "batch");
     const motley_apply_params params = { .samples = { .seed = 7 }, .stream = stream };
-    need(motley_transform_apply(context, transform, &src, &dst, &params, &error) == MOTLEY_OK, "transform",
-         error.message);
+    need(motley_apply(context, transform, &src, &dst, &params, &error) == MOTLEY_OK, "transform", error.message);
     need_cuda(cudaMemcpyAsync(host, dst.data, values * sizeof *host, cudaMemcpyDeviceToHost, stream), "batch");
     need_cuda(cudaStreamSynchronize(stream), "batch");
     double sum = 0;
@@ -119,7 +118,7 @@ int main(int argc, char **argv)
     cudaStreamDestroy(stream);
     nvjpegJpegStateDestroy(state);
     nvjpegDestroy(decoder);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     return 0;
 }

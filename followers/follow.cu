@@ -49,7 +49,7 @@ static __device__ mot_step step_at(const mot_step *from)
 static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t width, int32_t height,
                                     mot_geometry *steps, int *count)
 {
-    const motley_transform_drawn *const d = job.places ? &job.places[i] : NULL;
+    const motley_place *const d = job.places ? &job.places[i] : NULL;
     const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = d ? 2 : 0;
     const int erased = d ? d->boxes_count : 0;
     int good = 1;

@@ -23,11 +23,11 @@ typedef enum mot_follow_waits {
 /* All pointers are to device memory. */
 typedef struct mot_follow_job {
     int32_t count, max_steps;
-    const mot_step *steps;                /* [count][max_steps] */
-    const int32_t *step_count;            /* [count], or NULL: max_steps of each image */
-    const motley_transform_drawn *places; /* [count], from a transform; NULL: from a policy */
-    int32_t width, height;                /* of a transform's results; 0: `places` has the size of each */
-    mot_cuda_batch src;                   /* for the sizes before the first step */
+    const mot_step *steps;      /* [count][max_steps] */
+    const int32_t *step_count;  /* [count], or NULL: max_steps of each image */
+    const motley_place *places; /* [count], from a transform; NULL: from a policy */
+    int32_t width, height;      /* of a transform's results; 0: `places` has the size of each */
+    mot_cuda_batch src;         /* for the sizes before the first step */
     motley_followed followed;
     int waits; /* mot_follow_waits */
 } mot_follow_job;

@@ -89,7 +89,7 @@ motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geo
 {
     *width = drawn->widths[i];
     *height = drawn->heights[i];
-    const motley_transform_drawn *d = &drawn->places[i];
+    const motley_place *d = &drawn->places[i];
     MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
                     (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
                 error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it",

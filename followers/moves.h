@@ -82,7 +82,7 @@ MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t w
 }
 
 /* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */
-MOT_FN void mot_set_places(mot_geometry out[2], const motley_transform_drawn *d, int32_t width, int32_t height)
+MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d, int32_t width, int32_t height)
 {
     const double x = (double)d->crop.width / d->width,
                  y = (double)d->crop.height / d->height; /* source pixels per pixel */

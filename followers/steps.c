@@ -8,7 +8,7 @@
 #include <string.h>
 
 motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params, motley_step *steps,
-                                    int32_t *step_counts, motley_transform_drawn *places, motley_error *error)
+                                    int32_t *step_counts, motley_place *places, motley_error *error)
 {
     MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_TRY(mot_check_interpolation(params->interpolation, error));

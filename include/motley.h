@@ -14,10 +14,10 @@
  *           no pointer is kept after the work is done.
  *  Graphs   A CUDA graph can capture calls on its stream. What a context lacks for a call (memory, a policy's tables)
  *           cannot be captured and gives UNSUPPORTED: make the same call once before. Launch no graph in which a call
- *           failed, nor one that is older than a larger batch, a new policy or a new transform of the context: for
- *           these it may free memory that the graph uses. Calls of a context wait for each other on any stream, but
+ *           failed, nor one that is older than a larger batch or a new policy of the context: for these it
+ *           may free memory that the graph uses. Calls of a context wait for each other on any stream, but
  *           not for graphs that are launched on other streams.
- *  Threads  Policies, transforms and mixes are immutable: threads may share them. A context, and the prepared calls
+ *  Threads  Policies and mixes are immutable: threads may share them. A context, and the prepared calls
  *           made from it, serve one thread at a time. Functions that take neither may run on any thread. */
 #ifndef MOTLEY_H
 #define MOTLEY_H
@@ -28,6 +28,7 @@
 #include "motley/context.h"
 #include "motley/custom.h"
 #include "motley/dlpack.h"
+#include "motley/draw.h"
 #include "motley/follow.h"
 #include "motley/image.h"
 #include "motley/memory.h"
@@ -37,7 +38,6 @@
 #include "motley/resize.h"
 #include "motley/status.h"
 #include "motley/subbatch.h"
-#include "motley/transform.h"
 #include "motley/version.h"
 #include "motley/views.h"
 

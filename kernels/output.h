@@ -9,7 +9,7 @@
 
 #include "augmentations/op.h"
 #include "motley/image.h"
-#include "motley/transform.h"
+#include "motley/policy.h"
 
 #include <math.h>
 #include <string.h>

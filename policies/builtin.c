@@ -9,19 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
-size_t motley_policy_builtin_count(void)
+const motley_builtin *motley_policy_builtin_get(size_t i)
 {
-    return mot_builtin_count;
+    if (i < mot_builtin_count)
+        return &mot_builtins[i];
+    return i - mot_builtin_count < mot_builtin_transform_count ? &mot_builtin_transforms[i - mot_builtin_count] : NULL;
 }
 
-const char *motley_policy_builtin_name(size_t i)
+/* That of this name, or NULL. */
+static const motley_builtin *named(const char *name)
 {
-    return i < mot_builtin_count ? mot_builtins[i].name : NULL;
-}
-
-const char *motley_policy_builtin_text(size_t i)
-{
-    return i < mot_builtin_count ? mot_builtins[i].text : NULL;
+    const motley_builtin *found = NULL;
+    for (size_t i = 0; (found = motley_policy_builtin_get(i)) && strcmp(name, found->name) != 0;)
+        i++;
+    return found;
 }
 
 /* Whether `name` is `other` but for auto_augment_ in front, by which other libraries know its data set alone. */
@@ -39,46 +40,49 @@ static const char *taken_for(const char *name)
     return strchr(name, '-') ? "; timm's strings begin with timm:, as in timm:rand-m9-mstd0.5-inc1" : "";
 }
 
-motley_status mot_no_builtin(const char *name, bool transform, motley_error *error)
+/* Reports that no policy is called `name`, with the nearest name. drawn: one that draws ops is wanted. */
+static motley_status no_builtin(const char *name, bool drawn, motley_error *error)
 {
-    const char *const kind = transform ? "transform" : "policy";
-    const mot_builtin *const tables[2] = { mot_builtins, mot_builtin_transforms };
-    const size_t counts[2] = { mot_builtin_count, mot_builtin_transform_count }, count = counts[0] + counts[1];
+    const size_t count = mot_builtin_count + mot_builtin_transform_count;
     const char **names = calloc(count, sizeof *names);
     if (!names)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu names", count);
-    for (size_t i = 0; i < count; i++) { /* those of this kind first: of equally near names, the first is suggested */
-        const size_t own = counts[transform];
-        names[i] = i < own ? tables[transform][i].name : tables[!transform][i - own].name;
-    }
+    for (size_t i = 0; i < count; i++)
+        names[i] = motley_policy_builtin_get(i)->name;
     const char *near = mot_nearest_name(name, names, count);
     for (size_t i = 0; i < count && !near; i++)
         if (is_auto_augment(names[i], name))
             near = names[i];
-    bool other = near != NULL;
-    for (size_t i = 0; i < counts[transform]; i++)
-        other = other && near != names[i];
     free(names);
     if (!near)
-        return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in%s", kind, name, taken_for(name));
-    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no %s '%.80s' is built in, did you mean %s'%s'?", kind, name,
-                    other && !transform ? "the transform " : "", near);
+        return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in%s", name, taken_for(name));
+    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "no policy '%.80s' is built in, did you mean %s'%s'?", name,
+                    drawn && named(near)->has_stages ? "the transform " : "", near);
+}
+
+static motley_status builtin(const char *name, bool drawn, motley_policy **policy, motley_error *error)
+{
+    MOT_REQUIRE(name, error, "name is NULL, want that of a built-in policy");
+    if (mot_is_timm(name))
+        return mot_timm_policy(name + sizeof MOT_TIMM - 1, policy, error);
+    const motley_builtin *const found = named(name);
+    if (!found)
+        return no_builtin(name, drawn, error);
+    MOT_REQUIRE(!drawn || !found->has_stages, error, "'%.80s' is a transform, want a policy's name", name);
+    return motley_policy_parse(found->text, strlen(found->text), NULL, policy, error);
+}
+
+motley_status mot_builtin_drawn(const char *name, motley_policy **policy, motley_error *error)
+{
+    *policy = NULL;
+    return builtin(name, true, policy, error);
 }
 
 motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
-    MOT_REQUIRE(name, error, "name is NULL, want that of a built-in policy");
-    if (mot_is_timm(name))
-        return mot_timm_policy(name + sizeof MOT_TIMM - 1, policy, error);
-    for (size_t i = 0; i < mot_builtin_count; i++)
-        if (strcmp(name, mot_builtins[i].name) == 0)
-            return motley_policy_parse(mot_builtins[i].text, strlen(mot_builtins[i].text), NULL, policy, error);
-    for (size_t i = 0; i < mot_builtin_transform_count; i++)
-        if (strcmp(name, mot_builtin_transforms[i].name) == 0)
-            return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.80s' is a transform, want a policy's name", name);
-    return mot_no_builtin(name, false, error);
+    return builtin(name, false, policy, error);
 }
 
 motley_policy_source motley_policy_source_of(const char *policy)
@@ -87,11 +91,8 @@ motley_policy_source motley_policy_source_of(const char *policy)
     const size_t length = strlen(policy);
     if (strchr(policy, '\n') || policy[strspn(policy, " \t\r")] == '{')
         return MOTLEY_POLICY_TEXT;
-    if (mot_is_timm(policy))
+    if (mot_is_timm(policy) || named(policy))
         return MOTLEY_POLICY_BUILTIN;
-    for (size_t i = 0; i < mot_builtin_count; i++)
-        if (strcmp(policy, mot_builtins[i].name) == 0)
-            return MOTLEY_POLICY_BUILTIN;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
         if (length > strlen(suffixes[i]) && strcmp(policy + length - strlen(suffixes[i]), suffixes[i]) == 0)
             return MOTLEY_POLICY_FILE;

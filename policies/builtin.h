@@ -9,15 +9,11 @@
 #include <stddef.h>
 #include <string.h>
 
-typedef struct mot_builtin {
-    const char *name, *text;
-} mot_builtin;
-
-extern const mot_builtin mot_builtins[];
+extern const motley_builtin mot_builtins[];
 extern const size_t mot_builtin_count;
 
 /* The built-in transforms, from policy_files/transforms/. */
-extern const mot_builtin mot_builtin_transforms[];
+extern const motley_builtin mot_builtin_transforms[];
 extern const size_t mot_builtin_transform_count;
 
 #define MOT_TIMM "timm:" /* how the name of a policy begins that is one of timm's strings */
@@ -31,7 +27,7 @@ static inline bool mot_is_timm(const char *name)
     return strncmp(name, MOT_TIMM, sizeof MOT_TIMM - 1) == 0;
 }
 
-/* Reports that no policy, or no transform, is called `name`, with the nearest name of either. */
-motley_status mot_no_builtin(const char *name, bool transform, motley_error *error);
+/* motley_policy_builtin that refuses policies with stages, which cannot be a stage. */
+motley_status mot_builtin_drawn(const char *name, motley_policy **policy, motley_error *error);
 
 #endif

@@ -430,6 +430,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     policy->tables.level = c.level;
     policy->tables.gamma = c.gamma;
     policy->tables.beta = c.beta;
+    mot_policy_finish(policy);
     status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;
 done:
     free(steps);

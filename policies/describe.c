@@ -2,7 +2,7 @@
 /* Describes a policy's draws as JSON: every phase, branch and step, with its probabilities and possible values. */
 #include "base/error.h"
 #include "base/text.h"
-#include "policies/policy.h"
+#include "policies/transform.h"
 
 #include <stdlib.h>
 
@@ -93,11 +93,13 @@ static void say_phase(mot_text *w, const motley_policy *policy, const mot_policy
     mot_say(w, "]}");
 }
 
-motley_status motley_policy_describe(const motley_policy *policy, char **json, motley_error *error)
+motley_status motley_policy_print_values(const motley_policy *policy, char **json, motley_error *error)
 {
     MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
     *json = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    MOT_REQUIRE(!policy->staged, error, "policy '%s' has stages, want one that draws ops by itself",
+                policy->staged->name);
     mot_text w = { 0 };
     mot_say(&w, "{");
     say_pair(&w, "name", policy->name);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw: what each sample draws, in the ops' units. */
-#include "policies/draw.h"
+#include "policies/transform_draw.h"
 
 #include "base/error.h"
 #include "base/values.h"
 #include "motley/apply.h"
-#include "policies/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,16 +74,22 @@ static motley_status draw_boxed(const motley_policy *policy, const motley_sample
     return status;
 }
 
+motley_place mot_whole_place(int32_t width, int32_t height)
+{
+    return (motley_place){ .crop = { .width = width, .height = height }, .width = width, .height = height };
+}
+
 motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
-                          const int32_t *widths, const int32_t *heights, int32_t channels, motley_step *steps,
-                          int32_t *step_counts, motley_error *error)
+                          const int32_t *widths, const int32_t *heights, int32_t channels, motley_place *places,
+                          motley_step *steps, int32_t *step_counts, motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
     MOT_TRY(mot_samples_check(samples, count, error));
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE(count == 0 || (widths && heights && steps && step_counts), error,
-                "%s is NULL, want an array of %zu samples",
+    MOT_REQUIRE(count == 0 ||
+                    (widths && heights && step_counts && (steps || !motley_policy_describe(policy)->max_steps)),
+                error, "%s is NULL, want an array of %zu samples",
                 !widths    ? "widths"
                 : !heights ? "heights"
                 : !steps   ? "steps"
@@ -93,7 +98,12 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     for (size_t i = 0; i < count; i++)
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
 
+    if (policy->staged)
+        return mot_transform_draw_samples(policy->staged, samples, count, widths, heights, channels, places, steps,
+                                          step_counts, error);
     MOT_TRY(mot_boxes_check(policy, samples, count, error));
+    for (size_t i = 0; places && i < count; i++)
+        places[i] = mot_whole_place(widths[i], heights[i]);
     const size_t room = motley_policy_max_boxed_steps(policy, mot_most_boxes(policy, samples, count));
     if (policy->takes_boxes)
         return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);

@@ -53,34 +53,3 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
         mot_say(w, ", \"inside\": [ %d, %d, %d, %d ]", at[0], at[1], at[2], at[3]);
     mot_say(w, ", \"applied\": true }");
 }
-
-motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int32_t count,
-                               int32_t channels, char **text, motley_error *error)
-{
-    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
-    *text = NULL;
-    MOT_REQUIRE(policy, error, "policy is NULL, want the one that drew");
-    MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
-    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    for (int32_t i = 0; i < count; i++) {
-        MOT_REQUIRE(motley_policy_op(policy, steps[i].op), error, "step %d: op is %d, which the policy does not have",
-                    i, steps[i].op);
-        MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
-                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
-                    error, "step %d: interpolation is %d and values_count %d, want what was drawn", i,
-                    (int)steps[i].interpolation, steps[i].values_count);
-    }
-    mot_text w = { 0 };
-    mot_say(&w, "{ \"sample\": %llu, \"steps\": [ ", (unsigned long long)sample);
-    for (int32_t i = 0; i < count; i++) {
-        mot_say(&w, "%s", i ? ", " : "");
-        mot_draw_say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
-    }
-    mot_say(&w, "%s] }", count > 0 ? " " : "");
-    if (w.failed) {
-        free(w.text);
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draw of sample %llu", (unsigned long long)sample);
-    }
-    *text = w.text;
-    return MOTLEY_OK;
-}

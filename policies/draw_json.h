@@ -4,7 +4,7 @@
 #define MOT_DRAW_JSON_H
 
 #include "base/text.h"
-#include "motley/transform.h"
+#include "motley/draw.h"
 #include "policies/policy.h"
 #include "policies/yaml.h"
 

@@ -262,17 +262,3 @@ motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley
     mot_yaml_clear(&r->tree);
     return status;
 }
-
-motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_step *steps,
-                               size_t max_steps, int32_t *count, motley_error *error)
-{
-    MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
-    MOT_REQUIRE(sample && count && (steps || max_steps == 0), error, "sample, steps or count is NULL");
-    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    reader r = { .channels = channels };
-    *count = 0;
-    motley_status status = mot_yaml_read(&r.tree, json, length);
-    if (status == MOTLEY_OK && r.tree.problems == 0)
-        mot_draw_read_steps(&r, sample, steps, max_steps, count);
-    return mot_draw_read_end(&r, status, error);
-}

@@ -6,7 +6,7 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "motley/follow.h"
-#include "policies/policy.h"
+#include "policies/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,10 +61,12 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
 {
     MOT_REQUIRE(follower, error, "follower is NULL, want a place for the result");
     *follower = NULL;
-    MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    MOT_READ_PARAMS(motley_follower_params, params, error);
     MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
+    if (policy->staged)
+        return mot_transform_follower(policy, params, follower, error);
     if (policy->customs)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "policy '%s' has custom ops, and whether they move pixels is not known: nothing can follow it",

@@ -3,10 +3,8 @@
  */
 #include "augmentations/ops.h"
 #include "base/error.h"
-#include "base/params.h"
 #include "policies/policy.h"
 #include "policies/reader.h"
-#include "policies/schedule.h"
 
 #include <stdlib.h>
 
@@ -585,12 +583,6 @@ static bool read_policy(reader *r, const mot_yaml *map)
                                         "table",  "version",  "arithmetic", "interpolation", "fill",
                                         "repeat", "choice",   "bins",       "top",           "level",
                                         "ops",    "branches", "phases",     "augmix" };
-    const mot_yaml *stages = r->whole && map->kind == MOT_YAML_MAP ? get(r, map, "stages") : NULL;
-    if (stages || (r->whole && mot_schedule_in(r))) {
-        PROBLEM(r, stages ? stages : mot_schedule_in(r), "%s, want a policy: a transform is loaded as such",
-                stages ? "'stages' describe a whole transform" : "numbers change with the epoch in a transform");
-        return true;
-    }
     if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
         return true;
     if (!read_head(r, map))
@@ -671,30 +663,5 @@ motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool wh
     *tree = r.tree; /* with the problems */
     *policy = r.policy;
     free(r.step_offset);
-    return status;
-}
-
-motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
-                                  motley_policy **policy, motley_error *error)
-{
-    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
-    *policy = NULL;
-    MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
-    MOT_READ_PARAMS(motley_parse_params, params, error);
-    MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
-    mot_yaml_tree tree = { 0 };
-    motley_policy *read = NULL;
-    motley_status status = mot_yaml_read(&tree, text ? text : "", length);
-    if (status == MOTLEY_OK && tree.problems == 0)
-        status = mot_policy_read(&tree, &tree.node[0], true, params->custom_ops, params->custom_ops_count, &read);
-    if (status == MOTLEY_OK)
-        status = mot_yaml_report(&tree, params, error);
-    else
-        mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
-    if (status == MOTLEY_OK)
-        *policy = read;
-    else
-        motley_policy_destroy(read);
-    mot_yaml_clear(&tree);
     return status;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading, copying, comparing and destroying policies, and their simple properties. */
-#include "policies/policy.h"
-
 #include "base/error.h"
-#include "policies/yaml.h"
+#include "base/params.h"
+#include "policies/stage_keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +77,45 @@ motley_status mot_policy_text(const char *path, char **text, size_t *length, mot
     return status;
 }
 
+/* Reads a text that draws ops. */
+static motley_status read_drawn(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
+                                motley_policy **policy, motley_error *error)
+{
+    const motley_status status = tree->problems ? MOTLEY_OK
+                                                : mot_policy_read(tree, &tree->node[0], true, params->custom_ops,
+                                                                  params->custom_ops_count, policy);
+    if (status == MOTLEY_OK)
+        return mot_yaml_report(tree, params, error);
+    return mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
+}
+
+motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
+                                  motley_policy **policy, motley_error *error)
+{
+    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
+    *policy = NULL;
+    MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
+    MOT_READ_PARAMS(motley_parse_params, params, error);
+    MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
+    mot_yaml_tree tree = { 0 };
+    motley_policy *read = NULL;
+    motley_status status = mot_yaml_read(&tree, text ? text : "", length);
+    const bool staged = status == MOTLEY_OK && tree.problems == 0 && mot_is_staged(&tree);
+    if (staged)
+        read = calloc(1, sizeof *read);
+    if (status != MOTLEY_OK || (staged && !read))
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read a policy of %zu bytes", length);
+    else
+        status = staged ? mot_transform_parse(&tree, text, length, params, &read->staged, error)
+                        : read_drawn(&tree, length, params, &read, error);
+    if (status == MOTLEY_OK)
+        *policy = read;
+    else
+        motley_policy_destroy(read);
+    mot_yaml_clear(&tree);
+    return status;
+}
+
 motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
                                  motley_error *error)
 {
@@ -109,6 +147,7 @@ void motley_policy_destroy(motley_policy *policy)
     free(policy->branch);
     free(policy->phase);
     free(policy->compiled);
+    mot_transform_destroy(policy->staged);
     free(policy);
 }
 
@@ -201,10 +240,23 @@ static bool same_head(const motley_policy *a, const motley_policy *b)
            memcmp(a->fill, b->fill, a->fills) == 0;
 }
 
+/* Whether the texts are the same; a follower has none. */
+static bool same_staged(const motley_policy *a, const motley_policy *b)
+{
+    char *texts[2] = { NULL, NULL };
+    const bool same = motley_policy_print(a, &texts[0], NULL) == MOTLEY_OK &&
+                      motley_policy_print(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0;
+    free(texts[0]);
+    free(texts[1]);
+    return same;
+}
+
 int motley_policy_equal(const motley_policy *a, const motley_policy *b)
 {
     if (!a || !b)
         return a == b;
+    if (a->staged || b->staged)
+        return a->staged && b->staged && same_staged(a, b);
     bool same = same_head(a, b) && mot_customs_equal(a, b);
     for (uint32_t i = 0; same && i < a->spaces; i++)
         same = same_space(&a->space[i], &b->space[i]);
@@ -220,34 +272,23 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
     return same;
 }
 
-const char *motley_policy_name(const motley_policy *policy)
+const motley_policy_info *motley_policy_describe(const motley_policy *policy)
 {
-    return policy->name;
+    return !policy ? NULL : policy->staged ? &policy->staged->info : &policy->info;
 }
 
-const char *motley_policy_title(const motley_policy *policy)
+void mot_policy_finish(motley_policy *policy)
 {
-    return policy->title ? policy->title : policy->name;
-}
-
-const char *motley_policy_profile(const motley_policy *policy)
-{
-    return policy->profile ? policy->profile : "";
-}
-
-const char *motley_policy_paper(const motley_policy *policy)
-{
-    return policy->paper ? policy->paper : "";
-}
-
-size_t motley_policy_max_steps(const motley_policy *policy)
-{
-    return policy->tables.max_steps;
-}
-
-int motley_policy_takes_boxes(const motley_policy *policy)
-{
-    return policy->takes_boxes;
+    policy->info = (motley_policy_info){ .struct_size = sizeof policy->info,
+                                         .name = policy->name ? policy->name : "",
+                                         .title = policy->title  ? policy->title
+                                                  : policy->name ? policy->name
+                                                                 : "",
+                                         .profile = policy->profile ? policy->profile : "",
+                                         .paper = policy->paper ? policy->paper : "",
+                                         .max_steps = policy->tables.max_steps,
+                                         .takes_boxes = policy->takes_boxes,
+                                         .layout = MOTLEY_CHW };
 }
 
 size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes)

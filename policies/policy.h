@@ -63,6 +63,9 @@ typedef struct mot_custom {
 } mot_custom;
 
 struct motley_policy {
+    motley_policy_info info;      /* derived from the members below; of a policy without stages */
+    struct mot_transform *staged; /* all that a text with stages says, and then the rest is 0; else NULL */
+
     char *name; /* the others may be NULL */
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
@@ -144,6 +147,9 @@ extern const char *const mot_profile_names[5];
 /* Writes the line of a key with a quoted text; nothing if `text` is NULL. */
 void mot_print_quoted(mot_text *w, const char *key, const char *text);
 
+/* The place of an image of a policy without stages. */
+motley_place mot_whole_place(int32_t width, int32_t height);
+
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
@@ -186,6 +192,9 @@ bool mot_is_name(const char *text, size_t length);
 bool mot_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
 bool mot_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
 bool mot_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
+
+/* Sets the info from the other members; mot_policy_compile calls it. */
+void mot_policy_finish(motley_policy *policy);
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);

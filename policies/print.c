@@ -3,7 +3,7 @@
  * round-trip. */
 #include "base/error.h"
 #include "base/text.h"
-#include "policies/policy.h"
+#include "policies/transform.h"
 #include "policies/yaml.h"
 
 #include <math.h>
@@ -181,6 +181,8 @@ motley_status motley_policy_print(const motley_policy *policy, char **text, motl
     MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
     *text = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    if (policy->staged)
+        return mot_transform_print(policy->staged, text, error);
     mot_text w = { 0 };
     print_head(&w, policy);
     mot_say(&w, "ops:\n");
@@ -208,5 +210,5 @@ motley_status motley_policy_print_json(const motley_policy *policy, char **json,
     MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
     *json = NULL;
     MOT_TRY(motley_policy_print(policy, json, error));
-    return mot_yaml_to_json(json, policy->name, error);
+    return mot_yaml_to_json(json, motley_policy_describe(policy)->name, error);
 }

@@ -3,7 +3,7 @@
 #ifndef MOT_TRANSFORM_H
 #define MOT_TRANSFORM_H
 
-#include "motley/transform.h"
+#include "motley/mix.h"
 #include "motley/views.h"
 #include "policies/policy.h"
 
@@ -116,22 +116,22 @@ typedef struct mot_stage {
     motley_mix *mixer;             /* of a mix */
 } mot_stage;
 
-struct motley_transform {
+typedef struct mot_transform {
     char *name; /* all but the name are NULL where the text gave none */
     char *title, *profile, *paper, *table, *version;
-    bool plain;  /* the text was a policy: it prints as a policy */
     bool to_rgb; /* the text begins with the stage to_rgb, which is none of `stage`: images are read as RGB */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
-    motley_transform_info info;    /* derived from the members above */
+    motley_policy_info info;       /* derived from the members above */
     uint64_t fingerprint;          /* of all that a draw depends on */
     struct mot_schedule *schedule; /* its numbers change with the epoch, and the members above are epoch 0's; or NULL */
     char *text;                    /* its canonical text if it has a schedule or views; or NULL */
     uint32_t views_count;          /* 0: none; otherwise it has no stages itself */
     motley_view *views;            /* [views_count] */
-    bool follower;                 /* made by motley_transform_follower; it has no text */
+    bool plain;                    /* the text has schedules, but no stages: a policy, which is the only stage */
+    bool follower;                 /* made by motley_policy_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
-};
+} mot_transform;
 
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
 
@@ -147,16 +147,33 @@ static inline int32_t mot_stage_kernel(const mot_stage *stage)
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);
 
-/* Copies a transform by printing and parsing its text. Errors: UNSUPPORTED: it has custom ops; MEMORY. */
-motley_status mot_transform_copy(const motley_transform *transform, motley_transform **made, motley_error *error);
+/* Frees a transform; NULL is allowed. */
+void mot_transform_destroy(mot_transform *transform);
+
+struct motley_follower_params;
+
+/* These serve motley_policy_print and motley_policy_follower. */
+motley_status mot_transform_print(const mot_transform *transform, char **text, motley_error *error);
+motley_status mot_transform_follower(const motley_policy *policy, const struct motley_follower_params *params,
+                                     motley_policy **follower, motley_error *error);
+
+/* A transform whose only stage is this policy, which it borrows: not to be destroyed. */
+void mot_transform_of_policy(const motley_policy *policy, mot_transform *only);
+
+/* Copies a policy that has stages, by printing and parsing its text. */
+motley_status mot_transform_copy(const motley_policy *policy, motley_policy **made, motley_error *error);
+
+/* What a transform with schedules is in an epoch. Errors: MEMORY. */
+motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
+                               motley_error *error);
 
 /* Gives a transform, read of the text in epoch 0, the schedule of the text. */
-void mot_transform_schedule(motley_transform *transform, struct mot_schedule *schedule);
+void mot_transform_schedule(mot_transform *transform, struct mot_schedule *schedule);
 
 /* Sets the info and the fingerprint from the stages. */
-void mot_transform_finish(motley_transform *transform);
+void mot_transform_finish(mot_transform *transform);
 
 /* The stage of a kind that occurs at most once, or NULL. */
-const mot_stage *mot_transform_stage(const motley_transform *transform, mot_stage_kind kind);
+const mot_stage *mot_transform_stage(const mot_transform *transform, mot_stage_kind kind);
 
 #endif

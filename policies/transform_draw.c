@@ -4,11 +4,10 @@
 #include "policies/views.h"
 
 #include "base/error.h"
-#include "base/values.h"
 
 #include <string.h>
 
-int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *sample, motley_transform_drawn *drawn,
+int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps)
 {
     uint32_t seen[MOT_STAGE_KINDS] = { 0 };
@@ -39,48 +38,32 @@ motley_step mot_transform_public_step(const mot_step *step)
     return out;
 }
 
-motley_status motley_transform_draw(const motley_transform *transform, const motley_samples *samples, size_t count,
-                                    const int32_t *widths, const int32_t *heights, int32_t channels,
-                                    motley_transform_drawn *drawn, motley_step *steps, int32_t *step_counts,
-                                    motley_error *error)
+motley_status mot_transform_draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
+                                         const int32_t *widths, const int32_t *heights, int32_t channels,
+                                         motley_place *places, motley_step *steps, int32_t *step_counts,
+                                         motley_error *error)
 {
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
-    MOT_TRY(mot_samples_check(samples, count, error));
     if (transform->schedule) {
-        motley_transform *plain;
-        MOT_TRY(motley_transform_at(transform, samples->epoch, &plain, error));
-        const motley_status status =
-            motley_transform_draw(plain, samples, count, widths, heights, channels, drawn, steps, step_counts, error);
-        motley_transform_destroy(plain);
+        mot_transform *plain;
+        MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
+        const motley_status status = mot_transform_draw_samples(plain, samples, count, widths, heights, channels,
+                                                                places, steps, step_counts, error);
+        mot_transform_destroy(plain);
         return status;
     }
     MOT_TRY(mot_transform_check_single(transform, error));
-    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE(count == 0 || (widths && heights && drawn && step_counts && (steps || !transform->info.max_steps)),
-                error, "%s is NULL, want an array of %zu samples",
-                !widths    ? "widths"
-                : !heights ? "heights"
-                : !drawn   ? "drawn"
-                : !steps   ? "steps"
-                           : "step_counts",
-                count);
-    for (size_t i = 0; i < count; i++)
-        MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
-    for (uint32_t i = 0; i < transform->stages; i++)
-        MOT_REQUIRE(!transform->stage[i].policy || !transform->stage[i].policy->customs, error,
-                    "transform '%s' is a policy with custom ops, want it drawn by motley_draw", transform->name);
     for (uint32_t i = 0; i < transform->stages; i++)
         if (transform->stage[i].policy && transform->stage[i].policy->takes_boxes)
-            return mot_fail(
-                error, MOTLEY_ERR_UNSUPPORTED,
-                "transform '%s' has policy '%s', which works in the boxes of an image: motley_draw takes them",
-                transform->name, transform->stage[i].policy->name);
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "policy '%s' has a stage with policy '%s', which works in the boxes of an image: want that "
+                            "policy alone",
+                            transform->name, transform->stage[i].policy->name);
     for (size_t i = 0; i < count; i++) {
         mot_step own[MOT_MAX_TRANSFORM_STEPS];
+        motley_place place;
         const mot_drawn_sample sample =
             mot_sample_of(samples, i, widths[i], heights[i], transform->to_rgb ? 3 : channels);
-        step_counts[i] = mot_transform_draw(transform, &sample, &drawn[i], own);
+        step_counts[i] = mot_transform_draw(transform, &sample, places ? &places[i] : &place, own);
         for (int s = 0; s < step_counts[i]; s++)
             steps[i * transform->info.max_steps + (size_t)s] = mot_transform_public_step(&own[s]);
     }

@@ -101,7 +101,7 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_draw
 }
 
 /* Puts down what RandomResizedCrop drew. */
-MOT_FN void mot_put_crop(const mot_stage *stage, mot_rectangle crop, motley_transform_drawn *drawn)
+MOT_FN void mot_put_crop(const mot_stage *stage, mot_rectangle crop, motley_place *drawn)
 {
     drawn->crop.left = crop.left, drawn->crop.top = crop.top;
     drawn->crop.width = crop.width, drawn->crop.height = crop.height;
@@ -115,7 +115,7 @@ MOT_FN motley_filter mot_crop_filter(const mot_stage *stage, mot_words words)
     return (motley_filter)stage->of.crop.filter[mot_choose(words.w[0], (uint32_t)stage->of.crop.filters)];
 }
 
-MOT_FN void mot_put_flip(const mot_stage *stage, mot_words words, motley_transform_drawn *drawn)
+MOT_FN void mot_put_flip(const mot_stage *stage, mot_words words, motley_place *drawn)
 {
     drawn->flip_horizontal = (uint8_t)mot_coin(words.w[0], stage->of.flip.horizontal);
     drawn->flip_vertical = (uint8_t)mot_coin(words.w[1], stage->of.flip.vertical);
@@ -219,7 +219,7 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
 }
 
 MOT_RANDOM_FN void mot_draw_erase(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block, int width,
-                                  int height, motley_transform_drawn *drawn)
+                                  int height, motley_place *drawn)
 {
     const mot_words first = mot_words_of(sample, block), noise = mot_words_of(sample, block + 1);
     if (!mot_coin(first.w[0], stage->of.erase.p))
@@ -272,7 +272,7 @@ MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t
 }
 
 /* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */
-MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_transform_drawn *drawn)
+MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_place *drawn)
 {
     drawn->crop.width = drawn->width = sample->width;
     drawn->crop.height = drawn->height = sample->height;
@@ -280,7 +280,7 @@ MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_transform_draw
 
 /* What a stage without steps draws for an image that is width x height at this stage. */
 MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block, int32_t width,
-                                  int32_t height, motley_transform_drawn *drawn)
+                                  int32_t height, motley_place *drawn)
 {
     switch (stage->kind) {
     case MOT_STAGE_RANDOM_RESIZED_CROP:
@@ -353,7 +353,13 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
 motley_step mot_transform_public_step(const mot_step *step);
 
 /* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
-int mot_transform_draw(const motley_transform *transform, const mot_drawn_sample *sample, motley_transform_drawn *drawn,
+int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);
+
+/* motley_draw of a policy with stages; the arguments are checked but for boxes. */
+motley_status mot_transform_draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
+                                         const int32_t *widths, const int32_t *heights, int32_t channels,
+                                         motley_place *places, motley_step *steps, int32_t *step_counts,
+                                         motley_error *error);
 
 #endif

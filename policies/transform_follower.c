@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_follower: derives a transform that draws the same as another one, but keeps only the stages that
- * move pixels. Each stage's draws have their own blocks of words, so removing a stage does not change the others. */
+/* motley_policy_follower of a policy with stages: it draws the same, but keeps only the stages that move pixels. Each
+ * stage's draws have their own blocks of words, so removing a stage does not change the others. */
 #include "base/error.h"
-#include "base/params.h"
 #include "base/values.h"
 #include "motley/follow.h"
 #include "policies/transform.h"
@@ -33,21 +32,16 @@ static motley_status change(mot_stage *stage, const motley_follower_params *para
     return MOTLEY_OK;
 }
 
-motley_status motley_transform_follower(const motley_transform *transform, const motley_follower_params *params,
-                                        motley_transform **follower, motley_error *error)
+motley_status mot_transform_follower(const motley_policy *policy, const motley_follower_params *params,
+                                     motley_policy **follower, motley_error *error)
 {
-    MOT_REQUIRE(follower, error, "follower is NULL, want a place for the result");
-    *follower = NULL;
-    MOT_READ_PARAMS(motley_follower_params, params, error);
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_TRY(mot_transform_check_single(transform, error));
-    MOT_TRY(mot_check_interpolation(params->interpolation, error));
-    MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
-    if (mot_transform_stage(transform, MOT_STAGE_MIX))
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' mixes images: nothing can follow it",
-                        transform->name);
-    motley_transform *made;
-    MOT_TRY(mot_transform_copy(transform, &made, error));
+    MOT_TRY(mot_transform_check_single(policy->staged, error));
+    if (policy->staged->info.mix)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' mixes images: nothing can follow it",
+                        policy->staged->name);
+    motley_policy *copy;
+    MOT_TRY(mot_transform_copy(policy, &copy, error));
+    mot_transform *const made = copy->staged;
     made->follower = true;
     made->to_rgb = false; /* masks have one channel */
     memcpy(made->fill, params->fill, sizeof made->fill);
@@ -68,8 +62,8 @@ motley_status motley_transform_follower(const motley_transform *transform, const
     made->stages = kept;
     mot_transform_finish(made);
     if (status == MOTLEY_OK)
-        *follower = made;
+        *follower = copy;
     else
-        motley_transform_destroy(made);
+        motley_policy_destroy(copy);
     return status;
 }

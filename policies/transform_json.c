@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes and reads an image's draw of a transform as JSON. */
+/* motley_draw_json and motley_draw_read: what an image draws as JSON. */
 #include "base/error.h"
 #include "policies/draw_json.h"
 #include "policies/transform.h"
@@ -19,51 +19,80 @@ static const char *truth(int value)
     return value ? "true" : "false";
 }
 
-motley_status motley_transform_draw_json(uint64_t sample, const motley_transform_drawn *drawn, const motley_step *steps,
-                                         int32_t count, int32_t channels, char **text, motley_error *error)
+static void say_place(mot_text *w, const motley_place *place)
+{
+    mot_say(w, "\"crop\": ");
+    say_rectangle(w, place->crop.left, place->crop.top, place->crop.width, place->crop.height);
+    mot_say(w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", place->width, place->height,
+            mot_filter_names[place->filter]);
+    mot_say(w, ", \"window\": { \"left\": %d, \"top\": %d }", place->left, place->top);
+    mot_say(w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flip_horizontal),
+            truth(place->flip_vertical));
+}
+
+static void say_erased(mot_text *w, const motley_place *place)
+{
+    for (int32_t b = 0; b < place->boxes_count; b++) {
+        const motley_erased_box *box = &place->boxes[b];
+        mot_say(w, "%s", b ? ", " : ", \"erase\": [ ");
+        say_rectangle(w, box->left, box->top, box->width, box->height);
+    }
+    if (place->boxes_count)
+        mot_say(w, " ], \"noise\": %llu", (unsigned long long)place->noise);
+}
+
+/* Whether a step is one of stages, but no op. */
+static bool is_of_stages(int op)
+{
+    return op == MOTLEY_STEP_HUE || op == MOTLEY_STEP_KERNEL_BLUR;
+}
+
+static void say_step(mot_text *w, const motley_policy *policy, const motley_step *step, int32_t channels)
+{
+    if (!is_of_stages(step->op)) {
+        mot_draw_say_step(w, motley_policy_op(policy, step->op), step, channels);
+        return;
+    }
+    const bool hue = step->op == MOTLEY_STEP_HUE;
+    mot_say(w, "{ \"op\": \"%s\", \"value\": ", hue ? MOT_HUE_STEP : MOT_KERNEL_BLUR_STEP);
+    mot_say_number(w, hue ? "" : "[", step->values[0]);
+    if (!hue)
+        mot_say_number(w, ", ", step->values[1]);
+    mot_say(w, "%s, \"applied\": true }", hue ? "" : "]");
+}
+
+motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_place *place,
+                               const motley_step *steps, int32_t count, int32_t channels, char **text,
+                               motley_error *error)
 {
     MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
     *text = NULL;
-    MOT_REQUIRE(drawn, error, "drawn is NULL, want what the image drew");
+    MOT_REQUIRE(policy, error, "policy is NULL, want the one that drew");
     MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE((unsigned)drawn->filter < MOT_FILTERS && (unsigned)drawn->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
-                "filter is %d and boxes_count %d, want what was drawn", (int)drawn->filter, drawn->boxes_count);
-    for (int32_t i = 0; i < count; i++)
-        MOT_REQUIRE(
-            (steps[i].op == MOTLEY_STEP_HUE || steps[i].op == MOTLEY_STEP_KERNEL_BLUR || mot_step_info(steps[i].op)) &&
-                (unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
-                (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
-            error, "step %d: op is %d, want what was drawn", i, steps[i].op);
+    MOT_REQUIRE(!place ||
+                    ((unsigned)place->filter < MOT_FILTERS && (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
+                error, "filter is %d and boxes_count %d, want what was drawn", (int)place->filter, place->boxes_count);
+    for (int32_t i = 0; i < count; i++) {
+        MOT_REQUIRE((place && is_of_stages(steps[i].op)) || motley_policy_op(policy, steps[i].op), error,
+                    "step %d: op is %d, which the policy does not have", i, steps[i].op);
+        MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
+                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
+                    error, "step %d: interpolation is %d and values_count %d, want what was drawn", i,
+                    (int)steps[i].interpolation, steps[i].values_count);
+    }
     mot_text w = { 0 };
-    mot_say(&w, "{ \"sample\": %llu, \"crop\": ", (unsigned long long)sample);
-    say_rectangle(&w, drawn->crop.left, drawn->crop.top, drawn->crop.width, drawn->crop.height);
-    mot_say(&w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", drawn->width, drawn->height,
-            mot_filter_names[drawn->filter]);
-    mot_say(&w, ", \"window\": { \"left\": %d, \"top\": %d }", drawn->left, drawn->top);
-    mot_say(&w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }", truth(drawn->flip_horizontal),
-            truth(drawn->flip_vertical));
-    mot_say(&w, ", \"steps\": [ ");
+    mot_say(&w, "{ \"sample\": %llu, ", (unsigned long long)sample);
+    if (place)
+        say_place(&w, place);
+    mot_say(&w, "\"steps\": [ ");
     for (int32_t i = 0; i < count; i++) {
         mot_say(&w, "%s", i ? ", " : "");
-        if (steps[i].op == MOTLEY_STEP_HUE) {
-            mot_say_number(&w, "{ \"op\": \"" MOT_HUE_STEP "\", \"value\": ", steps[i].values[0]);
-            mot_say(&w, ", \"applied\": true }");
-        } else if (steps[i].op == MOTLEY_STEP_KERNEL_BLUR) {
-            mot_say_number(&w, "{ \"op\": \"" MOT_KERNEL_BLUR_STEP "\", \"value\": [", steps[i].values[0]);
-            mot_say_number(&w, ", ", steps[i].values[1]);
-            mot_say(&w, "], \"applied\": true }");
-        } else {
-            mot_draw_say_step(&w, mot_step_info(steps[i].op), &steps[i], channels);
-        }
+        say_step(&w, policy, &steps[i], channels);
     }
     mot_say(&w, "%s]", count > 0 ? " " : "");
-    for (int32_t b = 0; b < drawn->boxes_count; b++) {
-        mot_say(&w, "%s", b ? ", " : ", \"erase\": [ ");
-        say_rectangle(&w, drawn->boxes[b].left, drawn->boxes[b].top, drawn->boxes[b].width, drawn->boxes[b].height);
-    }
-    if (drawn->boxes_count)
-        mot_say(&w, " ], \"noise\": %llu", (unsigned long long)drawn->noise);
+    if (place)
+        say_erased(&w, place);
     mot_say(&w, " }");
     if (w.failed) {
         free(w.text);
@@ -114,7 +143,7 @@ static void read_filter(mot_draw_reader *r, const mot_yaml *map, motley_filter *
         PROBLEM(r, node ? node : map, "\"filter\" is '%.60s', want %s", text, MOT_FILTER_WORDS);
 }
 
-static void read_boxes(mot_draw_reader *r, motley_transform_drawn *drawn)
+static void read_boxes(mot_draw_reader *r, motley_place *drawn)
 {
     const mot_yaml *root = &r->tree.node[0], *list = mot_draw_get(r, root, "erase");
     const mot_yaml *noise = mot_draw_get(r, root, "noise");
@@ -144,37 +173,41 @@ static void read_boxes(mot_draw_reader *r, motley_transform_drawn *drawn)
         PROBLEM(r, noise, "\"noise\" is '%.60s', want a whole number", text);
 }
 
-motley_status motley_transform_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
-                                         motley_transform_drawn *drawn, motley_step *steps, size_t max_steps,
-                                         int32_t *count, motley_error *error)
+static void read_place(mot_draw_reader *r, motley_place *place)
+{
+    const mot_yaml *crop = object(r, "crop"), *resize = object(r, "resize");
+    const mot_yaml *window = object(r, "window"), *flip = object(r, "flip");
+    whole(r, crop, "left", &place->crop.left);
+    whole(r, crop, "top", &place->crop.top);
+    whole(r, crop, "width", &place->crop.width);
+    whole(r, crop, "height", &place->crop.height);
+    whole(r, resize, "width", &place->width);
+    whole(r, resize, "height", &place->height);
+    read_filter(r, resize, &place->filter);
+    whole(r, window, "left", &place->left);
+    whole(r, window, "top", &place->top);
+    if (flip) {
+        mot_draw_truth(r, flip, "horizontal", &place->flip_horizontal);
+        mot_draw_truth(r, flip, "vertical", &place->flip_vertical);
+    }
+    read_boxes(r, place);
+}
+
+motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_place *place,
+                               motley_step *steps, size_t max_steps, int32_t *count, motley_error *error)
 {
     MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
-    MOT_REQUIRE(sample && drawn && count && (steps || max_steps == 0), error, "sample, drawn, steps or count is NULL");
+    MOT_REQUIRE(sample && count && (steps || max_steps == 0), error, "sample, steps or count is NULL");
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    mot_draw_reader r = { .channels = channels, .staged = true };
+    mot_draw_reader r = { .channels = channels, .staged = place != NULL };
     *count = 0;
-    *drawn = (motley_transform_drawn){ 0 };
+    if (place)
+        *place = (motley_place){ 0 };
     motley_status status = mot_yaml_read(&r.tree, json, length);
     if (status == MOTLEY_OK && r.tree.problems == 0) {
         mot_draw_read_steps(&r, sample, steps, max_steps, count);
-        if (r.tree.node[0].kind == MOT_YAML_MAP) {
-            const mot_yaml *crop = object(&r, "crop"), *resize = object(&r, "resize");
-            const mot_yaml *window = object(&r, "window"), *flip = object(&r, "flip");
-            whole(&r, crop, "left", &drawn->crop.left);
-            whole(&r, crop, "top", &drawn->crop.top);
-            whole(&r, crop, "width", &drawn->crop.width);
-            whole(&r, crop, "height", &drawn->crop.height);
-            whole(&r, resize, "width", &drawn->width);
-            whole(&r, resize, "height", &drawn->height);
-            read_filter(&r, resize, &drawn->filter);
-            whole(&r, window, "left", &drawn->left);
-            whole(&r, window, "top", &drawn->top);
-            if (flip) {
-                mot_draw_truth(&r, flip, "horizontal", &drawn->flip_horizontal);
-                mot_draw_truth(&r, flip, "vertical", &drawn->flip_vertical);
-            }
-            read_boxes(&r, drawn);
-        }
+        if (place && r.tree.node[0].kind == MOT_YAML_MAP)
+            read_place(&r, place);
     }
     return mot_draw_read_end(&r, status, error);
 }

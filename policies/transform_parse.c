@@ -4,7 +4,7 @@
 #include "policies/transform.h"
 
 #include "augmentations/ops.h"
-#include "base/params.h"
+#include "policies/builtin.h"
 #include "policies/schedule.h"
 #include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
@@ -70,7 +70,7 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
     }
     motley_policy *base;
     motley_error error;
-    motley_status status = motley_policy_builtin(text_of(r, name), &base, &error);
+    motley_status status = mot_builtin_drawn(text_of(r, name), &base, &error);
     if (status == MOTLEY_OK) {
         status = motley_policy_change(base, &out->changes, &out->policy, &error);
         motley_policy_destroy(base);
@@ -105,7 +105,7 @@ static bool make_normals(mot_stage *stage)
 }
 
 /* Checks that a stage may follow those before it. */
-static bool check_place(reader *r, const mot_yaml *key, const motley_transform *transform, mot_stage_kind kind)
+static bool check_place(reader *r, const mot_yaml *key, const mot_transform *transform, mot_stage_kind kind)
 {
     int same = 0;
     if (kind == MOT_STAGE_TO_RGB && transform->to_rgb)
@@ -137,7 +137,7 @@ static bool check_place(reader *r, const mot_yaml *key, const motley_transform *
 }
 
 /* Gives the second and later policies of a transform separate random words. */
-static bool give_blocks(const motley_transform *transform, motley_policy *policy)
+static bool give_blocks(const mot_transform *transform, motley_policy *policy)
 {
     uint32_t before = 0;
     for (uint32_t i = 0; i + 1 < transform->stages; i++)
@@ -177,7 +177,7 @@ static int kind_named(const char *name)
 }
 
 /* A stage is a mapping with one key, its kind, whose value is its settings. */
-static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transform)
+static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform)
 {
     if (node->kind == MOT_YAML_SCALAR && node->length > 0) {
         if (kind_named(text_of(r, node)) == MOT_STAGE_KINDS)
@@ -234,7 +234,7 @@ static bool read_stage(reader *r, const mot_yaml *node, motley_transform *transf
 
 /* Checks that all images come out in one size, or that none is resized; and that it is not too small for a blur, which
  * mirrors an image at its edges. */
-static void check_sizes(reader *r, const mot_yaml *list, const motley_transform *transform)
+static void check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform)
 {
     bool open = false, sized = false;
     int32_t side = 0;
@@ -259,7 +259,7 @@ static void check_sizes(reader *r, const mot_yaml *list, const motley_transform 
 }
 
 /* Reads what a transform has besides its stages or views. */
-static bool read_head(reader *r, const mot_yaml *map, motley_transform *transform)
+static bool read_head(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "motley", "name",    "title",  "profile", "paper",
                                         "table",  "version", "stages", "views" };
@@ -283,7 +283,7 @@ static bool read_head(reader *r, const mot_yaml *map, motley_transform *transfor
            words_of(r, map, "table", &transform->table) && words_of(r, map, "version", &transform->version);
 }
 
-bool mot_stages_read(reader *r, const mot_yaml *list, motley_transform *transform)
+bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
 {
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
         PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
@@ -303,7 +303,7 @@ bool mot_stages_read(reader *r, const mot_yaml *list, motley_transform *transfor
     return true;
 }
 
-static bool read_transform(reader *r, const mot_yaml *map, motley_transform *transform)
+static bool read_transform(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     const mot_yaml *const stages = get(r, map, "stages"), *const views = get(r, map, "views");
     if (!read_head(r, map, transform))
@@ -314,7 +314,7 @@ static bool read_transform(reader *r, const mot_yaml *map, motley_transform *tra
 }
 
 /* Turns a policy's text into a transform with that one stage. */
-static bool wrap_policy(reader *r, const motley_parse_params *params, motley_transform *transform)
+static bool wrap_policy(reader *r, const motley_parse_params *params, mot_transform *transform)
 {
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = MOT_STAGE_POLICY;
@@ -327,7 +327,7 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, motley_tra
 }
 
 /* Keeps the text itself, of a transform that is not printed from its model. */
-static bool keep_text(const reader *r, motley_transform *transform)
+static bool keep_text(const reader *r, mot_transform *transform)
 {
     mot_text text = { 0 };
     mot_yaml_print(&r->tree, &text);
@@ -337,10 +337,10 @@ static bool keep_text(const reader *r, motley_transform *transform)
 }
 
 /* Reads the plain transform that `r` holds; problems go to `r`. */
-static motley_status read_plain(reader *r, const motley_parse_params *params, motley_transform **transform)
+static motley_status read_plain(reader *r, const motley_parse_params *params, mot_transform **transform)
 {
     const mot_yaml *const root = &r->tree.node[0];
-    motley_transform *const read = calloc(1, sizeof *read);
+    mot_transform *const read = calloc(1, sizeof *read);
     const bool staged = root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views"));
     bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
     if (good && r->tree.problems == 0) {
@@ -351,13 +351,13 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
     if (good && r->tree.problems == 0)
         *transform = read;
     else
-        motley_transform_destroy(read);
+        mot_transform_destroy(read);
     return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
 }
 
 /* Reads what a text with schedules means in an epoch. */
 static motley_status read_in_epoch(const char *text, size_t length, uint32_t epoch, const motley_parse_params *params,
-                                   motley_transform **transform, motley_error *error)
+                                   mot_transform **transform, motley_error *error)
 {
     reader r = { .whole = true };
     *transform = NULL;
@@ -379,7 +379,7 @@ static motley_status read_in_epoch(const char *text, size_t length, uint32_t epo
 }
 
 /* Whether two transforms have the same views but for their stages. */
-static bool same_views(const motley_transform *a, const motley_transform *b)
+static bool same_views(const mot_transform *a, const mot_transform *b)
 {
     bool same = a->views_count == b->views_count;
     for (uint32_t v = 0; same && v < a->views_count; v++)
@@ -389,19 +389,19 @@ static bool same_views(const motley_transform *a, const motley_transform *b)
 }
 
 /* Makes `transform` say of each view that it takes as many steps as in `other`, if it takes less. */
-static void raise_steps(motley_transform *transform, const motley_transform *other)
+static void raise_steps(mot_transform *transform, const mot_transform *other)
 {
     if (transform->info.max_steps < other->info.max_steps)
         transform->info.max_steps = other->info.max_steps;
     for (uint32_t v = 0; v < transform->views_count; v++)
-        raise_steps(mot_view_transform(transform, v), other->views[v].transform);
+        raise_steps(mot_view_transform(transform, v), mot_view_transform(other, v));
 }
 
 /* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
-static motley_status check_alike(const motley_transform *first, const motley_transform *other, uint32_t epoch,
+static motley_status check_alike(const mot_transform *first, const mot_transform *other, uint32_t epoch,
                                  const motley_parse_params *params, motley_error *error)
 {
-    const motley_transform_info *const a = &first->info, *const b = &other->info;
+    const motley_policy_info *const a = &first->info, *const b = &other->info;
     const char *const what = !same_views(first, other)                        ? "names and counts of 'views'"
                              : a->to_rgb != b->to_rgb                         ? "'to_rgb'"
                              : a->has_output != b->has_output                 ? "'output'"
@@ -412,7 +412,7 @@ static motley_status check_alike(const motley_transform *first, const motley_tra
                                                                               : NULL;
     motley_error problem;
     for (uint32_t v = 0; !what && v < first->views_count; v++)
-        MOT_TRY(check_alike(first->views[v].transform, other->views[v].transform, epoch, params, error));
+        MOT_TRY(check_alike(mot_view_transform(first, v), mot_view_transform(other, v), epoch, params, error));
     if (!what)
         return MOTLEY_OK;
     mot_fail_at(&problem, MOTLEY_ERR_POLICY, 1, 1, "%s: epoch %u has another one than epoch 0, want the same in all%s",
@@ -427,16 +427,16 @@ static motley_status check_alike(const motley_transform *first, const motley_tra
 /* Reads a text with schedules, which `r` holds. Every epoch at which something changes is checked, and of numbers that
  * move the next one, too: a ramp of whole numbers that are not whole in it is refused. */
 static motley_status read_scheduled(reader *r, const char *text, size_t length, const motley_parse_params *params,
-                                    motley_transform **transform, motley_error *error)
+                                    mot_transform **transform, motley_error *error)
 {
     mot_schedule *const schedule = calloc(1, sizeof *schedule);
-    motley_transform *first = NULL;
+    mot_transform *first = NULL;
     if (!schedule)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the schedules of a text");
     mot_schedule_read(r, schedule);
     motley_status status = mot_yaml_report(&r->tree, params, error);
     for (uint32_t i = 0; i < 2 * schedule->count && status == MOTLEY_OK; i++) {
-        motley_transform *read;
+        mot_transform *read;
         const uint32_t k = i % schedule->count, next = i / schedule->count;
         if (next && !schedule->moves[k])
             continue;
@@ -446,7 +446,7 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
             status = check_alike(first, read, epoch, params, error);
             if (status == MOTLEY_OK)
                 raise_steps(first, read);
-            motley_transform_destroy(read);
+            mot_transform_destroy(read);
         } else {
             first = first ? first : read;
         }
@@ -457,7 +457,7 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
     if (status == MOTLEY_OK && !keep_text(r, first))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
     if (status != MOTLEY_OK) {
-        motley_transform_destroy(first);
+        mot_transform_destroy(first);
         free(schedule);
         return status;
     }
@@ -466,14 +466,9 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
     return MOTLEY_OK;
 }
 
-motley_status motley_transform_at(const motley_transform *transform, uint32_t epoch, motley_transform **plain,
-                                  motley_error *error)
+motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
+                               motley_error *error)
 {
-    MOT_REQUIRE(plain, error, "plain is NULL, want a place for the result");
-    *plain = NULL;
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    if (!transform->schedule)
-        return mot_transform_copy(transform, plain, error);
     const char *const text = transform->text;
     const motley_parse_params params = { 0 };
     MOT_TRY(read_in_epoch(text, strlen(text), epoch, &params, plain, error));
@@ -481,16 +476,35 @@ motley_status motley_transform_at(const motley_transform *transform, uint32_t ep
     return MOTLEY_OK;
 }
 
-motley_status motley_transform_scale(const motley_transform *transform, uint32_t epochs, motley_transform **scaled,
-                                     motley_error *error)
+motley_status motley_policy_at(const motley_policy *policy, uint32_t epoch, motley_policy **plain, motley_error *error)
+{
+    MOT_REQUIRE(plain, error, "plain is NULL, want a place for the result");
+    *plain = NULL;
+    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    if (policy->staged && !policy->staged->schedule)
+        return mot_transform_copy(policy, plain, error);
+    motley_policy *const made = policy->staged ? calloc(1, sizeof *made) : mot_policy_copy(policy);
+    if (!made)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a policy in epoch %u", epoch);
+    const motley_status status = policy->staged ? mot_transform_at(policy->staged, epoch, &made->staged, error)
+                                                : mot_policy_compile(made, NULL, NULL, error);
+    if (status == MOTLEY_OK)
+        *plain = made;
+    else
+        motley_policy_destroy(made);
+    return status;
+}
+
+motley_status motley_policy_scale(const motley_policy *policy, uint32_t epochs, motley_policy **scaled,
+                                  motley_error *error)
 {
     MOT_REQUIRE(scaled, error, "scaled is NULL, want a place for the result");
     *scaled = NULL;
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
-    MOT_REQUIRE(transform->info.epochs, error, "transform '%s' has no 'epochs', want the length of its schedules",
-                transform->name);
+    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    const motley_policy_info *const info = motley_policy_describe(policy);
+    MOT_REQUIRE(info->epochs, error, "policy '%s' has no 'epochs', want the length of its schedules", info->name);
     MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 or more", epochs);
-    const char *const text = transform->text;
+    const char *const text = policy->staged->text;
     reader r = { .whole = true };
     mot_text changed = { 0 };
     motley_status status = mot_yaml_read(&r.tree, text, strlen(text));
@@ -500,34 +514,32 @@ motley_status motley_transform_scale(const motley_transform *transform, uint32_t
         mot_yaml_print(&r.tree, &changed);
     mot_yaml_clear(&r.tree);
     if (status != MOTLEY_OK || changed.failed)
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to scale transform '%s'", transform->name);
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to scale policy '%s'", info->name);
     else
-        status = motley_transform_parse(changed.text, changed.used, NULL, scaled, error);
+        status = motley_policy_parse(changed.text, changed.used, NULL, scaled, error);
     free(changed.text);
     return status;
 }
 
-motley_status motley_transform_parse(const char *text, size_t length, const motley_parse_params *params,
-                                     motley_transform **transform, motley_error *error)
+bool mot_is_staged(mot_yaml_tree *tree)
 {
-    MOT_REQUIRE(transform, error, "transform is NULL, want a place for the result");
-    *transform = NULL;
-    MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
-    MOT_READ_PARAMS(motley_parse_params, params, error);
-    MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
-    reader r = { .whole = true };
-    motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
-    if (status == MOTLEY_OK && r.tree.problems == 0 && mot_schedule_in(&r)) {
+    const reader r = { .tree = *tree };
+    return mot_schedule_in(&r) || (tree->node[0].kind == MOT_YAML_MAP &&
+                                   (get(&r, &tree->node[0], "stages") || get(&r, &tree->node[0], "views")));
+}
+
+motley_status mot_transform_parse(mot_yaml_tree *tree, const char *text, size_t length,
+                                  const motley_parse_params *params, mot_transform **transform, motley_error *error)
+{
+    reader r = { .tree = *tree, .whole = true };
+    motley_status status;
+    if (mot_schedule_in(&r)) {
         status = read_scheduled(&r, text, length, params, transform, error);
-        mot_yaml_clear(&r.tree);
-        return status;
-    }
-    if (status == MOTLEY_OK && r.tree.problems == 0)
-        status = read_plain(&r, params, transform);
-    if (status == MOTLEY_OK)
+    } else if ((status = read_plain(&r, params, transform)) == MOTLEY_OK) {
         status = mot_yaml_report(&r.tree, params, error);
-    else
-        mot_fail(error, status, "no memory to read a transform of %zu bytes", length);
-    mot_yaml_clear(&r.tree);
+    } else {
+        mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
+    }
+    *tree = r.tree; /* with the problems */
     return status;
 }

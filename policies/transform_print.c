@@ -62,7 +62,7 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     return MOTLEY_OK;
 }
 
-static motley_status print_stages(mot_text *w, const motley_transform *transform, motley_error *error)
+static motley_status print_stages(mot_text *w, const mot_transform *transform, motley_error *error)
 {
     mot_say(w, transform->to_rgb ? "stages:\n  - to_rgb: {}\n" : "stages:\n");
     for (uint32_t i = 0; i < transform->stages; i++) {
@@ -78,13 +78,10 @@ static motley_status print_stages(mot_text *w, const motley_transform *transform
     return MOTLEY_OK;
 }
 
-motley_status motley_transform_print(const motley_transform *transform, char **text, motley_error *error)
+motley_status mot_transform_print(const mot_transform *transform, char **text, motley_error *error)
 {
-    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
-    *text = NULL;
-    MOT_REQUIRE(transform, error, "transform is NULL, want one that was loaded");
     if (transform->follower)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "a follower of transform '%s' has no text: print the transform",
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "a follower of policy '%s' has no text: print the policy",
                         transform->name);
     if (transform->text) {
         *text = strdup(transform->text);
@@ -109,12 +106,4 @@ motley_status motley_transform_print(const motley_transform *transform, char **t
     else
         free(w.text);
     return status;
-}
-
-motley_status motley_transform_print_json(const motley_transform *transform, char **json, motley_error *error)
-{
-    MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
-    *json = NULL;
-    MOT_TRY(motley_transform_print(transform, json, error));
-    return mot_yaml_to_json(json, transform->name, error);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Gives a view's transform the head of the file. */
-static bool copy_head(const motley_transform *from, motley_transform *to)
+static bool copy_head(const mot_transform *from, mot_transform *to)
 {
     char *const *const strings[] = { &from->name,  &from->title, &from->profile,
                                      &from->paper, &from->table, &from->version };
@@ -19,7 +19,7 @@ static bool copy_head(const motley_transform *from, motley_transform *to)
 }
 
 /* Reads a view's name, count and number, which no view before it has. */
-static bool read_numbers(reader *r, const mot_yaml *map, const motley_transform *transform, motley_view *view)
+static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *transform, motley_view *view)
 {
     const mot_yaml *const name = get(r, map, "name"), *const count = get(r, map, "count");
     const mot_yaml *const number = get(r, map, "number");
@@ -46,12 +46,13 @@ static bool read_numbers(reader *r, const mot_yaml *map, const motley_transform 
     return true;
 }
 
-static bool read_view(reader *r, const mot_yaml *map, motley_transform *transform)
+static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "name", "count", "number", "stages" };
     motley_view *const view = &transform->views[transform->views_count++];
-    motley_transform *const made = calloc(1, sizeof *made);
-    view->transform = made;
+    motley_policy *const policy = calloc(1, sizeof *policy);
+    view->policy = policy;
+    mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
     if (!made || !copy_head(transform, made))
         return false;
     if (!check_keys(r, map, "a view", keys, COUNT(keys)))
@@ -65,7 +66,7 @@ static bool read_view(reader *r, const mot_yaml *map, motley_transform *transfor
     }
     if (!mot_stages_read(r, list, made))
         return false;
-    const motley_transform *const first = transform->views[0].transform;
+    const mot_transform *const first = mot_view_transform(transform, 0);
     if (mot_transform_stage(made, MOT_STAGE_MIX))
         PROBLEM(r, list, "a view has a stage 'mix', want none: images are mixed by motley_mix_apply");
     if (made->to_rgb != first->to_rgb)
@@ -74,7 +75,7 @@ static bool read_view(reader *r, const mot_yaml *map, motley_transform *transfor
     return true;
 }
 
-bool mot_views_read(reader *r, const mot_yaml *list, motley_transform *transform)
+bool mot_views_read(reader *r, const mot_yaml *list, mot_transform *transform)
 {
     if (list->kind != MOT_YAML_LIST || list->children < 1 || list->children > MOTLEY_MAX_VIEWS) {
         PROBLEM(r, list, "'views' is %s, want a list of 1 to %d",
@@ -90,48 +91,44 @@ bool mot_views_read(reader *r, const mot_yaml *list, motley_transform *transform
     return true;
 }
 
-void mot_views_finish(motley_transform *transform)
+void mot_views_finish(mot_transform *transform)
 {
-    const motley_transform_info own = transform->info;
-    transform->info = transform->views[0].transform->info;
+    const motley_policy_info own = transform->info;
+    transform->info = mot_view_transform(transform, 0)->info;
     transform->info.name = own.name, transform->info.title = own.title;
     transform->info.profile = own.profile, transform->info.paper = own.paper;
     transform->info.width = transform->info.height = 0;
     transform->info.views = (int32_t)transform->views_count;
     for (uint32_t v = 1; v < transform->views_count; v++)
-        if (transform->views[v].transform->info.max_steps > transform->info.max_steps)
-            transform->info.max_steps = transform->views[v].transform->info.max_steps;
+        if (mot_view_transform(transform, v)->info.max_steps > transform->info.max_steps)
+            transform->info.max_steps = mot_view_transform(transform, v)->info.max_steps;
     transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));
 }
 
-void mot_views_destroy(motley_transform *transform)
+void mot_views_destroy(mot_transform *transform)
 {
     for (uint32_t v = 0; v < transform->views_count; v++) {
         free((char *)transform->views[v].name);
-        motley_transform_destroy(mot_view_transform(transform, v));
+        motley_policy_destroy((motley_policy *)transform->views[v].policy);
     }
     free(transform->views);
 }
 
-motley_status mot_transform_check_single(const motley_transform *transform, motley_error *error)
+motley_status mot_transform_check_single(const mot_transform *transform, motley_error *error)
 {
     if (transform->schedule)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "transform '%s' changes with the epoch, want what motley_transform_at returns for one",
+                        "policy '%s' changes with the epoch, want what motley_policy_at returns for one",
                         transform->name);
     if (transform->views_count)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "transform '%s' has views, want motley_views_apply, or one of them from motley_transform_view",
+                        "policy '%s' has views, want motley_views_apply, or one of them from motley_policy_view",
                         transform->name);
     return MOTLEY_OK;
 }
 
-size_t motley_transform_view_count(const motley_transform *transform)
+const motley_view *motley_policy_view(const motley_policy *policy, size_t i)
 {
-    return transform ? transform->views_count : 0;
-}
-
-const motley_view *motley_transform_view(const motley_transform *transform, size_t i)
-{
+    const mot_transform *const transform = policy ? policy->staged : NULL;
     return transform && i < transform->views_count ? &transform->views[i] : NULL;
 }

@@ -15,25 +15,25 @@ static inline uint32_t mot_view_word(uint32_t read, int32_t number, uint32_t ins
 }
 
 /* Reads the list under `views`; the transform has its head. False if there is no memory. */
-bool mot_views_read(reader *r, const mot_yaml *list, motley_transform *transform);
+bool mot_views_read(reader *r, const mot_yaml *list, mot_transform *transform);
 
 /* Derives what a transform with views says of itself from these; it has its text. */
-void mot_views_finish(motley_transform *transform);
+void mot_views_finish(mot_transform *transform);
 
-void mot_views_destroy(motley_transform *transform);
+void mot_views_destroy(mot_transform *transform);
 
-/* The transform of a view, to be changed. */
-static inline motley_transform *mot_view_transform(const motley_transform *transform, uint32_t v)
+/* The transform of a view. */
+static inline mot_transform *mot_view_transform(const mot_transform *transform, uint32_t v)
 {
-    return (motley_transform *)transform->views[v].transform;
+    return transform->views[v].policy->staged;
 }
 
 /* Refuses a transform with views where one that makes one result is wanted. */
-motley_status mot_transform_check_single(const motley_transform *transform, motley_error *error);
+motley_status mot_transform_check_single(const mot_transform *transform, motley_error *error);
 
 /* ---- transform_parse.c ---- */
 
 /* Reads a list of stages. False if there is no memory. */
-bool mot_stages_read(reader *r, const mot_yaml *list, motley_transform *transform);
+bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform);
 
 #endif

@@ -3,34 +3,33 @@
 #ifndef TESTS_BUILTINS_H
 #define TESTS_BUILTINS_H
 
-#include "motley.h"
+#include "tests/inputs.h"
 
 #include <stdio.h>
 
 #define PART_NAME 100
 
 /* Opens part i, which the caller destroys; NULL past the last. name: "dino, local". */
-static inline motley_transform *builtin_part(size_t i, char name[PART_NAME])
+static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
 {
-    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
-        motley_transform *transform, *plain = NULL, *part = NULL;
-        if (motley_transform_builtin(motley_transform_builtin_name(t), &transform, NULL) != MOTLEY_OK)
+    for (size_t t = 0; t < input_builtins(true); t++) {
+        motley_policy *transform, *plain = NULL, *part = NULL;
+        if (motley_policy_builtin(input_builtin(true, t)->name, &transform, NULL) != MOTLEY_OK)
             return NULL;
-        const motley_status status = motley_transform_at(transform, 0, &plain, NULL);
-        motley_transform_destroy(transform);
+        const motley_status status = motley_policy_at(transform, 0, &plain, NULL);
+        motley_policy_destroy(transform);
         if (status != MOTLEY_OK)
             return NULL;
-        const size_t views = motley_transform_view_count(plain), parts = views ? views : 1;
+        const size_t views = (size_t)motley_policy_describe(plain)->views, parts = views ? views : 1;
         if (i < parts) {
-            const motley_view *const view = motley_transform_view(plain, i);
-            snprintf(name, PART_NAME, "%s%s%s", motley_transform_builtin_name(t), view ? ", " : "",
-                     view ? view->name : "");
-            motley_transform_at(view ? view->transform : plain, 0, &part, NULL);
-            motley_transform_destroy(plain);
+            const motley_view *const view = motley_policy_view(plain, i);
+            snprintf(name, PART_NAME, "%s%s%s", input_builtin(true, t)->name, view ? ", " : "", view ? view->name : "");
+            motley_policy_at(view ? view->policy : plain, 0, &part, NULL);
+            motley_policy_destroy(plain);
             return part;
         }
         i -= parts;
-        motley_transform_destroy(plain);
+        motley_policy_destroy(plain);
     }
     return NULL;
 }
@@ -38,13 +37,13 @@ static inline motley_transform *builtin_part(size_t i, char name[PART_NAME])
 static inline size_t builtin_parts(void)
 {
     size_t count = 0;
-    for (size_t t = 0; t < motley_transform_builtin_count(); t++) {
-        motley_transform *transform;
-        if (motley_transform_builtin(motley_transform_builtin_name(t), &transform, NULL) != MOTLEY_OK)
+    for (size_t t = 0; t < input_builtins(true); t++) {
+        motley_policy *transform;
+        if (motley_policy_builtin(input_builtin(true, t)->name, &transform, NULL) != MOTLEY_OK)
             return 0;
-        const size_t views = motley_transform_view_count(transform);
+        const size_t views = (size_t)motley_policy_describe(transform)->views;
         count += views ? views : 1;
-        motley_transform_destroy(transform);
+        motley_policy_destroy(transform);
     }
     return count;
 }

@@ -466,7 +466,7 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
             motley_step steps[64];
             int32_t count = 0;
             const motley_samples sample = { .seed = 7, .epoch = epoch, .first = 1000 + i };
-            motley_draw(policy, &sample, 1, &width, &height, channels, steps, &count, &error);
+            motley_draw(policy, &sample, 1, &width, &height, channels, NULL, steps, &count, &error);
             size_t at = 0, differing = 0;
             for (size_t k = each; k-- > 0;)
                 if (host[i * each + k] != back[i * each + k])
@@ -929,13 +929,13 @@ int main(int argc, char **argv)
                 check_op(op);
             report(motley_op_get(op)->name, before);
         }
-    for (size_t i = 0; i < motley_policy_builtin_count() && !only_op && !huge; i++) {
-        const char *name = motley_policy_builtin_name(i);
+    for (size_t i = 0; i < input_builtins(false) && !only_op && !huge; i++) {
+        const char *name = input_builtin(false, i)->name;
         if (only_policy && strcmp(only_policy, name) != 0)
             continue;
         motley_policy *policy;
         motley_policy_builtin(name, &policy, NULL);
-        const bool boxed = motley_policy_takes_boxes(policy); /* policy_hashes has those */
+        const bool boxed = motley_policy_describe(policy)->takes_boxes; /* policy_hashes has those */
         motley_policy_destroy(policy);
         if (boxed)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply on the GPU against the CPU's: every built-in transform, the texts below, and their followers;
+/* motley_apply on the GPU against the CPU's: every built-in transform, the texts below, and their followers;
  * batches of any sizes, layouts and types, clips, new and given draws, and graphs. Then motley_mix_apply and
  * motley_mix_targets. One differing byte fails, canaries included.
  *
@@ -191,11 +191,11 @@ static void drop_source(source *s)
 }
 
 /* The same call as a graph that is replayed with another epoch and first sample, which it reads from `counter`. */
-static void check_graph(const motley_transform *transform, const motley_batch *src, const motley_batch *host_src,
+static void check_graph(const motley_policy *transform, const motley_batch *src, const motley_batch *host_src,
                         result *r, const char *what)
 {
     const uint64_t now[2] = { 5, 1000 };
-    if (motley_transform_describe(transform)->mix) /* the host draws how images are mixed */
+    if (motley_policy_describe(transform)->mix) /* the host draws how images are mixed */
         return;
     uint64_t *counter;
     cudaStream_t stream = NULL;
@@ -206,14 +206,14 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
     const motley_batch device = moved(r->batch, r->host, r->device);
 #ifdef MOT_EMULATE
     const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
-    need(motley_transform_apply(cuda, transform, src, &device, &params, &error) == MOTLEY_OK, error.message);
+    need(motley_apply(cuda, transform, src, &device, &params, &error) == MOTLEY_OK, error.message);
 #else
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     need_cuda(cudaStreamCreate(&stream));
     const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
     need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    const motley_status status = motley_transform_apply(cuda, transform, src, &device, &params, &error);
+    const motley_status status = motley_apply(cuda, transform, src, &device, &params, &error);
     need_cuda(cudaStreamEndCapture(stream, &graph));
     need(status == MOTLEY_OK, error.message);
     need_cuda(cudaGraphInstantiate(&exec, graph, 0));
@@ -223,7 +223,7 @@ static void check_graph(const motley_transform *transform, const motley_batch *s
     need_cuda(cudaGraphDestroy(graph));
     need_cuda(cudaStreamDestroy(stream));
 #endif
-    need(motley_transform_apply(cpu, transform, host_src, &r->batch, &again, &error) == MOTLEY_OK, error.message);
+    need(motley_apply(cpu, transform, host_src, &r->batch, &again, &error) == MOTLEY_OK, error.message);
     same(r, what);
     need_cuda(cudaFree(counter));
 }
@@ -252,11 +252,11 @@ static void add_gaps(motley_batch *batch)
 }
 
 /* `of_channels`: 0 for images, else the number of channels of their followers. */
-static void check_batch(const motley_transform *transform, const char *name, uint64_t number, int32_t most,
+static void check_batch(const motley_policy *transform, const char *name, uint64_t number, int32_t most,
                         int of_channels)
 {
     uint64_t state = SEED + number * 977;
-    const motley_transform_info *info = motley_transform_describe(transform);
+    const motley_policy_info *info = motley_policy_describe(transform);
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
@@ -292,7 +292,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
         add_gaps(&results);
     make_result(&r, results);
     const size_t steps = info->max_steps ? info->max_steps : 1;
-    motley_transform_drawn *const drawn = calloc((size_t)count, sizeof *drawn);
+    motley_place *const drawn = calloc((size_t)count, sizeof *drawn);
     motley_step *const step = calloc((size_t)count * steps, sizeof *step);
     int32_t *const step_count = calloc((size_t)count, sizeof *step_count);
     motley_mixed mixed[MOST_IMAGES], other[MOST_IMAGES];
@@ -328,9 +328,9 @@ static void check_batch(const motley_transform *transform, const char *name, uin
     plain.steps = NULL;
     plain.step_counts = NULL;
     plain.mixed = info->mix ? other : NULL;
-    const motley_status status = motley_transform_apply(cuda, transform, &device_src, &device_dst, &plain, &error);
+    const motley_status status = motley_apply(cuda, transform, &device_src, &device_dst, &plain, &error);
     need_cuda(cudaDeviceSynchronize());
-    if (motley_transform_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
+    if (motley_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
         need(status == MOTLEY_OK, error.message);
         same(&r, what);
         const motley_apply_params given = { .given = drawn,
@@ -339,8 +339,7 @@ static void check_batch(const motley_transform *transform, const char *name, uin
                                             .given_mixed = info->mix ? mixed : NULL,
                                             .mixed = info->mix ? other : NULL };
         need_cuda(cudaMemset(r.device + CANARY, results.image_stride ? BEFORE : 0xEE, r.bytes - 2 * CANARY));
-        need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
-             error.message);
+        need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", given draws", name, number);
         same(&r, what);
@@ -360,10 +359,10 @@ static void check_batch(const motley_transform *transform, const char *name, uin
 }
 
 /* Clips, of one size each: new draws, then given ones. */
-static void check_clips(const motley_transform *transform, const char *name, uint64_t number, int32_t most)
+static void check_clips(const motley_policy *transform, const char *name, uint64_t number, int32_t most)
 {
     uint64_t state = SEED + number * 613;
-    const motley_transform_info *info = motley_transform_describe(transform);
+    const motley_policy_info *info = motley_policy_describe(transform);
     const size_t frames = 2 + number % 4, count = number % 3 ? frames : 2 * frames;
     const size_t steps = info->max_steps ? info->max_steps : 1;
     const int channels = number % 9 == 8 ? 1 : 3;
@@ -372,7 +371,7 @@ static void check_clips(const motley_transform *transform, const char *name, uin
     const int listed = !info->width || number % 2;
     source *const src = calloc(1, sizeof *src);
     result *const r = calloc(1, sizeof *r);
-    motley_transform_drawn *const drawn = calloc(count, sizeof *drawn);
+    motley_place *const drawn = calloc(count, sizeof *drawn);
     motley_step *const step = calloc(count * steps, sizeof *step);
     int32_t step_count[MOST_IMAGES];
     motley_mixed mixed[MOST_IMAGES], other[MOST_IMAGES];
@@ -411,9 +410,9 @@ static void check_clips(const motley_transform *transform, const char *name, uin
                                    .clip_frames = frames };
     char what[120];
     motley_error error = { 0 };
-    const motley_status wanted = motley_transform_apply(cpu, transform, &host_src, &r->batch, &params, &error);
+    const motley_status wanted = motley_apply(cpu, transform, &host_src, &r->batch, &params, &error);
     params.mixed = info->mix ? other : NULL;
-    const motley_status status = motley_transform_apply(cuda, transform, &device_src, &device_dst, &params, &error);
+    const motley_status status = motley_apply(cuda, transform, &device_src, &device_dst, &params, &error);
     need(status == wanted, error.message);
     need_cuda(cudaDeviceSynchronize());
     snprintf(what, sizeof what, "%s, clips %" PRIu64, name, number);
@@ -425,8 +424,7 @@ static void check_clips(const motley_transform *transform, const char *name, uin
                                             .given_mixed = info->mix ? mixed : NULL,
                                             .mixed = params.mixed,
                                             .clip_frames = frames };
-        need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK,
-             error.message);
+        need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, clips %" PRIu64 ", given draws", name, number);
         same(r, what);
@@ -436,7 +434,7 @@ static void check_clips(const motley_transform *transform, const char *name, uin
         params.steps = NULL;
         params.step_counts = NULL;
         params.counter = counter;
-        need(motley_transform_apply(cuda, transform, &device_src, &device_dst, &params, &error) != MOTLEY_OK,
+        need(motley_apply(cuda, transform, &device_src, &device_dst, &params, &error) != MOTLEY_OK,
              "clips are drawn by a counter");
         same(r, what);
         need_cuda(cudaFree(counter));
@@ -449,7 +447,7 @@ static void check_clips(const motley_transform *transform, const char *name, uin
     free(src);
 }
 
-static void check_transform(const motley_transform *transform, const char *name, uint64_t cases, int32_t most,
+static void check_transform(const motley_policy *transform, const char *name, uint64_t cases, int32_t most,
                             int of_channels)
 {
     const int before = failures, refused_before = refused;
@@ -697,27 +695,27 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < parts + TEXTS; i++) {
         const size_t own = i - parts;
         char called[PART_NAME];
-        motley_transform *transform = i < parts ? builtin_part(i, called) : NULL;
+        motley_policy *transform = i < parts ? builtin_part(i, called) : NULL;
         if (i >= parts) {
             snprintf(called, sizeof called, "text %zu", own);
-            need(motley_transform_parse(texts[own], strlen(texts[own]), NULL, &transform, &error) == MOTLEY_OK,
+            need(motley_policy_parse(texts[own], strlen(texts[own]), NULL, &transform, &error) == MOTLEY_OK,
                  error.message);
         }
         need(transform != NULL, "no built-in transform");
         if (only && strcmp(only, called) != 0) {
-            motley_transform_destroy(transform);
+            motley_policy_destroy(transform);
             continue;
         }
         check_transform(transform, called, cases, most, 0);
-        motley_transform *follower;
+        motley_policy *follower;
         const motley_follower_params how = { .channels = 2, .fill = { 200, 3 }, .erase = 1 };
-        if (motley_transform_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
+        if (motley_policy_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
             char following[PART_NAME + 20];
             snprintf(following, sizeof following, "%s, followed", called);
             check_transform(follower, following, cases, most, 2);
-            motley_transform_destroy(follower);
+            motley_policy_destroy(follower);
         }
-        motley_transform_destroy(transform);
+        motley_policy_destroy(transform);
     }
     if (!EMULATED && (!only || strcmp(only, "mix") == 0))
         check_mix();

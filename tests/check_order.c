@@ -57,7 +57,7 @@ static int mixes_pairs(int transform)
 }
 
 static motley_policy *policies[POLICIES];
-static motley_transform *transforms[TRANSFORMS];
+static motley_policy *transforms[TRANSFORMS];
 
 typedef struct context {
     motley_context *context;
@@ -186,14 +186,14 @@ static motley_status call(const plan *p, int number, motley_error *error)
         motley_apply_params t = {
             .samples = samples, .stream = u->stream, .counter = counter, .followed = p->boxes ? &followed : NULL
         };
-        const motley_transform_info *const info = motley_transform_describe(transforms[p->transform]);
+        const motley_policy_info *const info = motley_policy_describe(transforms[p->transform]);
         t.mixed = info->mix ? mixed : NULL;
         dst = small;
         dst.dtype = info->has_output ? MOTLEY_F16 : MOTLEY_U8;
         for (size_t i = 0; i < n; i++)
             images[1][i] = image_of(u->dst, i, 64, 64, info->has_output ? 2 : 1);
         dst.images = p->kind == TRANSFORM_LIST && p->in_place ? images[1] : NULL;
-        return motley_transform_apply(c, transforms[p->transform], &src, &dst, &t, error);
+        return motley_apply(c, transforms[p->transform], &src, &dst, &t, error);
     }
     case RESIZE: {
         const motley_resize_params r = { .filter = MOTLEY_FILTER_BILINEAR, .stream = u->stream };
@@ -530,10 +530,10 @@ int main(int argc, char **argv)
         need(motley_policy_builtin(policy_names[i], &policies[i], &error) == MOTLEY_OK, error.message);
     for (int i = 0; i < TEXTS; i++) {
         const char *const text = transform_texts[i];
-        need(motley_transform_parse(text, strlen(text), NULL, &transforms[i], &error) == MOTLEY_OK, error.message);
+        need(motley_policy_parse(text, strlen(text), NULL, &transforms[i], &error) == MOTLEY_OK, error.message);
     }
     const motley_follower_params masks = { .channels = 3, .fill = { 255, 255, 255 }, .erase = 1 };
-    need(motley_transform_follower(transforms[ERASES], &masks, &transforms[TEXTS], &error) == MOTLEY_OK, error.message);
+    need(motley_policy_follower(transforms[ERASES], &masks, &transforms[TEXTS], &error) == MOTLEY_OK, error.message);
     for (int after_another = 0; after_another < 2; after_another++) {
         check_captures(APPLY, after_another);
         check_captures(TILES, after_another);
@@ -552,6 +552,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < POLICIES; i++)
         motley_policy_destroy(policies[i]);
     for (int i = 0; i < TRANSFORMS; i++)
-        motley_transform_destroy(transforms[i]);
+        motley_policy_destroy(transforms[i]);
     return record_failures > 0;
 }

@@ -6,6 +6,7 @@
 #include "motley.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,24 @@ static inline void input_boxes(motley_samples *samples, double *boxes, size_t *o
     offsets[count] = 2 * count;
     samples->boxes = boxes;
     samples->box_offsets = offsets;
+}
+
+/* The i-th built-in policy with stages, or without; and how many there are. */
+static inline const motley_builtin *input_builtin(bool staged, size_t i)
+{
+    const motley_builtin *row;
+    for (size_t k = 0; (row = motley_policy_builtin_get(k)); k++)
+        if (!row->has_stages == !staged && i-- == 0)
+            break;
+    return row;
+}
+
+static inline size_t input_builtins(bool staged)
+{
+    size_t count = 0;
+    while (input_builtin(staged, count))
+        count++;
+    return count;
 }
 
 #endif

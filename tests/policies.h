@@ -64,12 +64,13 @@ static inline void there_and_back(const motley_policy *policy)
     char *text, *again;
     cr_assert_eq(motley_policy_print(policy, &text, NULL), MOTLEY_OK);
     motley_policy *back = parsed(text);
-    cr_expect(motley_policy_equal(policy, back), "%s is another policy after:\n%s", motley_policy_name(policy), text);
+    cr_expect(motley_policy_equal(policy, back), "%s is another policy after:\n%s",
+              motley_policy_describe(policy)->name, text);
     cr_assert_eq(motley_policy_print(back, &again, NULL), MOTLEY_OK);
     cr_expect_str_eq(text, again);
     cr_expect_eq(policy->compiled_bytes, back->compiled_bytes);
     cr_expect_arr_eq(policy->compiled, back->compiled, policy->compiled_bytes, "%s draws otherwise after:\n%s",
-                     motley_policy_name(policy), text);
+                     motley_policy_describe(policy)->name, text);
     motley_policy_destroy(back);
     free(text);
     free(again);

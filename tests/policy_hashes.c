@@ -39,8 +39,8 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
         motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
         input_boxes(&params.samples, boxes, offsets, IMAGES, WIDTH, HEIGHT);
         if (replay) {
-            good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, steps, counts, error) ==
-                   MOTLEY_OK;
+            good = motley_draw(policy, &params.samples, IMAGES, widths, heights, channels, NULL, steps, counts,
+                               error) == MOTLEY_OK;
             params = (motley_apply_params){ .given_steps = steps,
                                             .given_step_counts = counts,
                                             .given_max_steps = motley_policy_max_boxed_steps(policy, 2) };
@@ -81,11 +81,11 @@ static bool line_of(motley_context *context, const char *name, char line[HASHES_
 
 static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
 {
-    return line_of(context, motley_policy_builtin_name(i), line);
+    return line_of(context, input_builtin(false, i)->name, line);
 }
 
 int main(int argc, char **argv)
 {
-    const hashes what = { motley_policy_builtin_count(), line };
+    const hashes what = { input_builtins(false), line };
     return hashes_main(&what, argc, argv);
 }

@@ -159,7 +159,7 @@ static bool print_policy(FILE *out, const char *name, int width, int height)
         fprintf(stderr, "show_program: %s\n", error.message);
         return false;
     }
-    if (motley_policy_max_steps(policy) > MOST_STEPS || policy->augmix.width > 0) {
+    if (motley_policy_describe(policy)->max_steps > MOST_STEPS || policy->augmix.width > 0) {
         fprintf(stderr, "show_program: '%s' mixes chains, or draws more than %d steps\n", name, MOST_STEPS);
         motley_policy_destroy(policy);
         return false;

@@ -3,6 +3,7 @@
  * failing allocation, a fork and a shared policy, and the fused output. */
 #include "dispatch/backend.h"
 #include "dispatch/threads.h"
+#include "policies/builtin.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -145,7 +146,7 @@ static motley_policy *open_policy(size_t i)
 {
     motley_policy *policy;
     motley_error error = { 0 };
-    cr_assert(motley_policy_builtin(motley_policy_builtin_name(i), &policy, &error) == MOTLEY_OK, "%s", error.message);
+    cr_assert(motley_policy_builtin(mot_builtins[i].name, &policy, &error) == MOTLEY_OK, "%s", error.message);
     return policy;
 }
 
@@ -166,9 +167,9 @@ Test(apply, builtins_equal_reference)
     motley_context *cpu[3];
     for (int t = 0; t < 3; t++)
         cpu[t] = open_context(MOTLEY_BACKEND_CPU, t + 1);
-    for (size_t i = 0; i < motley_policy_builtin_count(); i += EVERY) {
+    for (size_t i = 0; i < mot_builtin_count; i += EVERY) {
         motley_policy *policy = open_policy(i);
-        if (motley_policy_takes_boxes(policy)) { /* test_boxes.c has them */
+        if (motley_policy_describe(policy)->takes_boxes) { /* test_boxes.c has them */
             motley_policy_destroy(policy);
             continue;
         }
@@ -183,13 +184,13 @@ Test(apply, builtins_equal_reference)
                 apply(reference, policy, &wanted, &wanted, &params);
                 apply(cpu[epoch], policy, &from, &to, &params);
                 cr_assert(same_images(&wanted, &to, channels), "%s, %d channels, epoch %u, src to dst",
-                          motley_policy_name(policy), channels, epoch);
+                          motley_policy_describe(policy)->name, channels, epoch);
                 apply(cpu[epoch], policy, &from, &from, &params);
                 cr_assert(same_images(&wanted, &from, channels), "%s, %d channels, epoch %u, in place",
-                          motley_policy_name(policy), channels, epoch);
+                          motley_policy_describe(policy)->name, channels, epoch);
                 apply(cpu[epoch], policy, &planes, &planes, &params);
                 cr_assert(same_images(&wanted, &planes, channels), "%s, %d channels, epoch %u, planes in place",
-                          motley_policy_name(policy), channels, epoch);
+                          motley_policy_describe(policy)->name, channels, epoch);
                 free_images(&wanted), free_images(&from), free_images(&to), free_images(&planes);
             }
         motley_policy_destroy(policy);
@@ -228,14 +229,15 @@ static void check_strides(motley_context *cpu, motley_context *reference, const 
     const motley_batch in = one_image(&src), out = one_image(&dst);
     cr_assert(motley_apply(cpu, policy, &in, &out, &params, &error) == MOTLEY_OK, "%s", error.message);
     cr_assert(memcmp(dst.bytes, expected.bytes, dst.size) == 0, "%s, %dx%dx%d, %s to %s, sample %d",
-              motley_policy_name(policy), size.width, size.height, channels, input_layout_names[from],
+              motley_policy_describe(policy)->name, size.width, size.height, channels, input_layout_names[from],
               input_layout_names[to], (int)id);
     cr_assert(memcmp(src.bytes, untouched.bytes, src.size) == 0, "src changed: %s to %s", input_layout_names[from],
               input_layout_names[to]);
     if (from == to) {
         cr_assert(motley_apply(cpu, policy, &in, &in, &params, &error) == MOTLEY_OK, "%s", error.message);
         cr_assert(memcmp(src.bytes, expected.bytes, src.size) == 0, "%s in place, %s, %dx%dx%d, sample %d",
-                  input_layout_names[to], motley_policy_name(policy), size.width, size.height, channels, (int)id);
+                  input_layout_names[to], motley_policy_describe(policy)->name, size.width, size.height, channels,
+                  (int)id);
     }
     free(src.bytes), free(dst.bytes), free(expected.bytes), free(untouched.bytes);
 }
@@ -266,13 +268,13 @@ Test(apply, any_strides)
 Test(apply, a_batch_is_its_images)
 {
     motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
-    for (size_t p = 0; motley_policy_builtin_name(p); p++) {
+    for (size_t p = 0; mot_builtins[p].name; p++) {
         motley_policy *policy = open_policy(p);
-        if (motley_policy_takes_boxes(policy)) { /* test_boxes.c has them */
+        if (motley_policy_describe(policy)->takes_boxes) { /* test_boxes.c has them */
             motley_policy_destroy(policy);
             continue;
         }
-        const size_t room = motley_policy_max_steps(policy);
+        const size_t room = motley_policy_describe(policy)->max_steps;
         images whole, single;
         make_images(&whole, 3, MOTLEY_HWC, 77);
         make_images(&single, 3, MOTLEY_HWC, 77);
@@ -293,12 +295,12 @@ Test(apply, a_batch_is_its_images)
             motley_error error;
             cr_assert(motley_apply(context, policy, &one, &one, &(motley_apply_params){ .samples = sample }, &error) ==
                       MOTLEY_OK);
-            cr_assert(motley_draw(policy, &sample, 1, &single.image[i].width, &single.image[i].height, 3, drawn, &count,
-                                  &error) == MOTLEY_OK);
+            cr_assert(motley_draw(policy, &sample, 1, &single.image[i].width, &single.image[i].height, 3, NULL, drawn,
+                                  &count, &error) == MOTLEY_OK);
             cr_assert(count == reported_counts[i]);
             cr_assert(memcmp(drawn, reported + i * room, (size_t)count * sizeof *drawn) == 0);
         }
-        cr_assert(same_images(&whole, &single, 3), "%s", motley_policy_name(policy));
+        cr_assert(same_images(&whole, &single, 3), "%s", motley_policy_describe(policy)->name);
         free(reported), free(drawn);
         free_images(&whole), free_images(&single);
         motley_policy_destroy(policy);

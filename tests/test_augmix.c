@@ -78,7 +78,7 @@ Test(augmix, shares_are_distributed_as_they_should)
             const int32_t side = 32;
             int32_t count;
             const motley_samples samples = { .seed = 3, .first = id };
-            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, steps, &count, NULL), MOTLEY_OK);
+            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, NULL, steps, &count, NULL), MOTLEY_OK);
             cr_assert_eq(count, 7);
             cr_assert(steps[1].op == MOTLEY_STEP_MIX_ADD && steps[3].op == MOTLEY_STEP_MIX_ADD &&
                       steps[5].op == MOTLEY_STEP_MIX_ADD && steps[6].op == MOTLEY_STEP_MIX_SUM);
@@ -114,7 +114,7 @@ Test(augmix, weights_are_shares)
             const int32_t side = 32;
             int32_t count;
             const motley_samples samples = { .seed = 4, .first = id };
-            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, steps, &count, NULL), MOTLEY_OK);
+            cr_assert_eq(motley_draw(policy, &samples, 1, &side, &side, 3, NULL, steps, &count, NULL), MOTLEY_OK);
             for (int32_t s = 0; s < count; s++)
                 cr_assert(steps[s].op >= 0 || (steps[s].values[0] >= 0 && steps[s].values[0] <= 1), "%s, sample %d: %g",
                           forms[f], (int)id, steps[s].values[0]);
@@ -174,7 +174,8 @@ static void check_pixels(motley_context *context, motley_context *reference, con
     static float floats[IMAGES * MOST];
     static motley_step steps[IMAGES * MOT_MAX_STEPS];
     int32_t counts[IMAGES];
-    const size_t pixels = WIDTH * HEIGHT, bytes = pixels * (size_t)channels, most = motley_policy_max_steps(policy);
+    const size_t pixels = WIDTH * HEIGHT, bytes = pixels * (size_t)channels,
+                 most = motley_policy_describe(policy)->max_steps;
     motley_error error;
     for (int i = 0; i < IMAGES; i++)
         input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ WIDTH, HEIGHT }, channels,
@@ -204,7 +205,7 @@ static void check_pixels(motley_context *context, motley_context *reference, con
             for (size_t c = 0; c < (size_t)channels; c++) {
                 const size_t at = i * bytes + (layout == MOTLEY_CHW ? c * pixels + p : p * (size_t)channels + c);
                 cr_assert_eq(out[at], want[p * (size_t)channels + c], "%s, %d channels, image %zu, pixel %zu.%zu",
-                             motley_policy_name(policy), channels, i, p, c);
+                             motley_policy_describe(policy)->name, channels, i, p, c);
                 cr_assert_eq(floats[at], (float)out[at] / 255.0f);
             }
     }
@@ -291,13 +292,13 @@ Test(augmix, custom_ops_cannot_be_mixed)
 
 enum { TRANSFORMED = 6, SIDE = 24 };
 
-static motley_transform *transform_of(const char *stages)
+static motley_policy *transform_of(const char *stages)
 {
     char text[200];
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error;
     snprintf(text, sizeof text, "motley: 1\nname: x\nstages: [%s]\n", stages);
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
     return transform;
 }
 
@@ -307,11 +308,11 @@ static void transform_by(motley_context *context, const char *stages, uint8_t *f
 {
     const motley_batch src = { .count = TRANSFORMED, .channels = 3, .data = from, .width = width, .height = height };
     const motley_batch dst = { .count = TRANSFORMED, .channels = 3, .data = to, .width = SIDE, .height = SIDE };
-    motley_transform *transform = transform_of(stages);
+    motley_policy *transform = transform_of(stages);
     motley_error error;
-    cr_assert_eq(motley_transform_apply(context, transform, &src, &dst, params, &error), MOTLEY_OK, "%s: %s", stages,
+    cr_assert_eq(motley_apply(context, transform, &src, &dst, params, &error), MOTLEY_OK, "%s: %s", stages,
                  error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
 }
 
 Test(augmix, transforms_mix_chains)
@@ -319,7 +320,7 @@ Test(augmix, transforms_mix_chains)
     enum { BYTES = TRANSFORMED * SIDE * SIDE * 3, ROOM = 200 };
     static uint8_t images[TRANSFORMED * 40 * 30 * 3], mixed[BYTES], wanted[BYTES], got[BYTES];
     static motley_step steps[TRANSFORMED * ROOM];
-    motley_transform_drawn drawn[TRANSFORMED];
+    motley_place drawn[TRANSFORMED];
     int32_t counts[TRANSFORMED];
     const motley_samples samples = { .seed = 5, .epoch = 2, .first = 70 };
     for (int i = 0; i < TRANSFORMED; i++)
@@ -361,29 +362,29 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
     motley_step steps[8] = { { .op = MOTLEY_STEP_HUE, .values_count = 1 },
                              { .op = MOTLEY_STEP_MIX_ADD, .values = { 0.5 }, .values_count = 1 } };
-    const motley_transform_drawn drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
+    const motley_place drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
     const int32_t count = 2;
     const motley_apply_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     motley_error error;
-    motley_transform *late = transform_of("grayscale: {p: 0.5}, policy: timm_augmix");
-    cr_expect_eq(motley_transform_apply(context, late, &batch, &batch, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    motley_policy *late = transform_of("grayscale: {p: 0.5}, policy: timm_augmix");
+    cr_expect_eq(motley_apply(context, late, &batch, &batch, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "'timm_augmix' mixes chains of ops, want it before"), "%s", error.message);
-    motley_transform *transform = transform_of("policy: timm_augmix");
-    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    motley_policy *transform = transform_of("policy: timm_augmix");
+    cr_expect_eq(motley_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "step 0 is not an op of the table, but is in a chain that is mixed"), "%s",
               error.message);
     steps[0] = (motley_step){ .op = motley_op_find("invert") };
     steps[1].values[0] = 1.5;
-    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "step 1: mix_add: value is 1.5, want 0 to 1 (weight)"), "%s", error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     transform = transform_of("policy: rand_augment");
     steps[1].values[0] = 0.5;
-    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "step 1: op is -3"), "%s", error.message);
-    motley_transform_destroy(transform);
-    motley_transform_destroy(late);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(late);
     motley_context_destroy(context);
 }
 
@@ -396,7 +397,7 @@ Test(augmix, can_be_changed)
     cr_assert_eq(motley_policy_change(policy, &changes, &changed, &error), MOTLEY_OK, "%s", error.message);
     const motley_augmix mix = changed->augmix;
     cr_expect(mix.width == 5 && mix.alpha == 2.5 && mix.form == MOTLEY_AUGMIX_BLENDS);
-    cr_expect_eq(motley_policy_max_steps(changed), 5 * (2 + 1) + 2);
+    cr_expect_eq(motley_policy_describe(changed)->max_steps, 5 * (2 + 1) + 2);
     char *text;
     cr_assert_eq(motley_policy_print(changed, &text, NULL), MOTLEY_OK);
     cr_expect(strstr(text, "\naugmix: {width: 5, alpha: 2.5, form: blends}\n"), "%s", text);
@@ -405,7 +406,7 @@ Test(augmix, can_be_changed)
     changes = (motley_policy_changes){ .set_augmix = 1 };
     cr_assert_eq(motley_policy_change(policy, &changes, &plain, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(plain->augmix.width, 0);
-    cr_expect_eq(motley_policy_max_steps(plain), 3);
+    cr_expect_eq(motley_policy_describe(plain)->max_steps, 3);
     static const struct {
         motley_policy_changes changes;
         const char *words;

@@ -84,7 +84,7 @@ Test(boxes, every_road_gives_the_same_bytes)
     int32_t counts[N], drawn_counts[N], widths[N], heights[N], inside = 0;
     const motley_batch src = batch_of(r.in), dst = batch_of(r.out);
     input_boxes(&r.samples, r.boxes, r.offsets, N, W, H);
-    cr_expect_eq(motley_policy_takes_boxes(r.policy), 1);
+    cr_expect_eq(motley_policy_describe(r.policy)->takes_boxes, 1);
 
     motley_apply_params params = { .samples = r.samples, .steps = steps, .step_counts = counts };
     cr_assert_eq(motley_apply(r.context, r.policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
@@ -92,7 +92,8 @@ Test(boxes, every_road_gives_the_same_bytes)
 
     for (int i = 0; i < N; i++)
         widths[i] = W, heights[i] = H;
-    cr_assert_eq(motley_draw(r.policy, &r.samples, N, widths, heights, 3, drawn, drawn_counts, &error), MOTLEY_OK);
+    cr_assert_eq(motley_draw(r.policy, &r.samples, N, widths, heights, 3, NULL, drawn, drawn_counts, &error),
+                 MOTLEY_OK);
     cr_expect_arr_eq(drawn_counts, counts, sizeof counts);
     for (int i = 0; i < N; i++)
         for (int32_t s = 0; s < counts[i]; s++) {
@@ -179,24 +180,22 @@ Test(boxes, wrong_boxes_are_refused)
 Test(boxes, a_transform_refuses_them)
 {
     static const char *const staged = "motley: 1\nname: t\nstages:\n  - policy: tf_auto_augment_detection_v2\n";
-    motley_transform *transform;
+    motley_policy *transform;
     motley_context *context;
     motley_error error;
     uint8_t pixels[12] = { 0 };
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 2, .height = 2 };
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
     cr_assert_eq(motley_context_create(&params, &context, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_parse(staged, strlen(staged), NULL, &transform, &error), MOTLEY_OK, "%s",
-                 error.message);
-    cr_expect_eq(motley_transform_apply(context, transform, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_assert_eq(motley_policy_parse(staged, strlen(staged), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_apply(context, transform, &batch, &batch, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "works in the boxes of an image"), "%s", error.message);
     const int32_t side = 2;
-    motley_transform_drawn place;
+    motley_place place;
     motley_step steps[8];
     int32_t count;
-    cr_expect_eq(
-        motley_transform_draw(transform, &(motley_samples){ 0 }, 1, &side, &side, 3, &place, steps, &count, &error),
-        MOTLEY_ERR_UNSUPPORTED);
-    motley_transform_destroy(transform);
+    cr_expect_eq(motley_draw(transform, &(motley_samples){ 0 }, 1, &side, &side, 3, &place, steps, &count, &error),
+                 MOTLEY_ERR_UNSUPPORTED);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
 }

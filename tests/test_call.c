@@ -64,7 +64,7 @@ static motley_batch batch_of(uint8_t *memory, int listed, int32_t channels, motl
 }
 
 /* Where the results of `src` go. */
-static motley_batch results_of(const motley_transform_info *info, const motley_batch *src, uint8_t *memory,
+static motley_batch results_of(const motley_policy_info *info, const motley_batch *src, uint8_t *memory,
                                motley_image *list)
 {
     motley_batch batch = { .count = COUNT,
@@ -94,7 +94,7 @@ static void *address_of(const motley_batch *batch, void *addresses[COUNT])
 
 /* The draws of a run. */
 typedef struct draws {
-    motley_transform_drawn drawn[COUNT];
+    motley_place drawn[COUNT];
     motley_step steps[COUNT * MOST_STEPS];
     int32_t counts[COUNT];
     motley_mixed mixed[COUNT];
@@ -121,14 +121,14 @@ static void check_transform(const char *text, int listed, int32_t channels, motl
     motley_image lists[2][COUNT];
     void *read[COUNT], *written[COUNT];
     motley_error error;
-    motley_transform *transform;
+    motley_policy *transform;
     motley_call *call;
-    need(motley_transform_parse(text, strlen(text), NULL, &transform, &error) == MOTLEY_OK, error.message);
-    const motley_transform_info *const info = motley_transform_describe(transform);
+    need(motley_policy_parse(text, strlen(text), NULL, &transform, &error) == MOTLEY_OK, error.message);
+    const motley_policy_info *const info = motley_policy_describe(transform);
     need(info->max_steps <= MOST_STEPS, "too many steps");
     const motley_batch src = batch_of(NULL, listed, channels, layout, lists[0]);
     const motley_batch dst = results_of(info, &src, NULL, lists[1]);
-    const motley_call_params what = { .transform = transform };
+    const motley_call_params what = { .policy = transform };
     need(motley_call_create(context, &src, &dst, &what, &call, &error) == MOTLEY_OK, error.message);
     for (uint64_t turn = 0; turn < 2 * PLACES; turn++) {
         const int place = (int)turn / 2;
@@ -137,7 +137,7 @@ static void check_transform(const char *text, int listed, int32_t channels, motl
         memset(&wanted, 0, sizeof wanted);
         copy(to[place], nothing, OUT_BYTES);
         motley_apply_params params = params_of(&wanted, turn, NULL, info->mix != NULL);
-        need(motley_transform_apply(context, transform, &in, &out, &params, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(context, transform, &in, &out, &params, &error) == MOTLEY_OK, error.message);
         copy(wanted.bytes, to[place], OUT_BYTES);
         for (int given = 0; given < 2; given++) {
             memset(&found, 0, sizeof found);
@@ -155,7 +155,7 @@ static void check_transform(const char *text, int listed, int32_t channels, motl
         }
     }
     motley_call_destroy(call);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
 }
 
 /* A resize, and an op, with other crops and values in each run. */
@@ -216,13 +216,13 @@ static void check_mistakes(void)
 {
     static uint8_t fill[4];
     motley_error error = { 0 };
-    motley_transform *transform;
+    motley_policy *transform;
     motley_policy *policy;
     motley_call *call;
-    need(motley_transform_parse(texts[2], strlen(texts[2]), NULL, &transform, &error) == MOTLEY_OK, error.message);
+    need(motley_policy_parse(texts[2], strlen(texts[2]), NULL, &transform, &error) == MOTLEY_OK, error.message);
     need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
     const motley_batch src = batch_of(NULL, 0, 3, MOTLEY_HWC, NULL), same = src;
-    motley_batch dst = results_of(motley_transform_describe(transform), &src, NULL, NULL);
+    motley_batch dst = results_of(motley_policy_describe(transform), &src, NULL, NULL);
     const motley_output output = { .batch = src };
     const motley_resize_params flips = { .flips = fill };
     const struct {
@@ -230,16 +230,16 @@ static void check_mistakes(void)
         const motley_batch *dst;
         const char *words;
     } wrong[] = {
-        { { .policy = policy, .transform = transform }, &dst, "several of policy, transform, op and resize are set" },
-        { { .transform = transform, .output = &output }, &dst, "a transform has no fused last step" },
+        { { .policy = transform, .op = motley_op_get(0) }, &dst, "several of policy, op and resize are set" },
+        { { .policy = transform, .output = &output }, &dst, "a policy with stages has no fused last step" },
         { { .op = motley_op_get(0), .output = &output }, &same, "a single op has no fused last step" },
         { { .policy = policy, .op_params = &(motley_op_params){ .fill = fill } },
           &same,
           "op_params is set without op" },
         { { .resize = &flips }, &same, "want it in the params of each run" },
-        { { .transform = transform }, &src, "does not work in place" },
-        { { .transform = transform }, &same, "want dst as F32, F16 or BF16" },
-        { { .policy = policy }, &dst, "dst: dtype is 1" },
+        { { .policy = transform }, &src, "does not work in place" },
+        { { .policy = transform }, &same, "want dst as F32, F16 or BF16" },
+        { { .policy = policy }, &dst, "want 40x40, src's" },
         { { .policy = policy }, NULL, "there is nowhere to write" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -247,7 +247,7 @@ static void check_mistakes(void)
         refused(motley_call_create(context, &src, wrong[i].dst, &wrong[i].what, &call, &error), &error, wrong[i].words);
         expect(!call, wrong[i].words, "the call is not NULL");
     }
-    const motley_call_params what = { .transform = transform };
+    const motley_call_params what = { .policy = transform };
     need(motley_call_create(context, &src, &dst, &what, &call, &error) == MOTLEY_OK, error.message);
     const int32_t counts[COUNT] = { 0 }, sides[COUNT] = { 1 };
     const double value = 1;
@@ -255,8 +255,8 @@ static void check_mistakes(void)
         motley_apply_params params;
         const char *words;
     } bad[] = {
-        { { .values = &value, .values_per_image = 1 }, "params has values, which a transform does not take" },
-        { { .flips = fill }, "crops, boxes or flips, which a transform does not take" },
+        { { .values = &value, .values_per_image = 1 }, "params has values, which a policy with stages does not take" },
+        { { .flips = fill }, "crops, boxes or flips, which a policy with stages does not take" },
         { { .given_step_counts = counts }, "want all three or none" },
         { { .given_widths = sides }, "only one of given_widths and given_heights" },
         { { .given_widths = sides, .given_heights = sides }, "its steps were drawn for 1x1" },
@@ -270,7 +270,7 @@ static void check_mistakes(void)
     refused(motley_call_run(call, to[0] + 64, to[0], NULL, NULL, &error), &error, "shares memory");
     refused(motley_call_run(call, from[0], to[0] + 1, NULL, NULL, &error), &error, "not aligned");
     motley_call_destroy(call);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_policy_destroy(policy);
 }
 

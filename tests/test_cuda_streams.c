@@ -36,11 +36,11 @@ static motley_context *open_context(motley_backend backend, int device)
 
 static motley_policy *open_policy(size_t i)
 {
-    for (size_t at = 0;; at = (at + 1) % motley_policy_builtin_count()) {
+    for (size_t at = 0;; at = (at + 1) % input_builtins(false)) {
         motley_policy *policy;
         motley_error error;
-        need(motley_policy_builtin(motley_policy_builtin_name(at), &policy, &error) == MOTLEY_OK, error.message);
-        if (!motley_policy_takes_boxes(policy) && i-- == 0)
+        need(motley_policy_builtin(input_builtin(false, at)->name, &policy, &error) == MOTLEY_OK, error.message);
+        if (!motley_policy_describe(policy)->takes_boxes && i-- == 0)
             return policy;
         motley_policy_destroy(policy);
     }
@@ -282,7 +282,7 @@ static const char *const texts[2] = { FIRST LAST, FIRST "{jitter: {brightness: 0
 typedef struct ahead {
     motley_context *context;
     const motley_policy *policies[2];
-    const motley_transform *transforms[2];
+    const motley_policy *transforms[2];
     uint8_t *src;
     const uint64_t *counter; /* {5, 70}, or NULL on the CPU */
     cudaStream_t stream;
@@ -311,7 +311,7 @@ static void one_of_many(const ahead *a, int call, uint8_t *to)
             .count = count, .channels = 3, .dtype = MOTLEY_F16, .data = to, .width = CROP, .height = CROP
         };
         const motley_apply_params params = { .samples = samples, .stream = a->stream };
-        need(motley_transform_apply(a->context, a->transforms[call % 4 > 1], &src, &dst, &params, &error) == MOTLEY_OK,
+        need(motley_apply(a->context, a->transforms[call % 4 > 1], &src, &dst, &params, &error) == MOTLEY_OK,
              error.message);
         return;
     }
@@ -352,14 +352,13 @@ static void check_ahead(void)
     ahead gpu = { .context = open_context(MOTLEY_BACKEND_CUDA, 0) },
           cpu = { .context = open_context(MOTLEY_BACKEND_CPU, 0) };
     motley_policy *policies[2];
-    motley_transform *transforms[2];
+    motley_policy *transforms[2];
     motley_error error;
     uint8_t *results, *counter;
     need(motley_policy_builtin("rand_augment", &policies[0], &error) == MOTLEY_OK, error.message);
     need(motley_policy_builtin("timm_rand_m9_mstd05_inc1", &policies[1], &error) == MOTLEY_OK, error.message);
     for (int k = 0; k < 2; k++)
-        need(motley_transform_parse(texts[k], strlen(texts[k]), NULL, &transforms[k], &error) == MOTLEY_OK,
-             error.message);
+        need(motley_policy_parse(texts[k], strlen(texts[k]), NULL, &transforms[k], &error) == MOTLEY_OK, error.message);
     uint8_t *const wanted = calloc(CALLS, AHEAD_BYTES), *const found = malloc(CALLS * AHEAD_BYTES);
     cpu.src = malloc(AHEAD_BYTES);
     need(wanted && found && cpu.src, "no memory");
@@ -403,7 +402,7 @@ static void check_ahead(void)
     free(found);
     for (int k = 0; k < 2; k++) {
         motley_policy_destroy(policies[k]);
-        motley_transform_destroy(transforms[k]);
+        motley_policy_destroy(transforms[k]);
     }
     motley_context_destroy(gpu.context);
     motley_context_destroy(cpu.context);

@@ -156,13 +156,14 @@ static void begin(const set *s, const motley_apply_params *params)
 /* How often each custom op was drawn, against how many images its function got. */
 static void check_visits(const motley_policy *policy, const set *s, const motley_samples *samples)
 {
-    const size_t room = motley_policy_max_steps(policy);
+    const size_t room = motley_policy_describe(policy)->max_steps;
     int32_t widths[IMAGES], heights[IMAGES], counts[IMAGES];
     motley_step *const steps = calloc(IMAGES * room, sizeof *steps);
     long drawn[3] = { 0 };
     for (size_t i = 0; i < IMAGES; i++)
         widths[i] = s->images[i].width, heights[i] = s->images[i].height;
-    need(steps && motley_draw(policy, samples, IMAGES, widths, heights, 3, steps, counts, NULL) == MOTLEY_OK, "draw");
+    need(steps && motley_draw(policy, samples, IMAGES, widths, heights, 3, NULL, steps, counts, NULL) == MOTLEY_OK,
+         "draw");
     for (size_t i = 0; i < IMAGES; i++)
         for (int32_t k = 0; k < counts[i]; k++) {
             const motley_step *step = &steps[i * room + (size_t)k];

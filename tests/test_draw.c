@@ -6,6 +6,7 @@
  * word with another, or a wrong level or sign, scores in the tens. */
 #include "augmentations/table.h"
 #include "motley.h"
+#include "policies/builtin.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 #include "tests/chi_square.h"
@@ -119,7 +120,7 @@ static void expect_known(const known *k, const motley_samples *samples)
     motley_policy *policy = builtin(k->policy);
     motley_step steps[MOT_MAX_STEPS];
     int32_t count;
-    cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, steps, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, NULL, steps, &count, NULL), MOTLEY_OK);
     char text[1024] = "";
     for (int32_t s = 0; s < count; s++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ",
@@ -167,10 +168,10 @@ static void draw_into(const motley_policy *policy, uint64_t seed, uint32_t epoch
     static int32_t sizes[SAMPLES];
     for (size_t i = 0; i < n; i++)
         sizes[i] = 200 + (int32_t)(ids[i] % 57); /* a size belongs to a sample */
-    const size_t room = motley_policy_max_steps(policy);
+    const size_t room = motley_policy_describe(policy)->max_steps;
     motley_step *steps = calloc(n * room + 1, sizeof *steps);
     const motley_samples samples = { .seed = seed, .epoch = epoch, .ids = ids };
-    cr_assert_eq(motley_draw(policy, &samples, n, sizes, sizes, 3, steps, &out->counts[at], NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &samples, n, sizes, sizes, 3, NULL, steps, &out->counts[at], NULL), MOTLEY_OK);
     for (size_t i = 0; i < n; i++)
         memcpy(out->steps[at + i], steps + i * room, room * sizeof *steps);
     free(steps);
@@ -185,9 +186,9 @@ static bool same_draw(const drawn *a, size_t i, const drawn *b, size_t j)
 Test(draw, batches_do_not_matter)
 {
     static drawn whole, parts;
-    for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
-        motley_policy *policy = builtin(motley_policy_builtin_name(b));
-        if (motley_policy_takes_boxes(policy)) { /* test_boxes.c has them */
+    for (size_t b = 0; b < mot_builtin_count; b++) {
+        motley_policy *policy = builtin(mot_builtins[b].name);
+        if (motley_policy_describe(policy)->takes_boxes) { /* test_boxes.c has them */
             motley_policy_destroy(policy);
             continue;
         }
@@ -198,20 +199,20 @@ Test(draw, batches_do_not_matter)
         for (size_t i = 0; i < SAMPLES; i++) /* one at a time */
             draw_into(policy, 99, 3, &ids[i], 1, &parts, i);
         for (size_t i = 0; i < SAMPLES; i++)
-            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu alone", motley_policy_name(policy), i);
+            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu alone", motley_policy_describe(policy)->name, i);
         for (size_t i = 0; i < SAMPLES; i++) /* in another order */
             turned[i] = ids[(i * 7 + 11) % SAMPLES];
         draw_into(policy, 99, 3, turned, SAMPLES, &parts, 0);
         for (size_t i = 0; i < SAMPLES; i++)
             cr_expect(same_draw(&whole, (i * 7 + 11) % SAMPLES, &parts, i), "%s: sample %zu in another order",
-                      motley_policy_name(policy), i);
+                      motley_policy_describe(policy)->name, i);
         for (size_t at = 0, n = 1; at < SAMPLES; at += n, n = n * 2 + 1) { /* split */
             n = n > SAMPLES - at ? SAMPLES - at : n;
             draw_into(policy, 99, 3, &ids[at], n, &parts, at);
         }
         for (size_t i = 0; i < SAMPLES; i++)
-            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu of a split batch", motley_policy_name(policy),
-                      i);
+            cr_expect(same_draw(&whole, i, &parts, i), "%s: sample %zu of a split batch",
+                      motley_policy_describe(policy)->name, i);
         motley_policy_destroy(policy);
     }
 }
@@ -227,8 +228,8 @@ Test(draw, first_counts_up_like_ids)
         ids[i] = UINT64_MAX - 99 + i; /* ids wrap around */
     }
     const motley_samples by_first = { .seed = 5, .first = ids[0] }, by_ids = { .seed = 5, .ids = ids };
-    cr_assert_eq(motley_draw(policy, &by_first, SAMPLES, sizes, sizes, 3, steps[0], counts[0], NULL), MOTLEY_OK);
-    cr_assert_eq(motley_draw(policy, &by_ids, SAMPLES, sizes, sizes, 3, steps[1], counts[1], NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &by_first, SAMPLES, sizes, sizes, 3, NULL, steps[0], counts[0], NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &by_ids, SAMPLES, sizes, sizes, 3, NULL, steps[1], counts[1], NULL), MOTLEY_OK);
     cr_expect_arr_eq(counts[0], counts[1], sizeof counts[0]);
     cr_expect_arr_eq(steps[0], steps[1], sizeof steps[0]);
     motley_policy_destroy(policy);
@@ -375,8 +376,8 @@ static size_t find(const outcomes *out, uint64_t key)
 Test(draw, slots_are_the_sample)
 {
     int policies = 0;
-    for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
-        motley_policy *policy = builtin(motley_policy_builtin_name(b));
+    for (size_t b = 0; b < mot_builtin_count; b++) {
+        motley_policy *policy = builtin(mot_builtins[b].name);
         const mot_tables *t = &policy->tables;
         const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
         policies += has_slots;
@@ -390,8 +391,8 @@ Test(draw, slots_are_the_sample)
                 if (mot_slot_applies(t, &one, &slot))
                     mot_draw_step(t, slot.index, &one, slot.block, slot.words, &got[count++]);
             }
-            cr_assert_eq(count, n, "%s, sample %u", motley_policy_builtin_name(b), sample);
-            cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", motley_policy_builtin_name(b), sample);
+            cr_assert_eq(count, n, "%s, sample %u", mot_builtins[b].name, sample);
+            cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", mot_builtins[b].name, sample);
         }
         motley_policy_destroy(policy);
     }
@@ -418,9 +419,9 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
         out.count[find(&out, key)]++;
     }
     const double z = chi_square_z(out.probability, out.count, out.used, samples);
-    cr_log_info("%s: %zu outcomes, z %.2f", motley_policy_name(policy), out.used, z);
-    cr_expect(fabs(z) < MAX_Z, "%s: %zu outcomes, z is %.2f, want within %g", motley_policy_name(policy), out.used, z,
-              MAX_Z);
+    cr_log_info("%s: %zu outcomes, z %.2f", motley_policy_describe(policy)->name, out.used, z);
+    cr_expect(fabs(z) < MAX_Z, "%s: %zu outcomes, z is %.2f, want within %g", motley_policy_describe(policy)->name,
+              out.used, z, MAX_Z);
     free(out.key);
     free(out.probability);
     free(out.count);
@@ -428,8 +429,8 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
 
 Test(draw, joint_frequencies_of_every_builtin)
 {
-    for (size_t b = 0; b < motley_policy_builtin_count(); b += EVERY) {
-        motley_policy *whole = builtin(motley_policy_builtin_name(b)), *once;
+    for (size_t b = 0; b < mot_builtin_count; b += EVERY) {
+        motley_policy *whole = builtin(mot_builtins[b].name), *once;
         cr_assert_eq(motley_policy_change(whole, &(motley_policy_changes){ .repeat = 1, .set_augmix = 1 }, &once, NULL),
                      MOTLEY_OK);
         joint_chi_square(once, 200000);
@@ -538,7 +539,7 @@ Test(draw, without_replacement_permutes)
     motley_policy *policy = parsed("motley: 1\nname: x\nrepeat: 5\nchoice: without_replacement\n"
                                    "branches: [invert, equalize, flip_lr, flip_ud]\n");
     static const int op[4] = { MOT_OP_INVERT, MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_UD };
-    cr_expect_eq(motley_policy_max_steps(policy), 4);
+    cr_expect_eq(motley_policy_describe(policy)->max_steps, 4);
     uint32_t count[256] = { 0 };
     double probability[256] = { 0 };
     const uint32_t samples = 100000;
@@ -596,7 +597,7 @@ static void expect_fill_of(int of_op, const char *fill, int channels, const uint
     const int32_t side = 10;
     motley_step step;
     int32_t count;
-    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, channels, &step, &count, NULL),
+    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, channels, NULL, &step, &count, NULL),
                  MOTLEY_OK);
     for (int c = 0; c < channels; c++)
         cr_expect_eq(step.fill[c], want[c], "fill %s, %d channels: channel %d is %d, want %d", fill, channels, c,
@@ -617,7 +618,7 @@ Test(draw, an_op_without_a_fill_takes_the_policys)
     const int32_t side = 10;
     motley_step step[2];
     int32_t count;
-    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, 3, step, &count, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, 1, &side, &side, 3, NULL, step, &count, NULL), MOTLEY_OK);
     cr_assert_eq(count, 2);
     cr_expect_arr_eq(step[0].fill, ((const uint8_t[3]){ 1, 2, 3 }), 3);
     cr_expect_arr_eq(step[1].fill, ((const uint8_t[3]){ 5, 5, 5 }), 3);
@@ -650,7 +651,7 @@ Test(draw, cutout_reports_its_centre)
         motley_step step;
         int32_t n;
         const motley_samples samples = { .seed = 8, .first = sample };
-        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, &step, &n, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, NULL, &step, &n, NULL), MOTLEY_OK);
         cr_assert_eq(step.values_count, 3);
         const int tf = step.op == MOT_OP_CUTOUT_TF;
         cr_assert_eq(step.values[0], tf ? 20 : 50);
@@ -689,15 +690,15 @@ Test(draw, wrong_arguments_are_refused)
 #define REFUSED(word, ...) \
     cr_expect_eq(motley_draw(__VA_ARGS__, &error), MOTLEY_ERR_ARGUMENT); \
     cr_expect(strstr(error.message, word), "'%s' lacks '%s'", error.message, word)
-    REFUSED("policy", NULL, &samples, 1, &side, &side, 3, steps, &count);
-    REFUSED("samples", policy, NULL, 1, &side, &side, 3, steps, &count);
-    REFUSED("epoch", policy, &late, 1, &side, &side, 3, steps, &count);
-    REFUSED("view is 65536, want at most 65535", policy, &view, 1, &side, &side, 3, steps, &count);
-    REFUSED("sample 0: view is 65536", policy, &views, 1, &side, &side, 3, steps, &count);
-    REFUSED("channels is 5", policy, &samples, 1, &side, &side, 5, steps, &count);
-    REFUSED("widths is NULL", policy, &samples, 1, NULL, &side, 3, steps, &count);
-    REFUSED("step_counts is NULL", policy, &samples, 1, &side, &side, 3, steps, NULL);
-    REFUSED("sample 0: the size is 32 x 0", policy, &samples, 1, &side, &none, 3, steps, &count);
-    cr_expect_eq(motley_draw(policy, &samples, 0, NULL, NULL, 3, NULL, NULL, &error), MOTLEY_OK);
+    REFUSED("policy", NULL, &samples, 1, &side, &side, 3, NULL, steps, &count);
+    REFUSED("samples", policy, NULL, 1, &side, &side, 3, NULL, steps, &count);
+    REFUSED("epoch", policy, &late, 1, &side, &side, 3, NULL, steps, &count);
+    REFUSED("view is 65536, want at most 65535", policy, &view, 1, &side, &side, 3, NULL, steps, &count);
+    REFUSED("sample 0: view is 65536", policy, &views, 1, &side, &side, 3, NULL, steps, &count);
+    REFUSED("channels is 5", policy, &samples, 1, &side, &side, 5, NULL, steps, &count);
+    REFUSED("widths is NULL", policy, &samples, 1, NULL, &side, 3, NULL, steps, &count);
+    REFUSED("step_counts is NULL", policy, &samples, 1, &side, &side, 3, NULL, steps, NULL);
+    REFUSED("sample 0: the size is 32 x 0", policy, &samples, 1, &side, &none, 3, NULL, steps, &count);
+    cr_expect_eq(motley_draw(policy, &samples, 0, NULL, NULL, 3, NULL, NULL, NULL, &error), MOTLEY_OK);
     motley_policy_destroy(policy);
 }

@@ -6,8 +6,8 @@ static char *json_of(const motley_policy *policy, const motley_step *steps, int 
 {
     motley_error error = { 0 };
     char *text;
-    cr_assert_eq(motley_draw_json(policy, 18446744073709551615u, steps, count, channels, &text, &error), MOTLEY_OK,
-                 "%s", error.message);
+    cr_assert_eq(motley_draw_json(policy, 18446744073709551615u, NULL, steps, count, channels, &text, &error),
+                 MOTLEY_OK, "%s", error.message);
     return text;
 }
 
@@ -45,9 +45,9 @@ Test(policy, draws_as_json)
     cr_expect_str_eq(found, "{ \"sample\": 18446744073709551615, \"steps\": [ ] }");
     free(found);
     steps[0].op = motley_op_count() + 2;
-    cr_expect_eq(motley_draw_json(policy, 0, steps, 1, 3, &found, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_draw_json(policy, 0, NULL, steps, 1, 3, &found, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(!found && strstr(error.message, "step 0: op is"), "%s", error.message);
-    cr_expect_eq(motley_draw_json(policy, 0, steps + 1, 1, 5, &found, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_draw_json(policy, 0, NULL, steps + 1, 1, 5, &found, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "channels is 5"), "%s", error.message);
     motley_policy_destroy(policy);
 }
@@ -55,23 +55,22 @@ Test(policy, draws_as_json)
 /* Writes a step and reads it back, alone and as one of a transform's. */
 static void expect_same(const motley_policy *policy, const motley_step *step, const char *name, int channels)
 {
-    const motley_transform_drawn drawn = { .crop = { 0, 0, 9, 9 }, .width = 9, .height = 9 };
+    const motley_place drawn = { .crop = { 0, 0, 9, 9 }, .width = 9, .height = 9 };
     for (int staged = 0; staged < 2; staged++) {
         motley_step back;
-        motley_transform_drawn back_drawn;
+        motley_place back_drawn;
         motley_error error = { 0 };
         int32_t count;
         uint64_t sample;
         char *text;
         if (staged)
-            cr_assert_eq(motley_transform_draw_json(1, &drawn, step, 1, channels, &text, &error), MOTLEY_OK, "%s",
+            cr_assert_eq(motley_draw_json(policy, 1, &drawn, step, 1, channels, &text, &error), MOTLEY_OK, "%s",
                          error.message);
         else
             text = json_of(policy, step, 1, channels);
         const motley_status status =
-            staged ? motley_transform_draw_read(text, strlen(text), channels, &sample, &back_drawn, &back, 1, &count,
-                                                &error)
-                   : motley_draw_read(text, strlen(text), channels, &sample, &back, 1, &count, &error);
+            staged ? motley_draw_read(text, strlen(text), channels, &sample, &back_drawn, &back, 1, &count, &error)
+                   : motley_draw_read(text, strlen(text), channels, &sample, NULL, &back, 1, &count, &error);
         cr_assert_eq(status, MOTLEY_OK, "%s: %s", text, error.message);
         cr_assert(count == 1 && back.op == step->op && back.level == step->level, "%s: %s", name, text);
         cr_assert_eq(back.values_count, step->values_count, "%s: %s", name, text);

@@ -155,7 +155,7 @@ def struct_of(s):
 
 class View(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_int32), ("number", ctypes.c_int32),
-                ("transform", ctypes.c_void_p)]
+                ("policy", ctypes.c_void_p)]
 
 
 def compared(ours, reference, s):
@@ -180,18 +180,16 @@ class Loaded:
     def __init__(self, lib, text):
         self.lib, self.c, self.handle, self.whole = lib, lib.c, ctypes.c_void_p(), "stages:" in text
         data, error = text.encode(), library.Error()
-        parse = self.c.motley_transform_parse if self.whole else self.c.motley_policy_parse
-        lib.check(parse(data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle), ctypes.byref(error)), error)
-        if self.whole:
-            self.c.motley_transform_describe.restype = ctypes.POINTER(library.TransformInfo)
+        lib.check(self.c.motley_policy_parse(data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle),
+                                             ctypes.byref(error)), error)
 
     def views(self):
         """Each view as (name, count, number, one of these)."""
-        count, at = self.c.motley_transform_view_count, self.c.motley_transform_view
-        count.restype, at.restype = ctypes.c_size_t, ctypes.POINTER(View)
-        for i in range(count(self.handle) if self.whole else 0):
+        at = self.c.motley_policy_view
+        at.restype = ctypes.POINTER(View)
+        for i in range(self.c.motley_policy_describe(self.handle).contents.views):
             view, own = at(self.handle, ctypes.c_size_t(i)).contents, copy.copy(self)
-            own.handle = ctypes.c_void_p(view.transform)
+            own.handle = ctypes.c_void_p(view.policy)
             yield view.name.decode(), view.count, view.number, own
 
     def draw(self, s):
@@ -199,14 +197,13 @@ class Loaded:
         samples, sizes, keep = struct_of(s)
         n, error, most_boxes = len(s.ids), library.Error(), max(map(len, s.boxes))
         if self.whole:
-            most = max(1, self.c.motley_transform_describe(self.handle).contents.max_steps)
+            most = max(1, self.c.motley_policy_describe(self.handle).contents.max_steps)
         else:
             self.c.motley_policy_max_boxed_steps.restype = ctypes.c_size_t
             most = self.c.motley_policy_max_boxed_steps(self.handle, ctypes.c_size_t(most_boxes))
         steps, counts, places = (library.Step * (n * most))(), (ctypes.c_int32 * n)(), (library.Drawn * n)()
-        draw = self.c.motley_transform_draw if self.whole else self.c.motley_draw
-        self.lib.check(draw(self.handle, ctypes.byref(samples), ctypes.c_size_t(n), *sizes, s.channels,
-                            *([places] if self.whole else []), steps, counts, ctypes.byref(error)), error)
+        self.lib.check(self.c.motley_draw(self.handle, ctypes.byref(samples), ctypes.c_size_t(n), *sizes, s.channels,
+                                          places, steps, counts, ctypes.byref(error)), error)
         del keep
         return (np.frombuffer(steps, np.dtype(library.Step)).reshape(n, most), np.asarray(counts),
                 np.frombuffer(places, np.dtype(library.Drawn)))

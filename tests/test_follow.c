@@ -27,7 +27,7 @@ static motley_policy *builtin(size_t i)
 {
     motley_policy *policy;
     motley_error error;
-    cr_assert_eq(motley_policy_builtin(motley_policy_builtin_name(i), &policy, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_builtin(input_builtin(false, i)->name, &policy, &error), MOTLEY_OK, "%s", error.message);
     return policy;
 }
 
@@ -71,7 +71,7 @@ Test(follow, recorded_draws_give_the_same_bytes)
     for (int i = 0; i < REPLAYED; i++)
         input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3,
                    in + (size_t)i * SMALL);
-    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p);
         const size_t most = motley_policy_max_boxed_steps(policy, 2);
         motley_step *steps = calloc(REPLAYED * most + 1, sizeof *steps);
@@ -87,7 +87,7 @@ Test(follow, recorded_draws_give_the_same_bytes)
         cr_assert_eq(replay(context, &src, &replayed, steps, counts, most, &error), MOTLEY_OK, "%s", error.message);
         for (int i = 0; i < REPLAYED; i++)
             cr_assert_arr_eq(again + (size_t)i * SMALL, first + (size_t)i * SMALL, SMALL, "%s, sample %d",
-                             motley_policy_name(policy), i);
+                             motley_policy_describe(policy)->name, i);
         free(counts);
         free(steps);
         motley_policy_destroy(policy);
@@ -157,19 +157,19 @@ Test(follow, masks_have_the_bytes_of_nearest)
         heights[i] = H;
     }
     number_pixels(in, MASKS);
-    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p), *follower;
-        if (motley_policy_takes_boxes(policy)) { /* see test_boxes.c */
+        if (motley_policy_describe(policy)->takes_boxes) { /* see test_boxes.c */
             motley_policy_destroy(policy);
             continue;
         }
-        const size_t most = motley_policy_max_steps(policy);
+        const size_t most = motley_policy_describe(policy)->max_steps;
         motley_step *steps = calloc(MASKS * most + 1, sizeof *steps);
         int32_t counts[MASKS];
         motley_error error;
         const motley_samples samples = { .seed = 3, .epoch = 70, .first = 50, .view = 2 };
         const motley_follower_params how = { .channels = 2, .fill = { fill[0], fill[1] } };
-        cr_assert_eq(motley_draw(policy, &samples, MASKS, widths, heights, 3, steps, counts, &error), MOTLEY_OK);
+        cr_assert_eq(motley_draw(policy, &samples, MASKS, widths, heights, 3, NULL, steps, counts, &error), MOTLEY_OK);
         const bool mixes = mixes_chains(policy);
         cr_assert_eq(motley_policy_follower(policy, &how, &follower, &error),
                      mixes ? MOTLEY_ERR_UNSUPPORTED : MOTLEY_OK, "%s", error.message);
@@ -194,7 +194,7 @@ Test(follow, masks_have_the_bytes_of_nearest)
                              MOTLEY_OK, "%s", error.message);
             }
             cr_assert_arr_eq(got + i * PIXELS * 2, want + i * PIXELS * 2, PIXELS * 2, "%s, mask %zu",
-                             motley_policy_name(policy), i);
+                             motley_policy_describe(policy)->name, i);
         }
         free(steps);
         motley_policy_destroy(follower);
@@ -224,7 +224,7 @@ static motley_policy *masks_policy(const motley_policy *policy, const motley_fol
 {
     motley_policy *follower;
     motley_error error;
-    if (motley_policy_takes_boxes(policy) || mixes_chains(policy))
+    if (motley_policy_describe(policy)->takes_boxes || mixes_chains(policy))
         return NULL;
     cr_assert_eq(motley_policy_follower(policy, how, &follower, &error), MOTLEY_OK, "%s", error.message);
     return follower;
@@ -258,7 +258,7 @@ static motley_policy *long_chains(size_t i)
     motley_policy *policy = builtin(i), *longer;
     motley_error error;
     cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 5 }, &longer, &error), MOTLEY_OK,
-                 "%s: %s", motley_policy_name(policy), error.message);
+                 "%s: %s", motley_policy_describe(policy)->name, error.message);
     motley_policy_destroy(policy);
     return longer;
 }
@@ -270,7 +270,7 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say)
     static int32_t moved[CHAINS * PIXELS];
     const motley_backend backends[2] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
     size_t compared = 0, unsure = 0, chains = 0;
-    for (size_t p = 0; p < 2 * motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < 2 * input_builtins(false); p++) {
         motley_context *context = context_of(backends[p % 2]);
         motley_policy *policy = long_chains(p / 2);
         const uint64_t images = move_numbers(context, policy, moved) ? CHAINS : 0;
@@ -280,7 +280,7 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say)
             motley_step steps[64];
             motley_samples sample = chain_samples;
             sample.first += i;
-            cr_assert_eq(motley_draw(policy, &sample, 1, &width, &height, 3, steps, &count, NULL), MOTLEY_OK);
+            cr_assert_eq(motley_draw(policy, &sample, 1, &width, &height, 3, NULL, steps, &count, NULL), MOTLEY_OK);
             for (int k = 0; k < PIXELS; k++)
                 want[k] = k;
             for (int32_t s = 0; s < count; s++) {
@@ -300,8 +300,9 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say)
                 else {
                     compared++;
                     cr_assert_eq(moved[i * PIXELS + (size_t)k], want[k],
-                                 "%s, image %d, pixel (%d, %d): it was %d, want %d", motley_policy_name(policy), (int)i,
-                                 k % W, k / W, moved[i * PIXELS + (size_t)k], want[k]);
+                                 "%s, image %d, pixel (%d, %d): it was %d, want %d",
+                                 motley_policy_describe(policy)->name, (int)i, k % W, k / W,
+                                 moved[i * PIXELS + (size_t)k], want[k]);
                 }
         }
         motley_policy_destroy(policy);
@@ -343,7 +344,7 @@ Test(follow, elements_of_eight_bytes_move_by_halves)
     const motley_backend backends[2] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
     for (int k = 0; k < CHAINS * PIXELS; k++)
         in[k] = wide_number(k % PIXELS);
-    for (size_t p = 0; p < 2 * motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < 2 * input_builtins(false); p++) {
         motley_context *context = context_of(backends[p % 2]);
         motley_policy *policy = builtin(p / 2);
         if (move_numbers(context, policy, moved)) {
@@ -358,8 +359,8 @@ Test(follow, elements_of_eight_bytes_move_by_halves)
                 motley_policy_destroy(follower);
             }
             for (int k = 0; k < CHAINS * PIXELS; k++)
-                cr_assert_eq(got[k], wide_number(moved[k]), "%s, image %d, pixel (%d, %d)", motley_policy_name(policy),
-                             k / PIXELS, k % PIXELS % W, k % PIXELS / W);
+                cr_assert_eq(got[k], wide_number(moved[k]), "%s, image %d, pixel (%d, %d)",
+                             motley_policy_describe(policy)->name, k / PIXELS, k % PIXELS % W, k % PIXELS / W);
         }
         motley_policy_destroy(policy);
         motley_context_destroy(context);
@@ -368,7 +369,7 @@ Test(follow, elements_of_eight_bytes_move_by_halves)
 
 Test(follow, a_follower_prints_and_loads_like_any_policy)
 {
-    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p), *follower, *loaded;
         motley_error error;
         char *text;
@@ -382,7 +383,7 @@ Test(follow, a_follower_prints_and_loads_like_any_policy)
         cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &loaded, &error), MOTLEY_OK, "%s:%d: %s", text,
                      error.line, error.message);
         cr_expect(motley_policy_equal(follower, loaded), "%s", text);
-        cr_expect_eq(motley_policy_max_steps(follower), motley_policy_max_steps(policy));
+        cr_expect_eq(motley_policy_describe(follower)->max_steps, motley_policy_describe(policy)->max_steps);
         free(text);
         motley_policy_destroy(loaded);
         motley_policy_destroy(follower);
@@ -597,7 +598,7 @@ Test(follow, the_matrix_of_all_steps_is_where_points_come_from)
         int32_t count;
         double m[6], point[2] = { 11.25, 20.5 };
         const motley_samples samples = { .seed = 1, .first = id };
-        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, steps, &count, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, NULL, steps, &count, NULL), MOTLEY_OK);
         cr_assert_eq(motley_steps_matrix(steps, count, width, height, m, NULL), MOTLEY_OK);
         motley_drawn drawn = one_image(steps, &count, &width, &height);
         cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, NULL, NULL), MOTLEY_OK);
@@ -779,7 +780,7 @@ Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
 {
     const int32_t width = 10, height = 10, one = 1;
     motley_step step = { .op = motley_op_find("flip_lr"), .inside = { 2, 3, 30, 40 } }, kept;
-    motley_transform_drawn place = { .crop = { 1, 1, 8, 8 }, .width = 32, .height = 40 }, kept_place;
+    motley_place place = { .crop = { 1, 1, 8, 8 }, .width = 32, .height = 40 }, kept_place;
     motley_drawn drawn = one_image(&step, &one, &width, &height);
     int32_t count;
     motley_error error = { 0 };
@@ -801,7 +802,7 @@ Test(follow, draws_come_back_from_json)
 {
     const int32_t width = 200, height = 150;
     size_t compared = 0, levels = 0;
-    for (size_t p = 0; p < motley_policy_builtin_count(); p++) {
+    for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p);
         for (uint64_t id = 0; id < 300 / EVERY; id++)
             for (int32_t channels = 1; channels <= 4; channels++) {
@@ -814,11 +815,13 @@ Test(follow, draws_come_back_from_json)
                 double boxes[8];
                 size_t offsets[2];
                 input_boxes(&samples, boxes, offsets, 1, width, height);
-                cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, steps, &count, NULL),
+                cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, channels, NULL, steps, &count, NULL),
                              MOTLEY_OK);
-                cr_assert_eq(motley_draw_json(policy, samples.first, steps, count, channels, &text, NULL), MOTLEY_OK);
-                cr_assert_eq(motley_draw_read(text, strlen(text), channels, &sample, read, 64, &read_count, &error),
-                             MOTLEY_OK, "%s: %s", text, error.message);
+                cr_assert_eq(motley_draw_json(policy, samples.first, NULL, steps, count, channels, &text, NULL),
+                             MOTLEY_OK);
+                cr_assert_eq(
+                    motley_draw_read(text, strlen(text), channels, &sample, NULL, read, 64, &read_count, &error),
+                    MOTLEY_OK, "%s: %s", text, error.message);
                 free(text);
                 cr_assert_eq(sample, samples.first);
                 cr_assert_eq(read_count, count);
@@ -850,7 +853,7 @@ Test(follow, steps_that_are_not_applied_are_left_out)
     int32_t count;
     uint64_t sample;
     motley_error error = { 0 };
-    cr_assert_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 4, &count, &error), MOTLEY_OK, "%s",
+    cr_assert_eq(motley_draw_read(text, strlen(text), 3, &sample, NULL, steps, 4, &count, &error), MOTLEY_OK, "%s",
                  error.message);
     cr_assert_eq(count, 2);
     cr_expect(steps[0].op == motley_op_find("rotate") && steps[0].level == 4);
@@ -863,8 +866,8 @@ static void json_fails(const char *text, const char *words)
     int32_t count;
     uint64_t sample;
     motley_error error;
-    cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, steps, 2, &count, &error), MOTLEY_ERR_POLICY, "%s",
-                 text);
+    cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, NULL, steps, 2, &count, &error), MOTLEY_ERR_POLICY,
+                 "%s", text);
     cr_expect(strstr(error.message, words), "%s: '%s' does not say '%s'", text, error.message, words);
 }
 
@@ -909,9 +912,9 @@ Test(follow, wrong_json_is_refused)
 #define PLACED 40 /* images of each transform */
 
 typedef struct placed {
-    motley_transform *transform, *follower;
-    const motley_transform_info *info;
-    motley_transform_drawn places[PLACED];
+    motley_policy *transform, *follower;
+    const motley_policy_info *info;
+    motley_place places[PLACED];
     motley_step *steps; /* [PLACED][max_steps] */
     int32_t counts[PLACED], widths[PLACED], heights[PLACED];
     size_t result; /* pixels of an image that comes out */
@@ -938,12 +941,12 @@ static bool place_all(placed *p, size_t i, const motley_follower_params *how)
     motley_error error;
     char name[PART_NAME];
     cr_assert_not_null(p->transform = builtin_part(i, name));
-    const motley_status status = motley_transform_follower(p->transform, how, &p->follower, &error);
-    p->info = motley_transform_describe(p->transform);
+    const motley_status status = motley_policy_follower(p->transform, how, &p->follower, &error);
+    p->info = motley_policy_describe(p->transform);
     if (p->info->mix) {
         cr_expect_eq(status, MOTLEY_ERR_UNSUPPORTED);
         cr_expect(strstr(error.message, "mixes images"), "%s", error.message);
-        motley_transform_destroy(p->transform);
+        motley_policy_destroy(p->transform);
         return false;
     }
     cr_assert_eq(status, MOTLEY_OK, "%s", error.message);
@@ -953,8 +956,8 @@ static bool place_all(placed *p, size_t i, const motley_follower_params *how)
         p->widths[k] = SOURCE_W;
         p->heights[k] = SOURCE_H;
     }
-    cr_assert_eq(motley_transform_draw(p->transform, &placed_samples, PLACED, p->widths, p->heights, 3, p->places,
-                                       p->steps, p->counts, &error),
+    cr_assert_eq(motley_draw(p->transform, &placed_samples, PLACED, p->widths, p->heights, 3, p->places, p->steps,
+                             p->counts, &error),
                  MOTLEY_OK, "%s", error.message);
     return true;
 }
@@ -962,8 +965,8 @@ static bool place_all(placed *p, size_t i, const motley_follower_params *how)
 static void unplace(placed *p)
 {
     free(p->steps);
-    motley_transform_destroy(p->transform);
-    motley_transform_destroy(p->follower);
+    motley_policy_destroy(p->transform);
+    motley_policy_destroy(p->follower);
 }
 
 /* Every pixel its own number, in two bytes; [PLACED][SOURCE][2]. */
@@ -978,8 +981,8 @@ static uint8_t *numbered_sources(void)
 }
 
 /* Crop, nearest resize, window and flips of one image, pixel by pixel. */
-static void place_naively(motley_context *context, const motley_transform_drawn *d, const uint8_t *source,
-                          int32_t width, int32_t height, const uint8_t fill[2], uint8_t *out)
+static void place_naively(motley_context *context, const motley_place *d, const uint8_t *source, int32_t width,
+                          int32_t height, const uint8_t fill[2], uint8_t *out)
 {
     uint8_t *resized = malloc((size_t)d->width * (size_t)d->height * 2);
     const motley_batch src = {
@@ -1018,9 +1021,9 @@ Test(follow, masks_follow_transforms)
         const motley_batch dst = batch_of(got, PLACED, 2, width, height),
                            replayed = batch_of(again, PLACED, 2, width, height);
         motley_error error;
-        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
-                                            &(motley_apply_params){ .samples = placed_samples }, &error),
-                     MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(
+            motley_apply(context, p.follower, &src, &dst, &(motley_apply_params){ .samples = placed_samples }, &error),
+            MOTLEY_OK, "%s", error.message);
         for (size_t i = 0; i < PLACED; i++) {
             place_naively(context, &p.places[i], sources, width, height, how.fill, want);
             const motley_batch one = batch_of(want, 1, 2, width, height);
@@ -1039,23 +1042,23 @@ Test(follow, masks_follow_transforms)
         }
         /* the same from the images' recorded draws */
         const motley_drawn drawn = drawn_of(&p);
-        const size_t most = motley_transform_describe(p.follower)->max_steps;
+        const size_t most = motley_policy_describe(p.follower)->max_steps;
         motley_step *steps = calloc(PLACED * p.info->max_steps + 1, sizeof *steps),
                     *given = calloc(PLACED * most + 1, sizeof *given);
         int32_t counts[PLACED];
-        motley_transform_drawn places[PLACED];
+        motley_place places[PLACED];
         cr_assert_eq(motley_follower_steps(&drawn, &how, steps, counts, places, &error), MOTLEY_OK, "%s",
                      error.message);
         for (size_t i = 0; i < PLACED; i++)
             memcpy(&given[i * most], &steps[i * p.info->max_steps], (size_t)counts[i] * sizeof *given);
-        cr_assert_eq(motley_transform_apply(
-                         context, p.follower, &src, &replayed,
+        cr_assert_eq(
+            motley_apply(context, p.follower, &src, &replayed,
                          &(motley_apply_params){ .given = places, .given_steps = given, .given_step_counts = counts },
                          &error),
-                     MOTLEY_OK, "%s", error.message);
+            MOTLEY_OK, "%s", error.message);
         cr_assert_arr_eq(again, got, PLACED * p.result * 2, "%s", p.info->name);
         char *text;
-        cr_expect_eq(motley_transform_print(p.follower, &text, &error), MOTLEY_ERR_UNSUPPORTED);
+        cr_expect_eq(motley_policy_print(p.follower, &text, &error), MOTLEY_ERR_UNSUPPORTED);
         free(steps);
         free(given);
         free(want);
@@ -1091,18 +1094,15 @@ Test(follow, elements_of_eight_bytes_follow_transforms)
         const motley_batch src = batch_of((uint8_t *)in, PLACED, 4, SOURCE_W, SOURCE_H);
         const motley_batch dst = batch_of((uint8_t *)moved, PLACED, 4, width, height);
         motley_error error;
-        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst, &params, &error), MOTLEY_OK, "%s",
-                     error.message);
+        cr_assert_eq(motley_apply(context, p.follower, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
         for (size_t half = 0; half < 2; half++) {
             const motley_follower_params how = half_params(half);
-            motley_transform *follower;
-            cr_assert_eq(motley_transform_follower(p.transform, &how, &follower, &error), MOTLEY_OK, "%s",
-                         error.message);
+            motley_policy *follower;
+            cr_assert_eq(motley_policy_follower(p.transform, &how, &follower, &error), MOTLEY_OK, "%s", error.message);
             const motley_batch from = half_of(wide, half, PLACED, SOURCE_W, SOURCE_H);
             const motley_batch to = half_of(got, half, PLACED, width, height);
-            cr_assert_eq(motley_transform_apply(context, follower, &from, &to, &params, &error), MOTLEY_OK, "%s",
-                         error.message);
-            motley_transform_destroy(follower);
+            cr_assert_eq(motley_apply(context, follower, &from, &to, &params, &error), MOTLEY_OK, "%s", error.message);
+            motley_policy_destroy(follower);
         }
         for (size_t k = 0; k < PLACED * p.result; k++)
             cr_assert_eq(got[k], wide_number(moved[k]), "%s, image %zu, pixel %zu", p.info->name, k / p.result,
@@ -1133,9 +1133,9 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
         uint8_t *out = malloc(PLACED * p.result * 2);
         const motley_batch src = batch_of(sources, PLACED, 2, SOURCE_W, SOURCE_H),
                            dst = batch_of(out, PLACED, 2, width, height);
-        cr_assert_eq(motley_transform_apply(context, p.follower, &src, &dst,
-                                            &(motley_apply_params){ .samples = placed_samples }, NULL),
-                     MOTLEY_OK);
+        cr_assert_eq(
+            motley_apply(context, p.follower, &src, &dst, &(motley_apply_params){ .samples = placed_samples }, NULL),
+            MOTLEY_OK);
         const motley_drawn drawn = drawn_of(&p);
         cr_assert_eq(motley_follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
         size_t offsets[PLACED + 1];
@@ -1153,7 +1153,7 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
                      error.message);
         for (size_t i = 0; i < PLACED; i++) {
             const double *m = matrices[i];
-            const motley_transform_drawn *d = &p.places[i];
+            const motley_place *d = &p.places[i];
             cr_expect_float_eq(m[0] * points[i][0] + m[1] * points[i][1] + m[2], 30.25, 1e-9);
             cr_expect_float_eq(m[3] * points[i][0] + m[4] * points[i][1] + m[5], 20.5, 1e-9);
             int32_t moves = 0;
@@ -1193,44 +1193,43 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
     motley_context_destroy(context);
 }
 
-static motley_transform *parsed_transform(const char *text)
+static motley_policy *parsed_transform(const char *text)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error;
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
     return transform;
 }
 
 Test(follow, erased_boxes_reach_masks_and_points)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
-    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - output: {mean: 0, std: 1}\n"
-                                                   "  - erase: {p: 1, value: 0.5}\n");
+    motley_policy *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - output: {mean: 0, std: 1}\n"
+                                                "  - erase: {p: 1, value: 0.5}\n");
     uint8_t mask[SOURCE];
     const motley_batch batch = batch_of(mask, 1, 1, SOURCE_W, SOURCE_H);
     uint8_t out[SOURCE];
     const motley_batch dst = batch_of(out, 1, 1, SOURCE_W, SOURCE_H);
     memset(mask, 7, sizeof mask);
     const int32_t width = SOURCE_W, height = SOURCE_H;
-    motley_transform_drawn place;
+    motley_place place;
     int32_t count;
     const motley_samples samples = { 0 };
-    cr_assert_eq(motley_transform_draw(transform, &samples, 1, &width, &height, 3, &place, NULL, &count, NULL),
-                 MOTLEY_OK);
+    cr_assert_eq(motley_draw(transform, &samples, 1, &width, &height, 3, &place, NULL, &count, NULL), MOTLEY_OK);
     cr_assert_eq(place.boxes_count, 1);
     const motley_erased_box box = place.boxes[0];
     for (int erase = 0; erase < 2; erase++) {
-        motley_transform *follower;
-        cr_assert_eq(motley_transform_follower(transform, &(motley_follower_params){ .fill = { 255 }, .erase = erase },
-                                               &follower, NULL),
+        motley_policy *follower;
+        cr_assert_eq(motley_policy_follower(transform, &(motley_follower_params){ .fill = { 255 }, .erase = erase },
+                                            &follower, NULL),
                      MOTLEY_OK);
-        cr_assert_eq(motley_transform_apply(context, follower, &batch, &dst, NULL, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_apply(context, follower, &batch, &dst, NULL, NULL), MOTLEY_OK);
         for (int y = 0; y < SOURCE_H; y++)
             for (int x = 0; x < SOURCE_W; x++) {
                 const bool hole = x >= box.left && x < box.left + box.width && y >= box.top && y < box.top + box.height;
                 cr_assert_eq(out[y * SOURCE_W + x], hole && erase ? 255 : 7);
             }
-        motley_transform_destroy(follower);
+        motley_policy_destroy(follower);
     }
     const motley_drawn drawn = {
         .count = 1, .step_counts = &count, .widths = &width, .heights = &height, .places = &place
@@ -1241,7 +1240,7 @@ Test(follow, erased_boxes_reach_masks_and_points)
     cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
     cr_expect_eq(flags[0], MOTLEY_POINT_INSIDE);
     cr_expect_eq(flags[1] & MOTLEY_POINT_UNERASED, MOTLEY_POINT_UNERASED);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
 }
 
@@ -1249,7 +1248,7 @@ Test(follow, draws_of_another_image_are_refused)
 {
     motley_error error;
     const int32_t width = 20, height = 10, none = 0;
-    motley_transform_drawn place = { .crop = { 5, 0, 20, 10 }, .width = 8, .height = 8 };
+    motley_place place = { .crop = { 5, 0, 20, 10 }, .width = 8, .height = 8 };
     motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height, .places = &place };
     double m[6];
     cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
@@ -1299,8 +1298,7 @@ Test(follow, draws_of_another_image_are_refused)
 
 Test(follow, wrong_followers_are_refused)
 {
-    motley_transform *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - resize: {size: [8, 8]}\n"),
-                     *follower;
+    motley_policy *transform = parsed_transform("motley: 1\nname: x\nstages:\n  - resize: {size: [8, 8]}\n"), *follower;
     const struct {
         motley_follower_params params;
         const char *words;
@@ -1308,26 +1306,26 @@ Test(follow, wrong_followers_are_refused)
                   { { .channels = 5 }, "channels is 5, want 1 to 4" } };
     motley_error error;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        cr_expect_eq(motley_transform_follower(transform, &wrong[i].params, &follower, &error), MOTLEY_ERR_ARGUMENT);
+        cr_expect_eq(motley_policy_follower(transform, &wrong[i].params, &follower, &error), MOTLEY_ERR_ARGUMENT);
         cr_expect(strstr(error.message, wrong[i].words), "'%s' does not say '%s'", error.message, wrong[i].words);
         cr_expect_null(follower);
     }
-    cr_assert_eq(motley_transform_follower(transform, NULL, &follower, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_follower(transform, NULL, &follower, &error), MOTLEY_OK, "%s", error.message);
     float out[64];
     uint8_t in[64] = { 0 };
     const motley_batch src = batch_of(in, 1, 1, 8, 8);
     motley_batch dst = batch_of((uint8_t *)(void *)out, 1, 1, 8, 8);
     dst.dtype = MOTLEY_F32;
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
-    cr_expect_eq(motley_transform_apply(context, follower, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, follower, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "comes out as bytes, want dst as U8"), "%s", error.message);
     motley_context_destroy(context);
-    motley_transform_destroy(follower);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(follower);
+    motley_policy_destroy(transform);
     transform = parsed_transform("motley: 1\nname: y\nbranches: [invert]\naugmix: {}\n");
-    cr_expect_eq(motley_transform_follower(transform, NULL, &follower, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_policy_follower(transform, NULL, &follower, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "mixes"), "%s", error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
 }
 
 /* ---- clips ---- */

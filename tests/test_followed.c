@@ -271,7 +271,7 @@ static void check_policy(set *s, const char *name, int turn)
                                      .ids = turn % 2 ? s->ids : NULL,
                                      .boxes = s->n.box,
                                      .box_offsets = s->n.box_offsets };
-    need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error) == MOTLEY_OK,
+    need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, NULL, steps, counts, &error) == MOTLEY_OK,
          error.message);
     const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL, 0, 0 };
     for (int replays = 0; replays < 2; replays++) {
@@ -301,15 +301,14 @@ static void check_transform(set *s, size_t turn)
 {
     char name[PART_NAME];
     motley_error error;
-    motley_transform *const transform = builtin_part(turn, name);
+    motley_policy *const transform = builtin_part(turn, name);
     need(transform != NULL, "no built-in transform");
-    const motley_transform_info *const info = motley_transform_describe(transform);
+    const motley_policy_info *const info = motley_policy_describe(transform);
     motley_step *const steps = allocate((IMAGES * info->max_steps + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
-    motley_transform_drawn *const places = allocate(IMAGES * sizeof *places);
+    motley_place *const places = allocate(IMAGES * sizeof *places);
     const motley_samples samples = { .seed = 11, .ids = s->ids };
-    need(motley_transform_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts, &error) ==
-             MOTLEY_OK,
+    need(motley_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts, &error) == MOTLEY_OK,
          error.message);
     const int32_t width = info->width ? info->width : SIDE, height = info->width ? info->height : SIDE;
     void *const results = create((size_t)IMAGES * (size_t)width * (size_t)height * 3 * sizeof(float));
@@ -323,7 +322,7 @@ static void check_transform(set *s, size_t turn)
     const motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
     motley_mixed *const mixed = allocate(IMAGES * sizeof *mixed);
     const motley_apply_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
-    const motley_status status = motley_transform_apply(context, transform, &s->batch, &dst, &params, &error);
+    const motley_status status = motley_apply(context, transform, &s->batch, &dst, &params, &error);
     const motley_drawn drawn = { IMAGES,     steps,  counts,      info->max_steps, s->widths,
                                  s->heights, places, info->width, info->height };
     if (status == MOTLEY_OK)
@@ -332,7 +331,7 @@ static void check_transform(set *s, size_t turn)
         need(status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "nothing can follow"), error.message);
     motley_memory_destroy(context, results);
     drop_followed(&f);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     free(steps);
     free(counts);
     free(places);
@@ -389,15 +388,15 @@ static void check_graph(set *s, const char *name, int is_transform)
 {
     motley_error error;
     motley_policy *policy = NULL;
-    motley_transform *transform = NULL;
-    need((is_transform ? motley_transform_builtin(name, &transform, &error)
+    motley_policy *transform = NULL;
+    need((is_transform ? motley_policy_builtin(name, &transform, &error)
                        : motley_policy_builtin(name, &policy, &error)) == MOTLEY_OK,
          error.message);
-    const motley_transform_info *const info = transform ? motley_transform_describe(transform) : NULL;
-    const size_t most = info ? info->max_steps : motley_policy_max_steps(policy);
+    const motley_policy_info *const info = transform ? motley_policy_describe(transform) : NULL;
+    const size_t most = info ? info->max_steps : motley_policy_describe(policy)->max_steps;
     motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
-    motley_transform_drawn *const places = allocate(IMAGES * sizeof *places);
+    motley_place *const places = allocate(IMAGES * sizeof *places);
     void *const results =
         create(info ? (size_t)IMAGES * (size_t)info->width * (size_t)info->height * 3 * sizeof(float) : 0);
     const motley_batch transformed = { .count = IMAGES,
@@ -424,7 +423,7 @@ static void check_graph(set *s, const char *name, int is_transform)
     for (int captured = 0; captured < 2; captured++) { /* the first call takes the memory */
         if (captured)
             need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        need((info ? motley_transform_apply(context, transform, &s->batch, &transformed, &whole, &error)
+        need((info ? motley_apply(context, transform, &s->batch, &transformed, &whole, &error)
                    : motley_apply(context, policy, &s->batch, &s->batch, &params, &error)) == MOTLEY_OK,
              error.message);
     }
@@ -439,9 +438,8 @@ static void check_graph(set *s, const char *name, int is_transform)
         need_cuda(cudaGraphLaunch(replay, stream));
         need_cuda(cudaStreamSynchronize(stream));
         const motley_samples samples = { .seed = 3, .epoch = turn, .first = at[1] };
-        need((info ? motley_transform_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts,
-                                           &error)
-                   : motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, steps, counts, &error)) ==
+        need((info ? motley_draw(transform, &samples, IMAGES, s->widths, s->heights, 3, places, steps, counts, &error)
+                   : motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, NULL, steps, counts, &error)) ==
                  MOTLEY_OK,
              error.message);
         const motley_drawn drawn = { IMAGES,
@@ -462,7 +460,7 @@ static void check_graph(set *s, const char *name, int is_transform)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         motley_memory_destroy(context, all[i]);
     drop_followed(&f);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_policy_destroy(policy);
     free(steps);
     free(counts);
@@ -521,9 +519,9 @@ int main(int argc, char **argv)
         need(motley_context_create(&cpu, &host, &error) == MOTLEY_OK, error.message);
     make_set(&several, 0);
     make_set(&one, 1);
-    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
-        check_policy(&several, motley_policy_builtin_name(i), (int)i);
-        check_policy(&one, motley_policy_builtin_name(i), (int)i + 1);
+    for (size_t i = 0; i < input_builtins(false); i++) {
+        check_policy(&several, input_builtin(false, i)->name, (int)i);
+        check_policy(&one, input_builtin(false, i)->name, (int)i + 1);
     }
     for (size_t i = 0; i < builtin_parts(); i++)
         check_transform(i % 2 ? &several : &one, i);

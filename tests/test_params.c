@@ -12,7 +12,7 @@ static uint8_t pixels[SIDE * SIDE];
 static const motley_batch batch = { .count = 1, .channels = 1, .data = pixels, .width = SIDE, .height = SIDE };
 static motley_context *context;
 static motley_policy *policy;
-static motley_transform *transform;
+static motley_policy *transform;
 static motley_call *call;
 
 static void open_all(void)
@@ -21,7 +21,7 @@ static void open_all(void)
     const motley_context_params one_thread = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
     cr_assert_eq(motley_context_create(&one_thread, &context, NULL), MOTLEY_OK);
     cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_parse(flip, strlen(flip), NULL, &transform, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_parse(flip, strlen(flip), NULL, &transform, NULL), MOTLEY_OK);
     const motley_call_params of_policy = { .policy = policy };
     cr_assert_eq(motley_call_create(context, &batch, &batch, &of_policy, &call, NULL), MOTLEY_OK);
 }
@@ -29,7 +29,7 @@ static void open_all(void)
 static void close_all(void)
 {
     motley_call_destroy(call);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_policy_destroy(policy);
     motley_context_destroy(context);
 }
@@ -109,10 +109,10 @@ static motley_status parse(const void *params, motley_error *error)
 static motley_status parse_transform(const void *params, motley_error *error)
 {
     const char *const text = "motley: 1\nname: x\nbranches: [invert]\n";
-    motley_transform *made = (motley_transform *)&made;
-    const motley_status status = motley_transform_parse(text, strlen(text), params, &made, error);
+    motley_policy *made = (motley_policy *)&made;
+    const motley_status status = motley_policy_parse(text, strlen(text), params, &made, error);
     cr_expect_eq(made == NULL, status != MOTLEY_OK);
-    motley_transform_destroy(made);
+    motley_policy_destroy(made);
     return status;
 }
 
@@ -146,7 +146,7 @@ static motley_status apply_transform(const void *params, motley_error *error)
     uint8_t out[SIDE * SIDE];
     motley_batch dst = batch;
     dst.data = out;
-    return motley_transform_apply(context, transform, &batch, &dst, params, error);
+    return motley_apply(context, transform, &batch, &dst, params, error);
 }
 
 static motley_status from_dlpack(const void *params, motley_error *error)

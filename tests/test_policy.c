@@ -2,6 +2,7 @@
 /* Policies as texts: in and out, and what is refused and how it is reported. */
 #include "augmentations/table.h"
 #include "base/number.h"
+#include "policies/builtin.h"
 #include "policies/yaml.h"
 #include "tests/policies.h"
 
@@ -35,21 +36,21 @@ Test(policy, builtins_go_there_and_back)
                                             "trivial_augment_wide" };
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         motley_policy_destroy(builtin(expected[i]));
-    const size_t count = motley_policy_builtin_count();
+    const size_t count = mot_builtin_count;
     cr_expect_geq(count, sizeof expected / sizeof *expected);
     for (size_t i = 0; i < count; i++) {
-        const char *name = motley_policy_builtin_name(i);
+        const char *name = mot_builtins[i].name;
         motley_policy *policy = builtin(name);
-        cr_expect_str_eq(motley_policy_name(policy), name);
-        cr_expect_str_neq(motley_policy_title(policy), name, "%s has no title", name);
-        cr_expect(strstr(motley_policy_paper(policy), "arXiv:"), "%s cites no paper", name);
+        cr_expect_str_eq(motley_policy_describe(policy)->name, name);
+        cr_expect_str_neq(motley_policy_describe(policy)->title, name, "%s has no title", name);
+        cr_expect(strstr(motley_policy_describe(policy)->paper, "arXiv:"), "%s cites no paper", name);
         cr_expect(policy->table && policy->version, "%s does not say where its numbers come from", name);
-        cr_expect_eq(motley_policy_builtin_text(i)[0], '#', "%s does not begin with its citation", name);
+        cr_expect_eq(mot_builtins[i].text[0], '#', "%s does not begin with its citation", name);
         there_and_back(policy);
         motley_policy_destroy(policy);
     }
-    cr_expect_null(motley_policy_builtin_name(count));
-    cr_expect_null(motley_policy_builtin_text(count));
+    cr_expect_null(mot_builtins[count].name);
+    cr_expect_null(mot_builtins[count].text);
 }
 
 Test(policy, unknown_builtin_names_the_nearest)
@@ -412,8 +413,8 @@ Test(policy, numbers_in_another_locale)
     if (i == sizeof commas / sizeof *commas)
         cr_skip_test("no locale with a decimal comma is installed");
     cr_assert_eq(strtod("1,5", NULL), 1.5);
-    for (size_t b = 0; b < motley_policy_builtin_count(); b++) {
-        motley_policy *policy = builtin(motley_policy_builtin_name(b));
+    for (size_t b = 0; b < mot_builtin_count; b++) {
+        motley_policy *policy = builtin(mot_builtins[b].name);
         there_and_back(policy);
         motley_policy_destroy(policy);
     }
@@ -449,8 +450,7 @@ Test(policy, sources)
     } cases[] = {
         { "rand_augment", MOTLEY_POLICY_BUILTIN, MOTLEY_OK, "rand_augment" },
         { "rand_augmnt", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'rand_augment'" },
-        { "torchvision_trian", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT,
-          "did you mean the transform 'torchvision_train'?" },
+        { "torchvision_trian", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'torchvision_train'?" },
         { "imagenet", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT, "did you mean 'auto_augment_imagenet'?" },
         { "rand-m9-mstd0.5-inc1", MOTLEY_POLICY_BUILTIN, MOTLEY_ERR_ARGUMENT,
           "is built in; timm's strings begin with timm:, as in timm:rand-m9-mstd0.5-inc1" },
@@ -473,7 +473,7 @@ Test(policy, sources)
         cr_expect_eq(motley_policy_open(cases[i].policy, NULL, &policy, &error), cases[i].status, "%s",
                      cases[i].policy);
         if (cases[i].status == MOTLEY_OK)
-            cr_expect_str_eq(motley_policy_name(policy), cases[i].piece);
+            cr_expect_str_eq(motley_policy_describe(policy)->name, cases[i].piece);
         else
             cr_expect(!policy && strstr(error.message, cases[i].piece), "%s", error.message);
         motley_policy_destroy(policy);

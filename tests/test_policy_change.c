@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_policy_change: a policy with parts of it replaced, and its parts read. */
+#include "policies/builtin.h"
 #include "tests/policies.h"
 
 #include <math.h>
@@ -32,14 +33,14 @@ Test(policy, changes)
         base,
         (motley_policy_changes){
             .repeat = 5, .set_level = 1, .level = 30, .interpolations = 6, .set_fill = 1, .fill = { 1, 2, 3, 4 } });
-    cr_expect_eq(motley_policy_max_steps(p), 5);
+    cr_expect_eq(motley_policy_describe(p)->max_steps, 5);
     cr_expect_not(motley_policy_equal(base, p));
     bool rotates = false;
     for (uint64_t sample = 0; sample < 100; sample++) {
         const int32_t side = 100;
         motley_step steps[5];
         int32_t n;
-        cr_assert_eq(motley_draw(p, &(motley_samples){ .first = sample }, 1, &side, &side, 4, steps, &n, NULL),
+        cr_assert_eq(motley_draw(p, &(motley_samples){ .first = sample }, 1, &side, &side, 4, NULL, steps, &n, NULL),
                      MOTLEY_OK);
         cr_assert_eq(n, 5);
         for (int s = 0; s < n; s++)
@@ -116,15 +117,15 @@ Test(policy, parts_there_and_back)
     static const char *const phased = HEAD "top: 10\nops: {rotate: {range: [0, 30]}}\nphases:\n"
                                            "  - {from: 0, branches: [identity, {weight: 3, steps: invert}]}\n"
                                            "  - {from: 7, branches: [[{op: rotate, p: 0.5, level: 3}, invert]]}\n";
-    for (size_t b = 0; b <= motley_policy_builtin_count(); b++) {
+    for (size_t b = 0; b <= mot_builtin_count; b++) {
         motley_policy *base = NULL;
-        if (b < motley_policy_builtin_count())
-            base = builtin(motley_policy_builtin_name(b));
+        if (b < mot_builtin_count)
+            base = builtin(mot_builtins[b].name);
         else
             cr_assert_eq(motley_policy_parse(phased, strlen(phased), NULL, &base, NULL), MOTLEY_OK);
         read_parts(base, &p);
         motley_policy *copy = changed(base, p.changes);
-        cr_expect(motley_policy_equal(base, copy), "%s", motley_policy_name(base));
+        cr_expect(motley_policy_equal(base, copy), "%s", motley_policy_describe(base)->name);
         motley_policy_destroy(copy);
         motley_policy_destroy(base);
     }

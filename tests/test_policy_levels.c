@@ -49,7 +49,7 @@ Test(policy, levels_of_every_policy_with_bins)
     const size_t count = sizeof known_levels / sizeof *known_levels;
     motley_policy *policy = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!policy || strcmp(motley_policy_name(policy), known_levels[i].policy) != 0) {
+        if (!policy || strcmp(motley_policy_describe(policy)->name, known_levels[i].policy) != 0) {
             motley_policy_destroy(policy);
             policy = builtin(known_levels[i].policy);
         }
@@ -196,7 +196,7 @@ Test(policy, shape_of_fast_autoaugment)
     motley_policy *policy = parsed(p.text);
     cr_expect_eq(policy->tables.phase[0].branches, 498);
     cr_expect_eq(policy->tables.phase[0].total_weight, 498);
-    cr_expect_eq(motley_policy_max_steps(policy), 3);
+    cr_expect_eq(motley_policy_describe(policy)->max_steps, 3);
     there_and_back(policy);
     motley_policy_destroy(policy);
     free(p.text);
@@ -215,7 +215,7 @@ Test(policy, shape_of_pba)
     }
     motley_policy *policy = parsed(p.text);
     cr_expect_eq(policy->phases, 17);
-    cr_expect_eq(motley_policy_max_steps(policy), 2);
+    cr_expect_eq(motley_policy_describe(policy)->max_steps, 2);
     there_and_back(policy);
     int seen[3] = { 0 };
     for (uint32_t sample = 0; sample < 20000; sample++) { /* 30 branches leave hardly a sample short of its number */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Policies when an allocation fails: each one in turn. */
+#include "policies/builtin.h"
 #include "tests/allocations.h"
 #include "tests/policies.h"
 
@@ -50,7 +51,7 @@ static motley_status json_once(void)
     const motley_step steps[50] = { 0 };
     char *text = (char *)&text;
     motley_error error = { 0 };
-    const motley_status status = motley_draw_json(base_policy, 0, steps, 50, 3, &text, &error);
+    const motley_status status = motley_draw_json(base_policy, 0, NULL, steps, 50, 3, &text, &error);
     cr_assert_eq(status, error.status);
     cr_assert_eq(text == NULL, status != MOTLEY_OK);
     free(text);
@@ -89,9 +90,9 @@ Test(policy, allocations_that_fail_with_custom_ops)
 
 Test(policy, allocations_that_fail)
 {
-    for (size_t b = 0; b < motley_policy_builtin_count(); b += EVERY) {
-        base_text = motley_policy_builtin_text(b);
-        motley_policy *policy = builtin(motley_policy_builtin_name(b));
+    for (size_t b = 0; b < mot_builtin_count; b += EVERY) {
+        base_text = mot_builtins[b].text;
+        motley_policy *policy = builtin(mot_builtins[b].name);
         base_policy = policy;
         fail_each(parse_once, "parse", true); /* shrinking an array may fail */
         fail_each(print_once, "print", false);

@@ -12,30 +12,30 @@
 #define HEAD "motley: 1\nname: x\n"
 #define COUNT 6
 
-static motley_transform *parsed(const char *text)
+static motley_policy *parsed(const char *text)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
                  error.line, error.column, error.message, text);
     return transform;
 }
 
-static motley_transform *at(const motley_transform *transform, uint32_t epoch)
+static motley_policy *at(const motley_policy *transform, uint32_t epoch)
 {
-    motley_transform *plain;
+    motley_policy *plain;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
     return plain;
 }
 
 /* The canonical text, or the JSON; the caller frees it. */
-static char *printed(const motley_transform *transform, int json)
+static char *printed(const motley_policy *transform, int json)
 {
     char *text;
     motley_error error = { 0 };
-    cr_assert_eq((json ? motley_transform_print_json : motley_transform_print)(transform, &text, &error), MOTLEY_OK,
-                 "%s", error.message);
+    cr_assert_eq((json ? motley_policy_print_json : motley_policy_print)(transform, &text, &error), MOTLEY_OK, "%s",
+                 error.message);
     return text;
 }
 
@@ -85,53 +85,53 @@ static const struct {
 Test(schedule, each_epoch_is_the_plain_text)
 {
     for (size_t i = 0; i < KNOWN; i++) {
-        motley_transform *const transform = parsed(known[i].text);
-        cr_expect(motley_transform_describe(transform)->scheduled && motley_transform_describe(transform)->stages > 0);
+        motley_policy *const transform = parsed(known[i].text);
+        cr_expect(motley_policy_describe(transform)->scheduled && motley_policy_describe(transform)->stages > 0);
         for (size_t k = 0; k < 5 && known[i].in[k].plain; k++) {
-            motley_transform *const plain = at(transform, known[i].in[k].epoch), *const same =
-                                                                                     parsed(known[i].in[k].plain);
+            motley_policy *const plain = at(transform, known[i].in[k].epoch), *const same =
+                                                                                  parsed(known[i].in[k].plain);
             char *const a = printed(plain, 0), *const b = printed(same, 0);
             cr_expect_str_eq(a, b, "text %zu in epoch %u", i, known[i].in[k].epoch);
-            cr_expect_eq(motley_transform_describe(plain)->scheduled, 0);
-            cr_expect_eq(motley_transform_describe(plain)->max_steps, motley_transform_describe(transform)->max_steps);
+            cr_expect_eq(motley_policy_describe(plain)->scheduled, 0);
+            cr_expect_eq(motley_policy_describe(plain)->max_steps, motley_policy_describe(transform)->max_steps);
             free(a);
             free(b);
-            motley_transform_destroy(plain);
-            motley_transform_destroy(same);
+            motley_policy_destroy(plain);
+            motley_policy_destroy(same);
         }
-        motley_transform_destroy(transform);
+        motley_policy_destroy(transform);
     }
 }
 
 Test(schedule, texts_print_and_parse_back)
 {
     for (size_t i = 0; i < KNOWN; i++) {
-        motley_transform *const first = parsed(known[i].text);
+        motley_policy *const first = parsed(known[i].text);
         char *const text = printed(first, 0), *const json = printed(first, 1);
-        motley_transform *const second = parsed(text), *const third = parsed(json);
+        motley_policy *const second = parsed(text), *const third = parsed(json);
         char *const again = printed(second, 0), *const json_again = printed(third, 1);
         cr_expect_str_eq(text, again);
         cr_expect_str_eq(json, json_again);
         free(text), free(json), free(again), free(json_again);
-        motley_transform_destroy(first);
-        motley_transform_destroy(second);
-        motley_transform_destroy(third);
+        motley_policy_destroy(first);
+        motley_policy_destroy(second);
+        motley_policy_destroy(third);
     }
-    motley_transform *const transform = parsed(known[2].text);
+    motley_policy *const transform = parsed(known[2].text);
     char *const text = printed(transform, 0);
     cr_expect_str_eq(text, HEAD "epochs: 30\nstages:\n"
                                 "  - random_resized_crop: {size: {from: [[0, 8], [20, 12]]}, scale: [{ramp: [[0, 0.5], "
                                 "[30, 0.08]]}, 1]}\n"
                                 "  - policy: {name: timm_rand_m9_mstd05_inc1, level: {ramp: [[0, 0], [30, 9]]}}\n");
     free(text);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
 }
 
 /* --- draws and pixels --- */
 
 typedef struct pictures {
     uint8_t src[COUNT][20][16][3], dst[COUNT][12][12][3];
-    motley_transform_drawn drawn[COUNT];
+    motley_place drawn[COUNT];
     motley_mixed mixed[COUNT];
 } pictures;
 
@@ -162,39 +162,38 @@ static motley_context *context_of(void)
 Test(schedule, a_call_takes_the_numbers_of_its_epoch)
 {
     motley_context *const context = context_of();
-    motley_transform *const transform = parsed(known[2].text);
+    motley_policy *const transform = parsed(known[2].text);
     pictures *const p = made(), *const q = made();
     motley_error error = { 0 };
     const motley_batch src = batch_of(p->src, 16, 20);
     for (uint32_t turn = 0; turn < 60; turn++) {
         const uint32_t epoch = turn * 7 % 31;
-        motley_transform *const plain = at(transform, epoch);
-        const int32_t side = motley_transform_describe(plain)->width;
+        motley_policy *const plain = at(transform, epoch);
+        const int32_t side = motley_policy_describe(plain)->width;
         cr_assert_eq(side, epoch < 20 ? 8 : 12);
         const motley_batch dst = batch_of(p->dst, side, side), other = batch_of(q->dst, side, side);
         motley_apply_params how = { .samples = { .seed = 5, .epoch = epoch }, .drawn = p->drawn };
-        cr_assert_eq(motley_transform_apply(context, transform, &src, &dst, &how, &error), MOTLEY_OK, "%s",
-                     error.message);
+        cr_assert_eq(motley_apply(context, transform, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
         how.drawn = q->drawn;
-        cr_assert_eq(motley_transform_apply(context, plain, &src, &other, &how, &error), MOTLEY_OK);
+        cr_assert_eq(motley_apply(context, plain, &src, &other, &how, &error), MOTLEY_OK);
         cr_expect_arr_eq(p->dst, q->dst, sizeof p->dst);
         cr_expect_arr_eq(p->drawn, q->drawn, sizeof p->drawn);
 
-        const size_t most = motley_transform_describe(transform)->max_steps;
+        const size_t most = motley_policy_describe(transform)->max_steps;
         const int32_t widths[COUNT] = { 16, 16, 16, 16, 16, 16 }, heights[COUNT] = { 20, 20, 20, 20, 20, 20 };
         motley_step *const steps = calloc(2 * COUNT * most, sizeof *steps);
         int32_t counts[2][COUNT];
         for (int k = 0; k < 2; k++)
-            cr_assert_eq(motley_transform_draw(k ? plain : transform, &how.samples, COUNT, widths, heights, 3, q->drawn,
-                                               steps + (size_t)k * COUNT * most, counts[k], &error),
+            cr_assert_eq(motley_draw(k ? plain : transform, &how.samples, COUNT, widths, heights, 3, q->drawn,
+                                     steps + (size_t)k * COUNT * most, counts[k], &error),
                          MOTLEY_OK);
         cr_expect_arr_eq(counts[0], counts[1], sizeof counts[0]);
         cr_expect_arr_eq(steps, steps + COUNT * most, COUNT * most * sizeof *steps);
         cr_expect_arr_eq(p->drawn, q->drawn, sizeof p->drawn);
         free(steps);
-        motley_transform_destroy(plain);
+        motley_policy_destroy(plain);
     }
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     free(p), free(q);
 }
@@ -202,14 +201,13 @@ Test(schedule, a_call_takes_the_numbers_of_its_epoch)
 Test(schedule, a_prepared_call_follows_the_epoch)
 {
     motley_context *const context = context_of();
-    motley_transform *const transform = parsed(known[2].text);
+    motley_policy *const transform = parsed(known[2].text);
     pictures *const p = made(), *const q = made();
     motley_error error = { 0 };
     const motley_batch src = batch_of(p->src, 16, 20), dst = batch_of(p->dst, 12, 12), other = batch_of(q->dst, 12, 12);
     motley_call *call;
-    cr_assert_eq(
-        motley_call_create(context, &src, &dst, &(motley_call_params){ .transform = transform }, &call, &error),
-        MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_call_create(context, &src, &dst, &(motley_call_params){ .policy = transform }, &call, &error),
+                 MOTLEY_OK, "%s", error.message);
     static const uint32_t epochs[] = { 25, 25, 28, 3, 30, 40, 21 };
     for (size_t k = 0; k < sizeof epochs / sizeof *epochs; k++) {
         const motley_apply_params how = { .samples = { .seed = 5, .epoch = epochs[k], .first = k } };
@@ -220,11 +218,11 @@ Test(schedule, a_prepared_call_follows_the_epoch)
             continue;
         }
         cr_assert_eq(status, MOTLEY_OK, "%s", error.message);
-        cr_assert_eq(motley_transform_apply(context, transform, &src, &other, &how, &error), MOTLEY_OK);
+        cr_assert_eq(motley_apply(context, transform, &src, &other, &how, &error), MOTLEY_OK);
         cr_expect_arr_eq(p->dst, q->dst, sizeof p->dst);
     }
     motley_call_destroy(call);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     free(p), free(q);
 }
@@ -232,7 +230,7 @@ Test(schedule, a_prepared_call_follows_the_epoch)
 Test(schedule, a_mix_is_off_while_its_chance_is_0)
 {
     motley_context *const context = context_of();
-    motley_transform *const transform = parsed(
+    motley_policy *const transform = parsed(
         HEAD "stages:\n  - resize: {size: [12, 12]}\n"
              "  - mix: {mixup: {ramp: [[0, 0.2], [8, 1]]}, rules: timm, mode: elem, p: {from: [[0, 1], [5, 0]]}}\n");
     pictures *const p = made();
@@ -240,12 +238,11 @@ Test(schedule, a_mix_is_off_while_its_chance_is_0)
     for (uint32_t epoch = 0; epoch < 10; epoch++) {
         const motley_apply_params how = { .samples = { .seed = 5, .epoch = epoch }, .mixed = p->mixed };
         motley_error error = { 0 };
-        cr_assert_eq(motley_transform_apply(context, transform, &src, &dst, &how, &error), MOTLEY_OK, "%s",
-                     error.message);
+        cr_assert_eq(motley_apply(context, transform, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
         for (int i = 0; i < COUNT; i++)
             cr_expect_eq(p->mixed[i].kind, epoch < 5 ? MOTLEY_MIX_MIXUP : MOTLEY_MIX_NONE);
     }
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     free(p);
 }
@@ -255,65 +252,61 @@ Test(schedule, a_mix_is_off_while_its_chance_is_0)
 Test(schedule, what_needs_one_epoch_is_refused)
 {
     motley_context *const context = context_of();
-    motley_transform *const transform = parsed(known[0].text), *other = NULL;
-    motley_policy *policy;
+    motley_policy *const transform = parsed(known[0].text), *other = NULL;
     motley_error error = { 0 };
     pictures *const p = made();
     const motley_batch src = batch_of(p->src, 12, 12), dst = batch_of(p->dst, 12, 12);
     const uint64_t counter[2] = { 0, 0 };
     const motley_apply_params how = { .counter = counter };
-    cr_expect_eq(motley_transform_apply(context, transform, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, transform, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "counter is set, but transform 'x' changes with the epoch"), "%s", error.message);
-    cr_expect_eq(motley_transform_pictures(transform, &other, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect(strstr(error.message, "motley_transform_at"), "%s", error.message);
-    cr_expect_eq(motley_transform_scale(transform, 9, &other, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_policy_pictures(transform, &other, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "motley_policy_at"), "%s", error.message);
+    cr_expect_eq(motley_policy_scale(transform, 9, &other, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "has no 'epochs'"), "%s", error.message);
-    cr_expect_eq(motley_policy_parse(known[3].text, strlen(known[3].text), NULL, &policy, &error), MOTLEY_ERR_POLICY);
-    cr_expect(strstr(error.message, "numbers change with the epoch") && error.line == 4, "%d: %s", error.line,
-              error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     free(p);
 }
 
 Test(schedule, all_epochs_scale_with_the_length)
 {
-    motley_transform *const
+    motley_policy *const
         transform =
             parsed(HEAD "epochs: 300\nphases:\n  - {from: 0, stages: [{grayscale: {p: {from: [[0, 0], [37, 1]]}}}]}\n"
                         "  - {from: 150, stages: [{grayscale: {p: {ramp: [[150, 0], [300, 1]]}}}]}\n"),
         *scaled;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_describe(transform)->epochs, 300);
-    cr_assert_eq(motley_transform_scale(transform, 90, &scaled, &error), MOTLEY_OK, "%s", error.message);
-    cr_expect_eq(motley_transform_describe(scaled)->epochs, 90);
+    cr_assert_eq(motley_policy_describe(transform)->epochs, 300);
+    cr_assert_eq(motley_policy_scale(transform, 90, &scaled, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_policy_describe(scaled)->epochs, 90);
     char *const text = printed(scaled, 0);
     cr_expect_str_eq(text, HEAD "epochs: 90\nphases:\n  - from: 0\n    stages:\n"
                                 "      - grayscale: {p: {from: [[0, 0], [11, 1]]}}\n"
                                 "  - from: 45\n    stages:\n      - grayscale: {p: {ramp: [[45, 0], [90, 1]]}}\n");
     free(text);
-    motley_transform_destroy(scaled);
-    cr_expect_eq(motley_transform_scale(transform, 1, &scaled, &error), MOTLEY_ERR_POLICY);
+    motley_policy_destroy(scaled);
+    cr_expect_eq(motley_policy_scale(transform, 1, &scaled, &error), MOTLEY_ERR_POLICY);
     cr_expect(strstr(error.message, "want them to rise"), "%s", error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
 }
 
 static motley_status parse_print_and_resolve(void)
 {
     const char *const text = HEAD "epochs: 30\nstages:\n  - grayscale: {p: {ramp: [[0, 1], [30, 0]]}}\n";
-    motley_transform *transform, *plain = NULL;
+    motley_policy *transform, *plain = NULL;
     char *print = NULL;
-    motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, NULL);
-    if (status == MOTLEY_OK && (status = motley_transform_print(transform, &print, NULL)) == MOTLEY_OK)
+    motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
+    if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
         free(print);
     if (status == MOTLEY_OK)
-        status = motley_transform_at(transform, 11, &plain, NULL);
-    motley_transform_destroy(plain);
+        status = motley_policy_at(transform, 11, &plain, NULL);
+    motley_policy_destroy(plain);
     plain = NULL;
     if (status == MOTLEY_OK)
-        status = motley_transform_scale(transform, 60, &plain, NULL);
-    motley_transform_destroy(plain);
-    motley_transform_destroy(transform);
+        status = motley_policy_scale(transform, 60, &plain, NULL);
+    motley_policy_destroy(plain);
+    motley_policy_destroy(transform);
     return status;
 }
 

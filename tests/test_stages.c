@@ -10,11 +10,11 @@
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
 
-static motley_transform *parsed(const char *text)
+static motley_policy *parsed(const char *text)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
                  error.line, error.column, error.message, text);
     return transform;
 }
@@ -74,7 +74,7 @@ static const char *const every_stage[] = {
 };
 
 /* A text that has the stage, and what has to stand before it. */
-static motley_transform *with_stage(const char *stage)
+static motley_policy *with_stage(const char *stage)
 {
     char text[512];
     snprintf(text, sizeof text, HEAD "%s%s  - %s\n",
@@ -87,21 +87,22 @@ static motley_transform *with_stage(const char *stage)
 Test(stages, every_byte_of_a_stage_is_in_the_fingerprint)
 {
     for (size_t i = 0; i < COUNT(every_stage); i++) {
-        motley_transform *const t = with_stage(every_stage[i]);
-        mot_stage *const stage = &t->stage[t->stages - 1];
+        motley_policy *const t = with_stage(every_stage[i]);
+        mot_stage *const stage = &t->staged->stage[t->staged->stages - 1];
         const mot_stage_form *const form = &mot_stage_forms[stage->kind];
-        const uint64_t fingerprint = t->fingerprint;
+        const uint64_t fingerprint = t->staged->fingerprint;
         for (int k = 0; k < form->keys_count; k++)
             for (uint16_t b = 0; b < form->keys[k].bytes; b++) {
                 uint8_t *const byte = (uint8_t *)&stage->of + form->keys[k].at + b;
                 *byte ^= 1;
-                mot_transform_finish(t);
-                cr_expect_neq(t->fingerprint, fingerprint, "byte %u of %s of %s", b, form->keys[k].name, form->name);
+                mot_transform_finish(t->staged);
+                cr_expect_neq(t->staged->fingerprint, fingerprint, "byte %u of %s of %s", b, form->keys[k].name,
+                              form->name);
                 *byte ^= 1;
             }
-        mot_transform_finish(t);
-        cr_expect_eq(t->fingerprint, fingerprint);
-        motley_transform_destroy(t);
+        mot_transform_finish(t->staged);
+        cr_expect_eq(t->staged->fingerprint, fingerprint);
+        motley_policy_destroy(t);
     }
 }
 
@@ -109,8 +110,8 @@ Test(stages, every_byte_of_a_stage_is_in_the_fingerprint)
 Test(stages, a_key_left_out_has_its_default_again)
 {
     for (size_t i = 0; i < COUNT(every_stage); i++) {
-        motley_transform *const t = with_stage(every_stage[i]);
-        const mot_stage *const stage = &t->stage[t->stages - 1];
+        motley_policy *const t = with_stage(every_stage[i]);
+        const mot_stage *const stage = &t->staged->stage[t->staged->stages - 1];
         mot_stage plain = { .kind = stage->kind };
         mot_stage_defaults(&plain);
         const mot_stage_form *const form = &mot_stage_forms[stage->kind];
@@ -123,68 +124,50 @@ Test(stages, a_key_left_out_has_its_default_again)
                                 form->keys[k].bytes) != 0,
                          "%s of %s", form->keys[k].name, every_stage[i]);
         }
-        motley_transform_destroy(t);
+        motley_policy_destroy(t);
     }
 }
 
 /* --- JSON --- */
 
-static void expect_json_of_transform(const char *text)
+static void expect_json(const char *text)
 {
-    motley_transform *const t = parsed(text);
+    motley_policy *const t = parsed(text);
     char *json, *first, *second, *again;
-    cr_assert_eq(motley_transform_print_json(t, &json, NULL), MOTLEY_OK);
-    motley_transform *const back = parsed(json);
-    cr_assert_eq(motley_transform_print(t, &first, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_print(back, &second, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_print_json(back, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print_json(t, &json, NULL), MOTLEY_OK);
+    motley_policy *const back = parsed(json);
+    cr_assert_eq(motley_policy_print(t, &first, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(back, &second, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print_json(back, &again, NULL), MOTLEY_OK);
     cr_expect_str_eq(first, second);
     cr_expect_str_eq(json, again);
-    cr_expect_eq(t->fingerprint, back->fingerprint, "%s", json);
+    cr_expect(motley_policy_equal(t, back), "%s", json);
+    cr_expect_eq(t->staged ? t->staged->fingerprint : t->fingerprint,
+                 back->staged ? back->staged->fingerprint : back->fingerprint, "%s", json);
     free(json), free(first), free(second), free(again);
-    motley_transform_destroy(t);
-    motley_transform_destroy(back);
-}
-
-static void expect_json_of_policy(const char *text)
-{
-    motley_policy *policy, *back;
-    motley_error error = { 0 };
-    char *json;
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_policy_print_json(policy, &json, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_parse(json, strlen(json), NULL, &back, &error), MOTLEY_OK, "%d:%d %s\n%s", error.line,
-                 error.column, error.message, json);
-    cr_expect(motley_policy_equal(policy, back), "%s", json);
-    cr_expect_eq(policy->fingerprint, back->fingerprint);
-    free(json);
-    motley_policy_destroy(policy);
+    motley_policy_destroy(t);
     motley_policy_destroy(back);
 }
 
 Test(stages, json_of_builtins_reads_back_equal)
 {
-    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
-        expect_json_of_policy(motley_policy_builtin_text(i));
-        expect_json_of_transform(motley_policy_builtin_text(i));
-    }
-    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
-        expect_json_of_transform(motley_transform_builtin_text(i));
+    for (size_t i = 0; motley_policy_builtin_get(i); i++)
+        expect_json(motley_policy_builtin_get(i)->text);
 }
 
 Test(stages, json_of_every_stage_reads_back_equal)
 {
     for (size_t i = 0; i < COUNT(every_stage); i++) {
-        motley_transform *const t = with_stage(every_stage[i]);
+        motley_policy *const t = with_stage(every_stage[i]);
         char *text;
-        cr_assert_eq(motley_transform_print(t, &text, NULL), MOTLEY_OK);
-        expect_json_of_transform(text);
+        cr_assert_eq(motley_policy_print(t, &text, NULL), MOTLEY_OK);
+        expect_json(text);
         free(text);
-        motley_transform_destroy(t);
+        motley_policy_destroy(t);
     }
-    expect_json_of_transform(
-        HEAD "  - to_rgb: {}\n  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n  - grayscale: {}\n"
-             "  - policy: {name: rand_augment, level: 3, fill: [1, 2, 3]}\n");
+    expect_json(HEAD
+                "  - to_rgb: {}\n  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n  - grayscale: {}\n"
+                "  - policy: {name: rand_augment, level: 3, fill: [1, 2, 3]}\n");
 }
 
 Test(stages, json_says_what_the_text_says)
@@ -221,7 +204,7 @@ Test(stages, any_writer_s_json_is_read)
         cr_expect_eq(motley_policy_parse(same[i], strlen(same[i]), NULL, &policy, &error), MOTLEY_OK, "%d:%d %s\n%s",
                      error.line, error.column, error.message, same[i]);
         if (policy)
-            cr_expect_str_eq(motley_policy_title(policy), "\U0001F600 /");
+            cr_expect_str_eq(motley_policy_describe(policy)->title, "\U0001F600 /");
         motley_policy_destroy(policy);
     }
 }

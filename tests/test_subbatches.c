@@ -7,6 +7,7 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
+#include "policies/builtin.h"
 #include "policies/draw.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
@@ -86,14 +87,14 @@ static void compare_steps(const set *s, const motley_policy *policy, const mot_l
             snprintf(what, sizeof what, "step %d is %s(%.17g), want %s(%.17g), or differs in what is prepared", kept,
                      mot_op_table[found[kept].op].info.name, found[kept].value, mot_op_table[drawn[k].op].info.name,
                      drawn[k].value);
-            fail(motley_policy_name(policy), i, what);
+            fail(motley_policy_describe(policy)->name, i, what);
             return;
         }
         kept++;
         steps_compared++;
     }
     if (kept != last->step_counts[i])
-        fail(motley_policy_name(policy), i, "it has another number of steps than the host draws");
+        fail(motley_policy_describe(policy)->name, i, "it has another number of steps than the host draws");
 }
 
 static void check_draws(const set *s, const motley_policy *policy)
@@ -101,7 +102,8 @@ static void check_draws(const set *s, const motley_policy *policy)
     mot_last last = { 0 };
     motley_error error;
     need(s->context->backend->look_back(s->context->state, &last, &error) == MOTLEY_OK, error.message);
-    need(last.count == s->batch.count && last.max_steps == motley_policy_max_steps(policy), "another batch was left");
+    need(last.count == s->batch.count && last.max_steps == motley_policy_describe(policy)->max_steps,
+         "another batch was left");
     for (size_t i = 0; i < last.count; i++)
         compare_steps(s, policy, &last, i, s->context->backend->id == MOTLEY_BACKEND_CUDA);
     mot_last_clear(&last);
@@ -183,7 +185,7 @@ static void check_policy(set *s, const motley_policy *policy)
         const motley_apply_params params = { .samples = s->samples };
         need(motley_apply(s->context, policy, &s->batch, &s->batch, &params, &error) == MOTLEY_OK, error.message);
         check_draws(s, policy);
-        check_subbatches(s, motley_policy_name(policy));
+        check_subbatches(s, motley_policy_describe(policy)->name);
     }
 }
 
@@ -193,7 +195,7 @@ static void check_builtin(set *large, set *small, const char *name)
     motley_policy *policy, *longer;
     motley_error error;
     need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
-    if (motley_policy_takes_boxes(policy)) {
+    if (motley_policy_describe(policy)->takes_boxes) {
         motley_policy_destroy(policy);
         return;
     }
@@ -234,14 +236,14 @@ int main(int argc, char **argv)
     need(motley_context_subbatches(context, &none, &error) == MOTLEY_ERR_ARGUMENT && !none, "nothing was run yet");
     make_set(&large, context, IMAGES);
     make_set(&small, context, 100); /* of one CTA */
-    for (size_t i = 0; i < motley_policy_builtin_count(); i++)
-        check_builtin(&large, &small, motley_policy_builtin_name(i));
+    for (size_t i = 0; i < mot_builtin_count; i++)
+        check_builtin(&large, &small, mot_builtins[i].name);
     check_op(&large);
     check_op(&small);
     motley_memory_destroy(context, large.memory);
     motley_memory_destroy(context, small.memory);
     motley_context_destroy(context);
-    printf("%s: %ld steps of %zu policies compared, %d failures\n", argv[1], steps_compared,
-           motley_policy_builtin_count(), failures);
+    printf("%s: %ld steps of %zu policies compared, %d failures\n", argv[1], steps_compared, mot_builtin_count,
+           failures);
     return failures > 0 || steps_compared == 0;
 }

@@ -68,8 +68,8 @@ Test(timm, strings_are_built_ins)
 {
     cr_expect_eq(motley_policy_source_of("timm:rand-m9"), MOTLEY_POLICY_BUILTIN);
     motley_policy *const policy = opened("timm:rand-m9-mstd0.5-inc1"), *const same = opened("timm_rand_m9_mstd05_inc1");
-    cr_expect_str_eq(motley_policy_name(policy), "timm_rand-m9-mstd0.5-inc1");
-    cr_expect_str_eq(motley_policy_title(policy), "timm rand-m9-mstd0.5-inc1");
+    cr_expect_str_eq(motley_policy_describe(policy)->name, "timm_rand-m9-mstd0.5-inc1");
+    cr_expect_str_eq(motley_policy_describe(policy)->title, "timm rand-m9-mstd0.5-inc1");
     cr_expect_eq(policy->fingerprint, same->fingerprint);
     motley_policy_destroy(policy);
     motley_policy_destroy(same);
@@ -99,19 +99,19 @@ Test(timm, a_transform_names_them)
 {
     const char *const text = "motley: 1\nname: x\nstages:\n  - policy: \"timm:3a-mstd0.5,translate_pct=0.3\"\n"
                              "  - policy: {name: \"timm:augmix-m5\", repeat: 2}\n";
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error = { 0 };
     char *printed;
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_transform_print(transform, &printed, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_print(transform, &printed, NULL), MOTLEY_OK);
     cr_expect_str_eq(printed, text);
     free(printed);
-    motley_transform_destroy(transform);
-    cr_assert_eq(motley_transform_builtin("timm:v0r-mstd0.5", &transform, &error), MOTLEY_OK, "%s", error.message);
-    cr_expect_str_eq(motley_transform_describe(transform)->name, "timm_v0r-mstd0.5");
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
+    cr_assert_eq(motley_policy_builtin("timm:v0r-mstd0.5", &transform, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_str_eq(motley_policy_describe(transform)->name, "timm_v0r-mstd0.5");
+    motley_policy_destroy(transform);
     const char *const wrong = "motley: 1\nname: x\nstages:\n  - policy: timm:rand-x9\n";
-    cr_expect_eq(motley_transform_parse(wrong, strlen(wrong), NULL, &transform, &error), MOTLEY_ERR_POLICY);
+    cr_expect_eq(motley_policy_parse(wrong, strlen(wrong), NULL, &transform, &error), MOTLEY_ERR_POLICY);
     cr_expect(error.line == 4 && error.column == 13 && strstr(error.message, "section 'x9' is not known"), "%d:%d: %s",
               error.line, error.column, error.message);
 }

@@ -42,7 +42,7 @@ static const char *const texts[] = {
     "  - policy: augmix\n  - output: {}\n",
 };
 #define TEXTS (sizeof texts / sizeof *texts)
-static motley_transform *with[TEXTS], *without[TEXTS]; /* to_rgb */
+static motley_policy *with[TEXTS], *without[TEXTS]; /* to_rgb */
 
 /* What a turn works on: sources of any kinds in one piece of memory, and the same images as packed RGB. */
 typedef struct images {
@@ -99,15 +99,15 @@ static images make_images(uint64_t *random)
 /* A call's results: the batch is dense, of the transform's size, or of the images' sizes one after the other. */
 typedef struct results {
     uint8_t bytes[MOST_IMAGES * 3 * MOST_SIDE * MOST_SIDE * sizeof(float)];
-    motley_transform_drawn drawn[MOST_IMAGES];
+    motley_place drawn[MOST_IMAGES];
     motley_step steps[MOST_IMAGES * MOST_STEPS];
     int32_t counts[MOST_IMAGES];
 } results;
 
-static void run(motley_context *on, const motley_transform *t, const motley_batch *src, uint8_t *memory,
+static void run(motley_context *on, const motley_policy *t, const motley_batch *src, uint8_t *memory,
                 const motley_apply_params *params)
 {
-    const motley_transform_info *info = motley_transform_describe(t);
+    const motley_policy_info *info = motley_policy_describe(t);
     const int64_t bytes = info->dtype == MOTLEY_F32 ? 4 : info->dtype == MOTLEY_U8 ? 1 : 2;
     motley_image list[MOST_IMAGES];
     for (size_t i = 0; i < src->count; i++) {
@@ -122,7 +122,7 @@ static void run(motley_context *on, const motley_transform *t, const motley_batc
     }
     const motley_batch dst = { .count = src->count, .channels = 3, .dtype = info->dtype, .images = list };
     motley_error error;
-    need(motley_transform_apply(on, t, src, &dst, params, &error) == MOTLEY_OK, error.message);
+    need(motley_apply(on, t, src, &dst, params, &error) == MOTLEY_OK, error.message);
 }
 
 static int same_steps(const results *a, const results *b, size_t count, size_t most)
@@ -149,7 +149,7 @@ static void check_turn(uint64_t turn)
 {
     static results wanted, found;
     uint64_t random = 77 * turn + 1;
-    const size_t which = turn % TEXTS, most = motley_transform_describe(with[which])->max_steps;
+    const size_t which = turn % TEXTS, most = motley_policy_describe(with[which])->max_steps;
     need(most <= MOST_STEPS, "too many steps");
     images im = make_images(&random);
     motley_error error;
@@ -197,10 +197,10 @@ static void check_turn(uint64_t turn)
     int32_t sides[2][MOST_IMAGES];
     for (size_t i = 0; i < im.count; i++)
         sides[0][i] = im.src[i].width, sides[1][i] = im.src[i].height;
-    need(motley_transform_draw(with[which], &samples, im.count, sides[0], sides[1], im.channels, found.drawn,
-                               found.steps, found.counts, &error) == MOTLEY_OK,
+    need(motley_draw(with[which], &samples, im.count, sides[0], sides[1], im.channels, found.drawn, found.steps,
+                     found.counts, &error) == MOTLEY_OK,
          error.message);
-    expect(same_steps(&found, &wanted, im.count, most), turn, which, "motley_transform_draw differs");
+    expect(same_steps(&found, &wanted, im.count, most), turn, which, "motley_draw differs");
     motley_memory_destroy(context, memory);
     motley_memory_destroy(context, out);
     free(im.bytes);
@@ -222,15 +222,15 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < TEXTS; k++) {
         char text[600];
         snprintf(text, sizeof text, HEAD "  - to_rgb: {}\n%s", texts[k]);
-        need(motley_transform_parse(text, strlen(text), NULL, &with[k], &error) == MOTLEY_OK, error.message);
+        need(motley_policy_parse(text, strlen(text), NULL, &with[k], &error) == MOTLEY_OK, error.message);
         snprintf(text, sizeof text, HEAD "%s", *texts[k] ? texts[k] : "  - flip: {horizontal: 0}\n");
-        need(motley_transform_parse(text, strlen(text), NULL, &without[k], &error) == MOTLEY_OK, error.message);
+        need(motley_policy_parse(text, strlen(text), NULL, &without[k], &error) == MOTLEY_OK, error.message);
     }
     for (uint64_t turn = 0; turn < TURNS; turn++)
         check_turn(turn);
     for (size_t k = 0; k < TEXTS; k++) {
-        motley_transform_destroy(with[k]);
-        motley_transform_destroy(without[k]);
+        motley_policy_destroy(with[k]);
+        motley_policy_destroy(without[k]);
     }
     motley_context_destroy(other);
     motley_context_destroy(context);

@@ -3,6 +3,7 @@
  * batches, order). tests/pillow/test_transform.py tests the pixels. */
 #include "augmentations/kernel_blur.h"
 #include "motley.h"
+#include "policies/builtin.h"
 #include "policies/transform_draw.h"
 #include "tests/allocations.h"
 #include "tests/builtins.h"
@@ -19,51 +20,51 @@
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
 
-static motley_transform *parsed(const char *text)
+static motley_policy *parsed(const char *text)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
                  error.line, error.column, error.message, text);
     return transform;
 }
 
-static char *printed(const motley_transform *transform)
+static char *printed(const motley_policy *transform)
 {
     char *text;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_print(transform, &text, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_print(transform, &text, &error), MOTLEY_OK, "%s", error.message);
     return text;
 }
 
 static void expect_canonical(const char *text)
 {
-    motley_transform *transform = parsed(text);
+    motley_policy *transform = parsed(text);
     char *first = printed(transform);
-    motley_transform *again = parsed(first);
+    motley_policy *again = parsed(first);
     char *second = printed(again);
     cr_expect_str_eq(first, second);
     free(first);
     free(second);
-    motley_transform_destroy(transform);
-    motley_transform_destroy(again);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(again);
 }
 
 Test(transform, builtins_print_and_parse_back)
 {
-    cr_assert_geq(motley_transform_builtin_count(), 10);
-    for (size_t i = 0; i < motley_transform_builtin_count(); i++) {
-        motley_transform *transform;
+    cr_assert_geq(mot_builtin_transform_count, 10);
+    for (size_t i = 0; i < mot_builtin_transform_count; i++) {
+        motley_policy *transform;
         motley_error error = { 0 };
-        cr_assert_eq(motley_transform_builtin(motley_transform_builtin_name(i), &transform, &error), MOTLEY_OK, "%s",
+        cr_assert_eq(motley_policy_builtin(mot_builtin_transforms[i].name, &transform, &error), MOTLEY_OK, "%s",
                      error.message);
-        const motley_transform_info *info = motley_transform_describe(transform);
-        cr_expect_str_eq(info->name, motley_transform_builtin_name(i));
+        const motley_policy_info *info = motley_policy_describe(transform);
+        cr_expect_str_eq(info->name, mot_builtin_transforms[i].name);
         cr_expect((info->width >= 160 || info->views) && info->dtype == MOTLEY_F32, "%s", info->name);
-        motley_transform_destroy(transform);
-        expect_canonical(motley_transform_builtin_text(i));
+        motley_policy_destroy(transform);
+        expect_canonical(mot_builtin_transforms[i].text);
     }
-    cr_expect_null(motley_transform_builtin_name(motley_transform_builtin_count()));
+    cr_expect_null(motley_policy_builtin_get(mot_builtin_count + mot_builtin_transform_count));
 }
 
 Test(transform, mixing_prints_and_parses_back)
@@ -72,27 +73,27 @@ Test(transform, mixing_prints_and_parses_back)
                      "  - random_resized_crop: {size: 64}\n  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1, p: 0.9, "
                      "switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, partner: drawn, "
                      "classes: 10, smoothing: 0.1}\n");
-    motley_transform *t = parsed(HEAD "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
-    const motley_transform_info *info = motley_transform_describe(t);
+    motley_policy *t = parsed(HEAD "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
+    const motley_policy_info *info = motley_policy_describe(t);
     cr_expect(info->mix && info->classes == 7 && motley_mix_describe(info->mix).cutmix == 0.5);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 Test(transform, policies_are_transforms_and_print_the_same)
 {
-    for (size_t i = 0; i < motley_policy_builtin_count(); i++) {
+    for (size_t i = 0; i < mot_builtin_count; i++) {
         motley_policy *policy;
         char *text, *of_transform;
-        cr_assert_eq(motley_policy_builtin(motley_policy_builtin_name(i), &policy, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_builtin(mot_builtins[i].name, &policy, NULL), MOTLEY_OK);
         cr_assert_eq(motley_policy_print(policy, &text, NULL), MOTLEY_OK);
-        motley_transform *transform = parsed(motley_policy_builtin_text(i));
+        motley_policy *transform = parsed(mot_builtins[i].text);
         of_transform = printed(transform);
         cr_expect_str_eq(of_transform, text);
-        cr_expect_eq(motley_transform_describe(transform)->width, 0);
+        cr_expect_eq(motley_policy_describe(transform)->width, 0);
         free(text);
         free(of_transform);
         motley_policy_destroy(policy);
-        motley_transform_destroy(transform);
+        motley_policy_destroy(transform);
     }
 }
 
@@ -113,15 +114,15 @@ Test(transform, every_key_is_printed)
         "  - grayscale: {}\n"
         "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25], convention: timm, type: bf16, layout: hwc}\n"
         "  - erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: pixel, boxes: [2, 3]}\n";
-    motley_transform *transform = parsed(text);
+    motley_policy *transform = parsed(text);
     char *got = printed(transform);
     cr_expect_str_eq(got, text);
-    const motley_transform_info *info = motley_transform_describe(transform);
+    const motley_policy_info *info = motley_policy_describe(transform);
     cr_expect(info->width == 80 && info->height == 80 && info->dtype == MOTLEY_BF16 && info->layout == MOTLEY_HWC);
     cr_expect(info->struct_size == sizeof *info && info->has_output && info->to_rgb && info->stages == 12);
     cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1 + 1);
     free(got);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     expect_canonical(HEAD "  - to_rgb: {}\n");
     expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
     expect_canonical(HEAD "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
@@ -130,16 +131,16 @@ Test(transform, every_key_is_printed)
 
 static void expect_pictures(const char *text, const char *want)
 {
-    motley_transform *transform = parsed(text), *pictures;
+    motley_policy *transform = parsed(text), *pictures;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_pictures(transform, &pictures, &error), MOTLEY_OK, "%s", error.message);
-    motley_transform_destroy(transform); /* nothing is shared with it */
+    cr_assert_eq(motley_policy_pictures(transform, &pictures, &error), MOTLEY_OK, "%s", error.message);
+    motley_policy_destroy(transform); /* nothing is shared with it */
     char *got = printed(pictures);
     cr_expect_str_eq(got, want);
-    const motley_transform_info *info = motley_transform_describe(pictures);
+    const motley_policy_info *info = motley_policy_describe(pictures);
     cr_expect(!info->has_output && !info->mix && info->classes == 0 && info->dtype == MOTLEY_U8, "%s", got);
     free(got);
-    motley_transform_destroy(pictures);
+    motley_policy_destroy(pictures);
 }
 
 Test(transform, pictures_end_before_the_output)
@@ -152,9 +153,9 @@ Test(transform, pictures_end_before_the_output)
     expect_pictures(HEAD "  - output: {mean: 0.5, std: 1}\n", HEAD "  - flip: {horizontal: 0}\n");
     expect_pictures(HEAD "  - to_rgb: {}\n  - output: {mean: 0.5, std: 1}\n", HEAD "  - to_rgb: {}\n");
     free(text);
-    cr_expect_null(motley_transform_describe(NULL));
-    motley_transform *none = (motley_transform *)1;
-    cr_expect_eq(motley_transform_pictures(NULL, &none, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_null(motley_policy_describe(NULL));
+    motley_policy *none = (motley_policy *)1;
+    cr_expect_eq(motley_policy_pictures(NULL, &none, NULL), MOTLEY_ERR_ARGUMENT);
     cr_expect_null(none);
 }
 
@@ -162,22 +163,22 @@ Test(transform, pictures_end_before_the_output)
 Test(transform, pictures_draw_the_same)
 {
     enum { SAMPLES = 50 };
-    motley_transform *transform = parsed(HEAD "  - random_resized_crop: {size: 64}\n  - flip: {horizontal: 0.5}\n"
-                                              "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
-                                              "  - output: {}\n  - erase: {}\n");
-    motley_transform *pictures;
-    cr_assert_eq(motley_transform_pictures(transform, &pictures, NULL), MOTLEY_OK);
-    const size_t most = motley_transform_describe(transform)->max_steps;
-    cr_assert_eq(motley_transform_describe(pictures)->max_steps, most);
+    motley_policy *transform = parsed(HEAD "  - random_resized_crop: {size: 64}\n  - flip: {horizontal: 0.5}\n"
+                                           "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                           "  - output: {}\n  - erase: {}\n");
+    motley_policy *pictures;
+    cr_assert_eq(motley_policy_pictures(transform, &pictures, NULL), MOTLEY_OK);
+    const size_t most = motley_policy_describe(transform)->max_steps;
+    cr_assert_eq(motley_policy_describe(pictures)->max_steps, most);
     const motley_samples samples = { .seed = 8 };
     int32_t side[SAMPLES], counts[2][SAMPLES];
-    motley_transform_drawn drawn[2][SAMPLES];
+    motley_place drawn[2][SAMPLES];
     motley_step *steps = calloc(2 * SAMPLES * most, sizeof *steps);
     for (int i = 0; i < SAMPLES; i++)
         side[i] = 30 + i;
     for (int k = 0; k < 2; k++)
-        cr_assert_eq(motley_transform_draw(k ? pictures : transform, &samples, SAMPLES, side, side, 3, drawn[k],
-                                           steps + (size_t)k * SAMPLES * most, counts[k], NULL),
+        cr_assert_eq(motley_draw(k ? pictures : transform, &samples, SAMPLES, side, side, 3, drawn[k],
+                                 steps + (size_t)k * SAMPLES * most, counts[k], NULL),
                      MOTLEY_OK);
     for (int i = 0; i < SAMPLES; i++) {
         drawn[0][i].boxes_count = 0;
@@ -188,8 +189,8 @@ Test(transform, pictures_draw_the_same)
     cr_expect_arr_eq(counts[0], counts[1], sizeof counts[0]);
     cr_expect_arr_eq(steps, steps + SAMPLES * most, SAMPLES * most * sizeof *steps);
     free(steps);
-    motley_transform_destroy(transform);
-    motley_transform_destroy(pictures);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(pictures);
 }
 
 typedef struct reported {
@@ -216,10 +217,10 @@ Test(transform, bad_transforms_give_what_they_say)
         files++;
         snprintf(path, sizeof path, BAD_TRANSFORMS "/%s", entry->d_name);
         reported got = { .count = 0 };
-        motley_transform *transform;
+        motley_policy *transform;
         motley_error error = { 0 };
         const motley_parse_params params = { .report = keep, .user = &got };
-        cr_expect_eq(motley_transform_load(path, &params, &transform, &error), MOTLEY_ERR_POLICY, "%s is taken", path);
+        cr_expect_eq(motley_policy_load(path, &params, &transform, &error), MOTLEY_ERR_POLICY, "%s is taken", path);
         cr_expect_null(transform);
         FILE *file = fopen(path, "r");
         int wanted = 0;
@@ -238,18 +239,78 @@ Test(transform, bad_transforms_give_what_they_say)
     cr_expect_geq(files, 30);
 }
 
-Test(transform, a_transform_is_no_policy)
+Test(transform, policies_of_both_kinds_are_of_one_type)
+{
+    motley_policy *flip, *other, *drawn;
+    motley_error error = { 0 };
+    const char *const text = HEAD "  - flip: {horizontal: 1}\n", *const more = HEAD "  - flip: {vertical: 1}\n";
+    cr_assert_eq(motley_policy_open(text, NULL, &flip, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_open(more, NULL, &other, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_policy_builtin("rand_augment", &drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_policy_describe(flip)->stages, 1);
+    cr_expect_eq(motley_policy_describe(drawn)->stages, 0);
+    cr_expect_null(motley_policy_describe(NULL));
+    cr_expect(motley_policy_equal(flip, flip) && !motley_policy_equal(flip, other));
+    cr_expect(!motley_policy_equal(flip, drawn) && !motley_policy_equal(drawn, flip));
+    char *values;
+    cr_expect_eq(motley_policy_print_values(flip, &values, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "has stages"), "%s", error.message);
+    motley_policy_destroy(flip);
+    cr_expect_eq(motley_policy_builtin("simklr", &flip, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "did you mean 'simclr'"), "%s", error.message);
+    const char *const inner = HEAD "  - policy: simclr\n";
+    cr_expect_eq(motley_policy_parse(inner, strlen(inner), NULL, &flip, &error), MOTLEY_ERR_POLICY);
+    cr_expect(strstr(error.message, "'simclr' is a transform"), "%s", error.message);
+    motley_policy_destroy(other);
+    motley_policy_destroy(drawn);
+}
+
+/* A policy without stages takes the whole image: its places say so, in draws, in calls, and when given. */
+Test(transform, places_of_a_policy_without_stages)
 {
     motley_policy *policy;
-    motley_transform *transform;
+    motley_context *context;
     motley_error error = { 0 };
-    const char *const text = HEAD "  - flip: {horizontal: 1}\n";
-    cr_expect_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_ERR_POLICY);
-    cr_expect(strstr(error.message, "'stages' describe a whole transform"), "%s", error.message);
-    cr_expect_eq(motley_policy_builtin("simclr", &policy, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "'simclr' is a transform"), "%s", error.message);
-    cr_expect_eq(motley_transform_builtin("simklr", &transform, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "did you mean 'simclr'"), "%s", error.message);
+    const motley_samples samples = { .seed = 3 };
+    const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
+    int32_t width = 7, height = 5, count = 0, counted = 0;
+    uint8_t pixels[105], made[105], again[105];
+    float real[105];
+    for (int i = 0; i < 105; i++)
+        pixels[i] = (uint8_t)(37 * i);
+    cr_assert_eq(motley_policy_builtin("trivial_augment_wide", &policy, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_context_create(&on_cpu, &context, NULL), MOTLEY_OK);
+    motley_step steps[2], drawn_steps[2];
+    motley_place place, drawn = { 0 };
+    memset(&place, 7, sizeof place);
+    cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, &place, steps, &count, NULL), MOTLEY_OK);
+    cr_expect(place.crop.width == 7 && place.crop.height == 5 && place.width == 7 && place.height == 5);
+    cr_expect(!(place.crop.left | place.crop.top | place.left | place.top | place.flip_horizontal |
+                place.flip_vertical | place.boxes_count));
+
+    const motley_batch src = { .count = 1, .channels = 3, .data = pixels, .width = 7, .height = 5 };
+    motley_batch dst = src;
+    dst.data = made;
+    motley_apply_params params = { .samples = samples, .steps = drawn_steps, .step_counts = &counted, .drawn = &drawn };
+    cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect(counted == count && memcmp(&drawn, &place, sizeof place) == 0);
+
+    params = (motley_apply_params){ .given = &place, .given_steps = steps, .given_step_counts = &count };
+    dst.data = again;
+    cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_arr_eq(made, again, sizeof made);
+    place.crop.left = 1;
+    cr_expect_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "image 0 is given a crop"), "%s", error.message);
+
+    params = (motley_apply_params){ .samples = samples };
+    dst.data = real;
+    dst.dtype = MOTLEY_F32;
+    cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
+    for (int i = 0; i < 105; i++)
+        cr_expect_eq(real[i], (float)made[i] / 255, "%d", i);
+    motley_context_destroy(context);
+    motley_policy_destroy(policy);
 }
 
 static motley_status parse_and_print(void)
@@ -258,14 +319,14 @@ static motley_status parse_and_print(void)
         HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
              "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
              "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
-    motley_transform *transform;
+    motley_policy *transform;
     char *print = NULL;
-    motley_status status = motley_transform_parse(text, strlen(text), NULL, &transform, NULL);
-    if (status == MOTLEY_OK && (status = motley_transform_print(transform, &print, NULL)) == MOTLEY_OK)
+    motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
+    if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
         free(print);
-    if (status == MOTLEY_OK && (status = motley_transform_print_json(transform, &print, NULL)) == MOTLEY_OK)
+    if (status == MOTLEY_OK && (status = motley_policy_print_json(transform, &print, NULL)) == MOTLEY_OK)
         free(print);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return status;
 }
 
@@ -302,20 +363,20 @@ Test(transform, kernel_weights_are_those_of_torch)
 
 Test(transform, draws_are_spread_as_they_should_be)
 {
-    motley_transform *t = parsed(
+    motley_policy *t = parsed(
         HEAD "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
              "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
              "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
              "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
-    static motley_transform_drawn drawn[SAMPLES];
+    static motley_place drawn[SAMPLES];
     static motley_step steps[SAMPLES * 5];
     static int32_t counts[SAMPLES], widths[SAMPLES], heights[SAMPLES];
     for (int i = 0; i < SAMPLES; i++) /* wide enough that the first try fits */
         widths[i] = heights[i] = 1000;
-    cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps,
-                                       counts, NULL),
-                 MOTLEY_OK);
-    cr_assert_eq(motley_transform_describe(t)->max_steps, 5);
+    cr_assert_eq(
+        motley_draw(t, &(motley_samples){ .seed = 5 }, SAMPLES, widths, heights, 3, drawn, steps, counts, NULL),
+        MOTLEY_OK);
+    cr_assert_eq(motley_policy_describe(t)->max_steps, 5);
     uint32_t area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 }, filter[3] = { 0 }, order[24] = { 0 },
              factor[32] = { 0 };
     long boxes[4] = { 0 }, flips[2] = { 0 }, grays = 0, erased = 0;
@@ -363,21 +424,21 @@ Test(transform, draws_are_spread_as_they_should_be)
         cr_expect_lt(fabs(coins[k][0] - SAMPLES * p), 5 * spread, "coin %d: %ld", k, coins[k][0]);
     }
     cr_expect(boxes[0] > 0 && boxes[3] > SAMPLES / 10);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 Test(transform, erased_boxes_are_spread_as_they_should_be)
 {
-    motley_transform *t =
+    motley_policy *t =
         parsed(HEAD "  - resize: {size: [1000, 1000]}\n  - output: {}\n  - erase: {area: [0.02, 0.2]}\n");
     uint32_t area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 };
     const int32_t side = 8;
     for (int i = 0; i < SAMPLES; i++) {
-        motley_transform_drawn drawn;
+        motley_place drawn;
         motley_step none;
         int32_t count;
-        cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .seed = 5, .first = (uint64_t)i }, 1, &side, &side, 3,
-                                           &drawn, &none, &count, NULL),
+        cr_assert_eq(motley_draw(t, &(motley_samples){ .seed = 5, .first = (uint64_t)i }, 1, &side, &side, 3, &drawn,
+                                 &none, &count, NULL),
                      MOTLEY_OK);
         cr_assert_eq(drawn.boxes_count, 1);
         const motley_erased_box *b = &drawn.boxes[0];
@@ -388,7 +449,7 @@ Test(transform, erased_boxes_are_spread_as_they_should_be)
     EXPECT_UNIFORM(area, 20);
     EXPECT_UNIFORM(ratio, 16);
     EXPECT_UNIFORM(place, 16);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 /* --- bad input --- */
@@ -400,8 +461,8 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
 {
     char text[256];
     snprintf(text, sizeof text, HEAD "%s", stages);
-    motley_transform *t = parsed(text);
-    const motley_transform_info *info = motley_transform_describe(t);
+    motley_policy *t = parsed(text);
+    const motley_policy_info *info = motley_policy_describe(t);
     motley_context *context;
     cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU }, &context, NULL),
                  MOTLEY_OK);
@@ -417,12 +478,12 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
                                .width = info->width ? info->width : width,
                                .height = info->width ? info->height : height };
     motley_error error = { .message = "" };
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, params, &error), MOTLEY_ERR_ARGUMENT, "%s", message);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, params, &error), MOTLEY_ERR_ARGUMENT, "%s", message);
     cr_expect(strstr(error.message, message), "the message is '%s', want '%s' in it", error.message, message);
     for (int i = 0; i < 64 * 64 * 4; i++)
         cr_assert(out[i] == 7, "%s: dst is written", message);
     motley_context_destroy(context);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 /* A ratio reversed and a size of 0 are in bad_transforms/. */
@@ -430,15 +491,15 @@ Test(transform, bad_calls)
 {
     const char *const plain =
         "  - random_resized_crop: {size: 8}\n  - output: {mean: [0.5, 0.5, 0.5], std: [1, 1, 1]}\n";
-    motley_transform_drawn drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8 };
+    motley_place drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8 };
     const int32_t no_steps = 0;
     const motley_apply_params given = { .given = &drawn,
                                         .given_steps = &(motley_step){ 0 },
                                         .given_step_counts = &no_steps };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
-    drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
-    drawn = (motley_transform_drawn){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given window begins at (1048577, 0), want at most 1048576");
     drawn.left = 0;
     drawn.boxes_count = 1;
@@ -476,17 +537,17 @@ Test(transform, bad_calls)
 
 Test(transform, fallbacks_are_reached)
 {
-    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 32}\n");
+    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 32}\n");
     static const int32_t sides[][2] = { { 4000, 40 }, { 40, 4000 }, { 1, 1 }, { 2, 1 }, { 1, 300 } };
     for (int k = 0; k < 5; k++) {
         int32_t width = sides[k][0], height = sides[k][1], count;
         int middle = 0;
         for (uint64_t id = 0; id < 2000; id++) {
-            motley_transform_drawn d;
+            motley_place d;
             motley_step none;
-            cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &d, &none,
-                                               &count, NULL),
-                         MOTLEY_OK);
+            cr_assert_eq(
+                motley_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &d, &none, &count, NULL),
+                MOTLEY_OK);
             cr_assert(d.crop.width >= 1 && d.crop.height >= 1 && d.crop.left >= 0 && d.crop.top >= 0 &&
                       d.crop.left + d.crop.width <= width && d.crop.top + d.crop.height <= height);
             if (width == 4000)
@@ -498,14 +559,14 @@ Test(transform, fallbacks_are_reached)
         }
         cr_expect_gt(middle, 1500, "%d x %d: %d of 2000", width, height, middle);
     }
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 /* --- draws as JSON --- */
 
 #define JSON_SAMPLES 500
 
-static void expect_same_draw(const motley_transform_drawn *a, const motley_transform_drawn *b, const motley_step *steps,
+static void expect_same_draw(const motley_place *a, const motley_place *b, const motley_step *steps,
                              const motley_step *again, int32_t count)
 {
     cr_assert_eq(memcmp(&a->crop, &b->crop, sizeof a->crop), 0);
@@ -524,24 +585,23 @@ static void expect_same_draw(const motley_transform_drawn *a, const motley_trans
 }
 
 /* Returns how many of the draws erase. */
-static int expect_draws_back(const motley_transform *t, uint64_t samples)
+static int expect_draws_back(const motley_policy *t, uint64_t samples)
 {
-    const size_t most = motley_transform_describe(t)->max_steps;
+    const size_t most = motley_policy_describe(t)->max_steps;
     motley_step *steps = calloc(2 * most + 1, sizeof *steps), *again = steps + most;
     int erased = 0;
     for (uint64_t id = 0; id < samples; id++) {
-        motley_transform_drawn drawn, back;
+        motley_place drawn, back;
         int32_t width = 300, height = 200, count, counted;
         uint64_t sample;
         char *text;
         motley_error error = { 0 };
-        cr_assert_eq(motley_transform_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &drawn, steps,
-                                           &count, NULL),
-                     MOTLEY_OK);
-        cr_assert_eq(motley_transform_draw_json(id, &drawn, steps, count, 3, &text, &error), MOTLEY_OK, "%s",
-                     error.message);
-        cr_assert_eq(motley_transform_draw_read(text, strlen(text), 3, &sample, &back, again, most, &counted, &error),
-                     MOTLEY_OK, "%d: %s\n%s", error.column, error.message, text);
+        cr_assert_eq(
+            motley_draw(t, &(motley_samples){ .first = id }, 1, &width, &height, 3, &drawn, steps, &count, NULL),
+            MOTLEY_OK);
+        cr_assert_eq(motley_draw_json(t, id, &drawn, steps, count, 3, &text, &error), MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(motley_draw_read(text, strlen(text), 3, &sample, &back, again, most, &counted, &error), MOTLEY_OK,
+                     "%d: %s\n%s", error.column, error.message, text);
         cr_assert(sample == id && counted == count);
         expect_same_draw(&drawn, &back, steps, again, count);
         erased += drawn.boxes_count > 0;
@@ -553,19 +613,19 @@ static int expect_draws_back(const motley_transform *t, uint64_t samples)
 
 Test(transform, draws_are_written_and_read_back)
 {
-    motley_transform *t = parsed(
+    motley_policy *t = parsed(
         HEAD "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
              "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
              "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
              "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
              "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
     cr_expect_gt(expect_draws_back(t, JSON_SAMPLES), JSON_SAMPLES / 4);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
     for (size_t i = 0; i < builtin_parts(); i++) {
         char name[PART_NAME];
         cr_assert_not_null(t = builtin_part(i, name));
         expect_draws_back(t, JSON_SAMPLES / 10);
-        motley_transform_destroy(t);
+        motley_policy_destroy(t);
     }
 }
 
@@ -588,23 +648,23 @@ Test(transform, draws_that_are_no_draws_are_refused)
         { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is not an object" },
         { "\"steps\"", "\"erase\": [], \"noise\": -4, \"steps\"", "\"noise\" is '-4'" },
     };
-    motley_transform_drawn drawn;
+    motley_place drawn;
     motley_step step;
     motley_error error = { 0 };
     uint64_t sample;
     int32_t count;
-    cr_assert_eq(motley_transform_draw_read(good, strlen(good), 3, &sample, &drawn, &step, 1, &count, &error),
-                 MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_draw_read(good, strlen(good), 3, &sample, &drawn, &step, 1, &count, &error), MOTLEY_OK, "%s",
+                 error.message);
     cr_expect(drawn.filter == MOTLEY_FILTER_BOX && drawn.flip_horizontal && step.op == MOTLEY_STEP_HUE);
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         char text[600];
         const char *at = strstr(good, wrong[k][0]);
         snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, wrong[k][1], at + strlen(wrong[k][0]));
-        cr_expect_eq(motley_transform_draw_read(text, strlen(text), 3, &sample, &drawn, &step, 1, &count, &error),
+        cr_expect_eq(motley_draw_read(text, strlen(text), 3, &sample, &drawn, &step, 1, &count, &error),
                      MOTLEY_ERR_POLICY);
         cr_expect(strstr(error.message, wrong[k][2]), "%s: %s", wrong[k][1], error.message);
     }
-    cr_expect_eq(motley_transform_draw_read("[]", 2, 3, &sample, &drawn, &step, 1, &count, &error), MOTLEY_ERR_POLICY);
+    cr_expect_eq(motley_draw_read("[]", 2, 3, &sample, &drawn, &step, 1, &count, &error), MOTLEY_ERR_POLICY);
 }
 
 /* --- what must not matter --- */
@@ -630,7 +690,7 @@ static photographs photographs_of(void)
     return p;
 }
 
-static void run(const motley_transform *t, int threads, const motley_image *images, size_t count, uint64_t first,
+static void run(const motley_policy *t, int threads, const motley_image *images, size_t count, uint64_t first,
                 float *out)
 {
     motley_context *context;
@@ -642,17 +702,17 @@ static void run(const motley_transform *t, int threads, const motley_image *imag
         .count = count, .channels = 3, .dtype = MOTLEY_F32, .layout = MOTLEY_CHW, .data = out, .width = 48, .height = 48
     };
     const motley_apply_params how = { .samples = { .seed = 3, .epoch = 2, .first = first } };
-    cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
     motley_context_destroy(context);
 }
 
 Test(transform, threads_and_splits_change_nothing)
 {
     enum { EACH = 3 * 48 * 48 };
-    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
-                                      "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
-                                      "  - jitter: {p: 0.8, hue: 0.2, contrast: 0.3}\n"
-                                      "  - output: {mean: 0.5, std: 0.25}\n  - erase: {value: pixel}\n");
+    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
+                                   "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                   "  - jitter: {p: 0.8, hue: 0.2, contrast: 0.3}\n"
+                                   "  - output: {mean: 0.5, std: 0.25}\n  - erase: {value: pixel}\n");
     photographs p = photographs_of();
     float *whole = malloc(sizeof(float) * EACH * IMAGES), *other = malloc(sizeof(float) * EACH * IMAGES);
     run(t, 1, p.images, IMAGES, 10, whole);
@@ -666,7 +726,7 @@ Test(transform, threads_and_splits_change_nothing)
     free(whole);
     free(other);
     free(p.memory);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 /* bindings/python/tests/test_clips.py compares the pixels with Pillow's. */
@@ -678,7 +738,7 @@ Test(transform, clips_share_statistics_as_in_policies)
                                    "{op: rotate, value: 20}, {op: sharpness, value: 1.5}]}";
     char text[300];
     snprintf(text, sizeof text, HEAD "  - policy: %s\n", branches);
-    motley_transform *t = parsed(text);
+    motley_policy *t = parsed(text);
     snprintf(text, sizeof text, "{motley: 1, name: x, %s", branches + 1);
     motley_policy *policy;
     motley_error error = { 0 };
@@ -700,46 +760,45 @@ Test(transform, clips_share_statistics_as_in_policies)
             cr_assert_eq(motley_apply(context, policy, &src, &dst, &apply, &error), MOTLEY_OK, "%s", error.message);
             dst.data = memset(got, 0, sizeof got);
             motley_apply_params params = { .samples = { .ids = ids }, .clip_frames = FRAMES };
-            cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK, "%s",
-                         error.message);
+            cr_assert_eq(motley_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
             cr_expect_eq(memcmp(want, got, sizeof got), 0, "backend %d, %d threads", b, threads);
             params.clip_frames = 0;
-            cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK);
+            cr_assert_eq(motley_apply(context, t, &src, &dst, &params, &error), MOTLEY_OK);
             cr_expect_neq(memcmp(want, got, sizeof got), 0, "each frame has its own statistics");
             params.clip_frames = 5;
             memset(got, 7, sizeof got);
-            cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
+            cr_expect_eq(motley_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
             cr_expect(strstr(error.message, "there are 72 images, want whole clips"), "%s", error.message);
             params.clip_frames = 2 * FRAMES;
-            cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
+            cr_expect_eq(motley_apply(context, t, &src, &dst, &params, &error), MOTLEY_ERR_ARGUMENT);
             cr_expect(strstr(error.message, "has other steps than image 0 of its clip"), "%s", error.message);
             cr_expect(got[0] == 7 && got[sizeof got - 1] == 7, "nothing is written");
             motley_context_destroy(context);
         }
     motley_policy_destroy(policy);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 Test(transform, the_second_policy_has_words_of_its_own)
 {
-    motley_transform *t = parsed(HEAD "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");
+    motley_policy *t = parsed(HEAD "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");
     motley_policy *policy;
     cr_assert_eq(motley_policy_builtin("trivial_augment_wide", &policy, NULL), MOTLEY_OK);
     int alike = 0;
     for (uint64_t id = 0; id < 1000; id++) {
         int32_t width = 20, height = 20, count;
-        motley_transform_drawn d;
+        motley_place d;
         motley_step steps[2], alone;
         const motley_samples samples = { .seed = 8, .first = id };
-        cr_assert_eq(motley_transform_draw(t, &samples, 1, &width, &height, 3, &d, steps, &count, NULL), MOTLEY_OK);
-        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, &alone, &count, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(t, &samples, 1, &width, &height, 3, &d, steps, &count, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, NULL, &alone, &count, NULL), MOTLEY_OK);
         cr_expect(steps[0].op == alone.op && steps[0].level == alone.level && steps[0].values[0] == alone.values[0],
                   "the first draws what the policy draws alone");
         alike += steps[0].op == steps[1].op;
     }
     cr_expect(alike > 30 && alike < 130, "%d of 1000", alike); /* one in 14 */
     motley_policy_destroy(policy);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }
 
 Test(transform, mixing_is_the_transform_and_then_the_mixture)
@@ -749,7 +808,7 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
                                      "  - output: {mean: 0.5, std: 0.25}\n";
     char text[400];
     snprintf(text, sizeof text, "%s  - mix: {mixup: 0.8, cutmix: 1, mode: elem}\n", plain);
-    motley_transform *t = parsed(text), *unmixed = parsed(plain);
+    motley_policy *t = parsed(text), *unmixed = parsed(plain);
     photographs p = photographs_of();
     float *wanted = malloc(sizeof(float) * EACH * IMAGES), *got = malloc(sizeof(float) * EACH * IMAGES);
     run(unmixed, 2, p.images, IMAGES, 10, wanted);
@@ -768,15 +827,14 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
                          .height = 48 };
     motley_mixed mixed[IMAGES], drawn[IMAGES];
     motley_apply_params how = { .samples = { .seed = 3, .epoch = 2, .first = 10 } };
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "mixes images, want params.mixed"), "%s", error.message);
     how.given_mixed = mixed;
     how.mixed = mixed;
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     how.given_mixed = NULL;
-    cr_assert_eq(motley_transform_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_mix_draw(motley_transform_describe(t)->mix, &how.samples, IMAGES, 48, 48, drawn, NULL),
-                 MOTLEY_OK);
+    cr_assert_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_draw(motley_policy_describe(t)->mix, &how.samples, IMAGES, 48, 48, drawn, NULL), MOTLEY_OK);
     int kinds = 0;
     for (int i = 0; i < IMAGES; i++) {
         cr_assert(mixed[i].kind == drawn[i].kind && mixed[i].lambda == drawn[i].lambda);
@@ -790,13 +848,13 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
     free(got);
     free(p.memory);
     motley_context_destroy(context);
-    motley_transform_destroy(t);
-    motley_transform_destroy(unmixed);
+    motley_policy_destroy(t);
+    motley_policy_destroy(unmixed);
 }
 
 Test(transform, requests_that_are_refused)
 {
-    motley_transform *t = parsed(HEAD "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
+    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
     motley_context *context;
     motley_error error = { 0 };
     union {
@@ -811,30 +869,30 @@ Test(transform, requests_that_are_refused)
         MOTLEY_OK);
     const motley_batch src = { .count = 1, .channels = 3, .data = in.bytes, .width = 12, .height = 12 };
     motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 9, .height = 8 };
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "size is 9x8, want 8x8, the transform's"), "%s", error.message);
     dst.width = 8;
     dst.channels = 4;
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     dst.channels = 3;
     dst.data = (uint8_t *)out + 1;
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "not aligned"), "%s", error.message);
     dst.data = in.floats;
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "shares memory with src image 0"), "%s", error.message);
     dst.data = out;
     dst.dtype = (motley_dtype)9;
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     dst.dtype = MOTLEY_F32;
-    const motley_transform_drawn given = { .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8 };
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, &(motley_apply_params){ .given = &given }, &error),
+    const motley_place given = { .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8 };
+    cr_expect_eq(motley_apply(context, t, &src, &dst, &(motley_apply_params){ .given = &given }, &error),
                  MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "want all three or none"), "%s", error.message);
     for (int i = 0; i < 193; i++)
         cr_assert_eq(out[i], 7, "something was written");
-    cr_expect_eq(motley_transform_apply(context, t, &src, &dst, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(out[0], -1);
     motley_context_destroy(context);
-    motley_transform_destroy(t);
+    motley_policy_destroy(t);
 }

@@ -16,11 +16,11 @@
     HEAD "views:\n  - {name: global, count: 2, stages: " LARGE \
          "}\n  - {name: local, count: 3, number: 4, stages: " SMALL "}\n"
 
-static motley_transform *parsed(const char *text)
+static motley_policy *parsed(const char *text)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     motley_error error = { 0 };
-    cr_assert_eq(motley_transform_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
                  error.line, error.column, error.message, text);
     return transform;
 }
@@ -38,7 +38,7 @@ static motley_context *context_of(int threads)
 typedef struct pictures {
     uint8_t pixels[COUNT][20 * 16 * 3], large[2 * COUNT][12 * 12 * 3], small[3 * COUNT][8 * 8 * 3];
     motley_image images[COUNT];
-    motley_transform_drawn drawn[3 * COUNT];
+    motley_place drawn[3 * COUNT];
     motley_view_results results[2];
 } pictures;
 
@@ -63,9 +63,9 @@ static pictures *made(void)
 
 Test(views, a_text_with_views_is_described_and_prints)
 {
-    motley_transform *const transform = parsed(TEXT);
-    const motley_transform_info *const info = motley_transform_describe(transform);
-    cr_assert_eq(motley_transform_view_count(transform), 2);
+    motley_policy *const transform = parsed(TEXT);
+    const motley_policy_info *const info = motley_policy_describe(transform);
+    cr_assert_eq((size_t)motley_policy_describe(transform)->views, 2);
     cr_expect(info->views == 2 && info->width == 0 && strcmp(info->name, "x") == 0 && info->max_steps == 4);
     static const struct {
         const char *name, *text;
@@ -81,44 +81,44 @@ Test(views, a_text_with_views_is_described_and_prints)
           3, 4, 8 },
     };
     for (size_t v = 0; v < 2; v++) {
-        const motley_view *const view = motley_transform_view(transform, v);
+        const motley_view *const view = motley_policy_view(transform, v);
         char *text;
         cr_expect_str_eq(view->name, wanted[v].name);
         cr_expect(view->count == wanted[v].count && view->number == wanted[v].number);
-        cr_expect_eq(motley_transform_describe(view->transform)->width, wanted[v].size);
-        cr_assert_eq(motley_transform_print(view->transform, &text, NULL), MOTLEY_OK);
+        cr_expect_eq(motley_policy_describe(view->policy)->width, wanted[v].size);
+        cr_assert_eq(motley_policy_print(view->policy, &text, NULL), MOTLEY_OK);
         cr_expect_str_eq(text, wanted[v].text);
         free(text);
     }
-    cr_expect_null(motley_transform_view(transform, 2));
+    cr_expect_null(motley_policy_view(transform, 2));
     char *text, *json, *again, *json_again;
-    cr_assert_eq(motley_transform_print(transform, &text, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_print_json(transform, &json, NULL), MOTLEY_OK);
-    motley_transform *const second = parsed(text), *const third = parsed(json);
-    cr_assert_eq(motley_transform_print(third, &again, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_transform_print_json(second, &json_again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(transform, &text, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print_json(transform, &json, NULL), MOTLEY_OK);
+    motley_policy *const second = parsed(text), *const third = parsed(json);
+    cr_assert_eq(motley_policy_print(third, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print_json(second, &json_again, NULL), MOTLEY_OK);
     cr_expect_str_eq(text, again);
     cr_expect_str_eq(json, json_again);
     cr_expect_eq(
         strncmp(text, HEAD "views:\n  - name: global\n    count: 2\n    stages:\n      - random_resized_crop: ", 90), 0,
         "%s", text);
     free(text), free(json), free(again), free(json_again);
-    motley_transform_destroy(transform);
-    motley_transform_destroy(second);
-    motley_transform_destroy(third);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(second);
+    motley_policy_destroy(third);
 }
 
 /* What a result must be: its view's transform applied to each source with the draw that motley_view names. */
-static void expect_results(const motley_transform *transform, const pictures *p, const motley_samples *samples)
+static void expect_results(const motley_policy *transform, const pictures *p, const motley_samples *samples)
 {
     motley_context *const context = context_of(1);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     for (size_t v = 0; v < 2; v++) {
-        const motley_view *const view = motley_transform_view(transform, v);
+        const motley_view *const view = motley_policy_view(transform, v);
         const size_t bytes = v ? sizeof p->small[0] : sizeof p->large[0];
         const uint8_t *const results = v ? p->small[0] : p->large[0];
         uint8_t own[COUNT][12 * 12 * 3];
-        motley_transform_drawn drawn[COUNT];
+        motley_place drawn[COUNT];
         for (uint32_t j = 0; j < (uint32_t)view->count; j++) {
             const motley_batch dst = batch_of(own, COUNT, v ? 8 : 12);
             uint32_t views[COUNT];
@@ -127,8 +127,7 @@ static void expect_results(const motley_transform *transform, const pictures *p,
             motley_apply_params how = { .samples = *samples, .drawn = drawn };
             motley_error error = { 0 };
             how.samples.views = views;
-            cr_assert_eq(motley_transform_apply(context, view->transform, &src, &dst, &how, &error), MOTLEY_OK, "%s",
-                         error.message);
+            cr_assert_eq(motley_apply(context, view->policy, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
             cr_expect_arr_eq(own, results + j * COUNT * bytes, COUNT * bytes, "view %zu, result %u", v, j);
             if (p->results[v].drawn)
                 cr_expect_arr_eq(drawn, p->results[v].drawn + j * COUNT, sizeof drawn);
@@ -139,7 +138,7 @@ static void expect_results(const motley_transform *transform, const pictures *p,
 
 Test(views, each_result_is_a_draw_of_the_views_transform)
 {
-    motley_transform *const transform = parsed(TEXT);
+    motley_policy *const transform = parsed(TEXT);
     pictures *const p = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     const uint64_t ids[COUNT] = { 7, UINT64_MAX, 3, 1u << 31, 0 };
@@ -159,7 +158,7 @@ Test(views, each_result_is_a_draw_of_the_views_transform)
             expect_results(transform, p, &samples[k]);
             motley_context_destroy(context);
         }
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     free(p);
 }
 
@@ -167,12 +166,12 @@ Test(views, each_result_is_a_draw_of_the_views_transform)
 static void apply(const char *text, pictures *p)
 {
     motley_context *const context = context_of(1);
-    motley_transform *const transform = parsed(text);
+    motley_policy *const transform = parsed(text);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     motley_error error = { 0 };
     cr_assert_eq(motley_views_apply(context, transform, &src, p->results, NULL, &error), MOTLEY_OK, "%s",
                  error.message);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
 }
 
@@ -192,8 +191,8 @@ Test(views, other_views_change_no_views_draws)
 
 Test(views, reads_of_a_plain_file_are_instances_of_one_view)
 {
-    motley_transform *const views = parsed(HEAD "views:\n  - {name: v, count: 2, stages: " LARGE "}\n");
-    motley_transform *const plain = parsed(HEAD "stages: " LARGE "\n");
+    motley_policy *const views = parsed(HEAD "views:\n  - {name: v, count: 2, stages: " LARGE "}\n");
+    motley_policy *const plain = parsed(HEAD "stages: " LARGE "\n");
     motley_context *const context = context_of(1);
     pictures *const p = made(), *const q = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
@@ -202,18 +201,18 @@ Test(views, reads_of_a_plain_file_are_instances_of_one_view)
     for (uint32_t view = 0; view < 2; view++) {
         const motley_batch dst = batch_of(q->large[view * COUNT], COUNT, 12);
         const motley_apply_params how = { .samples.view = view };
-        cr_assert_eq(motley_transform_apply(context, plain, &src, &dst, &how, &error), MOTLEY_OK);
+        cr_assert_eq(motley_apply(context, plain, &src, &dst, &how, &error), MOTLEY_OK);
     }
     cr_expect_arr_eq(p->large, q->large, sizeof p->large);
-    motley_transform_destroy(views);
-    motley_transform_destroy(plain);
+    motley_policy_destroy(views);
+    motley_policy_destroy(plain);
     motley_context_destroy(context);
     free(p), free(q);
 }
 
 Test(views, schedules_of_views)
 {
-    motley_transform *const transform = parsed(
+    motley_policy *const transform = parsed(
         HEAD "views:\n  - {name: a, stages: [{resize: {size: [12, 12]}}, {blur: {radius: [1, 2], p: {from: [[0, 1], "
              "[5, 0]]}}}]}\n  - {name: b, stages: [{random_resized_crop: {size: {from: [[0, 8], [7, 6]]}}}]}\n");
     motley_context *const context = context_of(1);
@@ -221,10 +220,10 @@ Test(views, schedules_of_views)
     motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     for (uint32_t epoch = 0; epoch < 9; epoch += 2) {
         const motley_apply_params how = { .samples = { .seed = 3, .epoch = epoch } };
-        motley_transform *plain;
+        motley_policy *plain;
         motley_error error = { 0 };
-        cr_assert_eq(motley_transform_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
-        const int32_t side = motley_transform_describe(motley_transform_view(plain, 1)->transform)->width;
+        cr_assert_eq(motley_policy_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
+        const int32_t side = motley_policy_describe(motley_policy_view(plain, 1)->policy)->width;
         cr_expect_eq(side, epoch < 7 ? 8 : 6);
         for (int k = 0; k < 2; k++) {
             pictures *const to = k ? q : p;
@@ -235,31 +234,30 @@ Test(views, schedules_of_views)
         }
         cr_expect_arr_eq(p->large, q->large, sizeof p->large);
         cr_expect_arr_eq(p->small, q->small, sizeof p->small);
-        motley_transform_destroy(plain);
+        motley_policy_destroy(plain);
     }
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     motley_context_destroy(context);
     free(p), free(q);
 }
 
 Test(views, what_makes_one_result_is_refused)
 {
-    motley_transform *const transform = parsed(TEXT), *const plain = parsed(HEAD "stages: " LARGE "\n"), *other;
+    motley_policy *const transform = parsed(TEXT), *const plain = parsed(HEAD "stages: " LARGE "\n"), *other;
     motley_context *const context = context_of(1);
     pictures *const p = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     const motley_apply_params none = { 0 }, late = { .samples.view = 256 }, clips = { .clip_frames = 5 };
     motley_error error = { 0 };
     motley_call *call;
-    cr_expect_eq(motley_transform_apply(context, transform, &src, &p->results[0].dst, &none, &error),
-                 MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_apply(context, transform, &src, &p->results[0].dst, &none, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "has views, want motley_views_apply"), "%s", error.message);
-    cr_expect_eq(motley_call_create(context, &src, &p->results[0].dst, &(motley_call_params){ .transform = transform },
+    cr_expect_eq(motley_call_create(context, &src, &p->results[0].dst, &(motley_call_params){ .policy = transform },
                                     &call, &error),
                  MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_eq(motley_transform_pictures(transform, &other, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_eq(motley_transform_follower(transform, NULL, &other, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_eq(motley_transform_draw(transform, &none.samples, 0, NULL, NULL, 3, NULL, NULL, NULL, &error),
+    cr_expect_eq(motley_policy_pictures(transform, &other, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_policy_follower(transform, NULL, &other, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(motley_draw(transform, &none.samples, 0, NULL, NULL, 3, NULL, NULL, NULL, &error),
                  MOTLEY_ERR_UNSUPPORTED);
     cr_expect_eq(motley_views_apply(context, plain, &src, p->results, &none, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "has no views"), "%s", error.message);
@@ -269,20 +267,20 @@ Test(views, what_makes_one_result_is_refused)
     p->results[1].dst.count--;
     cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &none, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message, "view 'local': dst has 14 images, want 3 results of 5");
-    motley_transform_destroy(transform);
-    motley_transform_destroy(plain);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(plain);
     motley_context_destroy(context);
     free(p);
 }
 
 static motley_status parse_and_print(void)
 {
-    motley_transform *transform;
+    motley_policy *transform;
     char *print = NULL;
-    motley_status status = motley_transform_parse(TEXT, strlen(TEXT), NULL, &transform, NULL);
-    if (status == MOTLEY_OK && (status = motley_transform_print(transform, &print, NULL)) == MOTLEY_OK)
+    motley_status status = motley_policy_parse(TEXT, strlen(TEXT), NULL, &transform, NULL);
+    if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
         free(print);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return status;
 }
 

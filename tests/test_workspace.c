@@ -153,10 +153,9 @@ static void check_forecast(void)
     motley_error error;
     check(workspace(context, NULL, NULL) == 0 || backend != MOTLEY_BACKEND_CUDA, "a new context holds memory");
     for (size_t i = 0; i < 60; i++) {
-        motley_policy *policy = NULL,
-                      *base = open_policy(motley_policy_builtin_name(i % motley_policy_builtin_count()));
+        motley_policy *policy = NULL, *base = open_policy(input_builtin(false, i % input_builtins(false))->name);
         const motley_policy_changes changes = { .repeat = 1 + (int)(i / 20) };
-        if (motley_policy_takes_boxes(base)) {
+        if (motley_policy_describe(base)->takes_boxes) {
             motley_policy_destroy(base);
             continue;
         }
@@ -189,7 +188,7 @@ static void check_resident(void)
             motley_context *context = open_context(NULL);
             motley_policy *const policy = open_policy(wide ? "trivial_augment_wide" : "rand_augment");
             motley_batch batch = batch_of(batches[i].count, batches[i].side), odd = batch;
-            const size_t steps = motley_policy_max_steps(policy);
+            const size_t steps = motley_policy_describe(policy)->max_steps;
             batch.data = NULL;
             odd.data = pixels + 1;
             batch.count = 1;
@@ -211,7 +210,7 @@ static void check_growth(void)
 {
     motley_context *context = open_context(NULL);
     motley_policy *policy = open_policy("rand_augment");
-    const size_t each = 1024 * motley_policy_max_steps(policy), mib = (size_t)1 << 20;
+    const size_t each = 1024 * motley_policy_describe(policy)->max_steps, mib = (size_t)1 << 20;
     for (size_t count = 1; count <= 65536; count *= 4) {
         motley_batch small = batch_of(count, 8), medium = batch_of(count, 224);
         small.data = medium.data = pixels + 1;

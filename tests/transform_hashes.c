@@ -62,7 +62,7 @@ static motley_image packed(int32_t width, int32_t height, size_t size, size_t of
                            .channel_stride = (int64_t)size };
 }
 
-static void lay_out(pictures *p, const motley_transform_info *info)
+static void lay_out(pictures *p, const motley_policy_info *info)
 {
     const size_t size = info->dtype == MOTLEY_U8 ? 1 : 4;
     for (int i = 0; i < IMAGES; i++) {
@@ -105,10 +105,10 @@ static uint64_t results_of(const pictures *p, motley_context *context, motley_er
     return hash;
 }
 
-static motley_status hash_of(motley_context *context, const motley_transform *transform, bool report, uint64_t *hash,
+static motley_status hash_of(motley_context *context, const motley_policy *transform, bool report, uint64_t *hash,
                              motley_error *error)
 {
-    const motley_transform_info *const info = motley_transform_describe(transform);
+    const motley_policy_info *const info = motley_policy_describe(transform);
     pictures p = { .bytes = 0 };
     lay_out(&p, info);
     motley_status status = fill(&p, context, error) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
@@ -125,7 +125,7 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
         dst.dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : MOTLEY_F32;
         dst.images = p.dst;
     }
-    motley_transform_drawn drawn[IMAGES];
+    motley_place drawn[IMAGES];
     motley_step *const steps = calloc(IMAGES * (info->max_steps + 1), sizeof *steps);
     int32_t counts[IMAGES];
     motley_mixed mixed[IMAGES], again[IMAGES];
@@ -137,7 +137,7 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
         params.step_counts = counts;
     }
     if (status == MOTLEY_OK)
-        status = motley_transform_apply(context, transform, &src, &dst, &params, error);
+        status = motley_apply(context, transform, &src, &dst, &params, error);
     if (status == MOTLEY_OK && report) {
         *hash = results_of(&p, context, error);
         params = (motley_apply_params){ .given = drawn,
@@ -145,7 +145,7 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
                                         .given_step_counts = counts,
                                         .given_mixed = info->mix ? mixed : NULL,
                                         .mixed = info->mix ? again : NULL };
-        status = motley_transform_apply(context, transform, &src, &dst, &params, error);
+        status = motley_apply(context, transform, &src, &dst, &params, error);
     }
     if (status == MOTLEY_OK)
         *hash = results_of(&p, context, error);
@@ -158,13 +158,13 @@ static motley_status hash_of(motley_context *context, const motley_transform *tr
 static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
 {
     char name[PART_NAME];
-    motley_transform *transform = NULL;
+    motley_policy *transform = NULL;
     motley_error error = { .message = "no built-in transform" };
     uint64_t own = 0, given = 1;
     motley_status status = MOTLEY_OK;
     if (i < WRITTEN) {
         snprintf(name, sizeof name, "%s", written[i].name);
-        status = motley_transform_parse(written[i].text, strlen(written[i].text), NULL, &transform, &error);
+        status = motley_policy_parse(written[i].text, strlen(written[i].text), NULL, &transform, &error);
     } else if (!(transform = builtin_part(i - WRITTEN, name))) {
         status = MOTLEY_ERR_ARGUMENT;
     }
@@ -177,7 +177,7 @@ static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
     else if (own != given)
         fprintf(stderr, "transform_hashes: %s: its draws, given back, give other bytes\n", name);
     snprintf(line, HASHES_LINE, "%016llx %s\n", (unsigned long long)own, name);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return status == MOTLEY_OK && own == given;
 }
 

@@ -137,8 +137,8 @@ typedef struct item {
     char *path;         /* NULL: nothing is written to a folder */
     motley_step *steps; /* [max_steps] */
     int32_t count;
-    motley_transform_drawn place; /* of a transform */
-    bool drawn;                   /* steps and count are set */
+    motley_place place; /* of a transform */
+    bool drawn;         /* steps and count are set */
     bool augmented;
     char why[PICTURE_WHY]; /* empty: it is done */
 } item;
@@ -146,9 +146,9 @@ typedef struct item {
 typedef struct job {
     arguments *arguments;
     motley_context *context;
-    motley_policy *policy;       /* NULL if a transform is applied: */
-    motley_transform *transform; /* `pictures` is motley_transform_pictures of it */
-    motley_transform *pictures;
+    motley_policy *policy;    /* NULL if a transform is applied: */
+    motley_policy *transform; /* `pictures` is motley_policy_pictures of it */
+    motley_policy *pictures;
     size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
@@ -209,7 +209,7 @@ typedef struct batch_room {
     uint64_t *ids;
     motley_step *steps; /* [count][max_steps], or NULL: new draws */
     int32_t *counts;
-    motley_transform_drawn *places; /* of a transform's draws */
+    motley_place *places; /* of a transform's draws */
 } batch_room;
 
 /* Appends the boxes of an item's image to those of the `count` before it. */
@@ -265,7 +265,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
 /* Transforms the items whose sources have `channels`. */
 static bool transform_to(job *self, int32_t channels, const batch_room *room, motley_image *from)
 {
-    const size_t most = motley_transform_describe(self->pictures)->max_steps;
+    const size_t most = motley_policy_describe(self->pictures)->max_steps;
     const int32_t made = result_channels(self->pictures, channels);
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
@@ -295,7 +295,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
         params.given_step_counts = room->counts;
     }
     motley_error error;
-    if (count == 0 || motley_transform_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
+    if (count == 0 || motley_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", policy_label(self->arguments->policy), error.message);
     self->failed = true;
@@ -337,16 +337,16 @@ static bool write_draw(job *self, const item *at)
 {
     char *text = NULL;
     if (self->transform)
-        motley_transform_draw_json(sample_id(self, at), &at->place, at->steps, at->count, at->image.channels, &text,
-                                   NULL);
+        motley_draw_json(self->transform, sample_id(self, at), &at->place, at->steps, at->count, at->image.channels,
+                         &text, NULL);
     else
         text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
     struct json_object *object = need(json_tokener_parse(need(text)));
     free(text);
     const drawn_image image = drawn_for(self, at);
     draws_file_describe(object, &image,
-                        self->policy ? motley_policy_name(self->policy)
-                                     : motley_transform_describe(self->transform)->name);
+                        self->policy ? motley_policy_describe(self->policy)->name
+                                     : motley_policy_describe(self->transform)->name);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
@@ -356,7 +356,7 @@ static bool write_draw(job *self, const item *at)
 static void write_boxes(job *self, const item *at)
 {
     const image_boxes *boxes = at->source->boxes;
-    const motley_transform_info *info = motley_transform_describe(self->pictures); /* NULL of a policy */
+    const motley_policy_info *info = motley_policy_describe(self->pictures); /* NULL of a policy */
     const size_t n = boxes->count, offsets[2] = { 0, n };
     double *moved = need(calloc(n + 1, 4 * sizeof *moved)), *visibility = need(calloc(n + 1, sizeof *visibility));
     uint8_t *keep = need(calloc(n + 1, 1));
@@ -429,7 +429,7 @@ static void copy_source(void *user, size_t i)
     const job *self = user;
     item *at = &self->items[i];
     if (at->source->image.pixels && self->transform) {
-        const motley_transform_info *info = motley_transform_describe(self->pictures);
+        const motley_policy_info *info = motley_policy_describe(self->pictures);
         at->image = at->source->image;
         at->image.pixels = NULL;
         at->image.channels = result_channels(self->pictures, at->image.channels);
@@ -458,9 +458,9 @@ static bool draw_item(const job *self, item *at)
     }
     motley_error error;
     const picture *in = &at->source->image;
-    at->drawn = (self->transform ? motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height,
-                                                         in->channels, &at->place, at->steps, &at->count, &error)
-                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels,
+    at->drawn = (self->transform ? motley_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels,
+                                               &at->place, at->steps, &at->count, &error)
+                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, NULL,
                                                at->steps, &at->count, &error)) == MOTLEY_OK;
     if (!at->drawn)
         snprintf(at->why, sizeof at->why, "%s", error.message);
@@ -625,12 +625,12 @@ static bool open_sheet(job *self)
 {
     const arguments *a = self->arguments;
     char subtitle[128], why[PICTURE_WHY];
-    const motley_transform_info *info = motley_transform_describe(self->transform); /* NULL of a policy */
+    const motley_policy_info *info = motley_policy_describe(self->transform); /* NULL of a policy */
     snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u",
-             self->policy ? motley_policy_name(self->policy) : info->name, (unsigned long long)a->options.samples.seed,
-             a->options.samples.epoch);
-    self->sheet = sheet_create(self->policy ? motley_policy_title(self->policy) : info->title, subtitle, a->count,
-                               1 + a->variants, a->cell_px, why);
+             self->policy ? motley_policy_describe(self->policy)->name : info->name,
+             (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
+    self->sheet = sheet_create(self->policy ? motley_policy_describe(self->policy)->title : info->title, subtitle,
+                               a->count, 1 + a->variants, a->cell_px, why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -669,7 +669,7 @@ static bool spares_inputs(const job *self)
 static bool begin_boxes(job *self)
 {
     const arguments *a = self->arguments;
-    const bool takes = self->policy && motley_policy_takes_boxes(self->policy);
+    const bool takes = self->policy && motley_policy_describe(self->policy)->takes_boxes;
     if (takes && !a->boxes) {
         complain("%s: it works in the boxes of an image, want --boxes", policy_label(a->policy));
         return false;
@@ -680,14 +680,14 @@ static bool begin_boxes(job *self)
         return false;
     }
     motley_policy *follower = NULL;
-    motley_transform *transform_follower = NULL;
+    motley_policy *transform_follower = NULL;
     motley_error error;
     const motley_status status = !a->boxes_out ? MOTLEY_OK
                                  : self->transform
-                                     ? motley_transform_follower(self->pictures, NULL, &transform_follower, &error)
+                                     ? motley_policy_follower(self->pictures, NULL, &transform_follower, &error)
                                      : motley_policy_follower(self->policy, NULL, &follower, &error);
     motley_policy_destroy(follower);
-    motley_transform_destroy(transform_follower);
+    motley_policy_destroy(transform_follower);
     if (status != MOTLEY_OK)
         complain("%s: %s", policy_label(a->policy), error.message);
     if (status != MOTLEY_OK || (a->boxes && !(self->boxes = boxes_file_read(a->boxes))))
@@ -698,7 +698,7 @@ static bool begin_boxes(job *self)
         most = boxes && boxes->count > most ? boxes->count : most;
     }
     self->max_steps = 1 + (self->policy ? motley_policy_max_boxed_steps(self->policy, most)
-                                        : motley_transform_describe(self->transform)->max_steps);
+                                        : motley_policy_describe(self->transform)->max_steps);
     return true;
 }
 
@@ -713,7 +713,7 @@ static bool begin(job *self)
         complain("%s: it is a transform, want --device cpu", policy_label(a->policy));
         return false;
     }
-    if (self->transform && motley_transform_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {
+    if (self->transform && motley_policy_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {
         complain("%s: %s", policy_label(a->policy), error.message);
         return false;
     }
@@ -791,7 +791,7 @@ int cmd_apply(int argc, char **argv)
     boxes_file_destroy(self.boxes);
     motley_context_destroy(self.context);
     motley_policy_destroy(self.policy);
-    motley_transform_destroy(self.transform);
-    motley_transform_destroy(self.pictures);
+    motley_policy_destroy(self.transform);
+    motley_policy_destroy(self.pictures);
     return self.failed ? EXIT_INPUT : 0;
 }

@@ -128,8 +128,11 @@ static bool run_policies(arguments *self)
     bool good = true;
     for (int i = 0; i < (self->count ? self->count : 2); i++) {
         motley_policy *policy = open_policy(names[i], &self->options.changes);
+        const bool staged = policy && motley_policy_describe(policy)->stages > 0;
+        if (staged)
+            complain("%s: it is a transform, want a policy without stages", policy_label(names[i]));
         self->bench.policy = policy;
-        good = policy && run(&self->bench, policy_label(names[i])) && good;
+        good = policy && !staged && run(&self->bench, policy_label(names[i])) && good;
         motley_policy_destroy(policy);
     }
     return good;

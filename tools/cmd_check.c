@@ -27,10 +27,10 @@ int cmd_check(int argc, char **argv)
     int first = argc, status = 0;
     argp_parse(&argp, argc, argv, 0, NULL, &first);
     for (int i = first; i < argc; i++) {
-        motley_transform *transform = open_transform_file(argv[i]); /* or a policy */
-        if (!transform)
+        motley_policy *policy = open_policy_file(argv[i]);
+        if (!policy)
             status = EXIT_INPUT;
-        motley_transform_destroy(transform);
+        motley_policy_destroy(policy);
     }
     return status;
 }

@@ -105,13 +105,13 @@ int cmd_compare(int argc, char **argv)
     bool good = true;
     for (int p = 0; p < self.policies; p++) {
         motley_policy *policy;
-        motley_transform *transform;
+        motley_policy *transform;
         policy_options options = self.options; /* a view of the policy's changes them */
         if (open_either(self.policy[p], &options, &policy, &transform))
             summary[p] = summarise(self.policy[p], policy, transform, &options.samples, &self.counting);
         good = good && summary[p];
         motley_policy_destroy(policy);
-        motley_transform_destroy(transform);
+        motley_policy_destroy(transform);
     }
     if (good && self.counting.json)
         good = print_comparison_json(&self, summary);

@@ -56,10 +56,10 @@ static const struct argp argp = {
 };
 
 /* Draws `count` samples, BLOCK at most, and prints them. */
-static bool draw_block(const arguments *self, const motley_policy *policy, const motley_transform *transform,
+static bool draw_block(const arguments *self, const motley_policy *policy, const motley_policy *transform,
                        const motley_samples *samples, size_t count, motley_step *steps, size_t max_steps)
 {
-    static motley_transform_drawn drawn[BLOCK];
+    static motley_place drawn[BLOCK];
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
     motley_error error;
     for (size_t i = 0; i < count; i++) {
@@ -67,17 +67,16 @@ static bool draw_block(const arguments *self, const motley_policy *policy, const
         heights[i] = self->height;
     }
     motley_status status =
-        policy ? motley_draw(policy, samples, count, widths, heights, self->channels, steps, counts, &error)
-               : motley_transform_draw(transform, samples, count, widths, heights, self->channels, drawn, steps, counts,
-                                       &error);
+        policy ? motley_draw(policy, samples, count, widths, heights, self->channels, NULL, steps, counts, &error)
+               : motley_draw(transform, samples, count, widths, heights, self->channels, drawn, steps, counts, &error);
     bool good = true;
     for (size_t i = 0; status == MOTLEY_OK && good && i < count; i++) {
         char *line = NULL;
         if (policy)
             line = draw_json(policy, samples->first + i, steps + i * max_steps, counts[i], self->channels);
         else
-            status = motley_transform_draw_json(samples->first + i, &drawn[i], steps + i * max_steps, counts[i],
-                                                result_channels(transform, self->channels), &line, &error);
+            status = motley_draw_json(transform, samples->first + i, &drawn[i], steps + i * max_steps, counts[i],
+                                      result_channels(transform, self->channels), &line, &error);
         good = !line || puts(line) >= 0;
         free(line);
     }
@@ -86,9 +85,10 @@ static bool draw_block(const arguments *self, const motley_policy *policy, const
     return good && status == MOTLEY_OK;
 }
 
-static bool draw_all(const arguments *self, const motley_policy *policy, const motley_transform *transform)
+static bool draw_all(const arguments *self, const motley_policy *policy, const motley_policy *transform)
 {
-    const size_t max_steps = policy ? motley_policy_max_steps(policy) : motley_transform_describe(transform)->max_steps;
+    const size_t max_steps =
+        policy ? motley_policy_describe(policy)->max_steps : motley_policy_describe(transform)->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {
@@ -112,10 +112,10 @@ int cmd_draw(int argc, char **argv)
         return EXIT_USAGE;
     }
     motley_policy *policy;
-    motley_transform *transform;
+    motley_policy *transform;
     const bool good =
         open_either(self.policy, &self.options, &policy, &transform) && draw_all(&self, policy, transform);
     motley_policy_destroy(policy);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

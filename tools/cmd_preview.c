@@ -106,11 +106,11 @@ typedef struct job {
     arguments *arguments;
     motley_context *context;
     motley_policy *policy, *follower; /* follower: of masks; NULL without masks and boxes */
-    motley_transform *transform;      /* in place of a policy */
-    motley_transform *pictures, *pictures_follower;
+    motley_policy *transform;         /* in place of a policy */
+    motley_policy *pictures, *pictures_follower;
     motley_step *steps; /* [max_steps], of the last sample that was drawn, like what follows */
     int32_t count;
-    motley_transform_drawn places;
+    motley_place places;
     picture images[MOST_IMAGES], masks[MOST_IMAGES];
     boxes_file *boxes_file;
     const image_boxes *boxes[MOST_IMAGES]; /* NULL: none */
@@ -267,9 +267,9 @@ static picture augmented(job *self, const motley_policy *policy, const picture *
 }
 
 /* The picture, transformed by a transform or its follower. */
-static picture transformed(job *self, const motley_transform *transform, const picture *in, uint64_t id)
+static picture transformed(job *self, const motley_policy *transform, const picture *in, uint64_t id)
 {
-    const motley_transform_info *info = motley_transform_describe(transform);
+    const motley_policy_info *info = motley_policy_describe(transform);
     picture out = { .width = info->width ? info->width : in->width,
                     .height = info->height ? info->height : in->height,
                     .channels = result_channels(transform, in->channels) };
@@ -280,8 +280,7 @@ static picture transformed(job *self, const motley_transform *transform, const p
     motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.first = id;
     motley_error error;
-    want(motley_transform_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy,
-         &error);
+    want(motley_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy, &error);
     return out;
 }
 
@@ -293,16 +292,16 @@ static struct json_object *draw(job *self, size_t i, uint64_t id)
     char *line;
     motley_error error;
     if (self->policy) {
-        want(motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, self->steps, &self->count,
-                         &error),
+        want(motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, NULL, self->steps,
+                         &self->count, &error),
              self->arguments->policy, &error);
         line = draw_json(self->policy, id, self->steps, self->count, in->channels);
     } else {
-        want(motley_transform_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels, &self->places,
-                                   self->steps, &self->count, &error),
+        want(motley_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels, &self->places,
+                         self->steps, &self->count, &error),
              self->arguments->policy, &error);
-        want(motley_transform_draw_json(id, &self->places, self->steps, self->count,
-                                        result_channels(self->transform, in->channels), &line, &error),
+        want(motley_draw_json(self->transform, id, &self->places, self->steps, self->count,
+                              result_channels(self->transform, in->channels), &line, &error),
              self->arguments->policy, &error);
     }
     struct json_object *drawn = need(json_tokener_parse(line));
@@ -364,7 +363,7 @@ static void put_caption(job *self, struct json_object *drawn)
     struct json_object *steps = need(json_object_object_get(drawn, "steps"));
     const size_t count = json_object_array_length(steps);
     if (self->transform) {
-        const motley_transform_drawn *d = &self->places;
+        const motley_place *d = &self->places;
         fprintf(self->page, "<span class=\"step\">crop %dx%d at %d, %d</span>", d->crop.width, d->crop.height,
                 d->crop.left, d->crop.top);
         if (d->flip_horizontal || d->flip_vertical)
@@ -531,10 +530,10 @@ static bool read_texts(job *self, char **text, double *top)
     motley_error error;
     char *json = NULL;
     *top = 0;
-    if (self->transform && motley_transform_print(self->transform, text, &error) == MOTLEY_OK)
+    if (self->transform && motley_policy_print(self->transform, text, &error) == MOTLEY_OK)
         return true;
     if (self->transform || motley_policy_print(self->policy, text, &error) != MOTLEY_OK ||
-        motley_policy_describe(self->policy, &json, &error) != MOTLEY_OK) {
+        motley_policy_print_values(self->policy, &json, &error) != MOTLEY_OK) {
         complain("%s: %s", policy_label(self->arguments->policy), error.message);
         return false;
     }
@@ -550,9 +549,9 @@ static bool write_page(job *self)
 {
     const arguments *a = self->arguments;
     const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
-    const motley_transform_info *info = motley_transform_describe(self->transform);
-    const char *title = info ? info->title : motley_policy_title(self->policy);
-    const char *paper = info ? info->paper : motley_policy_paper(self->policy);
+    const motley_policy_info *info = motley_policy_describe(self->transform);
+    const char *title = info ? info->title : motley_policy_describe(self->policy)->title;
+    const char *paper = info ? info->paper : motley_policy_describe(self->policy)->paper;
     char *text = NULL;
     double top;
     op_summary *summary = summarise(a->policy, self->policy, self->transform, &a->options.samples, &counting);
@@ -592,7 +591,7 @@ static bool page_is_new(const arguments *a)
     return good;
 }
 
-/* Opens what is applied: the policy, or the transform as motley_transform_pictures, and the follower for masks. */
+/* Opens what is applied: the policy, or the transform as motley_policy_pictures, and the follower for masks. */
 static bool open_applied(job *self)
 {
     const arguments *a = self->arguments;
@@ -601,10 +600,10 @@ static bool open_applied(job *self)
         return false;
     motley_status status = MOTLEY_OK;
     if (self->transform)
-        status = motley_transform_pictures(self->transform, &self->pictures, &error);
+        status = motley_policy_pictures(self->transform, &self->pictures, &error);
     const bool follow = status == MOTLEY_OK && (a->masks_count || a->boxes);
     if (follow && self->transform)
-        status = motley_transform_follower(self->pictures, NULL, &self->pictures_follower, &error);
+        status = motley_policy_follower(self->pictures, NULL, &self->pictures_follower, &error);
     else if (follow)
         status = motley_policy_follower(self->policy, NULL, &self->follower, &error);
     if (status != MOTLEY_OK)
@@ -618,7 +617,7 @@ static void make_room(job *self)
     size_t boxes = 1;
     for (size_t i = 0; i < self->arguments->count; i++)
         boxes = boxes_count(self, i) > boxes ? boxes_count(self, i) : boxes;
-    const size_t most = self->transform ? motley_transform_describe(self->transform)->max_steps
+    const size_t most = self->transform ? motley_policy_describe(self->transform)->max_steps
                                         : motley_policy_max_boxed_steps(self->policy, boxes);
     self->steps = need(calloc(most + 1, sizeof *self->steps));
 }
@@ -667,9 +666,9 @@ int cmd_preview(int argc, char **argv)
     free(self.steps);
     motley_policy_destroy(self.follower);
     motley_policy_destroy(self.policy);
-    motley_transform_destroy(self.pictures_follower);
-    motley_transform_destroy(self.pictures);
-    motley_transform_destroy(self.transform);
+    motley_policy_destroy(self.pictures_follower);
+    motley_policy_destroy(self.pictures);
+    motley_policy_destroy(self.transform);
     motley_context_destroy(self.context);
     return good ? 0 : EXIT_INPUT;
 }

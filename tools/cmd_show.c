@@ -52,15 +52,15 @@ static const struct argp argp = {
 };
 
 /* Gives a transform's schedules another length. */
-static bool rescale(const arguments *self, motley_transform **transform)
+static bool rescale(const arguments *self, motley_policy **transform)
 {
-    motley_transform *scaled = NULL;
+    motley_policy *scaled = NULL;
     motley_error error;
-    if (*transform && motley_transform_scale(*transform, self->epochs, &scaled, &error) != MOTLEY_OK)
+    if (*transform && motley_policy_scale(*transform, self->epochs, &scaled, &error) != MOTLEY_OK)
         complain("%s: %s", policy_label(self->policy), error.message);
     else if (!*transform)
         complain("%s: it is a policy without schedules, want none of --epochs", policy_label(self->policy));
-    motley_transform_destroy(*transform);
+    motley_policy_destroy(*transform);
     *transform = scaled;
     return scaled != NULL;
 }
@@ -70,7 +70,7 @@ int cmd_show(int argc, char **argv)
     arguments self = { .options.every_epoch = true };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     motley_policy *policy;
-    motley_transform *transform;
+    motley_policy *transform;
     if (!open_either(self.policy, &self.options, &policy, &transform))
         return EXIT_INPUT;
     if (self.epochs && !rescale(&self, &transform))
@@ -79,11 +79,11 @@ int cmd_show(int argc, char **argv)
     motley_error error = { .message = "it is a transform, want a policy for --values" };
     motley_status status = MOTLEY_ERR_ARGUMENT;
     if (policy)
-        status = (self.values ? motley_policy_describe
+        status = (self.values ? motley_policy_print_values
                   : self.json ? motley_policy_print_json
                               : motley_policy_print)(policy, &text, &error);
     else if (!self.values)
-        status = (self.json ? motley_transform_print_json : motley_transform_print)(transform, &text, &error);
+        status = (self.json ? motley_policy_print_json : motley_policy_print)(transform, &text, &error);
     const bool good = status == MOTLEY_OK;
     if (good)
         fputs(text, stdout);
@@ -91,6 +91,6 @@ int cmd_show(int argc, char **argv)
         complain("%s: %s", policy_label(self.policy), error.message);
     free(text);
     motley_policy_destroy(policy);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

@@ -69,16 +69,16 @@ int cmd_stats(int argc, char **argv)
     arguments self = { .counting = COUNTING_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     motley_policy *policy;
-    motley_transform *transform;
+    motley_policy *transform;
     op_summary *summary = NULL;
     if (open_either(self.policy, &self.options, &policy, &transform))
         summary = summarise(self.policy, policy, transform, &self.options.samples, &self.counting);
-    const char *name = policy      ? motley_policy_name(policy)
-                       : transform ? motley_transform_describe(transform)->name
+    const char *name = policy      ? motley_policy_describe(policy)->name
+                       : transform ? motley_policy_describe(transform)->name
                                    : "";
     const bool good = summary && print_stats(&self, name, summary);
     summary_free(summary);
     motley_policy_destroy(policy);
-    motley_transform_destroy(transform);
+    motley_policy_destroy(transform);
     return good ? 0 : EXIT_INPUT;
 }

@@ -343,7 +343,9 @@ static motley_policy *with_changes(const char *name, motley_policy *policy, cons
         return policy;
     motley_error error;
     motley_policy *changed = NULL;
-    if (motley_policy_change(policy, changes, &changed, &error) != MOTLEY_OK)
+    if (motley_policy_describe(policy)->stages > 0)
+        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like", name);
+    else if (motley_policy_change(policy, changes, &changed, &error) != MOTLEY_OK)
         complain("%s: %s", name, error.message);
     motley_policy_destroy(policy);
     return changed;
@@ -360,87 +362,33 @@ motley_policy *open_policy(const char *name, const motley_policy_changes *change
     return with_changes(policy_label(name), opened(false, name, builtin ? "" : policy_label(name)), changes);
 }
 
-/* Opens a transform from a file or a text; messages call it `name`. NULL after a message. */
-static motley_transform *opened_transform(bool file, const char *transform, const char *name)
+int32_t result_channels(const motley_policy *transform, int32_t channels)
 {
-    const motley_parse_params params = { .report = report_problem, .user = (void *)name };
+    return transform && motley_policy_describe(transform)->to_rgb ? 3 : channels;
+}
+
+/* Replaces a policy by what it is in an epoch. */
+static motley_policy *in_epoch(motley_policy *policy, const char *name, uint32_t epoch)
+{
+    motley_policy *plain = NULL;
     motley_error error;
-    motley_transform *made = NULL;
-    const motley_status status = file ? motley_transform_load(transform, &params, &made, &error)
-                                      : motley_transform_parse(transform, strlen(transform), &params, &made, &error);
-    if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
-        complain("%s: %s", name, error.message);
-    return made;
-}
-
-motley_transform *open_transform_file(const char *path)
-{
-    return opened_transform(true, path, path);
-}
-
-bool names_transform(const char *name)
-{
-    for (size_t i = 0; i < motley_transform_builtin_count(); i++)
-        if (strcmp(name, motley_transform_builtin_name(i)) == 0)
-            return true;
-    return motley_policy_source_of(name) != MOTLEY_POLICY_BUILTIN;
-}
-
-motley_transform *open_transform(const char *name)
-{
-    const motley_policy_source source = motley_policy_source_of(name);
-    if (source != MOTLEY_POLICY_BUILTIN)
-        return opened_transform(source == MOTLEY_POLICY_FILE, name, policy_label(name));
-    motley_error error;
-    motley_transform *transform = NULL;
-    if (motley_transform_builtin(name, &transform, &error) != MOTLEY_OK)
-        complain("%s", error.message);
-    return transform;
-}
-
-/* The policy of a transform without stages, without reading its file again, which may be a pipe. */
-static motley_policy *policy_of(const motley_transform *transform)
-{
-    char *text = NULL;
-    motley_policy *policy = NULL;
-    if (motley_transform_print(transform, &text, NULL) == MOTLEY_OK)
-        motley_policy_parse(text, strlen(text), NULL, &policy, NULL);
-    free(text);
-    return need(policy);
-}
-
-int32_t result_channels(const motley_transform *transform, int32_t channels)
-{
-    return transform && motley_transform_describe(transform)->to_rgb ? 3 : channels;
-}
-
-/* Replaces a transform by what it is in an epoch. */
-static bool take_epoch(motley_transform **transform, const char *name, uint32_t epoch)
-{
-    motley_transform *plain;
-    motley_error error;
-    if (motley_transform_at(*transform, epoch, &plain, &error) != MOTLEY_OK) {
+    if (motley_policy_at(policy, epoch, &plain, &error) != MOTLEY_OK)
         complain("%s: %s", policy_label(name), error.message);
-        motley_transform_destroy(*transform);
-        *transform = NULL;
-        return false;
-    }
-    motley_transform_destroy(*transform);
-    *transform = plain;
-    return true;
+    motley_policy_destroy(policy);
+    return plain;
 }
 
 /* Replaces a transform by one of its views, and says by which view its result draws. */
-static bool take_view(motley_transform **transform, const char *name, policy_options *options)
+static void take_view(motley_policy **transform, const char *name, policy_options *options)
 {
     const char *const only = options->only ? options->only : "";
-    const size_t length = strcspn(only, ":"), views = motley_transform_view_count(*transform);
+    const size_t length = strcspn(only, ":"), views = (size_t)motley_policy_describe(*transform)->views;
     const long result = only[length] ? strtol(only + length + 1, NULL, 10) : 0;
     const motley_view *found = NULL;
-    motley_transform *own = NULL;
+    motley_policy *own = NULL;
     motley_error error = { 0 };
     for (size_t i = 0; i < views; i++) {
-        const motley_view *const view = motley_transform_view(*transform, i);
+        const motley_view *const view = motley_policy_view(*transform, i);
         if (strncmp(view->name, only, length) == 0 && view->name[length] == '\0')
             found = view;
     }
@@ -449,49 +397,39 @@ static bool take_view(motley_transform **transform, const char *name, policy_opt
                  policy_label(name), only);
     else if (options->samples.view > 255)
         complain("--view is %u, want a read of 0 to 255 of a transform with views", options->samples.view);
-    else if (motley_transform_at(found->transform, 0, &own, &error) != MOTLEY_OK)
+    else if (motley_policy_at(found->policy, 0, &own, &error) != MOTLEY_OK)
         complain("%s: %s", policy_label(name), error.message);
     else
         options->samples.view = 256 * options->samples.view + 16 * (uint32_t)found->number + (uint32_t)result;
-    motley_transform_destroy(*transform);
+    motley_policy_destroy(*transform);
     *transform = own;
-    return own != NULL;
 }
 
-/* Takes the epoch and the view that the options name. */
-static bool take_part(motley_transform **transform, const char *name, policy_options *options)
+/* What a policy is in the epoch and the view that the options name. */
+static motley_policy *part_of(motley_policy *policy, const char *name, policy_options *options)
 {
-    const motley_transform_info info = *motley_transform_describe(*transform);
-    if (info.scheduled && (!options->every_epoch || options->only) &&
-        !take_epoch(transform, name, options->samples.epoch))
-        return false;
-    return !(options->only || (info.views && !options->every_epoch)) || take_view(transform, name, options);
+    const motley_policy_info info = *motley_policy_describe(policy);
+    if (info.scheduled && (!options->every_epoch || options->only))
+        policy = in_epoch(policy, name, options->samples.epoch);
+    if (policy && (options->only || (info.views && !options->every_epoch)))
+        take_view(&policy, name, options);
+    return policy;
 }
 
-bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_transform **transform)
+bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_policy **transform)
 {
-    const motley_policy_changes *const changes = &options->changes;
-    *policy = NULL;
-    *transform = names_transform(name) ? open_transform(name) : NULL;
-    if (!*transform && names_transform(name))
-        return false;
-    if (*transform && motley_transform_describe(*transform)->stages > 0) {
-        if (!any_change(changes))
-            return take_part(transform, name, options);
-        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like",
-                 policy_label(name));
-        motley_transform_destroy(*transform);
-        *transform = NULL;
-        return false;
-    }
-    if (options->only)
+    motley_policy *made = open_policy(name, &options->changes);
+    const bool staged = made && motley_policy_describe(made)->stages > 0;
+    if (staged) {
+        made = part_of(made, name, options);
+    } else if (made && options->only) {
         complain("%s: it is a policy without views, want none of --only", policy_label(name));
-    *policy = options->only ? NULL
-              : *transform  ? with_changes(policy_label(name), policy_of(*transform), changes)
-                            : open_policy(name, changes);
-    motley_transform_destroy(*transform);
-    *transform = NULL;
-    return *policy != NULL;
+        motley_policy_destroy(made);
+        made = NULL;
+    }
+    *policy = staged ? NULL : made;
+    *transform = staged ? made : NULL;
+    return made != NULL;
 }
 
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height)

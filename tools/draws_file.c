@@ -130,18 +130,18 @@ static bool same_name(const char *path, const char *read)
 
 /* Reads the draw of a line, which is a policy's or a transform's. */
 static motley_status read_steps(const draw_line *line, const drawn_image *image, motley_step *steps, int32_t *count,
-                                motley_transform_drawn *place, motley_error *error)
+                                motley_place *place, motley_error *error)
 {
     uint64_t sample;
     if (image->policy)
-        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, steps, image->max_steps,
+        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, NULL, steps, image->max_steps,
                                 count, error);
-    return motley_transform_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps,
-                                      image->max_steps, count, error);
+    return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps, image->max_steps,
+                            count, error);
 }
 
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
-                      motley_transform_drawn *place, char why[PICTURE_WHY])
+                      motley_place *place, char why[PICTURE_WHY])
 {
     const draw_line wanted = { .sample = image->sample };
     const draw_line *line =
@@ -151,7 +151,7 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
         return false;
     }
     const char *policy =
-        image->policy ? motley_policy_name(image->policy) : motley_transform_describe(image->transform)->name;
+        image->policy ? motley_policy_describe(image->policy)->name : motley_policy_describe(image->transform)->name;
     motley_error error;
     if (line->policy && strcmp(line->policy, policy))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn from policy '%s', want one from '%s'", self->path, line->number,

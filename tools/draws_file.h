@@ -20,7 +20,7 @@ typedef struct drawn_image {
     uint64_t sample;
     const char *path;
     const motley_policy *policy; /* NULL if a transform is applied */
-    const motley_transform *transform;
+    const motley_policy *transform;
     int32_t width, height, channels;
     size_t max_steps; /* the most that it draws */
 } drawn_image;
@@ -29,7 +29,7 @@ typedef struct drawn_image {
  * no draw for it, or one of another policy, image name, size or number of channels. Lines that lack these (those of
  * `motley draw`) fit every image. Threads may call it concurrently. */
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
-                      motley_transform_drawn *place, char why[PICTURE_WHY]);
+                      motley_place *place, char why[PICTURE_WHY]);
 
 /* Adds to the JSON object of a draw what draws_file_steps compares; policy: the name. */
 struct json_object;

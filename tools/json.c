@@ -78,7 +78,7 @@ char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step 
 {
     motley_error error;
     char *text;
-    if (motley_draw_json(policy, sample, steps, count, channels, &text, &error) == MOTLEY_OK)
+    if (motley_draw_json(policy, sample, NULL, steps, count, channels, &text, &error) == MOTLEY_OK)
         return text;
     complain("%s", error.message);
     exit(EXIT_INPUT);

@@ -64,7 +64,7 @@ static void add_values(op_summary *op, struct json_object *step)
 static bool read_description(const motley_policy *policy, op_summary *summary, motley_error *error)
 {
     char *text;
-    if (motley_policy_describe(policy, &text, error) != MOTLEY_OK)
+    if (motley_policy_print_values(policy, &text, error) != MOTLEY_OK)
         return false;
     struct json_object *described = need(json_tokener_parse(text)), *phases = list(described, "phases");
     free(text);
@@ -107,8 +107,8 @@ static double share(double width, double height, double of_width, double of_heig
     return width * height / (of_width * of_height);
 }
 
-static void count_drawn(const motley_transform_drawn *drawn, const motley_step *steps, int32_t count,
-                        const counting_options *counting, const motley_transform_info *info, op_summary *summary)
+static void count_drawn(const motley_place *drawn, const motley_step *steps, int32_t count,
+                        const counting_options *counting, const motley_policy_info *info, op_summary *summary)
 {
     op_summary *const others = summary + motley_op_count();
     const motley_crop *crop = &drawn->crop;
@@ -136,13 +136,13 @@ static void count_drawn(const motley_transform_drawn *drawn, const motley_step *
     }
 }
 
-static bool count_draws(const motley_policy *policy, const motley_transform *transform, const motley_samples *samples,
+static bool count_draws(const motley_policy *policy, const motley_policy *transform, const motley_samples *samples,
                         const counting_options *counting, op_summary *summary, motley_error *error)
 {
-    static motley_transform_drawn drawn[BLOCK];
+    static motley_place drawn[BLOCK];
     const uint64_t count = counting->samples;
-    const motley_transform_info *info = motley_transform_describe(transform);
-    const size_t max_steps = policy ? motley_policy_max_steps(policy) : info->max_steps;
+    const motley_policy_info *info = motley_policy_describe(transform);
+    const size_t max_steps = policy ? motley_policy_describe(policy)->max_steps : info->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
@@ -155,9 +155,9 @@ static bool count_draws(const motley_policy *policy, const motley_transform *tra
         motley_samples next = *samples;
         next.first += done;
         give_middle_boxes(&next, n, counting->width, counting->height);
-        good = (policy ? motley_draw(policy, &next, n, widths, heights, 3, steps, counts, error)
-                       : motley_transform_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) ==
-               MOTLEY_OK;
+        good =
+            (policy ? motley_draw(policy, &next, n, widths, heights, 3, NULL, steps, counts, error)
+                    : motley_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) == MOTLEY_OK;
         for (size_t i = 0; good && !policy && i < n; i++)
             count_drawn(&drawn[i], steps + i * max_steps, counts[i], counting, info, summary);
         for (size_t i = 0; good && policy && i < n; i++)
@@ -173,7 +173,7 @@ static bool count_draws(const motley_policy *policy, const motley_transform *tra
     return good;
 }
 
-op_summary *summarise(const char *name, const motley_policy *policy, const motley_transform *transform,
+op_summary *summarise(const char *name, const motley_policy *policy, const motley_policy *transform,
                       const motley_samples *samples, const counting_options *counting)
 {
     op_summary *summary = need(calloc((size_t)summary_rows(), sizeof *summary));

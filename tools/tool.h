@@ -83,15 +83,9 @@ const char *policy_label(const char *name);
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);
 
-/* Whether `name` can be a transform: a built-in one, a file or a text. The next two open a transform, or a file; NULL
- * after a message. */
-bool names_transform(const char *name);
-motley_transform *open_transform(const char *name);
-motley_transform *open_transform_file(const char *path);
-
 /* Opens what a command's POLICY names, a policy with the changes or a transform as it is in the epoch; the other
  * becomes NULL. False after a message. */
-bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_transform **transform);
+bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_policy **transform);
 
 /* Whether the options ask for any change of a policy. */
 bool any_change(const motley_policy_changes *changes);
@@ -114,7 +108,7 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
                              device_work *work, void *user, motley_error *error);
 
 /* How many channels images come out with; transform: NULL where a policy works. */
-int32_t result_channels(const motley_transform *transform, int32_t channels);
+int32_t result_channels(const motley_policy *transform, int32_t channels);
 
 /* Adds a centred box to each of `count` images of one size, so that policies that take boxes can draw without
  * images. The memory belongs to the function; the next call changes it. */

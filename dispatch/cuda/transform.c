@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_transform_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
+/* motley_apply on the GPU. It queues, in this order: the draws and the tables of the axes; the resize of
  * every image, to bytes; the steps, the last of which writes the normalised output; the erased boxes. A transform
  * without steps is resized directly into its output. */
 #include "base/values.h"
@@ -118,7 +118,7 @@ typedef struct tables {
     uint8_t *compiled[MOT_MAX_STAGES];
 } tables;
 
-static tables lay_out_tables(const motley_transform *t, mot_arena *arena)
+static tables lay_out_tables(const mot_transform *t, mot_arena *arena)
 {
     tables all = { .stages = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.stages) };
     all.policies = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.policies);
@@ -155,8 +155,7 @@ static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, c
 }
 
 /* A transform's tables on the device; they are uploaded when this context first sees it. */
-static motley_status send_tables(const mot_cuda_call *call, const motley_transform *t, tables *device,
-                                 motley_error *error)
+static motley_status send_tables(const mot_cuda_call *call, const mot_transform *t, tables *device, motley_error *error)
 {
     mot_arena counted = { 0 };
     *device = lay_out_tables(t, &counted);
@@ -189,7 +188,7 @@ typedef struct upload {
     motley_image *src, *dst, *images;
     uint64_t *ids;
     uint32_t *views;
-    motley_transform_drawn *given;
+    motley_place *given;
     mot_step *given_steps;
 } upload;
 
@@ -213,7 +212,7 @@ typedef struct transform_run {
 } transform_run;
 
 /* The filters that may be drawn, a bit for each. */
-static unsigned filters_of(const motley_transform *transform)
+static unsigned filters_of(const mot_transform *transform)
 {
     unsigned filters = 0;
     for (uint32_t s = 0; s < transform->stages && transform->stage[s].kind <= MOT_STAGE_RESIZE; s++)
@@ -393,7 +392,7 @@ static void fill_upload(const transform_run *r)
         memcpy(u->given_steps, call->steps, n * call->info->max_steps * sizeof *u->given_steps);
     }
     for (size_t i = 0; !call->drawn && (params->drawn || params->steps) && i < n; i++) { /* for the caller */
-        motley_transform_drawn drawn;
+        motley_place drawn;
         mot_step steps[MOT_MAX_TRANSFORM_STEPS];
         mot_transform_draw_image(call, i, &drawn, steps);
     }

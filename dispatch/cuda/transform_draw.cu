@@ -24,8 +24,7 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
 }
 
 /* When no try fits. Called, since the compiler would move its division before the tries. */
-static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_drawn_sample of,
-                                                    motley_transform_drawn *drawn)
+static __device__ __noinline__ void put_middle_crop(const mot_stage *stage, mot_drawn_sample of, motley_place *drawn)
 {
     mot_put_crop(stage, mot_middle_crop(&of, stage->of.crop.ratio), drawn);
 }
@@ -54,7 +53,7 @@ static __device__ begun_crop begin_crop(const double *ratios, const mot_drawn_sa
 
 /* RandomResizedCrop, for a whole warp: the first try that fits is taken. `flip`: a stage, or NULL. */
 static __device__ void draw_crop(const mot_stage *stage, const mot_stage *flip, const mot_drawn_sample &of,
-                                 const begun_crop &begun, motley_transform_drawn *drawn)
+                                 const begun_crop &begun, motley_place *drawn)
 {
     const int lane = threadIdx.x % 32;
     mot_rectangle crop;
@@ -72,7 +71,7 @@ static __device__ void draw_crop(const mot_stage *stage, const mot_stage *flip, 
 
 /* Draws stage s by one thread. Called, so that the usual path is short. */
 static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, mot_stage_turn turn, mot_drawn_sample of,
-                                               const mot_tables *tables, motley_transform_drawn *drawn, mot_step *steps)
+                                               const mot_tables *tables, motley_place *drawn, mot_step *steps)
 {
     int32_t width = of.width, height = of.height;
     MOT_ROLLED
@@ -86,7 +85,7 @@ static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, m
 
 /* Each warp draws its stages. */
 static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_stage *stages, int i,
-                                   const begun_crop &begun, motley_transform_drawn *drawn, mot_step *steps)
+                                   const begun_crop &begun, motley_place *drawn, mot_step *steps)
 {
     const int warp = threadIdx.x / 32;
     if (warp == 0) {
@@ -105,7 +104,7 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     }
 }
 
-static __device__ mot_cuda_place place_of(const motley_transform_drawn &d, int order)
+static __device__ mot_cuda_place place_of(const motley_place &d, int order)
 {
     mot_cuda_place p;
     p.left = d.crop.left, p.top = d.crop.top;
@@ -132,7 +131,7 @@ template <int THREADS>
 static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
 {
-    __shared__ motley_transform_drawn drawn;
+    __shared__ motley_place drawn;
     __shared__ uint2 stages[MOT_MAX_STAGES * sizeof(mot_stage) / 8];
     __shared__ uint32_t most[2];
     const int i = blockIdx.x;
@@ -172,7 +171,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
-static_assert(sizeof(motley_transform_drawn) % 4 == 0, "it is copied by words");
+static_assert(sizeof(motley_place) % 4 == 0, "it is copied by words");
 static_assert(sizeof(mot_stage) % 8 == 0 && alignof(mot_stage) == 8, "stages are copied by eight bytes");
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
@@ -198,7 +197,7 @@ static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
 /* One CTA per image; boxes in sequence, since a later one may cover an earlier one. */
 static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
 {
-    const motley_transform_drawn &d = job.drawn[blockIdx.x];
+    const motley_place &d = job.drawn[blockIdx.x];
     const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
     for (int b = 0; b < d.boxes_count; b++) {
         const motley_erased_box box = d.boxes[b];
@@ -233,7 +232,7 @@ cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __grid_constant__ mot_fill_job job)
 {
     const int image = (int)(blockIdx.x / FILL_CTAS), self = (int)(blockIdx.x % FILL_CTAS);
-    const motley_transform_drawn &d = job.drawn[image];
+    const motley_place &d = job.drawn[image];
     const mot_view dst = view_of(job.dst, job.channels, image);
     if (d.left >= 0 && d.top >= 0 && d.left + dst.width <= d.width && d.top + dst.height <= d.height)
         return;

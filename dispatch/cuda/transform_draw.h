@@ -25,11 +25,11 @@ typedef struct mot_transform_draw_job {
     int32_t given;                    /* != 0: `drawn` and `steps` were given */
     uint64_t seed, sample;            /* of image 0, when there are no ids */
     uint32_t epoch, view;
-    const uint64_t *counter;       /* [2]: epoch and sample, in place of these; or NULL */
-    const uint64_t *ids;           /* [count], or NULL */
-    const uint32_t *views;         /* [count], or NULL */
-    motley_transform_drawn *drawn; /* [count] */
-    int32_t threads;               /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
+    const uint64_t *counter; /* [2]: epoch and sample, in place of these; or NULL */
+    const uint64_t *ids;     /* [count], or NULL */
+    const uint32_t *views;   /* [count], or NULL */
+    motley_place *drawn;     /* [count] */
+    int32_t threads;         /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
     mot_stage_turn turn[MOT_MAX_STAGES];
     uint16_t own[MOT_TRANSFORM_THREADS / 32]; /* the stages that each warp of a CTA draws, a bit for each */
     const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */
@@ -47,7 +47,7 @@ typedef struct mot_erase_job {
     int32_t count, channels, dtype, values; /* values: mot_erase_values */
     uint32_t bits[4];                       /* constant values, as dtype */
     const float *normals;                   /* [MOT_NORMAL_CELLS], of the others */
-    const motley_transform_drawn *drawn;    /* [count] */
+    const motley_place *drawn;              /* [count] */
 } mot_erase_job;
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream);
@@ -57,7 +57,7 @@ typedef struct mot_fill_job {
     mot_cuda_batch dst; /* u8 */
     int32_t count, channels;
     uint8_t fill[4];
-    const motley_transform_drawn *drawn; /* [count] */
+    const motley_place *drawn; /* [count] */
 } mot_fill_job;
 
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream);

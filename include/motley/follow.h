@@ -10,7 +10,6 @@
 #include "motley/apply.h"
 #include "motley/policy.h"
 #include "motley/status.h"
-#include "motley/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,36 +23,25 @@ typedef struct motley_follower_params {
     int erase;                          /* != 0: ops that erase (cutout) fill the follower, too, with `fill` */
 } motley_follower_params;
 
-/** Makes a policy for what accompanies the images of `policy`: masks, label maps, depth, a second view.
+/** Makes a policy for what accompanies the images of `policy`: masks, label maps, depth, a second view. With stages, it
+ *  crops, resizes, windows, flips and warps as they do, by the interpolation of `params`.
  *
  *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no
- *           pixels change nothing. So motley_apply with the same samples moves the followers' pixels as it moved those
- *           of the images, on every backend and stream, and nothing is copied between host and device.
+ *           pixels change nothing. So motley_apply with the same samples, or with given draws from
+ *           motley_follower_steps, moves the followers' pixels as it moved those of the images, on every backend and
+ *           stream, and nothing is copied between host and device. With stages, followers come out as bytes: jitter,
+ *           grayscale, blur and the normalised output are left out.
  *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or
  *           f32 as 4. Their bytes then move together, and `fill` is the element's bytes, lowest first. Pass i64 and f64
  *           as two images of 4 channels with a pixel_stride of 8, the second of which begins 4 bytes later: each is
  *           moved separately, with its half of the element's bytes as `fill`.
- *  Params   NULL: nearest, filled with 0, not erased.
- *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, or mixes chains of ops, each
- *           of which may move pixels differently. MEMORY. *follower is NULL then. */
+ *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
+ *  Params   NULL: nearest, filled with 0, not erased. `erase` also fills the boxes of an erase stage.
+ *  Text     The follower of a policy with stages has none: motley_policy_print refuses it.
+ *  Errors   ARGUMENT; UNSUPPORTED: the policy has custom ops, whose geometry is unknown, mixes chains of ops, each of
+ *           which may move pixels differently, or mixes images. MEMORY. *follower is NULL then. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
-
-/** Makes a transform for what accompanies the images of `transform`: it crops, resizes, windows, flips and warps as
- *  they do, by the interpolation of `params`.
- *
- *  Draws    motley_transform_apply with the same samples, or with given draws from motley_follower_steps, makes the
- *           followers from src of the images' sizes. They come out as bytes: jitter, grayscale, blur and the normalised
- *           output are left out.
- *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
- *  Erase    != 0: the boxes of the transform's erase stage are filled with `fill`.
- *  Types    As for motley_policy_follower; wide elements need NEAREST.
- *  Text     A follower has none: motley_transform_print refuses it.
- *  Errors   ARGUMENT; UNSUPPORTED: one of its policies has custom ops or mixes chains of ops, or the transform
- *           mixes images; MEMORY. *follower is NULL then. */
-MOTLEY_API motley_status motley_transform_follower(const motley_transform *transform,
-                                                   const motley_follower_params *params, motley_transform **follower,
-                                                   motley_error *error);
 
 /** Computes the matrix, output to input, of all `count` steps of an image of this size in pixels: output (x, y) shows
  *  input (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]). Steps that move no pixels, or only those inside a box, count
@@ -62,26 +50,26 @@ MOTLEY_API motley_status motley_transform_follower(const motley_transform *trans
 MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
                                              double matrix[6], motley_error *error);
 
-/** The draws of a batch, from motley_draw, motley_transform_draw, motley_apply or motley_transform_apply. */
+/** The draws of a batch, from motley_draw or motley_apply. */
 typedef struct motley_drawn {
     size_t count;               /* images */
     const motley_step *steps;   /* [count][max_steps] */
     const int32_t *step_counts; /* [count] */
     size_t max_steps;
-    const int32_t *widths, *heights;      /* [count], pixels, of the images before the first step */
-    const motley_transform_drawn *places; /* [count], from a transform; NULL: from a policy */
-    int32_t width, height; /* of a transform's results, pixels, by motley_transform_describe; 0: each keeps its size */
+    const int32_t *widths, *heights; /* [count], pixels, of the images before the first step */
+    const motley_place *places;      /* [count]; NULL: of policies without stages */
+    int32_t width, height;           /* of the results, pixels, by motley_policy_describe; 0: each keeps its size */
 } motley_drawn;
 
 /** Extracts the part of recorded draws that applies to followers: the steps that move pixels, with the interpolation
- *  and fill of `params`. For motley_apply_params.given_steps, and `given` of a motley_transform_follower.
+ *  and fill of `params`. For motley_apply_params.given_steps, and `given`.
  *
- *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]. places: [drawn->count] for a transform, NULL
- *           for a policy. Each may be the array of `drawn`, which is then changed in place.
+ *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]. places: [drawn->count], NULL if `drawn`
+ *           has none. Each may be the array of `drawn`, which is then changed in place.
  *  Memory   Host memory.  Threads  Any; nothing is shared.
  *  Errors   As motley_follow_points; the results are then unspecified. */
 MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params,
-                                               motley_step *steps, int32_t *step_counts, motley_transform_drawn *places,
+                                               motley_step *steps, int32_t *step_counts, motley_place *places,
                                                motley_error *error);
 
 /** Computes for each image the matrix, output to input, of everything that it drew.
@@ -153,9 +141,9 @@ MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const mo
  *           with a counter, boxes and points move with the images of each replay.
  *  Values   Equal bits on every backend: those of motley_follow_boxes and motley_follow_points, rounded once to
  *           binary32 where `single` is set.
- *  Errors   ARGUMENT: as those two; UNSUPPORTED: the policy has custom ops or mixes chains of ops, or the transform
- *           mixes images. CUDA: boxes and points that those two refuse become NaN, with 0 for visibility, keep and
- *           flags, and offsets past the count are cut to it. */
+ *  Errors   ARGUMENT: as those two; UNSUPPORTED: the policy has custom ops, or mixes chains of ops or images. CUDA:
+ * boxes and points that those two refuse become NaN, with 0 for visibility, keep and flags, and offsets past the count
+ * are cut to it. */
 typedef struct motley_followed {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */

@@ -66,6 +66,11 @@ typedef struct motley_batch {
     const motley_image *images;                                     /* [count], or NULL for one size */
 } motley_batch;
 
+/** A rectangle of an output that is erased, or replaced by another image's pixels. */
+typedef struct motley_erased_box {
+    int32_t left, top, width, height; /* pixels */
+} motley_erased_box;
+
 #ifdef __cplusplus
 }
 #endif

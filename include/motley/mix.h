@@ -3,18 +3,13 @@
 #ifndef MOTLEY_MIX_H
 #define MOTLEY_MIX_H
 
-#include "motley/apply.h"
 #include "motley/context.h"
+#include "motley/draw.h"
 #include "motley/image.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** A rectangle of an output that is erased, or replaced by another image's pixels. */
-typedef struct motley_erased_box {
-    int32_t left, top, width, height; /* pixels */
-} motley_erased_box;
 
 /** Whose rules choose partners and boxes. For given draws, pixels and targets are exactly those of that library. */
 typedef enum motley_mix_rules {

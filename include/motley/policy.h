@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Policies: how a sample's sequence of ops is drawn. Data from a file, immutable once loaded. */
+/** Policies: what a file says. Either how a sample's sequence of ops is drawn (`branches`), or the whole way from
+ *  decoded images of any sizes to the network's input (`stages`): crop and resize, flips, such policies, colour jitter,
+ *  grayscale, blur, normalised output, erasing, mixing. Every byte or float is that of Pillow, torchvision or timm for
+ *  such a draw. Data, immutable once loaded. */
 #ifndef MOTLEY_POLICY_H
 #define MOTLEY_POLICY_H
 
 #include "motley/custom.h"
+#include "motley/image.h"
 #include "motley/op.h"
 #include "motley/status.h"
 
@@ -38,10 +42,10 @@ MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse
 
 /** Loads a policy that is built into the library, by name.
  *
- *  Name     Or one of timm's configuration strings: "timm:rand-m9-mstd0.5-inc1". Behind it may be what timm's hparams
- *           say: ",translate_pct=0.3,magnitude_std=0.5,magnitude_max=12".
- *  Errors   ARGUMENT with the nearest name, or what is wrong with the string; UNSUPPORTED: a string whose magnitudes no
- *           policy can draw; MEMORY. *policy is NULL then. */
+ *  Name     That of motley_policy_builtin_get, or one of timm's configuration strings: "timm:rand-m9-mstd0.5-inc1".
+ * Behind it may be what timm's hparams say: ",translate_pct=0.3,magnitude_std=0.5,magnitude_max=12". Errors   ARGUMENT
+ * with the nearest name, or what is wrong with the string; UNSUPPORTED: a string whose magnitudes no policy can draw;
+ * MEMORY. *policy is NULL then. */
 MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
 
 /** What kind of string identifies a policy. */
@@ -59,15 +63,19 @@ MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
 MOTLEY_API motley_status motley_policy_open(const char *policy, const motley_parse_params *params,
                                             motley_policy **opened, motley_error *error);
 
-/** How many policies are built in, the name of the i-th, and its text. NULL past the end. */
-MOTLEY_API size_t motley_policy_builtin_count(void);
-MOTLEY_API const char *motley_policy_builtin_name(size_t i);
-MOTLEY_API const char *motley_policy_builtin_text(size_t i);
+/** A policy that is built in. */
+typedef struct motley_builtin {
+    const char *name, *text;
+    int32_t has_stages; /* 1: the whole way to the network's input; 0: it draws ops */
+} motley_builtin;
+
+/** The i-th policy that is built in: first those that draw ops, then those with stages. NULL past the end. */
+MOTLEY_API const motley_builtin *motley_policy_builtin_get(size_t i);
 
 /** The policy as canonical text, which parses back (with the same custom_ops) to an equal policy.
  *
  *  Memory   *text is malloc'd: free() it.
- *  Errors   ARGUMENT, MEMORY. *text is NULL then. */
+ *  Errors   UNSUPPORTED: the follower of a policy with stages has no text; ARGUMENT, MEMORY. *text is NULL then. */
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
 
 /** The same content as JSON: the keys of doc/policy-format.md without those that have their default. It parses back to
@@ -85,30 +93,83 @@ MOTLEY_API motley_status motley_policy_print_json(const motley_policy *policy, c
  *  Values   In the op's unit; `minus` is the value of the other sign, if the sign is random. In a step with `of` they
  *           are fractions of that side, before `round`. A continuum of levels is given as 512 of them.
  *  Memory   *json is malloc'd: free() it.
- *  Errors   ARGUMENT, MEMORY. *json is NULL then. */
-MOTLEY_API motley_status motley_policy_describe(const motley_policy *policy, char **json, motley_error *error);
+ *  Errors   ARGUMENT (a policy with stages, too), MEMORY. *json is NULL then. */
+MOTLEY_API motley_status motley_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
 
 /** True when both policies have the same content, name and citations included. */
 MOTLEY_API int motley_policy_equal(const motley_policy *a, const motley_policy *b);
 
-/** The policy's name, title (without one, the name), profile and paper ("" if its text has none). */
-MOTLEY_API const char *motley_policy_name(const motley_policy *policy);
-MOTLEY_API const char *motley_policy_title(const motley_policy *policy);
-MOTLEY_API const char *motley_policy_profile(const motley_policy *policy);
-MOTLEY_API const char *motley_policy_paper(const motley_policy *policy);
+/** Whose arithmetic normalises a byte. In binary32, with each operation rounded. */
+typedef enum motley_normalization {
+    MOTLEY_NORMALIZATION_TORCHVISION_V1 = 0, /* ToTensor, Normalize: (v / 255 - mean) / std */
+    MOTLEY_NORMALIZATION_TORCHVISION_V2 = 1, /* ToDtype(scale=True), Normalize: (v * (1 / 255) - mean) / std */
+    MOTLEY_NORMALIZATION_TIMM = 2            /* its prefetcher: (v - 255 mean) / (255 std), both products in binary64 */
+} motley_normalization;
+
+/** What a caller needs to know about a policy before it has images. */
+typedef struct motley_policy_info {
+    size_t struct_size;           /* of this struct in the library, which grows at the end */
+    const char *name;             /* like the next three, "" if the text has none */
+    const char *title;            /* without one, the name */
+    const char *profile;          /* whose conventions it follows */
+    const char *paper;            /* citation */
+    int32_t stages;               /* how many the text has; 0: it draws ops, and images keep their sizes */
+    size_t max_steps;             /* the most steps that one image can draw: the second dimension of steps */
+    int32_t takes_boxes;          /* 1: steps work inside an image's boxes or choose one of them. motley_samples must
+                                     have the boxes of every image; see motley_policy_max_boxed_steps */
+    int32_t width, height;        /* of every result, pixels; 0: each image keeps its size (no crop or resize) */
+    int32_t to_rgb;               /* 1: it has the stage to_rgb; images come out with three channels */
+    int32_t has_output;           /* 1: there is an output stage; 0: results are pictures, as U8 */
+    motley_dtype dtype;           /* of the output stage; U8 without one */
+    motley_layout layout;         /* of the output stage; MOTLEY_CHW without one */
+    const struct motley_mix *mix; /* of its last stage, owned by the policy; NULL: images are not mixed */
+    int32_t classes;              /* of the mix stage's targets; 0 if the text does not say */
+    double smoothing;             /* of the mix stage's targets; 0 if the text does not say */
+    int32_t scheduled;            /* 1: numbers change with the epoch; width, height and mix are those of epoch 0 */
+    uint32_t epochs;              /* the length of the text's schedules; 0 if the text does not say */
+    int32_t views; /* how many views it has (motley/views.h); then width and height are 0, and the rest is that of the
+                      first view. 0: it makes one result */
+} motley_policy_info;
+
+/** Describes a policy. The result is owned by the policy; NULL for NULL. */
+MOTLEY_API const motley_policy_info *motley_policy_describe(const motley_policy *policy);
 
 /** Describes an op that the policy can draw, by the `op` of a step: a row of the table; from motley_op_count() on, the
  *  custom_ops that the policy names, in their order; or a MOTLEY_STEP_MIX_*. NULL for other numbers. */
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
-/** The most steps that one sample can draw: the second dimension of motley_draw's output. */
-MOTLEY_API size_t motley_policy_max_steps(const motley_policy *policy);
-
-/** Whether steps of the policy work inside an image's boxes or choose one of them. If so, motley_samples must have the
- *  boxes of every image, and an image with n boxes draws at most motley_policy_max_boxed_steps(policy, n) steps. This
- *  replaces motley_policy_max_steps: the second dimension of steps is that of the image with most boxes. */
-MOTLEY_API int motley_policy_takes_boxes(const motley_policy *policy);
+/** The most steps of an image with so many boxes. For a policy that takes boxes this replaces max_steps: the second
+ *  dimension of steps is that of the image with most boxes. */
 MOTLEY_API size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes);
+
+/** Makes the plain policy that a policy with schedules is in an epoch ("Numbers that change with the epoch" in
+ *  doc/policy-format.md): the same text with that epoch's numbers put in. Of a policy without schedules, a copy.
+ *
+ *  A policy with schedules itself can be drawn and applied, too: each call takes the numbers of samples.epoch. Then
+ *  motley_draw reads the text again in each call, and a context keeps the plain policies of the last four
+ *  epochs that it met, so the first call of an epoch costs about as much as loading the policy, and on CUDA an
+ *  upload of tables. A prepared call (motley/call.h) is prepared again when the numbers change. If the size of the
+ *  results changes, `dst` must have the size of this function's policy. Refused with a counter, since the host
+ *  has to know the epoch: apply the plain policy. A captured graph keeps the numbers of the epoch of its capture.
+ *
+ *  Shapes   max_steps of motley_policy_describe is the same in all epochs.
+ *  Memory   *plain is the caller's, and needs `policy` no longer.
+ *  Errors   ARGUMENT, MEMORY. *plain is NULL then. */
+MOTLEY_API motley_status motley_policy_at(const motley_policy *policy, uint32_t epoch, motley_policy **plain,
+                                          motley_error *error);
+
+/** Makes a copy whose schedules are `epochs` long: every epoch of the text is multiplied by epochs / the text's own
+ *  `epochs`, and rounded to the nearest, half to even.
+ *  Errors   ARGUMENT: the text has no `epochs`; POLICY: two epochs become one; MEMORY. *scaled is NULL then. */
+MOTLEY_API motley_status motley_policy_scale(const motley_policy *policy, uint32_t epochs, motley_policy **scaled,
+                                             motley_error *error);
+
+/** Makes a copy of a policy without its last stages, output, erase and mix. Its results are pictures.
+ *
+ *  Random   It draws as `policy` does, except for erased boxes and mixing.
+ *  Errors   ARGUMENT: a policy without stages; MEMORY. *pictures is NULL then. */
+MOTLEY_API motley_status motley_policy_pictures(const motley_policy *policy, motley_policy **pictures,
+                                                motley_error *error);
 
 MOTLEY_API void motley_policy_destroy(motley_policy *policy);
 

@@ -7,7 +7,7 @@
 #include "augmentations/augmix.h"
 #include "augmentations/ops.h"
 #include "kernels/cuda/job.h"
-#include "motley/transform.h"
+#include "motley/draw.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -25,18 +25,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         data++, size--;
     const motley_status status =
-        motley_draw_read((const char *)data, size, channels, &sample, steps, MOST_STEPS, &count, &error);
+        motley_draw_read((const char *)data, size, channels, &sample, NULL, steps, MOST_STEPS, &count, &error);
     if (status != MOTLEY_OK) {
         MUST(status == MOTLEY_ERR_POLICY && error.line > 0 && error.column > 0 && *error.message);
         return 0;
     }
     char *text = NULL, *again = NULL;
     MUST(count >= 0 && count <= MOST_STEPS);
-    MUST(motley_draw_json(policy, sample, steps, count, channels, &text, &error) == MOTLEY_OK);
-    MUST(motley_draw_read(text, strlen(text), channels, &sample_back, back, MOST_STEPS, &count_back, &error) ==
+    MUST(motley_draw_json(policy, sample, NULL, steps, count, channels, &text, &error) == MOTLEY_OK);
+    MUST(motley_draw_read(text, strlen(text), channels, &sample_back, NULL, back, MOST_STEPS, &count_back, &error) ==
          MOTLEY_OK);
     MUST(sample_back == sample && count_back == count);
-    MUST(motley_draw_json(policy, sample, back, count, channels, &again, &error) == MOTLEY_OK);
+    MUST(motley_draw_json(policy, sample, NULL, back, count, channels, &again, &error) == MOTLEY_OK);
     MUST(strcmp(text, again) == 0);
     free(text);
     free(again);

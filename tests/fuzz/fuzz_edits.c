@@ -2,6 +2,7 @@
 /* Fuzzes motley_policy_change: any changes of any built-in policy are refused with a sentence, or give a policy that
  * prints, reads back equal and draws. */
 #include "motley.h"
+#include "policies/builtin.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static void check(const motley_policy *policy)
     MUST(steps && motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
-    MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
+    MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);
     for (int i = 0; i < SAMPLES; i++)
         MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
     free(text);
@@ -64,7 +65,7 @@ static const motley_policy *built_in(uint32_t i)
     static motley_policy *parsed[256];
     MUST(i < sizeof parsed / sizeof *parsed);
     if (!parsed[i])
-        MUST(motley_policy_builtin(motley_policy_builtin_name(i), &parsed[i], NULL) == MOTLEY_OK);
+        MUST(motley_policy_builtin(mot_builtins[i].name, &parsed[i], NULL) == MOTLEY_OK);
     return parsed[i];
 }
 
@@ -73,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input in = { data, size };
     motley_policy *changed = NULL;
     motley_error error = { 0 };
-    const motley_policy *base = built_in(fuzz_number(&in, (uint32_t)motley_policy_builtin_count()));
+    const motley_policy *base = built_in(fuzz_number(&in, (uint32_t)mot_builtin_count));
     motley_policy_changes changes = { 0 };
     motley_policy_branch branches[MOST_BRANCHES];
     motley_policy_step steps[MOST_BRANCHES][MOST_STEPS];

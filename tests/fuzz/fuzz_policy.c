@@ -51,7 +51,7 @@ static void draw(const motley_policy *policy)
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
     for (uint32_t epoch = 0; epoch < 300; epoch += 100) {
         const motley_samples samples = { .seed = 1, .epoch = epoch, .boxes = boxes[0], .box_offsets = offsets };
-        MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, steps, counts, NULL) == MOTLEY_OK);
+        MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
         for (int i = 0; i < SAMPLES; i++)

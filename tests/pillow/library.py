@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libmotley through ctypes: just enough of the public headers to draw and to apply, with any strides."""
 import ctypes
+import itertools
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, \
     c_uint64, c_void_p
 
@@ -78,10 +79,16 @@ KERNEL_WEIGHTS = 12
 DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "bf16": (3, np.uint16)}
 
 
-class TransformInfo(ctypes.Structure):
+class PolicyInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("title", c_char_p), ("profile", c_char_p),
-                ("paper", c_char_p), ("width", c_int32), ("height", c_int32), ("dtype", c_int), ("layout", c_int),
-                ("max_steps", c_size_t)]
+                ("paper", c_char_p), ("stages", c_int32), ("max_steps", c_size_t), ("takes_boxes", c_int32),
+                ("width", c_int32), ("height", c_int32), ("to_rgb", c_int32), ("has_output", c_int32),
+                ("dtype", c_int), ("layout", c_int), ("mix", c_void_p), ("classes", c_int32),
+                ("smoothing", c_double), ("scheduled", c_int32), ("epochs", ctypes.c_uint32), ("views", c_int32)]
+
+
+class Builtin(ctypes.Structure):
+    _fields_ = [("name", c_char_p), ("text", c_char_p), ("has_stages", c_int32)]
 
 
 class Drawn(ctypes.Structure):
@@ -184,13 +191,10 @@ class Library:
         self.c = ctypes.CDLL(path)
         self.c.motley_op_get.restype = POINTER(OpInfo)
         self.c.motley_version.restype = c_char_p
-        self.c.motley_policy_builtin_name.restype = c_char_p
-        self.c.motley_policy_builtin_name.argtypes = [c_size_t]
-        self.c.motley_policy_builtin_count.restype = c_size_t
-        self.c.motley_policy_profile.restype = c_char_p
-        self.c.motley_policy_max_steps.restype = c_size_t
-        for name in "motley_policy_profile", "motley_policy_max_steps", "motley_policy_destroy":
-            getattr(self.c, name).argtypes = [c_void_p]
+        self.c.motley_policy_builtin_get.restype = POINTER(Builtin)
+        self.c.motley_policy_builtin_get.argtypes = [c_size_t]
+        self.c.motley_policy_describe.restype = POINTER(PolicyInfo)
+        self.c.motley_policy_describe.argtypes = self.c.motley_policy_destroy.argtypes = [c_void_p]
         self.ops = [self.c.motley_op_get(i).contents for i in range(self.c.motley_op_count())]
         self.op_names = [op.name.decode() for op in self.ops]
 
@@ -198,7 +202,9 @@ class Library:
         return Context(self, backend, threads)
 
     def builtins(self):
-        return [self.c.motley_policy_builtin_name(i).decode() for i in range(self.c.motley_policy_builtin_count())]
+        """The names of those without stages."""
+        found = itertools.takewhile(bool, map(self.c.motley_policy_builtin_get, itertools.count()))
+        return [row.contents.name.decode() for row in found if not row.contents.has_stages]
 
     def policy(self, name, **changes):
         return Policy(self, name, changes)
@@ -272,12 +278,9 @@ class Transform:
     def __init__(self, library, text):
         self.library, self.handle, error = library, c_void_p(), Error()
         data = text.encode()
-        library.c.motley_transform_describe.restype = POINTER(TransformInfo)
-        library.c.motley_transform_describe.argtypes = [c_void_p]
-        library.c.motley_transform_destroy.argtypes = [c_void_p]
-        library.check(library.c.motley_transform_parse(data, c_size_t(len(data)), None, byref(self.handle),
-                                                       byref(error)), error)
-        self.info = library.c.motley_transform_describe(self.handle).contents
+        library.check(library.c.motley_policy_parse(data, c_size_t(len(data)), None, byref(self.handle),
+                                                    byref(error)), error)
+        self.info = library.c.motley_policy_describe(self.handle).contents
 
     def draw(self, sizes, channels, seed, epoch=0, first=0):
         """Draws of images of (width, height): a list of Drawn, and the steps of each."""
@@ -285,9 +288,8 @@ class Transform:
         drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
         widths, heights = ((c_int32 * count)(*side) for side in zip(*sizes))
         error, samples = Error(), Samples(seed=seed, epoch=epoch, first=first)
-        self.library.check(self.library.c.motley_transform_draw(self.handle, byref(samples), c_size_t(count), widths,
-                                                                heights, channels, drawn, steps, counts, byref(error)),
-                           error)
+        self.library.check(self.library.c.motley_draw(self.handle, byref(samples), c_size_t(count), widths, heights,
+                                                      channels, drawn, steps, counts, byref(error)), error)
         return list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
 
     def apply(self, context, src, dtype="f32", layout="chw", given=None, kernels=None, **samples):
@@ -314,17 +316,17 @@ class Transform:
         target = Batch(count=count, channels=channels, dtype=number, layout=1 if layout == "chw" else 0,
                        data=out.ctypes.data, width=width, height=height)
         source, error = batch_of(src), Error()
-        self.library.check(self.library.c.motley_transform_apply(context.handle, self.handle, byref(source),
-                                                                 byref(target), byref(params), byref(error)), error)
+        self.library.check(self.library.c.motley_apply(context.handle, self.handle, byref(source), byref(target),
+                                                       byref(params), byref(error)), error)
         return out, list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
 
     def printed(self):
         text, error = c_char_p(), Error()
-        self.library.check(self.library.c.motley_transform_print(self.handle, byref(text), byref(error)), error)
+        self.library.check(self.library.c.motley_policy_print(self.handle, byref(text), byref(error)), error)
         return text.value.decode()
 
     def close(self):
-        self.library.c.motley_transform_destroy(self.handle)
+        self.library.c.motley_policy_destroy(self.handle)
         self.handle = None
 
 
@@ -338,10 +340,11 @@ class Policy:
         library.check(library.c.motley_policy_change(base, byref(PolicyChanges(**changes)), byref(self.handle),
                                                      byref(error)), error)
         library.c.motley_policy_destroy(base)
-        self.profile = library.c.motley_policy_profile(self.handle).decode()
+        self.info = library.c.motley_policy_describe(self.handle).contents
+        self.profile = self.info.profile.decode()
 
     def step_arrays(self, count):
-        most = self.library.c.motley_policy_max_steps(self.handle)
+        most = self.info.max_steps
         return (Step * (count * most))(), (c_int32 * count)(), most
 
     def draw(self, count, width, height, channels, seed, epoch=0, first=0):
@@ -350,7 +353,7 @@ class Policy:
         widths, heights = (c_int32 * count)(*[width] * count), (c_int32 * count)(*[height] * count)
         error = Error()
         self.library.check(self.library.c.motley_draw(self.handle, byref(samples), c_size_t(count), widths, heights,
-                                                      channels, steps, counts, byref(error)), error)
+                                                      channels, None, steps, counts, byref(error)), error)
         return [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
 
     def close(self):

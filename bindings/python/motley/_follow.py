@@ -204,9 +204,8 @@ def follower_of(transform, given, fill, erase, interpolation="nearest"):
     found = _followers.get(key)
     if found is None:
         params = follower_params(fill, erase, interpolation)
-        kind = "motley_transform" if followed.whole else "motley_policy"
-        handle = made_by(kind, getattr(lib, f"{kind}_follower"), followed._handle, params)
-        made = Transform(Policy._of(handle, whole=followed.whole), stream=0, threads=transform.threads)
+        handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
+        made = Transform(Policy._of(handle), stream=0, threads=transform.threads)
         if len(_followers) >= FOLLOWERS_KEPT:
             _followers.clear()
         found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own

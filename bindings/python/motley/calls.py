@@ -13,7 +13,7 @@ CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 class Call:
     """What a call needs besides pixels and samples, determined once for each shape of batches.
 
-    what: what it does, as the library takes it: ("policy", handle), ("transform", handle), ("op", its row, the number
+    what: what it does, as the library takes it: ("policy", handle), ("op", its row, the number
     of an interpolation, fill), or () for given steps of any policy."""
 
     def __init__(self, transform, source, target, what):
@@ -36,9 +36,7 @@ class Call:
         c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
         self.made, self.what = ffi.gc(c.call, lib.motley_call_destroy), what  # which the call borrows
         if what[:1] == ("policy",):
-            c.name = lib.motley_policy_name(what[1])
-        elif what[:1] == ("transform",):
-            c.name = lib.motley_transform_describe(what[1]).name
+            c.name = lib.motley_policy_describe(what[1]).name
 
     @property
     def sizes(self):

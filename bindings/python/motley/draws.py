@@ -48,7 +48,7 @@ class Drawn:
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
         self.widths = ffi.new("int32_t[]", [width for width, _ in sizes])
         self.heights = ffi.new("int32_t[]", [height for _, height in sizes])
-        self.places = ffi.NULL if transform is None else ffi.new("motley_transform_drawn[]", count)
+        self.places = ffi.NULL if transform is None else ffi.new("motley_place[]", count)
         self.c = c = ffi.new("motley_drawn *")
         c.count, c.max_steps, c.steps, c.step_counts = count, self.max_steps, self.steps, self.counts
         c.widths, c.heights, c.places = self.widths, self.heights, self.places
@@ -57,6 +57,10 @@ class Drawn:
 
     def __len__(self):
         return self.c.count
+
+    def place(self, i):
+        """Where image i's pixels come from, as the library takes it; NULL of a policy."""
+        return ffi.NULL if self.transform is None else self.places + i
 
     @property
     def structs(self):
@@ -69,14 +73,11 @@ class Drawn:
         where a policy takes them."""
         self = cls(sizes, source.max_steps, transform_in(source))
         images = len(self), self.widths, self.heights, channels
-        if self.transform is not None:
-            checked(lib.motley_transform_draw, source._handle, samples, *images, *self.structs)
-            return self
         if boxes_given(source, boxes) and sizes:
             samples.boxes, samples.box_offsets = boxes
             most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
             self = cls(sizes, lib.motley_policy_max_boxed_steps(source._handle, most_boxes))
-        checked(lib.motley_draw, source._handle, samples, *images, self.steps, self.counts)
+        checked(lib.motley_draw, source._handle, samples, *images, *self.structs)
         return self
 
     @classmethod
@@ -105,13 +106,8 @@ class Drawn:
                 text = json.dumps({"sample": i, **(draw if transform else {"steps": draw})}).encode()
             except TypeError as wrong:
                 raise ArgumentError(f"draws of image {i}: {wrong}") from None
-            given = text, len(text), channels, sample
-            steps = self.steps + i * self.max_steps, self.max_steps, self.counts + i, error
-            if transform:
-                status = lib.motley_transform_draw_read(*given, self.places + i, *steps)
-            else:
-                status = lib.motley_draw_read(*given, *steps)
-            if status:
+            steps = self.steps + i * self.max_steps, self.max_steps, self.counts + i
+            if lib.motley_draw_read(text, len(text), channels, sample, self.place(i), *steps, error):
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
@@ -121,12 +117,9 @@ class Drawn:
         drawn = []
         for i in range(len(self)):
             steps = self.steps + i * self.max_steps, self.counts[i], channels
-            if self.transform is None:
-                text = text_from(lib.motley_draw_json, source._handle, i, *steps)
-                made = Steps(json.loads(text)["steps"])
-            else:
-                made = TransformDraw(json.loads(text_from(lib.motley_transform_draw_json, i, self.places + i, *steps)))
-                del made["sample"]
+            made = json.loads(text_from(lib.motley_draw_json, source._handle, i, self.place(i), *steps))
+            del made["sample"]
+            made = Steps(made["steps"]) if self.transform is None else TransformDraw(made)
             made.policy, made.size = source.name, (self.widths[i], self.heights[i])
             drawn.append(made)
         return drawn

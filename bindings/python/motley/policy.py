@@ -4,7 +4,6 @@ network's input, a list of stages."""
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import os
@@ -109,32 +108,25 @@ class Policy:
         data = (text if isinstance(text, str) else _as_json(text)).encode()
         self._take(*_parsed(data))
 
-    def _take(self, handle, custom_ops=(), whole=False):
-        self.whole, self.custom_ops, self._still = whole, custom_ops, None  # custom_ops have to live as long
-        self._mix, self.to_rgb, self.has_output, self._made, self.size = (NULL, None, 0), False, False, None, None
-        self.scheduled, self.epochs = False, None
-        if whole:
-            self._handle = ffi.gc(handle, lib.motley_transform_destroy)
-            info = lib.motley_transform_describe(handle)
-            texts = info.name, info.title, info.profile, info.paper
-            self.size = (info.height, info.width) if info.width else None
-            self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
-            self._made = _DTYPES[info.dtype], ("hwc", "chw")[info.layout]
-            self._mix = info.mix, info.classes or None, info.smoothing
-            self.scheduled, self.epochs = bool(info.scheduled), info.epochs or None
-            self.max_steps, self.takes_boxes = info.max_steps, False
-        else:
-            self._handle = ffi.gc(handle, lib.motley_policy_destroy)
-            texts = [getattr(lib, f"motley_policy_{name}")(handle) for name in ("name", "title", "profile", "paper")]
-            self.max_steps = lib.motley_policy_max_steps(handle)
-            self.takes_boxes = bool(lib.motley_policy_takes_boxes(handle))
-        self.name, self.title, self.profile, self.paper = map(text_of, texts)
-        self._what = "transform" if whole else "policy", self._handle  # as calls.Call takes it
+    def _take(self, handle, custom_ops=()):
+        self._handle = ffi.gc(handle, lib.motley_policy_destroy)
+        info = lib.motley_policy_describe(handle)
+        self.whole, self.custom_ops, self._still = info.stages > 0, custom_ops, None  # custom_ops have to live as long
+        self.size = (info.height, info.width) if info.width else None
+        self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
+        self._made = (_DTYPES[info.dtype], ("hwc", "chw")[info.layout]) if self.whole else None
+        self._mix = info.mix, info.classes or None, info.smoothing
+        self.scheduled, self.epochs = bool(info.scheduled), info.epochs or None
+        self.max_steps, self.takes_boxes = info.max_steps, bool(info.takes_boxes)
+        self.name, self.title, self.profile, self.paper = map(
+            text_of, (info.name, info.title, info.profile, info.paper)
+        )
+        self._what = "policy", self._handle  # as calls.Call takes it
 
     @classmethod
-    def _of(cls, handle, custom_ops=(), whole=False):
+    def _of(cls, handle, custom_ops=()):
         policy = cls.__new__(cls)
-        policy._take(handle, custom_ops, whole)
+        policy._take(handle, custom_ops)
         return policy
 
     @classmethod
@@ -156,8 +148,6 @@ class Policy:
     @classmethod
     def builtin(cls, name: str) -> Policy:
         """The built-in policy of that name; Policy.names() lists them."""
-        if name in _whole_names():
-            return cls._of(made_by("motley_transform", lib.motley_transform_builtin, name.encode()), whole=True)
         return cls._of(made_by("motley_policy", lib.motley_policy_builtin, name.encode()))
 
     @classmethod
@@ -180,38 +170,38 @@ class Policy:
     @staticmethod
     def names() -> list[str]:
         """The names of the built-in policies: those that are drawn, then those that have stages."""
-        drawn = (lib.motley_policy_builtin_name(i) for i in range(lib.motley_policy_builtin_count()))
-        return [*map(text_of, drawn), *_whole_names()]
+        names = []
+        while (row := lib.motley_policy_builtin_get(len(names))) != NULL:
+            names.append(text_of(row.name))
+        return names
 
     def show(self) -> str:
         """The policy as canonical text, which parses back to an equal policy."""
-        return text_from(lib.motley_transform_print if self.whole else lib.motley_policy_print, self._handle)
+        return text_from(lib.motley_policy_print, self._handle)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON's dictionaries and lists, with the keys of the file. Policy(...) takes them back."""
-        call = lib.motley_transform_print_json if self.whole else lib.motley_policy_print_json
-        return json.loads(text_from(call, self._handle))
+        return json.loads(text_from(lib.motley_policy_print_json, self._handle))
 
     def at(self, epoch: int) -> Policy:
         """What a policy whose numbers change with the epoch is in one: a policy with these numbers put in. Of others,
         the policy itself."""
         if not self.scheduled:
             return self
-        return Policy._of(made_by("motley_transform", lib.motley_transform_at, self._handle, epoch), whole=True)
+        return Policy._of(made_by("motley_policy", lib.motley_policy_at, self._handle, epoch))
 
     def scaled(self, epochs: int) -> Policy:
         """A policy with schedules, made `epochs` long: all epochs of the file are multiplied alike, and rounded."""
         if not self.scheduled:
             raise ArgumentError(f"policy '{self.name}' has no numbers that change with the epoch")
-        return Policy._of(made_by("motley_transform", lib.motley_transform_scale, self._handle, epochs), whole=True)
+        return Policy._of(made_by("motley_policy", lib.motley_policy_scale, self._handle, epochs))
 
     @property
     def views(self) -> dict[str, tuple[int, int, Policy]]:
         """By the name of each view how many results it has, its number, and its own policy; empty without views."""
         made = {}
-        for i in range(lib.motley_transform_view_count(self._handle) if self.whole else 0):
-            view = lib.motley_transform_view(self._handle, i)
-            own = Policy(text_from(lib.motley_transform_print, view.transform))
+        while (view := lib.motley_policy_view(self._handle, len(made))) != NULL:
+            own = Policy(text_from(lib.motley_policy_print, view.policy))
             made[text_of(view.name)] = view.count, view.number, own
         return made
 
@@ -364,8 +354,6 @@ class Policy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
-        if self.whole or other.whole:
-            return self.whole == other.whole and self.show() == other.show()
         return bool(lib.motley_policy_equal(self._handle, other._handle))
 
     def __hash__(self) -> int:
@@ -477,6 +465,15 @@ def _put_branches(data, branches):
     data.update({"phases": phases} if phases[0]["from"] or len(phases) > 1 else {"branches": phases[0]["branches"]})
 
 
+def builtin_names(staged):
+    """The names of the built-in policies that have stages, or of those that have none."""
+    found, i = [], 0
+    while (row := lib.motley_policy_builtin_get(i)) != ffi.NULL:
+        found += [text_of(row.name)] if bool(row.has_stages) == staged else []
+        i += 1
+    return found
+
+
 def as_html(shown, text):
     """What a notebook shows of an object: itself, and a policy's or transform's text to open. `motley preview` writes a
     page with pictures and frequencies."""
@@ -492,32 +489,21 @@ STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
 _DTYPES = {number: name for name, (number, _) in DTYPES.items()}
 
 
-@functools.lru_cache(maxsize=None)
-def _whole_names():
-    return [text_of(lib.motley_transform_builtin_name(i)) for i in range(lib.motley_transform_builtin_count())]
-
-
 def _parsed(text, path=None, custom_ops=None):
-    """The handle of a policy's text, or of the file that has it, its custom operations and whether it has stages;
-    raises one exception with every problem."""
-    source = (text, len(text)) if path is None else (os.fsencode(path),)
-    name = "<policy>" if path is None else path
-    if re.search(rb'\bstages"?\s*:', text):  # or it is a title's word
-        call = lib.motley_transform_parse if path is None else lib.motley_transform_load
-        try:
-            handle = read("motley_transform **", call, *source, name=name)
-        except PolicyError as wrong:
-            raise _of_custom(wrong) from None
-        if lib.motley_transform_describe(handle).stages:
-            return handle, (), True
-        lib.motley_transform_destroy(handle)
+    """The handle of a policy's text, or of the file that has it, and its custom operations; raises one exception with
+    every problem."""
     named = custom.named_in(text) if custom_ops is None else custom_ops
-    call = lib.motley_policy_parse if path is None else lib.motley_policy_load
-    handle = read("motley_policy **", call, *source, name=name, custom_ops=named)
+    call, source = lib.motley_policy_parse, (text, len(text))
+    if path is not None:
+        call, source = lib.motley_policy_load, (os.fsencode(path),)
+    try:
+        handle = read("motley_policy **", call, *source, name="<policy>" if path is None else path, custom_ops=named)
+    except PolicyError as wrong:
+        raise _of_custom(wrong) from None
     kept = set()  # of those in the text, the ones that it names as operations
     while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != NULL:
         kept.add(text_of(row.name))
-    return handle, [op for op in named if op.name in kept], False
+    return handle, [op for op in named if op.name in kept]
 
 
 def _of_custom(wrong):

@@ -30,7 +30,7 @@ template <auto destroy> struct Destroy {
     }
 };
 using Policy = std::unique_ptr<motley_policy, Destroy<motley_policy_destroy>>;
-using Transform = std::unique_ptr<motley_transform, Destroy<motley_transform_destroy>>;
+using Transform = std::unique_ptr<motley_policy, Destroy<motley_policy_destroy>>;
 using Context = std::unique_ptr<motley_context, Destroy<motley_context_destroy>>;
 
 /* A context, and the call for the last batch of one size that it met. */
@@ -62,18 +62,18 @@ Policy policy_of(const std::string &policy)
 
 Transform transform_of(const std::string &transform)
 {
-    motley_transform *made = nullptr;
+    motley_policy *made = nullptr;
     motley_error error;
     const char *text = transform.c_str();
     switch (motley_policy_source_of(text)) {
     case MOTLEY_POLICY_FILE:
-        check(motley_transform_load(text, nullptr, &made, &error), error);
+        check(motley_policy_load(text, nullptr, &made, &error), error);
         break;
     case MOTLEY_POLICY_BUILTIN:
-        check(motley_transform_builtin(text, &made, &error), error);
+        check(motley_policy_builtin(text, &made, &error), error);
         break;
     default:
-        check(motley_transform_parse(text, transform.size(), nullptr, &made, &error), error);
+        check(motley_policy_parse(text, transform.size(), nullptr, &made, &error), error);
     }
     return Transform(made);
 }
@@ -215,7 +215,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     void take(Transform transform, const dali::OpSpec &spec)
     {
         transform_ = std::move(transform);
-        info_ = *motley_transform_describe(transform_.get());
+        info_ = *motley_policy_describe(transform_.get());
         if (info_.mix)
             throw dali::DaliValueError(
                 make_string("transform '", info_.name, "' mixes images, and has no labels here"));
@@ -327,14 +327,13 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             dst.images = &first;
         }
         motley_error error;
-        const motley_status status =
-            motley_transform_apply(worker.context.get(), transform_.get(), &src, &dst, &params, &error);
+        const motley_status status = motley_apply(worker.context.get(), transform_.get(), &src, &dst, &params, &error);
         check(status, error, place_of(begin, end));
     }
 
     Policy policy_; /* this, or a transform and what it makes */
     Transform transform_;
-    motley_transform_info info_ = {};
+    motley_policy_info info_ = {};
     dali::TensorLayout layout_ = "HWC";
     dali::DALIDataType type_ = DALI_UINT8;
     uint64_t seed_;

@@ -50,7 +50,7 @@ class Kept(threading.local):
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
         self.resize.order = ORDERS.index(ORDER)
         self.error = ffi.new("motley_error *")
-        self.given, self.drawn = ffi.new("motley_apply_params *"), ffi.new("motley_transform_drawn *")
+        self.given, self.drawn = ffi.new("motley_apply_params *"), ffi.new("motley_place *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
         self.kernels = ffi.new(KERNELS, len(JITTERS))
 
@@ -191,7 +191,7 @@ def _run_steps(source, steps, weights=None):
     count, most = source.count, len(JITTERS)
     drawn, made, counts, kernels = kept.drawn, kept.steps, kept.count, kept.kernels
     if count > 1:
-        drawn, counts = ffi.new("motley_transform_drawn[]", count), ffi.new("int32_t[]", count)
+        drawn, counts = ffi.new("motley_place[]", count), ffi.new("int32_t[]", count)
         made, kernels = ffi.new("motley_step[]", count * most), ffi.new(KERNELS, count * most if weights else 0)
     params = kept.given
     params.given, params.given_steps, params.given_step_counts = drawn, made, counts
@@ -207,7 +207,7 @@ def _run_steps(source, steps, weights=None):
                 half = weights[len(weights) // 2 :]
                 kernels[step][0 : len(half)] = half
     context = _native.context_of(source.device)
-    checked(lib.motley_transform_apply, context.handle, _any_steps().policy._handle, kept.src, kept.dst, params)
+    checked(lib.motley_apply, context.handle, _any_steps().policy._handle, kept.src, kept.dst, params)
     return target.result(source)
 
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** Draws: what each sample gets, as plain data, without touching a pixel. */
+#ifndef MOTLEY_DRAW_H
+#define MOTLEY_DRAW_H
+
+#include "motley/image.h"
+#include "motley/op.h"
+#include "motley/policy.h"
+#include "motley/resize.h"
+#include "motley/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which samples a batch holds. This decides what each of them draws.
+ *
+ *  A draw depends on (policy, seed, epoch, sample id, view) and nothing else: Philox4x32-10 with key = seed and
+ *  counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are
+ *  relative to the image's size. A sample that is read several times in an epoch (repeated augmentation, the two images
+ *  of a contrastive pair) gets a different draw each time if each read has a different view.
+ *
+ *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the image's earlier steps
+ *           have moved its boxes, as motley_follow_boxes does, and skip boxes that have left the image. A step changes
+ *           all pixels that its box touches. Each box draws whether such a step is applied to it, and where a cutout
+ *           goes; all boxes share the step's level and sign, and their order is drawn. These steps do not move the
+ *           boxes themselves, nor points. Other policies ignore `boxes`; stages refuse policies that need them.
+ */
+typedef struct motley_samples {
+    uint64_t seed;
+    uint32_t epoch;        /* 0 .. 2^30 - 1 */
+    uint64_t first;        /* image i is sample first + i ... */
+    const uint64_t *ids;   /* ... or ids[i], when given; host memory, read before the call returns */
+    uint32_t view;         /* 0 .. 65535, of every image ... */
+    const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
+
+    /* For a policy that takes boxes: [box_offsets[n]][4], left, top, right, bottom in pixels, in host memory, read
+     * before the call returns. Image i has the boxes box_offsets[i] .. box_offsets[i + 1] - 1. NULL: no boxes. */
+    const double *boxes;
+    const size_t *box_offsets;
+} motley_samples;
+
+/** Values of a step's `op` that mix chains of ops (AugMix). They are not ops of the table. Their one value is a weight,
+ *  0..1.
+ *
+ *  Each chain starts from the image, and its steps end with MIX_ADD or MIX_BLEND. The result starts as the image. The
+ *  sum is binary32, with the product and the sum each rounded; conversion to bytes truncates. Blending is Pillow's
+ *  Image.blend. */
+#define MOTLEY_STEP_MIX_ADD (-3)   /* the chain ends: weight * chain is added to the sum, which starts at 0 */
+#define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result becomes result + weight * (chain - result) */
+#define MOTLEY_STEP_MIX_SUM (-5)   /* the result is blended with the sum, which is then 0 again */
+
+/** One op that one sample drew. */
+typedef struct motley_step {
+    int32_t op;                       /* id in the op table, of a custom op (motley_policy_op), or MOTLEY_STEP_MIX_* */
+    int32_t level;                    /* 0-based bin of the policy's level table; 0 for an op without levels */
+    double values[MOTLEY_MAX_VALUES]; /* in the op's unit; see values_count */
+    int32_t values_count;
+    motley_interpolation interpolation; /* of a warp; NEAREST elsewhere */
+    uint8_t fill[4];                    /* of a warp or an erasing op; 0 elsewhere */
+    int32_t inside[4]; /* left, top, right, bottom of the part of the image that the step changes, half-open, in pixels
+                          of the image; all 0: the whole image */
+} motley_step;
+
+#define MOTLEY_STEP_HUE (-2)         /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
+#define MOTLEY_STEP_KERNEL_BLUR (-6) /* values: sigma in pixels, the kernel's size, as torchvision's gaussian_blur */
+
+#define MOTLEY_MAX_KERNEL 23     /* the largest size of a kernel */
+#define MOTLEY_KERNEL_WEIGHTS 12 /* the most different weights of a blur's kernel, from the middle outward */
+
+#define MOTLEY_MAX_ERASED_BOXES 8
+
+/** What one image draws, besides its steps: which pixels are taken, and where they go. Of a policy without stages, the
+ *  whole image, which stays where it is. */
+typedef struct motley_place {
+    motley_crop crop;      /* of the source image */
+    int32_t width, height; /* what the crop is resized to, pixels */
+    motley_filter filter;
+    int32_t left, top; /* of the output in the resized image, pixels; parts outside of that image are filled */
+    uint8_t flip_horizontal, flip_vertical;
+    int32_t boxes_count;
+    motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
+    uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
+} motley_place;
+
+/** Draws without touching pixels.
+ *
+ *  Shapes   places: [count], or NULL: not wanted. steps: [count][max_steps of motley_policy_describe], step_counts:
+ *           [count]. Steps that were drawn but not applied are left out. widths and heights: [count] pixels, of the
+ *           source images. For a policy that takes boxes, steps: [count][motley_policy_max_boxed_steps(policy, most
+ *           boxes of an image)], with one step for each box that is changed. channels: of the images, 1 to 4; `fill` of
+ *           each step gets as many values.
+ *  Memory   The caller's, in host memory. No context is needed.
+ *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (stages with a policy that takes boxes): the results are then unspecified. */
+MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
+                                     const int32_t *widths, const int32_t *heights, int32_t channels,
+                                     motley_place *places, motley_step *steps, int32_t *step_counts,
+                                     motley_error *error);
+
+/** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "level": 0,
+ *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
+ *
+ *  Keys     With a place, before the steps: crop: left, top, width, height; resize: width, height, filter; window:
+ *           left, top; flip: horizontal, vertical; and behind them, if something is erased, erase: [boxes like the
+ *           crop], noise. The step "hue" is MOTLEY_STEP_HUE, "kernel_blur" is MOTLEY_STEP_KERNEL_BLUR.
+ *  Shapes   place: NULL: none is written. steps: [count], from motley_draw, motley_apply_params or motley_subbatches.
+ *           channels: of the image; a fill has as many numbers.
+ *  Values   Numbers read back as the same doubles.
+ *  Memory   *text is malloc'd: free() it.
+ *  Errors   ARGUMENT: a step's op is not one of the policy's, or its numbers are wrong; MEMORY. *text is NULL then. */
+MOTLEY_API motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_place *place,
+                                          const motley_step *steps, int32_t count, int32_t channels, char **text,
+                                          motley_error *error);
+
+/** Reads what motley_draw_json wrote: one JSON object. Unknown keys, such as a file's name, are ignored. A step with
+ *  "applied": false is left out; one without "level" gets 0. Custom ops are unknown here.
+ *
+ *  Shapes   json: `length` bytes. place: NULL: none is wanted, and a hue or kernel blur among the steps is refused.
+ *           steps: [max_steps], for given_steps and motley/follow.h. channels: of the image; a fill must have as many
+ *           numbers.
+ *  Errors   POLICY, with line and column: not such an object, an unknown op, values that it does not take, more steps
+ *           than max_steps. ARGUMENT, MEMORY. motley_apply checks whether the numbers suit an image. */
+MOTLEY_API motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample,
+                                          motley_place *place, motley_step *steps, size_t max_steps, int32_t *count,
+                                          motley_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
