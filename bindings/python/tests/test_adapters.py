@@ -349,7 +349,7 @@ def test_lightning_with_a_transform(device, kind):
     whole = motley.Transform(text, seed=7)
     for epoch, training, batch, ids in seen:
         given = [images[i] for i in ids]
-        assert torch.equal(batch, whole(given, ids, epoch=epoch) if training else still(given))
+        assert torch.equal(batch, whole(given, sample_ids=ids, epoch=epoch) if training else still(given))
 
 
 @pytest.mark.parametrize("order", ["SEQUENTIAL", "RANDOM"])

@@ -123,8 +123,8 @@ def test_transforms_share_statistics(threads):
 def test_transforms_share_statistics_on_cuda(output):
     stage = motley.Transform(STAGES + output, seed=3, layout="hwc", clip_frames=FRAMES)
     images, ids = torch.from_numpy(np.repeat(frames(), 2, axis=1)), motley.group_ids(range(CLIPS), FRAMES)
-    wanted, draws = stage(images, ids, return_draws=True)
-    made, drawn = stage(images.cuda(), ids, return_draws=True)
+    wanted, draws = stage(images, sample_ids=ids, return_draws=True)
+    made, drawn = stage(images.cuda(), sample_ids=ids, return_draws=True)
     assert torch.equal(made.cpu(), wanted) and drawn == draws
     assert torch.equal(stage.replay(images.cuda(), draws).cpu(), wanted)
 

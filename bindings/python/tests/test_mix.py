@@ -168,8 +168,8 @@ def test_soft_targets(batch):
 def test_smoothed_soft_targets_still_sum_to_one(batch):
     images, labels = batch
     one_hot, ids = torch.nn.functional.one_hot(labels, CLASSES), range(len(images))
-    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(images, labels, ids)
-    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, ids)
+    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(images, labels, sample_ids=ids)
+    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, sample_ids=ids)
     assert torch.allclose(soft[1].sum(1), torch.ones(len(images))) and torch.allclose(soft[1], hard[1])
     with pytest.raises(motley.ArgumentError, match=r"labels have shape \(\d+, 1\), want \[\d+\]: a class"):
         motley.Mix(mixup=0.2)(images, labels.reshape(-1, 1))
@@ -274,7 +274,7 @@ def test_as_a_transforms_last_stage():
     for arguments, why in (
         (dict(), "labels are missing"),
         (dict(labels=labels[:3]), "labels have shape"),
-        (dict(labels=labels, views=2), "the transform mixes images"),
+        (dict(labels=labels, views=2), "the policy mixes images"),
     ):
         with pytest.raises(motley.ArgumentError, match=why):
             transform(photographs, **arguments)
@@ -355,7 +355,7 @@ def test_a_mix_behind_another_stage():
     batches = [(torch.rand(6, 3, 9, 8), torch.arange(6), torch.arange(6))]
     mix = motley.Mix(mixup=0.2, cutmix=1, classes=6)
     ((images, targets, ids),) = motley.torch.Prefetcher(batches, mix, "cpu", ids=2, labels=1)
-    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], ids)
+    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], sample_ids=ids)
     assert torch.equal(images, wanted[0]) and torch.equal(targets, wanted[1]) and torch.equal(ids, torch.arange(6))
 
 
@@ -393,7 +393,7 @@ def test_where_labels_are_missing():
     for alone in (Alone, Augments().augments, lambda stage: motley.torch.Augmented(Photographs(), stage)):
         with pytest.raises(motley.UnsupportedError, match="'mixed' mixes images, and here are no labels"):
             alone(mixes)
-    unnamed = motley.Transform(mixes.show().replace(f"classes: {CLASSES}", "p: 0.9"))
+    unnamed = motley.Transform(mixes.policy.show().replace(f"classes: {CLASSES}", "p: 0.9"))
     collate = motley.torch.MotleyCollate(unnamed, labels=1)
     with pytest.raises(motley.ArgumentError, match="want classes, how many there are, as an argument or in the stage"):
         collate([Photographs()[i] for i in range(4)])

@@ -414,7 +414,7 @@ def test_mixing(name):
     for i in range(5):
         with motley.samples(range(i, i + 6), epoch=4):
             made = mine(images, labels)
-        want = mix(images, labels, torch.arange(i, i + 6), epoch=4)
+        want = mix(images, labels, sample_ids=torch.arange(i, i + 6), epoch=4)
         assert all(map(torch.equal, made, want)), i
         assert not torch.equal(made[0], images)
 

@@ -40,7 +40,7 @@ def refuse_mixing(transform):
 def check_labels(transform, labels):
     """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
     mixes = isinstance(transform, motley.Mix) or getattr(transform, "mixes", False)
-    name = transform.policy.name if isinstance(transform, motley.Transform) else type(transform).__name__
+    name = transform.policy.name if isinstance(transform, motley.Transform) else "motley.Mix"
     if mixes and labels is None:
         raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
     if labels is not None and isinstance(transform, motley.Transform) and not mixes:
