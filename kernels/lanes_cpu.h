@@ -313,9 +313,10 @@ static inline size_t lanes_split_3(const uint8_t *in, size_t n, uint8_t (*plane)
 static inline size_t lanes_merge_3(const uint8_t (*plane)[LANES_BLOCK], size_t n, uint8_t *out)
 {
     size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        vst3q_u8(out + 3 * i,
-                 (uint8x16x3_t){ { vld1q_u8(plane[0] + i), vld1q_u8(plane[1] + i), vld1q_u8(plane[2] + i) } });
+    for (; i + 16 <= n; i += 16) {
+        const uint8x16x3_t three = { { vld1q_u8(plane[0] + i), vld1q_u8(plane[1] + i), vld1q_u8(plane[2] + i) } };
+        vst3q_u8(out + 3 * i, three); /* in Clang a macro, which would split a literal at its commas */
+    }
     return i;
 }
 
@@ -324,7 +325,8 @@ static inline size_t lanes_spread_3(const uint8_t *in, size_t n, uint8_t *out)
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const uint8x16_t v = vld1q_u8(in + i);
-        vst3q_u8(out + 3 * i, (uint8x16x3_t){ { v, v, v } });
+        const uint8x16x3_t three = { { v, v, v } };
+        vst3q_u8(out + 3 * i, three);
     }
     return i;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -152,6 +153,25 @@ class Configured(unittest.TestCase):
         done = self.setup("--cross-file", str(cross))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("the host is big-endian", done.stdout)
+
+    def test_pip_on_another_system_says_what_is_supported(self):
+        for system in ("darwin", "windows"):
+            cross = self.dir / f"{system}.ini"
+            cross.write_text(f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = '{system}'\ncpu_family = 'aarch64'\n"
+                             "cpu = 'aarch64'\nendian = 'little'\n")
+            done = self.setup("--cross-file", str(cross), "-Dpython=enabled")
+            self.assertNotEqual(done.returncode, 0)
+            [sentence] = re.findall(r"ERROR: (.*)", done.stdout)
+            self.assertIn(f"runs on Linux (x86-64 and 64-bit ARM) only, not on {system}", sentence)
+
+    def test_a_linker_without_version_scripts_gets_none(self):
+        compiler = self.dir / "cc"
+        compiler.write_text("#!/bin/sh\ncase \"$*\" in *--version-script*) echo 'unknown option' >&2; exit 1;; esac\n"
+                            f"exec {shlex.join(CC)} \"$@\"\n")
+        compiler.chmod(0o755)
+        done = self.setup(CC=str(compiler))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("version-script", (self.dir / "build" / "build.ninja").read_text())
 
 
 class Installed(unittest.TestCase):
