@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -37,6 +38,13 @@ class Version(unittest.TestCase):
         self.assertEqual(".".join(parts), version)
         self.assertIn(f"version: {version}\n", (SOURCE / "CITATION.cff").read_text())
         self.assertIn('dynamic = ["version"]', (SOURCE / "pyproject.toml").read_text())
+        self.assertIn(f'version: "{version}"', (SOURCE / "packaging" / "conda" / "recipe.yaml").read_text())
+        self.assertTrue((SOURCE / "packaging" / "debian" / "changelog").read_text().startswith(f"motley ({version})"))
+
+    def test_the_page_of_what_is_supported_is_what_the_files_say(self):
+        page = (SOURCE / "doc" / "supported.md").read_text()
+        self.assertEqual(page, run(sys.executable, SOURCE / "doc" / "supported.py"),
+                         "write it anew: doc/supported.py >doc/supported.md")
 
 
 class Package(unittest.TestCase):
