@@ -14,7 +14,7 @@ build_packages="gcc libc6-dev meson ninja-build pkg-config python3
     libjson-c-dev libjpeg-dev libpng-dev libexif-dev libcairo2-dev fonts-dejavu-core scdoc"
 test_packages="libcriterion-dev g++ python3-venv python3-numpy python3-yaml python3-pil python3-pytest python3-cffi
     python3-dev cmake"
-doc_packages="python3-sphinx python3-myst-parser python3-cffi python3-dev"
+doc_packages="python3-venv python3-cffi python3-dev"
 # Tests that need these are skipped, and counted as skipped, where the archive has none of them.
 optional_packages="python3-torchvision"
 
@@ -30,13 +30,17 @@ tests | ci*)
     python=enabled
     ;;
 esac
+docs=
 if [ "${1:-}" = docs ]; then
+    docs=1
     packages="$packages $doc_packages"
     python=enabled
 fi
 if [ "${1:-}" = ci ] || [ "${1:-}" = ci-packages ]; then
+    docs=1
     packages="$packages $doc_packages"
     optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+    optional="$optional chromium-headless-shell" # tests/test_site.py looks at the site
     optional="$optional libopencv-dev libturbojpeg0-dev" # FFCV is compiled against them
 fi
 
@@ -93,6 +97,13 @@ fi
 if [ "${1:-}" = ci ]; then
     .venv/bin/python3 tests/peers/run.py --fetch .venv ||
         echo "setup: torchvision's source could not be downloaded; its own tests will be skipped" >&2
+fi
+
+# Sphinx and its theme, for the site; Debian's copy of the theme cannot run its own script.
+if [ -n "$docs" ] && ! build-docs/venv/bin/python3 -c 'import furo, myst_parser' 2>/dev/null; then
+    /usr/bin/python3 -m venv build-docs/venv
+    build-docs/venv/bin/python3 -m pip install -q --disable-pip-version-check sphinx==8.2.3 furo==2025.12.19 \
+        myst-parser==4.0.1 cffi==2.1.1
 fi
 
 # What motley.torch and the adapters plug into; the versions are those that the tests were last seen to pass with.

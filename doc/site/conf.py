@@ -5,6 +5,8 @@ import pathlib
 import re
 import sys
 
+from docutils import nodes
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "doc" / "site"))
 sys.path.insert(0, str(ROOT / "build" / "bindings" / "python"))
@@ -16,8 +18,10 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "doc/site/index"
 include_patterns = ["*.md", "doc/*.md", "doc/notes/*.md", "doc/site/**", "bindings/python/README.md", "tests/README.md"]
 exclude_patterns = ["doc/site/__pycache__"]
-html_theme = "alabaster"
-html_theme_options = {"description": "A different augmentation for every image of a batch", "page_width": "72em"}
+html_theme = "furo"
+html_title = f"Motley {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_copyright = False
 myst_heading_anchors = 3
 autodoc_mock_imports = ["torch", "torchvision", "timm", "numpy", "PIL"]
@@ -74,6 +78,19 @@ def write_headers(app):
     (target / "index.rst").write_text("\n".join(top + pages) + "\n")
 
 
+def write_llms_txt(app, failure):
+    """llms.txt: every page with its title and first sentence, for readers that are programs."""
+    if failure or app.builder.name != "html":
+        return
+    lines = ["# Motley", "", "> A different augmentation for every image of a batch.", ""]
+    for name, title in sorted(app.env.titles.items()):
+        paragraph = next(iter(app.env.get_doctree(name).findall(nodes.paragraph)), None)
+        sentence = re.split(r"(?<=[.:])\s", " ".join(paragraph.astext().split()))[0] if paragraph else ""
+        lines.append(f"- [{title.astext()}]({name}.html): {sentence}")
+    (pathlib.Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
 def setup(app):
+    app.connect("build-finished", write_llms_txt)
     app.connect("builder-inited", write_headers, priority=400)
     app.connect("source-read", keep_links_inside)
