@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles Motley for 64-bit ARM on another machine, and runs the tests of the CPU there under qemu. What it needs of
-# Debian's archive it unpacks into build-aarch64/sysroot; the compiler and qemu come from scripts/setup.sh ci.
+# Debian's archive it unpacks into build-aarch64-sysroot; the compiler and qemu come from scripts/setup.sh ci.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=build-aarch64
@@ -11,13 +11,7 @@ packages="libyaml-0-2 libyaml-dev libpthreadpool0 libpthreadpool-dev librandom12
 for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
     command -v $tool >/dev/null || { echo "aarch64: no $tool here: install gcc-aarch64-linux-gnu and qemu-user" >&2 && exit 1; }
 done
-if [ ! -d "$root/usr/include" ]; then
-    mkdir -p "$root"/apt/{lists/partial,cache/archives/partial}
-    apt="apt-get -q -o Dir::State=$root/apt -o Dir::State::status=/dev/null -o Dir::Cache=$root/apt/cache
-        -o APT::Architecture=arm64 -o APT::Architectures=arm64"
-    $apt update
-    (cd "$root/apt" && $apt download $packages && for deb in *.deb; do dpkg -x "$deb" "$root"; done)
-fi
+scripts/sysroot.sh arm64 "$root" $packages
 cat >"$root/cross.ini" <<END
 [binaries]
 c = 'aarch64-linux-gnu-gcc'

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a wheel contains: its name and metadata, the command, the policy files, and the licences of all that is in it.
 
-    test_wheel.py WHEEL        needs pip; installs the wheel into a temporary folder"""
+    test_wheel.py WHEEL [LAUNCHER...]     needs pip; installs the wheel into a temporary folder
+    test_wheel.py WHEEL qemu-aarch64 -L build-wheel/arm64 build-wheel/arm64/usr/bin/python3.11
+
+LAUNCHER runs a Python of the wheel's processor, where that is another than this one."""
 import email
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +17,10 @@ import unittest
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
+OF_EVERY_LINUX = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
+                  "ld-linux-aarch64.so.1"}
 wheel = None
+launcher = [sys.executable]
 
 
 class Contents(unittest.TestCase):
@@ -66,6 +73,22 @@ class Contents(unittest.TestCase):
         for path in (SOURCE / "policy_files").glob("*.yaml"):
             self.assertIn(f"motley/policy_files/{path.name}", self.names)
 
+    @unittest.skipUnless(shutil.which("readelf"), "readelf is not here")
+    def test_it_needs_no_more_than_its_name_says(self):
+        oldest = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)", wheel).groups()))
+        for name in self.names:
+            if name.endswith((".so", "/command")) or ".so." in name:
+                with tempfile.NamedTemporaryFile() as file:
+                    file.write(self.files.read(name))
+                    file.flush()
+                    told = subprocess.run(["readelf", "-dV", file.name], capture_output=True, text=True).stdout
+                needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", told))
+                ours = {library for library in needed if library.startswith("libmotley-")}
+                self.assertLessEqual(needed - ours, OF_EVERY_LINUX, name)
+                self.assertIn("libc.so.6", needed)
+                for version in re.findall(r"GLIBC_(\d+)\.(\d+)", told):
+                    self.assertLessEqual(tuple(map(int, version)), oldest, name)
+
     def test_nothing_of_the_machine_is_left_in_it(self):
         for name in self.names:
             if name.endswith((".so", "/command")):
@@ -78,16 +101,17 @@ class Runs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.site = folder.name
+        platform = re.search(r"manylinux\w+|linux\w+", wheel)[0]
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", cls.site,
-                        wheel],
-                       check=True)
+                        "--platform", platform, "--only-binary=:all:", wheel], check=True)
 
     def run_python(self, *args):
-        done = subprocess.run([sys.executable, *args], capture_output=True, text=True, cwd=self.site, timeout=60,
+        done = subprocess.run([*launcher, *args], capture_output=True, text=True, cwd=self.site, timeout=300,
                               env={"PATH": "/nowhere", "PYTHONPATH": self.site})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    @unittest.skipIf(len(sys.argv) > 2, "a command of another processor is started by no Python")
     def test_the_command_by_both_ways(self):
         for command in (["-m", "motley"], [os.path.join(self.site, "bin", "motley")]):
             self.assertRegex(self.run_python(*command, "--version"), r"^motley [\d.]+$")
@@ -102,7 +126,7 @@ class Runs(unittest.TestCase):
     def test_a_command_that_was_not_built_says_what_to_install(self):
         os.rename(os.path.join(self.site, "motley", "command"), os.path.join(self.site, "command"))
         try:
-            done = subprocess.run([sys.executable, "-m", "motley"], capture_output=True, text=True,
+            done = subprocess.run([*launcher, "-m", "motley"], capture_output=True, text=True,
                                   env={"PYTHONPATH": self.site})
         finally:
             os.rename(os.path.join(self.site, "command"), os.path.join(self.site, "motley", "command"))
@@ -111,5 +135,8 @@ class Runs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    wheel = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    wheel = os.path.abspath(sys.argv[1])
+    if sys.argv[2:]:  # it is run in another folder, without a PATH
+        launcher = [os.path.abspath(word) if os.path.exists(word) else shutil.which(word) or word
+                    for word in sys.argv[2:]]
+    unittest.main(argv=sys.argv[:1])

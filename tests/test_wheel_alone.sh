@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tries a wheel on a machine that has only Python 3.9: a Debian 11 that debootstrap makes in ROOT, without a compiler and
-# without any library that the wheel has to carry. Needs root and PyPI.
-#   tests/test_wheel_alone.sh ROOT WHEEL      of `scripts/wheel.sh --old`
+# Tries a wheel on a machine that has Python and nothing else: a Debian that debootstrap makes in ROOT, without a compiler
+# and without any library that the wheel has to carry. Needs root, PyPI and Debian's archive.
+#   tests/test_wheel_alone.sh ROOT RELEASE WHEEL      RELEASE: bookworm (Python 3.11), trixie (3.13), ...
+#   tests/test_wheel_alone.sh ROOT bullseye WHEEL     whose Python is too old: only the command, with glibc 2.31
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
-root=$1 wheel=$2
+root=$1 release=$2 wheel=$3
 if [ ! -e "$root/complete" ]; then
-    debootstrap --variant=minbase --include=python3-venv,ca-certificates bullseye "$root"
+    debootstrap --variant=minbase --include=python3-venv,ca-certificates "$release" "$root"
     touch "$root/complete"
 fi
 cp /etc/resolv.conf "$root/etc/resolv.conf"
@@ -23,6 +24,12 @@ chroot "$root" env -i PATH=/venv/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 PYT
     for tool in cc gcc meson ninja; do
         ! command -v $tool || { echo "$tool is here: ROOT is not a machine with only Python" >&2; exit 1; }
     done
+    if ! python3 -c "import sys; exit(sys.version_info < (3, 11))"; then
+        python3 -m zipfile -e /wheel/*.whl /wheel/files
+        chmod +x /wheel/files/motley/command
+        /wheel/files/motley/command draw rand_augment --samples 3
+        exit
+    fi
     python3 -m venv /venv
     python3 -m pip install -q --disable-pip-version-check cffi
     python3 /source/tests/test_wheel.py /wheel/*.whl
