@@ -74,7 +74,7 @@ class Policy:
 
     Args:
         text: The policy as YAML or JSON, or as JSON's dictionaries and lists, such as `as_dict()` returns:
-            motley.Policy({**policy.as_dict(), "bins": 11}).
+            `motley.Policy({**policy.as_dict(), "bins": 11})`.
 
     Attributes:
         whole: Whether it has stages.

@@ -18,7 +18,7 @@ READS = 256  # of a sample in an epoch, by a policy with views
 
 class MultiView:
     """Runs a policy with views: several results of each image, each with its own draws. Or one with schedules, whose
-    numbers change with the epoch.
+    numbers change with the epoch::
 
         views = motley.MultiView("dinov2", seed=7)
         made = views(images, sample_ids=ids, epoch=3)   # {"global_1": batch, "global_2": batch, "local": (8 batches)}
