@@ -14,5 +14,6 @@ tools/op_table.py build/tools/motley | diff doc/ops.md - || {
 }
 scripts/photos.sh build/photos
 /usr/bin/python3 doc/site/gallery.py build/tools/motley build/photos/chelsea.png
+rm -rf build-docs/html
 build-docs/venv/bin/python3 -m sphinx -q -W --keep-going -c doc/site -d build-docs/doctrees . build-docs/html
 echo "build-docs/html/doc/site/index.html"

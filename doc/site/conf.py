@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import shutil
 import sys
 
 from docutils import nodes
@@ -59,7 +60,8 @@ PAGES = {
 def write_headers(app):
     """A page for each public header: its functions as entries of the index, everything else as it stands."""
     target = pathlib.Path(app.srcdir) / "doc" / "site" / "c"
-    target.mkdir(exist_ok=True)
+    shutil.rmtree(target, ignore_errors=True)  # pages of headers that are gone
+    target.mkdir()
     pages = []
     for header in sorted((ROOT / "include" / "motley").glob("*.h")):
         text = header.read_text()

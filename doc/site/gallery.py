@@ -76,14 +76,23 @@ class Gallery:
         return f"\n### {op['name']}\n\n{op['summary']}{unit}\n\n" + strip(pictures)
 
     def policy(self, name, photo, *boxes):
-        folder, draws = self.scratch / name, self.scratch / f"{name}.jsonl"
-        self.run("apply", name, photo, "--variants", 5, "--seed", 2, "--out", folder, "--draws", draws, *boxes)
+        views = json.loads(self.run("show", name, "--json")).get("views")
+        if not views:
+            return f"\n### {name}\n\n" + self.draws(name, name, photo, *boxes)
+        rows = [f"`{view['name']}`:\n\n" + self.draws(name, f"{name}-{view['name']}", photo, "--only", view["name"])
+                for view in views]
+        return f"\n### {name}\n\n" + "\n".join(rows)
+
+    def draws(self, policy, stem, photo, *options):
+        """Five draws of a policy or of a view, in files STEM-0.png to STEM-4.png."""
+        folder, draws = self.scratch / stem, self.scratch / f"{stem}.jsonl"
+        self.run("apply", policy, photo, "--variants", 5, "--seed", 2, "--out", folder, "--draws", draws, *options)
         pictures = []
         for i, line in enumerate(draws.read_text().splitlines()):
             draw = json.loads(line)
-            shutil.move(draw["out"], PICTURES / f"{name}-{i}.png")
-            pictures.append((f"{name}-{i}.png", steps(draw)))
-        return f"\n### {name}\n\n" + strip(pictures)
+            shutil.move(draw["out"], PICTURES / f"{stem}-{i}.png")
+            pictures.append((f"{stem}-{i}.png", steps(draw)))
+        return strip(pictures)
 
     def boxes(self, path):
         """The cat's face, for policies that work in boxes."""
