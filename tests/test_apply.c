@@ -268,7 +268,7 @@ Test(apply, any_strides)
 Test(apply, a_batch_is_its_images)
 {
     motley_context *context = open_context(MOTLEY_BACKEND_CPU, 2);
-    for (size_t p = 0; mot_builtins[p].name; p++) {
+    for (size_t p = 0; p < mot_builtin_count; p++) {
         motley_policy *policy = open_policy(p);
         if (motley_policy_describe(policy)->takes_boxes) { /* test_boxes.c has them */
             motley_policy_destroy(policy);
