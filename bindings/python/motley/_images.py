@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -470,20 +471,18 @@ class Many:
         """New tensors like those of the list, as views of one allocation: that of a device takes longer than a view."""
         _, channel, row, column = self.first.axes
         c, planes = self.channels, self.table[0].pixel_stride == 1 and self.channels > 1
-        shapes, strides, begins, begin = [], [], [], 0
-        for width, height in self.sizes():
+        axes, sizes, placed = range(len(self.first.shape)), self.sizes(), {}
+        for width, height in set(sizes):
             along = {channel: height * width if planes else 1, row: width if planes else width * c}
             along[column], extents = 1 if planes else c, {channel: c, row: height, column: width}
-            axes = range(len(self.first.shape))
-            shapes.append([extents[axis] for axis in axes])
-            strides.append([along[axis] for axis in axes])
-            begins.append(begin)
-            begin += -(-width * height * c // TOGETHER) * TOGETHER
+            length = -(-width * height * c // TOGETHER) * TOGETHER
+            placed[width, height] = [extents[axis] for axis in axes], [along[axis] for axis in axes], length
+        shapes, strides, lengths = zip(*map(placed.__getitem__, sizes))
+        begins = [0, *itertools.accumulate(lengths)]
         torch = sys.modules["torch"]
-        flat = torch.empty(begin, dtype=torch.uint8, device=self.array.device)
-        if all(shape == shapes[0] for shape in shapes):
-            together = flat.as_strided([self.count, *shapes[0]], [begin // self.count, *strides[0]])
-            return list(together.unbind())
+        flat = torch.empty(begins[-1], dtype=torch.uint8, device=self.array.device)
+        if len(placed) == 1:
+            return list(flat.as_strided([self.count, *shapes[0]], [lengths[0], *strides[0]]).unbind())
         return list(map(flat.as_strided, shapes, strides, begins))
 
     def result(self, source: Any) -> Any:
