@@ -506,7 +506,7 @@ def test_dali_refuses_transforms_that_it_cannot_run():
         dali.augment(None, policy=motley.Transform(TRANSFORM, dtype="bfloat16"))
     from nvidia.dali import fn
     for arguments, sentence in (({}, "want one of policy and transform"),
-                                ({"transform": mixes.show()}, "'small' mixes images"),
+                                ({"transform": mixes.policy.show()}, "'small' mixes images"),
                                 ({"transform": TRANSFORM.replace("size", "sise")}, "sise"),
                                 ({"transform": TRANSFORM, "output_layout": "WHC"}, "output_layout is WHC")):
         with pytest.raises(Exception, match=sentence):
