@@ -293,5 +293,5 @@ void mot_policy_finish(motley_policy *policy)
 
 size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes)
 {
-    return policy->tables.max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
+    return motley_policy_describe(policy)->max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
 }

@@ -61,6 +61,7 @@ Test(transform, builtins_print_and_parse_back)
         const motley_policy_info *info = motley_policy_describe(transform);
         cr_expect_str_eq(info->name, mot_builtin_transforms[i].name);
         cr_expect((info->width >= 160 || info->views) && info->dtype == MOTLEY_F32, "%s", info->name);
+        cr_expect_eq(motley_policy_max_boxed_steps(transform, 2), info->max_steps, "%s", info->name);
         motley_policy_destroy(transform);
         expect_canonical(mot_builtin_transforms[i].text);
     }

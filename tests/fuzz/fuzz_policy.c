@@ -41,6 +41,11 @@ static void there_and_back(const motley_policy *policy)
 
 static void draw(const motley_policy *policy)
 {
+    const motley_policy_info *const info = motley_policy_describe(policy);
+    for (int32_t v = 0; v < info->views; v++)
+        draw(motley_policy_view(policy, (size_t)v)->policy);
+    if (info->views)
+        return;
     enum { SAMPLES = 8 };
     const int32_t sides[SAMPLES] = { 1, 2, 3, 32, 224, 333, 4096, 1048576 };
     int32_t counts[SAMPLES];
@@ -56,7 +61,7 @@ static void draw(const motley_policy *policy)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
         for (int i = 0; i < SAMPLES; i++)
             for (int k = 0; k < counts[i]; k++)
-                MUST(motley_policy_op(policy, steps[(size_t)i * most + (size_t)k].op));
+                MUST(info->stages || motley_policy_op(policy, steps[(size_t)i * most + (size_t)k].op));
     }
     free(steps);
 }
