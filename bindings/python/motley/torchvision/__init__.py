@@ -19,7 +19,8 @@ Draws     As in torchvision, all images of a tensor share one draw: a clip [T, C
           takes a new seed from torch's generator, so torch.manual_seed() makes a run repeatable and a DataLoader's
           workers differ; ranks with equal seeds differ, too. A policy's draws differ from torchvision's for the same
           generator. All other transforms draw what torchvision draws: after torch.manual_seed() a PIL image becomes
-          torchvision's, byte for byte.
+          torchvision's, byte for byte. Its `info` stays as it was, also a `transparency`, of which torchvision makes
+          a grey one where it changes the saturation.
 Ids       In `with motley.samples(id, epoch=3):` a call draws for that sample of the data set, whatever came before:
           see motley.samples. `seed`, which these classes take beside torchvision's arguments, makes two runs differ
           there; without motley.samples, the transform then counts its calls. With an id for each image along its first
