@@ -203,7 +203,7 @@ static motley_status prepare_for_epoch(motley_call *call, const motley_apply_par
         return MOTLEY_OK;
     const motley_status status = mot_transform_prepare(
         call->epoch.plain, &call->src, call->in_place ? &call->src : &call->dst, call->transform, error);
-    if (status != MOTLEY_OK) { /* the next run prepares anew */
+    if (status != MOTLEY_OK) { /* the next run prepares again */
         mot_transform_destroy(call->epoch.plain);
         call->epoch.plain = NULL;
     }
