@@ -8,7 +8,7 @@
 Three times of each: albumentations' transform and the function of motley.ops, both as Python calls them on an array,
 and the C library's call on one image, which is what remains without Python. The two libraries compute alike, not the
 same: only Motley's bytes are Pillow's. Writes one JSON file, of which bench/tables.py makes the
-table of doc/performance.md."""
+table of doc/benchmarks.md."""
 import argparse
 import json
 import pathlib

@@ -3,7 +3,7 @@
 """Times Motley and other libraries on the same GPU tensors in one run, beside a device copy of the same bytes.
 
     bench/compare_gpu.py [--out FILE.json]       # needs torch with CUDA and the motley package
-    bench/tables.py                              # puts the table into doc/performance.md
+    bench/tables.py                              # puts the table into doc/benchmarks.md
 
 torchvision v2, Kornia and NVIDIA DALI take part where they can be imported; those that cannot are named in the result.
 Times are wall clock over queued calls, so that what a library does on the host counts. "per sample" is the library

@@ -3,7 +3,7 @@
 """Times whole train transforms of Motley and of other libraries on the same GPU, in one run, without decoding.
 
     bench/compare_gpu_transforms.py BUILD [--out FILE.json]     # BUILD: a build directory with CUDA
-    bench/tables.py                                             # puts the table into doc/performance.md
+    bench/tables.py                                             # puts the table into doc/benchmarks.md
 
 From 256 decoded HWC images to normalised f16 of 224x224: crop and flip, with RandAugment(2, 9) and without. Motley runs
 from C (BUILD/bench/bench_cuda --set transforms: GPU events) and from Python on a list of tensors. The others are

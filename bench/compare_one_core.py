@@ -9,7 +9,7 @@ PYTHON has Pillow, torchvision, timm, albumentations and opencv-python-headless;
 compare_resize.py, whose --peers it also is). Rows of a library that is missing are skipped, and the result names them.
 The images of a row are the same for both, of 224x224, or 500x375 where they are resized. Transforms draw at random,
 each library its own numbers, so a turn has 64 calls. Each time is the least of the rounds, the ratio the median of the
-rounds' ratios. Writes one JSON file; bench/tables.py makes the table of doc/performance.md of it. About two minutes."""
+rounds' ratios. Writes one JSON file; bench/tables.py makes the table of doc/benchmarks.md of it. About two minutes."""
 
 import argparse
 import functools

@@ -13,7 +13,7 @@ PYTHON has Pillow-SIMD, built for AVX2, and fast_image_resize; without --peers t
 Arrays go through the C call and into an array that is there, as fast_image_resize has it; torchvision gets them as a
 uint8 tensor (antialiased, channels_last), whose filters are bilinear and bicubic. PIL images go through the drop-in
 Resize and the peers' Python calls, which make new ones. Only Motley's bytes are Pillow's: that is checked here, in the
-order of passes that the Pillow at hand has. Writes one JSON file; bench/tables.py makes the table of doc/performance.md
+order of passes that the Pillow at hand has. Writes one JSON file; bench/tables.py makes the table of doc/benchmarks.md
 of it. About three minutes."""
 
 import argparse

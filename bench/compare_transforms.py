@@ -7,7 +7,7 @@
 Decoded images of 500x375 in, a normalised float32 batch of 224x224 out, stacked as a loader stacks it. Motley gets the
 same images as Pillow images and as arrays. The evaluation row is compared value by value before it is timed; the
 others draw at random, and tests/pillow/test_transform.py compares their values. Writes one JSON file; bench/tables.py
-makes the table of doc/performance.md of it."""
+makes the table of doc/benchmarks.md of it."""
 
 import argparse
 import json

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the tables of README.md, doc/performance.md, doc/notes/cuda-attempts.md, doc/python.md and
-bindings/python/README.md from the newest bench/results/*-cpu.json, *-albumentations.json, *-resize.json,
-*-one-core.json, *-cpu-transforms.json, *-dropins.json, *-followers.json, *-cuda.json, *-cuda-followers.json,
-*-attempts.json, *-peers.json, *-gpu-transforms.json, *-python-cuda.json, *-train-files.json and *-train.json, and
-doc/train.svg and doc/train-files.svg from the last two.
+"""Writes the tables and charts of the pages from the newest bench/results/DATE-KIND.json of each kind; TABLES and PLOTS
+have the kinds, PAGES the pages.
 
     bench/tables.py [--check]     # --check: change nothing, fail when a document is behind
 
 A table stands between <!-- NAME --> and <!-- /NAME -->; the names are those of TABLES."""
 import json
+import math
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -45,11 +44,6 @@ def dropin_rows(run):
 def dropin_run(run):
     changed = ' with changes' if run['changed'] else ''
     return f'{run["cpu"]}, commit {run["commit"]}{changed}, {run["date"]}. Measured by `bench/dropins.py`.'
-
-
-def dropins(result):
-    """The newest Pillow's."""
-    yield from dropin_rows(result['runs'][0])
 
 
 def dropin_calls(result):
@@ -345,24 +339,6 @@ def peers(result):
            'Measured by `bench/compare_gpu.py`.')
 
 
-def peers_short(result):
-    """Images per second of those that draw for each image."""
-    columns = 'Motley', 'DALI auto_aug', 'torchvision v2', 'Kornia'
-    yield '| images | policy | ' + ' | '.join(columns) + ' |'
-    yield '|---|---|' + '---:|' * len(columns)
-    found = {}
-    for row in result['rows']:
-        column = next((name for name in columns if row['name'].startswith(name)), None)
-        if column and row['draws'] == 'each image' and 'img_s' in row:
-            size = row['count'], row['side'], row['policy']
-            found.setdefault(size, {})[column] = f'{row["img_s"]:,}'
-    for (count, side, policy), speeds in found.items():
-        yield f'| {count} x {side}x{side} | {policy} | ' + ' | '.join(speeds.get(name, '') for name in columns) + ' |'
-    yield ''
-    yield (f'Images per second, each image with its own draw, on one {result["device"]}; torchvision and Kornia are '
-           f'called image by image for it. {result["date"]}, measured by `bench/compare_gpu.py`.')
-
-
 def gpu_transforms(result):
     """Whole transforms beside those of other libraries. Copies are of the run's own copy, by the same clock."""
     yield ('| images | transform | library | draws for | time | copies | images per second | host time of a call '
@@ -440,42 +416,147 @@ def train_plotted(plot):
     return lines
 
 
-def train_short(result):
-    rows = {row['case']: row for row in result['rows'] if row['model'] == 'resnet50'}
-    motley, dali = rows['jpeg_gpu_motley'], rows['dali_plain']
-    yield ("From JPEG files to a ResNet-50 in training, both decoding on the GPU: with Motley's whole transform "
-           f'{motley["img_s"]:,.0f} images per second, {100 * motley["share"]:.1f} % of what one batch over and over '
-           f'reaches, with {motley["cores_needed"]:.1f} CPU cores; with DALI, without a policy, {dali["img_s"]:,.0f}, '
-           f'{100 * dali["share"]:.1f} % and {dali["cores_needed"]:.1f} cores.')
+def bars(groups, left, note=''):
+    """A chart as SVG. A group is a heading and its bars: label, length (at most 1), text at its end, whether ours."""
+    width, bar = 920, 18
+    parts, y = [], 0
+    for heading, rows in groups:
+        y += 30
+        parts.append(f'<text x="8" y="{y}" font-weight="bold">{heading}</text>')
+        for label, length, text, ours in rows:
+            y += bar + 6
+            long = round((width - left - 130) * min(length, 1.0))
+            parts += [f'<text x="{left - 8}" y="{y}" text-anchor="end">{label}</text>',
+                      f'<rect x="{left}" y="{y - 13}" width="{long}" height="{bar}" '
+                      f'fill="{"#d1495b" if ours else "#8d99ae"}"/>',
+                      f'<text x="{left + 6 + long}" y="{y}">{text}</text>']
+        y += 12
+    if note:
+        y += 12
+        parts.append(f'<text x="8" y="{y}" fill="#555">{note}</text>')
+        y += 12
+    size = f'width="{width}" height="{y}" viewBox="0 0 {width} {y}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
+    return '\n'.join([head, f'<rect width="{width}" height="{y}" fill="white"/>', *parts, '</svg>', ''])
 
 
 def train_svg(result):
-    """Bars: each case's share of the fixed batch's rate."""
-    width, left, bar = 920, 450, 18
-    models = list(dict.fromkeys(row['model'] for row in result['rows']))
-    parts, y = [], 0
-    for model in models:
+    """Each case's share of the fixed batch's rate."""
+    groups = []
+    for model in dict.fromkeys(row['model'] for row in result['rows']):
         rows = {row['case']: row for row in result['rows'] if row['model'] == model}
-        y += 30
-        parts.append(f'<text x="8" y="{y}" font-weight="bold">{MODELS.get(model, model)}</text>')
-        for case in (case for case in FEEDS if case in rows):
-            row, y = rows[case], y + bar + 6
-            long = round((width - left - 130) * min(row['share'], 1.0))
-            fill = '#d1495b' if 'motley' in case else '#8d99ae'
-            parts += [f'<text x="{left - 8}" y="{y}" text-anchor="end">{FEEDS[case].strip("*")}</text>',
-                      f'<rect x="{left}" y="{y - 13}" width="{long}" height="{bar}" fill="{fill}"/>',
-                      f'<text x="{left + 6 + long}" y="{y}">{row["img_s"]:,.0f}/s, {100 * row["share"]:.0f} %</text>']
-        y += 12
-    size = f'width="{width}" height="{y}"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="12">'
-    return '\n'.join([head, f'<rect {size} fill="white"/>', *parts, '</svg>', ''])
+        groups.append((MODELS.get(model, model), [
+            (FEEDS[case].strip('*'), rows[case]['share'], f'{rows[case]["img_s"]:,.0f}/s, {100 * rows[case]["share"]:.0f} %',
+             'motley' in case) for case in FEEDS if case in rows]))
+    return bars(groups, 450)
 
 
-# name of the table: (kind of result, what makes it)
+def short(run, peers, files):
+    """README's claim: what a line of a script gains, what a GPU makes, what a training needs."""
+    row = next(row for row in run['runs'][0]['rows'] if row['transform'] == 'RandAugment, nearest')
+    rates = [row for row in peers['rows'] if row['policy'] == 'RandAugment(2, 9)' and row['side'] == 224
+             and row['draws'] == 'each image' and 'img_s' in row]
+    most = max((row for row in rates if row['name'].startswith('Motley')), key=lambda row: row['img_s'])
+    dali = next(row for row in rates if row['name'].startswith('DALI auto_aug') and row['count'] == most['count'])
+    fed = next(row for row in files['rows'] if (row['model'], row['case']) == ('resnet50', 'jpeg_gpu_motley'))
+    yield (f'- **Fast.** One changed import makes torchvision\'s RandAugment {row["dropin_times"]:.1f} times as fast on a '
+           f'core. One {peers["device"]} augments')
+    yield (f'  {most["img_s"] / 1e6:.1f} million images per second, {most["img_s"] / dali["img_s"]:.0f} times as many as '
+           f'DALI. A ResNet-50 trains from JPEG files at {100 * fed["share"]:.0f} % of')
+    yield f'  its rate without any loading, on {fed["cores_needed"]:.1f} CPU cores.'
+
+
+def log_bars(groups, note):
+    """A chart of rates: groups are a heading and (label, images per second, whether ours). Ten times as fast is as much
+    longer everywhere."""
+    rates = [rate for _, rows in groups for _, rate, _ in rows]
+    least = 10 ** math.floor(math.log10(min(rates)) - 0.5)
+    return bars([(heading, [(label, math.log(rate / least) / math.log(max(rates) / least), f'{rate:,}', ours)
+                            for label, rate, ours in sorted(rows, key=lambda row: -row[1])])
+                 for heading, rows in groups], 150, f'Images per second on a logarithmic scale; {note}')
+
+
+def drawn_for_each(result):
+    """Rows of Python calls that draw for each image, and use no other library's kernels under Motley's name."""
+    return [row for row in result['rows'] if row['policy'] and row['draws'] == 'each image' and 'img_s' in row
+            and not row['name'].endswith('from C') and 'fn.motley' not in row['name']]
+
+
+def peers_svg(result):
+    """The largest batch of 224x224."""
+    rows, groups = [row for row in drawn_for_each(result) if row['side'] == 224], []
+    count = max(row['count'] for row in rows)
+    for policy in dict.fromkeys(row['policy'] for row in rows):
+        groups.append((policy, [(row['name'].split(' (')[0], row['img_s'], row['name'].startswith('Motley'))
+                                for row in rows if row['count'] == count and row['policy'] == policy]))
+    return log_bars(groups, f'{count} images of 224x224, each with its own draw; one {result["device"]}, {result["date"]}')
+
+
+def gpu_transforms_svg(result):
+    """The first size; of each library the fastest way."""
+    rows = drawn_for_each(result)
+    size, groups = rows[0]['size'], []
+    for policy in dict.fromkeys(row['policy'] for row in rows):
+        best = {}
+        for row in (row for row in rows if row['size'] == size and row['policy'] == policy):
+            name = re.split(r'[ ,]', row['name'])[0]
+            best[name] = max(row['img_s'], best.get(name, 0))
+        groups.append((policy, [(name, rate, name == 'Motley') for name, rate in best.items()]))
+    return log_bars(groups, f'decoded {size} to normalised 224x224; one {result["device"]}, {result["date"]}')
+
+
+def dropins_svg(result):
+    run = result['runs'][0]
+    rows = [row for row in run['rows'] if row['size'] != '32x32']
+    most = max(row['dropin_times'] for row in rows)
+    return bars([('PIL images one by one, after one line of the script changed', [
+        (row['transform'], row['dropin_times'] / most, f'{row["dropin_times"]:.1f} times', True) for row in rows])], 420,
+        f'Times as fast as torchvision {run["torchvision"]} and timm {run["timm"]} with Pillow {run["pillow"]}, one '
+        f'thread; {run["cpu"]}, {run["date"]}')
+
+
+def migrate(dropins, transforms, opencv, resized, peers, whole):
+    """From each library to Motley: of what was measured, what gains least and most."""
+    yield '| from | measured | least | most | slower |'
+    yield '|---|---|---|---|---|'
+
+    def row(source, measured, gains):
+        low, high = min(gains, key=lambda gain: gain[1]), max(gains, key=lambda gain: gain[1])
+        cells = [f'{name}: {times:,.2f} times' if times < 10 else f'{name}: {times:,.0f} times' for name, times in (low, high)]
+        slower = sorted({name for name, times in gains if times < 1})
+        return f'| {source} | {measured} | {cells[0]} | {cells[1]} | {"; ".join(slower)} |'
+    run = dropins['runs'][0]
+    for library in ('torchvision', 'timm'):
+        gains = [(f'{row["transform"]}, {row["size"]}', row['dropin_times']) for row in run['rows']
+                 if row['transform'].startswith('timm') == (library == 'timm')]
+        yield row(library, f'{len(gains)} transforms of PIL images, one changed line, a CPU core', gains)
+        gains = [(one['transform'], one['theirs_ms'] / one['motley_arrays_ms']) for one in transforms['rows']
+                 if one['library'] == library]
+        yield row(library, f'{len(gains)} whole transforms, arrays in a batch, a CPU core', gains)
+    gains = [(f'{one["images"]} {one["from"]} to {one["to"]}, {one["filter"]}', one['pillow_us'] / one['motley_us'])
+             for one in resized['rows']]
+    yield row('Pillow', f'{len(gains)} resizes, a CPU core', gains)
+    gains = [(one['op'], one['times_faster']) for one in opencv['rows']]
+    yield row('albumentations', f'{len(gains)} ops of an array of 224x224, a CPU core', gains)
+    for library in ('torchvision', 'Kornia', 'DALI'):
+        gains = []
+        for result, size in ((peers, 'side'), (whole, 'size')):
+            rows = [one for one in drawn_for_each(result) if one['policy']]
+            ours = {(one['count'], one[size], one['policy']): one['img_s'] for one in rows if one['name'].startswith('Motley')}
+            gains += [(f'{one["policy"]}, {one["count"]} of {one[size]}',
+                       ours[one['count'], one[size], one['policy']] / one['img_s'])
+                      for one in rows if one['name'].startswith(library)]
+        yield row(f'{library} on a GPU', f'{len(gains)} batches, each image with its own draw', gains)
+    yield ''
+    yield ('How many times as fast Motley is, of the newest results of each kind: [Benchmarks](benchmarks.md) has all rows, '
+           'machines and versions.')
+
+
+# name of the table: (kinds of results, what makes it)
 TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
           'bench-one-core': ('one-core', one_core),
-          'bench-transforms': ('cpu-transforms', transforms), 'bench-dropins': ('dropins', dropins),
+          'bench-transforms': ('cpu-transforms', transforms),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
           'bench-followers': ('followers', followers), 'bench-cuda-followers': ('cuda-followers', cuda_followers),
           'python-call-cuda': ('python-cuda', python_cuda), 'bench-cuda': ('cuda', cuda),
@@ -485,12 +566,16 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-cuda-fused': ('cuda', cuda_fused), 'bench-cuda-large': ('cuda', cuda_large),
           'bench-cuda-shapes': ('cuda', cuda_shapes), 'bench-cuda-strides': ('cuda', cuda_strides),
           'bench-attempts': ('attempts', attempts), 'bench-peers': ('peers', peers),
-          'bench-peers-short': ('peers', peers_short),
           'bench-gpu-transforms': ('gpu-transforms', gpu_transforms),
           'bench-train': ('train', train_plotted('train.svg')),
           'bench-train-files': ('train-files', train_plotted('train-files.svg')),
-          'bench-train-short': ('train-files', train_short)}
-PLOTS = {'doc/train.svg': ('train', train_svg), 'doc/train-files.svg': ('train-files', train_svg)}
+          'bench-short': ('dropins peers train-files', short),
+          'bench-migrate': ('dropins cpu-transforms albumentations resize peers gpu-transforms', migrate)}
+PLOTS = {'doc/train.svg': ('train', train_svg), 'doc/train-files.svg': ('train-files', train_svg),
+         'doc/speed.svg': ('peers', peers_svg), 'doc/speed-cpu.svg': ('dropins', dropins_svg),
+         'doc/speed-transforms.svg': ('gpu-transforms', gpu_transforms_svg)}
+PAGES = ('README.md', 'doc/benchmarks.md', 'doc/migrate.md', 'doc/notes/cuda-attempts.md',
+         'bindings/python/README.md')
 
 
 def fill(text, results):
@@ -500,8 +585,9 @@ def fill(text, results):
             before, rest = text.split(begin, 1)
             if end not in rest:
                 raise SystemExit(f'tables.py: {begin} has no {end} after it')
+            found = [results[one] for one in kind.split()]
             missing = [f'Not measured yet: there is no bench/results/*-{kind}.json.']
-            rows = make(results[kind]) if results[kind] else missing
+            rows = make(*found) if all(found) else missing
             text = before + begin + '\n' + '\n'.join(rows) + '\n' + end + rest.split(end, 1)[1]
     return text
 
@@ -515,10 +601,8 @@ def main():
     check = sys.argv[1:] == ['--check']
     if sys.argv[1:] and not check:
         raise SystemExit(__doc__)
-    results = {kind: newest(kind) for kind, _ in TABLES.values()}
-    wanted = {path: fill((ROOT / path).read_text(), results)
-              for path in ('README.md', 'doc/performance.md', 'doc/notes/cuda-attempts.md', 'doc/python.md',
-                           'bindings/python/README.md')}
+    results = {kind: newest(kind) for kinds, _ in TABLES.values() for kind in kinds.split()}
+    wanted = {path: fill((ROOT / path).read_text(), results) for path in PAGES}
     wanted.update({path: make(results[kind]) for path, (kind, make) in PLOTS.items() if results[kind]})
     behind = []
     for path, new in wanted.items():

@@ -27,7 +27,7 @@ everyone. jpeg_gpu_motley and DALI's are also timed without the model: this proc
 their workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was
 built. Without a GPU all of it runs on the CPU.
 A run of some models keeps the rows of others in its file if the conditions are the same. bench/tables.py turns the
-result into the table and the plot of doc/python.md."""
+result into the table and the plot of doc/benchmarks.md."""
 import argparse
 import concurrent.futures
 import contextlib

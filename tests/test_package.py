@@ -79,6 +79,15 @@ class Package(unittest.TestCase):
         for header in HEADERS:
             self.assertLess(len(header.read_text().splitlines()), 200, header)
 
+    def test_the_lines_of_the_readme_compile_and_run(self):
+        lines = re.search(r"^```c\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.M | re.S)[1]
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "readme"
+            main = "#include <stdlib.h>\nint main(void) { return augment(calloc(256, 224 * 224 * 3)); }\n"
+            run(*CC, "-std=c11", *STRICT[:4], "-I", SOURCE / "include", "-x", "c", "-", "-x", "none", LIBRARY,
+                f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}", "-o", program, input=lines + main)
+            run(program)
+
     def test_params_structs_say_their_size_and_are_tested(self):
         tested = (SOURCE / "tests" / "test_params.c").read_text()
         found = []

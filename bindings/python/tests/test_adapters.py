@@ -233,7 +233,7 @@ def test_webdataset_transforms(tmp_path):
 
 
 def test_webdataset_files_to_the_prefetcher(tmp_path):
-    """The recipe of doc/python.md: files as they are in the shards, decoded where the transform runs."""
+    """The recipe of doc/loaders.md: files as they are in the shards, decoded where the transform runs."""
     webdataset, torch = shards(tmp_path, 16), pytest.importorskip("torch")
     pytest.importorskip("torchvision")
     import motley.torch

@@ -317,29 +317,3 @@ def test_on_the_gpu(folder):
     PIL.Image.new("CMYK", (30, 20)).save(buffer, "JPEG")
     ((images,),) = Prefetcher([([buffer.getvalue(), folder[0][0]],)], Transform(TEXT), "cuda")
     assert images.shape == (2, 3, 24, 24)
-
-
-def test_readmes_lines_run(tmp_path, monkeypatch):
-    pytest.importorskip("timm")
-    readme = (pathlib.Path(__file__).resolve().parents[3] / "README.md").read_text()
-    (block,) = re.findall("## In Python\n\n```python\n(.*?)```", readme, re.DOTALL)
-    for module in set(re.findall(r"motley\.(torch|torchvision|timm)\b", block)):  # imported here by other tests
-        first = re.search(rf".*\bmotley\.{module}\b.*", block)[0]
-        assert first.startswith((f"import motley.{module}", f"from motley.{module}")), first
-    (tmp_path / "train" / "class0").mkdir(parents=True)
-    for i in range(3):
-        image = np.full((40, 30 + i, 3), 40 * i, np.uint8)
-        PIL.Image.fromarray(image).save(tmp_path / "train" / "class0" / f"{i}.jpg")
-    monkeypatch.chdir(tmp_path)
-    names = {
-        "ImageFolder": ImageFolder,
-        "DataLoader": torch.utils.data.DataLoader,
-        "batch": torch.zeros(4, 3, 32, 32, dtype=torch.uint8),
-        "images": [torch.zeros(3, 20 + i, 30, dtype=torch.uint8) for i in range(4)],
-        "labels": torch.arange(4),
-        "ids": range(4),
-        "transform": [torchvision.transforms.RandomResizedCrop(32)],
-    }
-    exec(block, names)
-    assert names["targets"].shape == (4, 1000)
-    assert names["images"].shape == (3, 3, 224, 224) and sorted(names["ids"].tolist()) == [0, 1, 2]

@@ -11,7 +11,7 @@
     images = augment(images, policy=motley.Transform("torchvision_train"))
 
 There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
-DALI's own threads and CUDA stream; doc/python.md says how it is built. Without it, or for a policy with custom
+DALI's own threads and CUDA stream; doc/loaders.md says how it is built. Without it, or for a policy with custom
 operations, Motley is called through DALI's Python operator."""
 
 from __future__ import annotations

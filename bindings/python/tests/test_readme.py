@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README.md is short, and its lines run as they stand: the Python, the policy file and the commands. So do the programs
+of doc/loaders.md and doc/migrate.md."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import PIL.Image
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+USE = README[README.index("## Use") :]
+
+
+def blocks(kind, page=USE):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S)
+
+
+def programs():
+    """Blocks of the pages that import what they use."""
+    for name in ("loaders", "migrate"):
+        page = (ROOT / "doc" / f"{name}.md").read_text(encoding="utf-8")
+        for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
+            for block in blocks("python", text):
+                if re.match(r"import .*\bmotley\b", block):
+                    yield pytest.param(block, id=title)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """What the lines read: photos, a data set, and the README's own policy."""
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "train" / "class0").mkdir(parents=True)
+    for i in range(3):
+        image = PIL.Image.fromarray(np.full((240, 250 + i, 3), 40 * i, np.uint8))
+        image.save(tmp_path / "photos" / f"{i}.jpg")
+        image.save(tmp_path / "train" / "class0" / f"{i}.jpg")
+    (policy,) = blocks("yaml")
+    (tmp_path / "train.yaml").write_text(policy, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_is_a_screen_and_a_half():
+    assert len(README.splitlines()) <= 95
+
+
+def test_the_commands_run(folder, command):
+    (lines,) = blocks("sh")
+    done = subprocess.run(
+        ["sh", "-e"], input=lines.replace("motley ", f"{command} "), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert (folder / "page.html").stat().st_size and len(list((folder / "augmented").iterdir())) == 24
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=["torchvision", "timm", "batches", "files"])
+def test_the_python_runs(folder, block):
+    for module in ("torch", "torchvision", "timm"):
+        if re.search(rf"\b{module}\b", block):
+            pytest.importorskip(module)
+    names = {}
+    exec(block, names)
+    if "train" in names:
+        image = names["train"](PIL.Image.open("photos/0.jpg"))
+        assert image.shape == (3, 224, 224)
+    elif "loader" in names:
+        assert sorted(names["ids"].tolist()) == [0, 1, 2] and len(names["images"]) == 3
+    else:
+        assert names["images"].shape == (64, 3, 224, 224) and names["images"].is_floating_point()
+
+
+@pytest.mark.parametrize("program", list(programs()))
+def test_programs_of_the_pages_run(program, tmp_path):
+    for module in re.findall(r"\w+", " ".join(re.findall(r"^(?:import|from) (.*?)(?: import .*)?$", program, re.M))):
+        if module not in ("as", "np", "tf", "jnp", "nodes"):
+            pytest.importorskip(module)
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
