@@ -446,8 +446,9 @@ def train_svg(result):
     for model in dict.fromkeys(row['model'] for row in result['rows']):
         rows = {row['case']: row for row in result['rows'] if row['model'] == model}
         groups.append((MODELS.get(model, model), [
-            (FEEDS[case].strip('*'), rows[case]['share'], f'{rows[case]["img_s"]:,.0f}/s, {100 * rows[case]["share"]:.0f} %',
-             'motley' in case) for case in FEEDS if case in rows]))
+            (FEEDS[case].strip('*'), rows[case]['share'],
+             f'{rows[case]["img_s"]:,.0f}/s, {100 * rows[case]["share"]:.0f} %', 'motley' in case)
+            for case in FEEDS if case in rows]))
     return bars(groups, 450)
 
 
@@ -459,10 +460,10 @@ def short(run, peers, files):
     most = max((row for row in rates if row['name'].startswith('Motley')), key=lambda row: row['img_s'])
     dali = next(row for row in rates if row['name'].startswith('DALI auto_aug') and row['count'] == most['count'])
     fed = next(row for row in files['rows'] if (row['model'], row['case']) == ('resnet50', 'jpeg_gpu_motley'))
-    yield (f'- **Fast.** One changed import makes torchvision\'s RandAugment {row["dropin_times"]:.1f} times as fast on a '
-           f'core. One {peers["device"]} augments')
-    yield (f'  {most["img_s"] / 1e6:.1f} million images per second, {most["img_s"] / dali["img_s"]:.0f} times as many as '
-           f'DALI. A ResNet-50 trains from JPEG files at {100 * fed["share"]:.0f} % of')
+    yield (f'- **Fast.** One changed import makes torchvision\'s RandAugment {row["dropin_times"]:.1f} times as fast '
+           f'on a core. One {peers["device"]} augments')
+    yield (f'  {most["img_s"] / 1e6:.1f} million images per second, {most["img_s"] / dali["img_s"]:.0f} times as many '
+           f'as DALI. A ResNet-50 trains from JPEG files at {100 * fed["share"]:.0f} % of')
     yield f'  its rate without any loading, on {fed["cores_needed"]:.1f} CPU cores.'
 
 
@@ -489,7 +490,8 @@ def peers_svg(result):
     for policy in dict.fromkeys(row['policy'] for row in rows):
         groups.append((policy, [(row['name'].split(' (')[0], row['img_s'], row['name'].startswith('Motley'))
                                 for row in rows if row['count'] == count and row['policy'] == policy]))
-    return log_bars(groups, f'{count} images of 224x224, each with its own draw; one {result["device"]}, {result["date"]}')
+    return log_bars(groups, f'{count} images of 224x224, each with its own draw; one {result["device"]}, '
+                            f'{result["date"]}')
 
 
 def gpu_transforms_svg(result):
@@ -510,9 +512,10 @@ def dropins_svg(result):
     rows = [row for row in run['rows'] if row['size'] != '32x32']
     most = max(row['dropin_times'] for row in rows)
     return bars([('PIL images one by one, after one line of the script changed', [
-        (row['transform'], row['dropin_times'] / most, f'{row["dropin_times"]:.1f} times', True) for row in rows])], 420,
-        f'Times as fast as torchvision {run["torchvision"]} and timm {run["timm"]} with Pillow {run["pillow"]}, one '
-        f'thread; {run["cpu"]}, {run["date"]}')
+        (row['transform'], row['dropin_times'] / most, f'{row["dropin_times"]:.1f} times', True)
+        for row in rows])], 420,
+        f'Times as fast as torchvision {run["torchvision"]} and timm {run["timm"]} with Pillow {run["pillow"]}, '
+        f'one thread; {run["cpu"]}, {run["date"]}')
 
 
 def migrate(dropins, transforms, opencv, resized, peers, whole):
@@ -522,7 +525,7 @@ def migrate(dropins, transforms, opencv, resized, peers, whole):
 
     def row(source, measured, gains):
         low, high = min(gains, key=lambda gain: gain[1]), max(gains, key=lambda gain: gain[1])
-        cells = [f'{name}: {times:,.2f} times' if times < 10 else f'{name}: {times:,.0f} times' for name, times in (low, high)]
+        cells = [f'{name}: {times:,.{2 if times < 10 else 0}f} times' for name, times in (low, high)]
         slower = sorted({name for name, times in gains if times < 1})
         return f'| {source} | {measured} | {cells[0]} | {cells[1]} | {"; ".join(slower)} |'
     run = dropins['runs'][0]
@@ -541,15 +544,16 @@ def migrate(dropins, transforms, opencv, resized, peers, whole):
     for library in ('torchvision', 'Kornia', 'DALI'):
         gains = []
         for result, size in ((peers, 'side'), (whole, 'size')):
-            rows = [one for one in drawn_for_each(result) if one['policy']]
-            ours = {(one['count'], one[size], one['policy']): one['img_s'] for one in rows if one['name'].startswith('Motley')}
+            rows = drawn_for_each(result)
+            ours = {(one['count'], one[size], one['policy']): one['img_s'] for one in rows
+                    if one['name'].startswith('Motley')}
             gains += [(f'{one["policy"]}, {one["count"]} of {one[size]}',
                        ours[one['count'], one[size], one['policy']] / one['img_s'])
                       for one in rows if one['name'].startswith(library)]
         yield row(f'{library} on a GPU', f'{len(gains)} batches, each image with its own draw', gains)
     yield ''
-    yield ('How many times as fast Motley is, of the newest results of each kind: [Benchmarks](benchmarks.md) has all rows, '
-           'machines and versions.')
+    yield ('How many times as fast Motley is, of the newest results of each kind: [Benchmarks](benchmarks.md) has all '
+           'rows, machines and versions.')
 
 
 # name of the table: (kinds of results, what makes it)
