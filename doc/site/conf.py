@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation site: the repository's pages, the public headers and the docstrings. scripts/docs.sh builds it."""
 
+import ast
 import pathlib
 import re
 import shutil
 import sys
 
 from docutils import nodes
+from sphinx.ext.napoleon import GoogleDocstring
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "doc" / "site"))
@@ -25,7 +27,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_copyright = False
 myst_heading_anchors = 3
-autodoc_mock_imports = ["torch", "torchvision", "timm", "numpy", "PIL"]
+autodoc_mock_imports = ["torch", "torchvision", "timm", "numpy", "PIL", "ffcv", "nvidia"]
 autodoc_member_order = "bysource"
 suppress_warnings = ["myst.header"]
 
@@ -80,6 +82,28 @@ def write_headers(app):
     (target / "index.rst").write_text("\n".join(top + pages) + "\n")
 
 
+def write_drop_ins(app):
+    """motley.torchvision from its source, because it takes torchvision's classes apart when it is imported."""
+    folder = ROOT / "bindings" / "python" / "motley" / "torchvision"
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())).split("\n")
+    keep_columns(app, "module", "", None, None, text)
+    for name, wanted in (("fused.py", ["fuse"]), ("__init__.py", ["take_over", "hand_back"])):
+        for node in ast.parse((folder / name).read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.name in wanted:
+                returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+                text += ["", f".. py:function:: motley.torchvision.{node.name}({ast.unparse(node.args)}){returns}", ""]
+                docstring = re.sub(r"\n\n(?=    \S)", "\n\n::\n\n", ast.get_docstring(node))  # code
+                text += ["   " + line for line in GoogleDocstring(docstring).lines()]
+    (pathlib.Path(app.srcdir) / "doc" / "site" / "c" / "torchvision.txt").write_text("\n".join(text) + "\n")
+
+
+def keep_columns(app, what, name, obj, options, lines):
+    """A module's text stands as it is below its first sentence: it is written to be read in a terminal."""
+    if what == "module" and "" in lines:
+        end = lines.index("")
+        lines[end:] = ["", ".. code-block:: text", "", *("   " + line for line in lines[end:])]
+
+
 def write_llms_txt(app, failure):
     """llms.txt: every page with its title and first sentence, for readers that are programs."""
     if failure or app.builder.name != "html":
@@ -93,6 +117,8 @@ def write_llms_txt(app, failure):
 
 
 def setup(app):
+    app.connect("autodoc-process-docstring", keep_columns)
     app.connect("build-finished", write_llms_txt)
     app.connect("builder-inited", write_headers, priority=400)
+    app.connect("builder-inited", write_drop_ins, priority=401)
     app.connect("source-read", keep_links_inside)
