@@ -98,8 +98,8 @@ class Kind:
 
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
     pointer(x)            the address of the first component; None: only a copy can be reached (Pillow)
-    key(x, ...)           what a call on x depends on, but for its pixels
-    like(dtype)           what makes an array like another, of that dtype; None: of the same
+    key(x, writes, *more) what a call on x depends on, but for its pixels; writes: it writes to x
+    like(x, dtype)        what makes arrays like x, given one, of that dtype; None: of the same
 
     and those that are arrays have new(), transposed() and contiguous(), which make further ones; those on devices
     stream_of(device), what gives the current stream's handle."""
@@ -147,8 +147,8 @@ class Torch(Kind):
             raise unreadable(x) from None
 
     @staticmethod
-    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
-        return type(x), x.shape, x.stride(), x.dtype, x.device, layout, flavour, in_place
+    def key(x: Any, writes: bool, *more: Any) -> Any:
+        return type(x), x.shape, x.stride(), x.dtype, x.device, writes, more
 
     @staticmethod
     def holds(x: Any, count: int, *dtypes: str) -> bool:
@@ -176,7 +176,7 @@ class Torch(Kind):
         return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
 
     @staticmethod
-    def like(dtype: str | None) -> Any:
+    def like(x: Any, dtype: str | None) -> Any:
         torch = sys.modules["torch"]
         return torch.empty_like if dtype is None else functools.partial(torch.empty_like, dtype=getattr(torch, dtype))
 
@@ -223,8 +223,8 @@ class NumPy(Kind):
     base, name = ("numpy", "ndarray"), "NumPy array"
 
     @staticmethod
-    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
-        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable, layout, flavour, in_place
+    def key(x: Any, writes: bool, *more: Any) -> Any:
+        return type(x), x.shape, x.strides, x.dtype, x.flags.writeable if writes else None, more
 
     @staticmethod
     def pointer(x: Any) -> Any:
@@ -245,9 +245,11 @@ class NumPy(Kind):
         return x.shape, x.strides, 1, dtype, None
 
     @staticmethod
-    def like(dtype: str | None) -> Any:
-        empty_like, dtype = sys.modules["numpy"].empty_like, _numpy_dtype(dtype)
-        return lambda x: empty_like(x, dtype, "K", False)  # order, subok
+    def like(x: Any, dtype: str | None) -> Any:
+        numpy, shape, dtype = sys.modules["numpy"], x.shape, _numpy_dtype(dtype) or x.dtype
+        if x.flags.c_contiguous:  # empty takes half of what empty_like does
+            return lambda x, empty=numpy.empty: empty(shape, dtype)
+        return lambda x: numpy.empty_like(x, dtype, "K", False)  # order, subok
 
     @staticmethod
     def new(x: Any, shape: Any, dtype: str) -> Any:
@@ -275,8 +277,8 @@ class CuPy(Kind):
     transposed, contiguous = NumPy.transposed, NumPy.contiguous
 
     @staticmethod
-    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
-        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, layout, flavour, in_place
+    def key(x: Any, writes: bool, *more: Any) -> Any:
+        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, writes, more
 
     @staticmethod
     def pointer(x: Any) -> Any:
@@ -292,7 +294,7 @@ class CuPy(Kind):
         return lambda: cuda.get_current_stream(device).ptr
 
     @staticmethod
-    def like(dtype: str | None) -> Any:
+    def like(x: Any, dtype: str | None) -> Any:
         def make(x: Any) -> Any:
             with x.device:
                 return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
@@ -358,8 +360,8 @@ class Pillow(Kind):
         return lib.picture_pixels(id(x.im), cls.how, pixel, width, height) or None
 
     @staticmethod
-    def key(x: Any, layout: Any, flavour: Any, in_place: bool) -> Any:
-        return Pillow, x.mode, x.size, flavour, in_place
+    def key(x: Any, writes: bool, *more: Any) -> Any:
+        return Pillow, x.mode, x.size, writes, more
 
     @classmethod
     def look(cls, x: Any) -> Any:
@@ -368,7 +370,7 @@ class Pillow(Kind):
         return (height, width, cls.channels_of[x.mode]), (width * pixel, pixel, 1), 1, lib.MOTLEY_U8, None
 
     @staticmethod
-    def like(dtype: str | None) -> Any:
+    def like(x: Any, dtype: str | None) -> Any:
         if dtype is not None:
             raise UnsupportedError(
                 "a PIL image holds bytes, and cannot be normalised, cast or laid out: give a NumPy array or tensor"

@@ -142,7 +142,7 @@ class Batch:
 
     def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
         """A new batch to write to: of the same shape and dtype, or of the fused last step's dtype and layout."""
-        make = self.kind.like(dtype)  # which refuses what this kind cannot hold
+        make = self.kind.like(self.array, dtype)  # which refuses what this kind cannot hold
         if layout is not None:
             return new_batch(self, self.size, self.lead, dtype, layout)
         made = Batch(self.kind, make(self.array), self.layout)
@@ -180,7 +180,7 @@ class Picture(Batch):
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
 
     def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
-        make = Pillow.like(dtype)
+        make = Pillow.like(self.array, dtype)
         if self.buffer is not None:
             return Picture(self.array, None, bytearray(len(self.buffer)))
         made = Picture(make(self.array))
@@ -460,7 +460,7 @@ class Many:
         if self._parts is not None:
             return self.made_of([part.output() for part in self.parts])
         together = self.kind is Torch and self.device is not None
-        made = self._together() if together else list(map(self.kind.like(None), self.given))
+        made = self._together() if together else [self.kind.like(x, None)(x) for x in self.given]
         return Many(made, self.layout, self.cls)
 
     def made_of(self, parts: list[Any]) -> Many:

@@ -4,7 +4,7 @@
 from . import _images as images
 from . import _native
 from ._core import ffi, lib
-from ._native import ArgumentError, check, epoch_given, made_by, whole
+from ._native import ArgumentError, check, made_by
 from .draws import Drawn, boxes_given
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
@@ -57,29 +57,17 @@ class Call:
             return target.result(source) if result is None else result
         return result if self.finish is None else self.finish(result, batch)
 
-    def run(self, policy, pixels, written, seed, epoch, first, ids, ids_signed, views, counter, seen):
-        """Does or queues the work. policy: or the transform; pixels, written: addresses; the rest: run_call's (see
-        call.h). True: `seen` says that samples come again."""
-        if policy.custom_ops:
-            _native.local.caller = self.caller
-        try:
-            status = lib.run_call(
-                self.c, pixels, written, self.stream(), seed, epoch, first, ids, ids_signed, views, counter, seen
-            )
-        except (OverflowError, TypeError):
-            epoch_given(epoch)
-            whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
-            raise
-        if status:
-            if status == lib.CALL_REPEATS:
-                return True
-            if status == lib.CALL_NEGATIVE_ID:
-                raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-            boxes_given(policy, None)
-            raised, _native.local.raised = _native.local.raised, None
-            if raised is not None:
-                raise raised
-            check(status, self.c.error)
+    def repeats(self, policy, status):
+        """Of run_call's status, which is not 0, whether samples come again; raises if nothing was done."""
+        if status == lib.CALL_REPEATS:
+            return True
+        if status == lib.CALL_NEGATIVE_ID:
+            raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
+        boxes_given(policy, None)
+        raised, _native.local.raised = _native.local.raised, None
+        if raised is not None:
+            raise raised
+        check(status, self.c.error)
 
     def give(self, drawn):
         """Draws for the next run, a Drawn."""

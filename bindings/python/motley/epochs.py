@@ -307,28 +307,23 @@ class Repeats:
     """Warns once when a transform repeats the draws of samples within an epoch. Its memory is bounded and belongs to
     this process. What draws while a loader reads is noted in its Loading instead."""
 
-    __slots__ = "_seen", "advice"
+    __slots__ = "seen", "advice"
 
     def __init__(self, advice):
-        self._seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
-
-    @property
-    def seen(self):
-        loading = current()
-        return self._seen if loading is None else loading.seen
+        self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
 
     def warn(self):
         loading = current()
         if loading is not None:
             return loading.tell()
-        seen, self._seen = self._seen, ffi.NULL
+        seen, self.seen = self.seen, ffi.NULL
         if seen:  # else another thread has warned
             warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=caller())
 
     def forget(self):
         """From here on, samples belong to another epoch."""
-        if self._seen:
-            ffi.memmove(self._seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
+        if self.seen:
+            ffi.memmove(self.seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 
     def __reduce__(self):
         return Repeats, (self.advice,)

@@ -198,11 +198,12 @@ class Sampled:
         return self._key(seed, True) ^ self._stream[2]
 
     def _numbers(self, count, samples, device=None):
-        """What Call.run takes of the samples, in its order, and what holds ids and views until it is done.
+        """What run_call takes of the samples, in its order, and what holds ids and views until it is done.
 
         device: the CUDA device that may read the counter by itself."""
         sample_ids, view, epoch, seed = samples
-        if sample_ids is not None and epoch is None and current() is not None:
+        loading = None if sample_ids is None else current()
+        if loading is not None and epoch is None:
             epoch = self._epoch_by_id(0)
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:
@@ -224,7 +225,7 @@ class Sampled:
         if seed is None:
             key ^= self.seed
             if self.training:
-                seen = self._repeats.seen
+                seen = (self._repeats if loading is None else loading).seen
         else:
             key ^= seed_given(seed)
         one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")

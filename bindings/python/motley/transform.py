@@ -12,7 +12,7 @@ from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
 from ._native import ArgumentError, checked, layout_given, normalize_given, output_layout_given
-from ._native import threads_given, whole
+from ._native import epoch_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
@@ -355,16 +355,24 @@ class Transform(Sampled):
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
         if call is None:
             return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting)
-        on_host = return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)
-        numbers, keep = self._numbers(call.count, samples, None if on_host else call.caller[1])
+        device = call.caller[1]
+        if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
+            device = None  # which the host draws for
+        numbers, keep = self._numbers(call.count, samples, device)
+        if policy.custom_ops:
+            _native.local.caller = call.caller
         if followed:
             call.c.params.followed = followed
         try:
-            repeats = call.run(policy, pixels, written, *numbers)
+            status = lib.run_call(call.c, pixels, written, call.stream(), *numbers)
+        except (OverflowError, TypeError):
+            epoch_given(numbers[1])
+            whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            raise
         finally:
             if followed:
                 call.c.params.followed = NULL
-        if repeats:
+        if status and call.repeats(policy, status):
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
             counter = self.counter
@@ -381,22 +389,22 @@ class Transform(Sampled):
         """The call for `batch` that does `what`, as calls.Call has it, with results as `policy` makes them; the batches
         to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
         decides it. The call is None for a list of several channel counts."""
-        kind, pixels = KINDS[type(batch)], None
-        into = kind if out is None or out is batch else KINDS[type(out)]
+        kind, pixels, in_place = KINDS[type(batch)], None, out is batch
+        into = kind if in_place or out is None else KINDS[type(out)]
         try:
             if kind is not None and into is not None:
                 pixels = kind.pointer(batch)
             if pixels is not None:  # the same call on other pixels costs little
-                key = kind.key(batch, layout, (self._flavour, what), out is batch)
-                if out is not None and out is not batch:
-                    key = key, into.key(out, None, None, False)
+                key = kind.key(batch, in_place, layout, self._flavour, what)
+                if out is not None and not in_place:
+                    key = key, into.key(out, True)
         except RuntimeError:  # a sparse or nested tensor has no strides
             raise arrays.unreadable(batch) from None
         if pixels is None:
             return self._prepare_once(batch, out, layout, policy, what)
         call = _native.local.calls.get(key)
         if call is None:
-            dense = batch if out is batch else arrays.dense(batch)
+            dense = batch if in_place else arrays.dense(batch)
             if dense is not batch:
                 return self._prepare_once(dense, out, layout, policy, what)
             source = calls.source_of(batch, layout, out)
@@ -407,7 +415,7 @@ class Transform(Sampled):
             call.like = None if out is not None else target.make
             call.for_any_pixels()
             calls.keep(key, call)
-        if out is batch:
+        if in_place:
             return call, None, None, pixels, pixels, out
         result = call.like(batch) if out is None else out
         return call, None, None, pixels, call.written(result), result
