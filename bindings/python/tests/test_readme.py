@@ -47,6 +47,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_first_two_commands():
+    """A stranger's first command shows pictures, and the second runs every test."""
+    commands = re.search(r"^```sh\n(.*?)^```$", README, re.M | re.S)[1].splitlines()
+    assert [line.split()[0] for line in commands] == ["scripts/try.sh", "scripts/test.sh"]
+
+
 def test_it_is_a_screen_and_a_half():
     assert len(README.splitlines()) <= 95
 
