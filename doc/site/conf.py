@@ -44,19 +44,11 @@ def keep_links_inside(app, name, source):
             return match.group(0)
         if not (folder / path).exists():
             raise FileNotFoundError(f"{name}: the link to {target} leads nowhere")
-        if image or (folder / path).resolve().relative_to(ROOT).as_posix() in PAGES:
+        if image or (folder / path).resolve().relative_to(ROOT).with_suffix("").as_posix() in app.env.found_docs:
             return match.group(0)
         return text
 
     source[0] = re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]*)\)", mend, source[0])
-
-
-PAGES = {
-    path.relative_to(ROOT).as_posix()
-    for pattern in include_patterns
-    for path in ROOT.glob(pattern)
-    if path.suffix == ".md"
-}
 
 
 def write_headers(app):
