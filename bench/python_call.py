@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call from Python costs beyond the C call, by the ways to make it; bindings/python/README.md has a run of it.
+"""What a call from Python costs beyond the C call, by the ways to make it; doc/benchmarks.md has a run of it.
 
     PYTHONPATH=BUILD/bindings/python python3 bench/python_call.py --library BUILD/libmotley.so [--write]
     python3 bench/python_call.py --cuda [--out FILE.json] && bench/tables.py
@@ -161,8 +161,8 @@ def on_cuda():
 
 
 def write_table(table, mark="python-call"):
-    """Puts the table between its marks in bindings/python/README.md."""
-    page = HERE / "README.md"
+    """Puts the table between its marks in doc/benchmarks.md."""
+    page = HERE.parent.parent / "doc" / "benchmarks.md"
     begin, rest = page.read_text().split(f"<!-- {mark} -->\n")
     end = f"<!-- /{mark} -->"
     page.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, end]) + rest.split(end)[1])
@@ -172,7 +172,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=pathlib.Path, help="path of libmotley.so")
     parser.add_argument("--cuda", action="store_true", help="calls on a CUDA batch")
-    parser.add_argument("--write", action="store_true", help="put the table into bindings/python/README.md")
+    parser.add_argument("--write", action="store_true", help="put the table into doc/benchmarks.md")
     parser.add_argument("--commit", help="with --cuda, where git cannot say it")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=31)

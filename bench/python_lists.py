@@ -6,7 +6,7 @@
 The images are tiny, 256 of 8x8, one thread works, and the policy changes nothing, so that nearly all of a call is what
 Python and the C of the binding do. In process time, by turns; imports are timed in fresh processes, with modules that
 are compiled. Kinds of images whose package is missing are left out. --write puts the table into
-bindings/python/README.md."""
+doc/benchmarks.md."""
 
 import argparse
 import os
@@ -94,7 +94,7 @@ def import_times(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--write", action="store_true", help="put the table into bindings/python/README.md")
+    parser.add_argument("--write", action="store_true", help="put the table into doc/benchmarks.md")
     args = parser.parse_args()
     functions = calls()
     times = {name: [] for name in functions}

@@ -6,7 +6,7 @@
 On the CPU, on one thread: OpenCV's warpAffine and torchvision's functional on each image, torch's affine_grid and
 grid_sample on the batch. With --cuda torch's two, on CUDA tensors. The others interpolate in their own arithmetic, so
 only Motley's bytes are Pillow's. Packages that are not installed are left out. --write puts the table into
-bindings/python/README.md."""
+doc/benchmarks.md."""
 import argparse
 import math
 import pathlib
@@ -18,7 +18,7 @@ import torch
 import motley
 from conditions import processor
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python" / "README.md"
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "doc" / "benchmarks.md"
 SIDE = 224
 
 

@@ -578,8 +578,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
 PLOTS = {'doc/train.svg': ('train', train_svg), 'doc/train-files.svg': ('train-files', train_svg),
          'doc/speed.svg': ('peers', peers_svg), 'doc/speed-cpu.svg': ('dropins', dropins_svg),
          'doc/speed-transforms.svg': ('gpu-transforms', gpu_transforms_svg)}
-PAGES = ('README.md', 'doc/benchmarks.md', 'doc/migrate.md', 'doc/notes/cuda-attempts.md', 'doc/site/index.md',
-         'bindings/python/README.md')
+PAGES = ('README.md', 'doc/benchmarks.md', 'doc/migrate.md', 'doc/notes/cuda-attempts.md', 'doc/site/index.md')
 
 
 def fill(text, results):
