@@ -21,7 +21,7 @@ from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
 from motley.torch import Indexed, Prefetcher, Transform, list_images, read_file  # noqa: E402
-from motley.torch.decode import decoded, without  # noqa: E402
+from motley.torch.prefetch import decoded, without  # noqa: E402
 
 TEXT = """motley: 1
 name: small
@@ -268,13 +268,13 @@ def test_workers_pass_a_batch_on_in_one_piece(folder, start):
 
 
 def test_the_next_batch_is_decoded_while_this_one_is_worked_on(folder, monkeypatch):
-    begun, decoded = queue.Queue(), motley.torch.prefetcher.decoded
+    begun, decoded = queue.Queue(), motley.torch.prefetch.decoded
 
     def noted(files, *rest):
         begun.put(threading.current_thread())
         return decoded(files, *rest)
 
-    monkeypatch.setattr(motley.torch.prefetcher, "decoded", noted)
+    monkeypatch.setattr(motley.torch.prefetch, "decoded", noted)
     batches = iter(Prefetcher(loader_of(folder), Transform(TEXT), "cpu"))
     next(batches)
     threads = [begun.get(timeout=20) for _ in range(2)]

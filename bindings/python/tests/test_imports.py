@@ -108,12 +108,12 @@ def test_decoding_leaves_warnings_alone():
     script = """
 import io, json, sys, warnings, PIL.Image, torch, torchvision.io
 import motley.torch
-from motley.torch import decode
+from motley.torch import prefetch
 file = io.BytesIO()
 PIL.Image.new("RGB", (16, 9), (200, 100, 50)).save(file, "jpeg")
 warnings.filters.insert(0, ("error", None, Warning, None, 0))
 strict = list(warnings.filters)
-images, kept = decode.decoded([file.getvalue()], torch.device("cpu"), str)
+images, kept = prefetch.decoded([file.getvalue()], torch.device("cpu"), str)
 print(json.dumps([list(images[0].shape), kept, warnings.filters == strict]))
 """
     assert child(script) == [[3, 9, 16], [0], True]
@@ -123,7 +123,7 @@ print(json.dumps([list(images[0].shape), kept, warnings.filters == strict]))
 @pytest.mark.parametrize("given", [False, True])
 def test_queues_are_asked_for_by_a_prefetcher(begun, given, monkeypatch):
     torch = pytest.importorskip("torch")
-    prefetcher = pytest.importorskip("motley.torch.prefetcher")
+    prefetcher = pytest.importorskip("motley.torch.prefetch")
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: begun)
     monkeypatch.setenv(prefetcher.QUEUES, "4") if given else monkeypatch.delenv(prefetcher.QUEUES, raising=False)
     assert prefetcher.ask_for_queues() == (begun and not given)

@@ -276,7 +276,7 @@ def test_operator_is_registered_right(device, ids, channels_last):
     counter = torch.zeros(2, dtype=torch.int64, device=device)
     stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float16, rank=0,
                   output_layout="channels_last" if channels_last else None)
-    torch.library.opcheck(motley.torch.transform._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
+    torch.library.opcheck(motley.torch.module._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
 
 
 # ---- the prefetcher ----

@@ -15,7 +15,7 @@ import torch
 
 import motley.torch
 from motley.adapters import refuse_mixing
-from motley.torch.batches import item, replaced
+from motley.torch.data import item, replaced
 
 
 class Augments:

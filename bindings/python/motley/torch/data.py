@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets whose samples carry their ids, or are augmented as they are read, and samplers that number views."""
+"""What loaders read and hand on: indices with views, data sets whose samples carry their ids or are augmented as they are
+read, a collate_fn that augments, and batches: tuples, named tuples, lists and mappings, nested."""
 
 from __future__ import annotations
 
@@ -9,18 +10,22 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import Dataset, IterableDataset, Sampler
+from torch.utils.data import Dataset, IterableDataset, Sampler, default_collate
 
 import motley
-from motley.adapters import transform_of
-from motley._native import whole
+from motley._arrays import Pillow, kind_of
+from motley._images import refuse_followers
+from motley._native import ArgumentError, whole
+from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.epochs import Epoch, Passes, Repeats, watch_loaders
+from motley.follow import Boxes, Points
 from motley.processes import Lineage, mixed, rank_of_run, world_of_run
-from motley.torch.batches import item, replaced
+from motley.torch.module import Transform
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -86,7 +91,7 @@ class Views(Sampler[Any]):
         for i in self.sampler:
             group = int(place // self.repeats)
             if last is not None and last[0] == group and last[1] != i:
-                raise motley.ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: "
+                raise ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: "
                                            f"places {place - ranks} and {place} are {last[1]} and {i}")
             last = group, i
             yield Index(i, place - math.ceil(group * self.repeats))
@@ -289,7 +294,7 @@ class Augmented(_Around, Passes):
         self.follow: motley.Follow | None = None
         if isinstance(policy, motley.Follow):
             if seed is not None:
-                raise motley.ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
+                raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
             self.follow = copy.copy(policy)
             self.augment = self.follow.transform = copy.copy(policy.transform)
         else:
@@ -326,3 +331,205 @@ class _AugmentedStream(Augmented, _Stream):
 Indexed._of_stream = _IndexedStream
 Reproducible._of_stream = _ReproducibleStream
 Augmented._of_stream = _AugmentedStream
+
+
+# ---- collating ----
+
+class MotleyCollate(Passes):
+    """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
+
+    Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
+
+    Args:
+        transform: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy,
+            a name or a path. One with stages takes decoded images of any sizes. With a motley.Follow the samples are
+            its dictionaries, and what follows the images is moved with them.
+        images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
+            tensors [C, H, W]. A Follow has its own key for them.
+        ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
+            seeds again in each epoch.
+        labels: Index or key of the labels, which a policy that mixes images turns into targets; elsewhere None.
+        collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes,
+            points, their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
+    """
+
+    def __init__(
+        self,
+        transform: motley.Transform | motley.Follow | motley.Policy | str | os.PathLike[str],
+        *,
+        images: int | str | None = None,
+        ids: int | str | None = None,
+        labels: int | str | None = None,
+        collate: Callable[[list[Any]], Any] | None = None,
+    ) -> None:
+        plain = isinstance(transform, motley.Transform) and not isinstance(transform, Transform)
+        if plain or isinstance(transform, (str, os.PathLike, motley.Policy)):
+            transform = Transform(transform)
+        self.follow = transform if isinstance(transform, motley.Follow) else None
+        if self.follow:
+            if images is not None:
+                raise ArgumentError(f"images is {images!r}, but the Follow has its own key, "
+                                           f"{self.follow.image!r}")
+            transform, images = self.follow.transform, self.follow.image
+        elif not isinstance(transform, Transform):
+            raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
+                            "motley.Transform, a motley.Policy, a name or a path")
+        self.transform = self.epochs = transform
+        check_labels(transform, labels)
+        self.images, self.ids, self.labels = 0 if images is None else images, ids, labels
+        self.collate = collate or (self._by_key if self.follow else default_collate)
+        watch_loaders()
+
+    def __call__(self, samples: list[Any]) -> Any:
+        if self.follow:
+            return self._followed(samples)
+        images = [item(sample, self.images, "image", "a sample") for sample in samples]
+        if not self.transform.policy.whole:
+            images = self._stack(images)
+        batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
+        if self.ids is not None:
+            ids = torch.as_tensor(item(batch, self.ids, "sample ids"))
+        else:
+            ids = fresh_seed() + torch.arange(len(images))
+        labels = None if self.labels is None else item(batch, self.labels, "labels")
+        return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels, **self._epoch())
+
+    def _epoch(self):
+        """New ids need no new epoch, and torch.manual_seed makes them repeat."""
+        return {} if self.ids is not None else {"epoch": self.transform.epoch}
+
+    def _followed(self, samples):
+        if self.ids is not None:
+            ids = [int(item(sample, self.ids, "sample ids", "a sample")) for sample in samples]
+        else:
+            ids = (fresh_seed() + torch.arange(len(samples))).tolist()
+        made = self.follow(samples, sample_ids=ids, **self._epoch())
+        return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
+
+    def _by_key(self, samples):
+        following = self.follow.following_in(samples[0])
+        apart = {key for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
+        apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ("labels",)}
+        apart |= {getattr(kind, name, None) for kind in following.values() for name in ("visibility", "inside")}
+        batch = {}
+        for key in samples[0]:
+            values = [sample[key] for sample in samples]
+            batch[key] = passed_on(values) if key in apart else _stacked(values)
+        return batch
+
+    def __repr__(self):
+        of_what = f"{self.follow!r}" if self.follow else f"{self.transform!r}, images={self.images!r}"
+        return f"MotleyCollate({of_what}, ids={self.ids!r})"
+
+    @staticmethod
+    def _stack(images):
+        if isinstance(images[0], torch.Tensor):
+            refuse_followers(type(images[0]))
+            return torch.stack(images)
+        for image in images:
+            if kind_of(type(image)) is Pillow:
+                Pillow.channels(image)  # or numpy would take a palette's indices, or hues, for brightness
+        import numpy
+
+        arrays = [numpy.asarray(image) for image in images]
+        sizes = sorted({array.shape for array in arrays})
+        if len(sizes) > 1:
+            raise ValueError(f"images of a batch have shapes {sizes[0]} and {sizes[1]}, want one size: resize or crop "
+                             "them before, or augment them one by one with motley.torch.Augmented")
+        batch = torch.from_numpy(numpy.stack(arrays))
+        return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
+
+
+def _stacked(values):
+    """What default_collate makes of them, or the list where it cannot: of PIL images, None, or different lengths."""
+    shapes = {getattr(value, "shape", None) for value in values}
+    if len(shapes) > 1:
+        return passed_on(values)
+    try:
+        return default_collate(values)
+    except (TypeError, RuntimeError):
+        if shapes != {None}:
+            raise
+        return values
+
+
+# ---- batches ----
+
+def map_items(function, batch):
+    """`batch` with each of its items replaced; anything but a container is returned unchanged."""
+    if isinstance(batch, Mapping):
+        return {key: function(value) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        return _like(batch, map(function, batch))
+    return batch
+
+
+def map_tensors(function, batch):
+    """`batch` with its tensors replaced."""
+    if isinstance(batch, torch.Tensor):
+        return function(batch)
+    return map_items(lambda item: map_tensors(function, item), batch)
+
+
+def replaced(batch, key, value):
+    """A copy of `batch` with item `key` replaced."""
+    if isinstance(batch, Mapping):
+        return {**batch, key: value}
+    items = list(batch)
+    items[key] = value
+    return _like(batch, items)
+
+
+def item(batch, key, what, whole="a batch"):
+    """Item `key` of a batch or a sample; the message says what it should be where there is none."""
+    is_mapping = isinstance(batch, Mapping)
+    if is_mapping and key not in batch or isinstance(batch, (tuple, list)) and not _is_index(key, len(batch)):
+        has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
+        adds = "; motley.torch.Indexed adds them" if what == "sample ids" else ""
+        raise ArgumentError(f"{whole} has no {what} at {key!r}: it has {has}{adds}")
+    return batch[key]
+
+
+def augmented(batch, transform, at, images, ids=None, labels=None, **how):
+    """`batch` with what the transform makes of the images; of those that it mixes, with targets in the place of labels.
+
+    at: the index or key of the images, and of the labels."""
+    if labels is None:
+        return replaced(batch, at[0], transform(images) if ids is None else transform(images, sample_ids=ids, **how))
+    made, targets = transform(images, sample_ids=ids, labels=labels, **how)
+    return replaced(replaced(batch, at[0], made), at[1], targets)
+
+
+def _is_index(key, count):
+    return hasattr(key, "__index__") and -count <= key < count
+
+
+def _like(batch, items):
+    return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
+
+
+def passed_on(values):
+    """A list that keeps its tensors apart, as a worker's batch should have it."""
+    in_worker = torch.utils.data.get_worker_info() is not None
+    return _Joined(values) if in_worker and _can_be_joined(values) else values
+
+
+def _can_be_joined(values):
+    return all(
+        type(value) is torch.Tensor
+        and (value.dtype, value.device.type, value.layout) == (values[0].dtype, "cpu", torch.strided)
+        for value in values
+    )
+
+
+class _Joined(list):
+    """Tensors that a worker passes on as one, and that arrive as a list. One by one each would take a file descriptor,
+    of which many processes may have 1,024; and torchvision.io.read_file's, which map the file, cannot be passed on."""
+
+    def __reduce__(self):
+        return _parts, (torch.cat([value.reshape(-1) for value in self]), [value.shape for value in self])
+
+
+def _parts(joined, shapes):
+    parts = joined.split([shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes)]
