@@ -83,7 +83,7 @@ def main():
     parser.add_argument("--commit", help="where git cannot say it")
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", motley.epochs.RepeatedSamples)
+    warnings.simplefilter("ignore", motley.RepeatedSamples)
     torch.set_num_threads(1)
     rows = {}
     for name in POLICIES:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._core import ffi as _ffi, lib as _lib
 from .custom import CustomOp, custom_op
-from .epochs import RepeatedSamples
 from ._native import (
     ArgumentError,
     CudaError,
@@ -31,7 +30,7 @@ from ._native import (
 from .mix import Mix
 from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
-from .samples import group_ids, samples
+from .samples import RepeatedSamples, group_ids, samples
 from .transform import Transform
 from .views import MultiView
 from . import draws, ops

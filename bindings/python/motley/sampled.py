@@ -13,8 +13,7 @@ from ._core import ffi, lib
 from ._arrays import KINDS, address, name_of
 from ._native import ArgumentError, epoch_given, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
-from .epochs import Epoch, Repeats, current, watch_loaders
-from .processes import Lineage, process_key, stream_key
+from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
 
 if TYPE_CHECKING:
     from ._types import Array
@@ -161,13 +160,9 @@ class Sampled:
 
     def _epoch_by_id(self, own):
         """The epoch of draws by id: its own; while a loader reads, that of its pass."""
-        loading = current()
-        if loading is None or not self.training:
+        if current() is None or not self.training:
             return own
-        if self._said is not None:
-            return int(self._said)
-        loading.drawn = 1
-        return loading.epoch
+        return epoch_now() if self._said is None else int(self._said)
 
     def _place(self, counter):
         """The epoch, and the number of the next sample without an id, by its counter."""

@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples of the data set the drop-in transforms draw for."""
+"""Which samples are drawn for: what sets this process apart from others that draw by the same seed, which epoch draws by
+sample id are of, a warning when samples come again in one, and the block that says so to the drop-in transforms.
+
+torch tells a data set, a collate_fn and what they call nothing of their loader's passes, and in a worker that lives on
+nothing of Motley's runs where the next pass begins, unless the sampler is Motley's. So DataLoader.__iter__ is wrapped,
+when the first object is made that needs to know: each loader numbers its own passes, and whatever draws while it reads,
+in this process or in a worker, takes that number (`current()`). A worker has it from its parent: forked, it inherits it;
+spawned, it is pickled with any object of Motley's that the worker gets (Lineage). Nothing is looked for in a data set,
+so it does not matter where in it something draws."""
 
 from __future__ import annotations
 
 import contextvars
+import functools
+import itertools
+import os
 import sys
 import threading
+import warnings
+import weakref
 from typing import TYPE_CHECKING
 
-from . import epochs
 from ._arrays import KINDS
-from ._native import ArgumentError, epoch_given, view_given, whole
-from .processes import process_key, rank_key
+from ._core import ffi, lib
+from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +32,435 @@ if TYPE_CHECKING:
     from ._types import Ids
 
     _Ids = TypeVar("_Ids", bound=Any)
+
+# Launchers' names for a process's rank and for how many ranks there are: torchrun (also Accelerate, DeepSpeed, Ray
+# Train), Open MPI, PMIx, MPICH and Intel MPI, MVAPICH, Slurm, Flux.
+LAUNCHERS = {
+    "RANK": "WORLD_SIZE",
+    "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE",
+    "PMIX_RANK": "PMIX_SIZE",
+    "PMI_RANK": "PMI_SIZE",
+    "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_SIZE",
+    "SLURM_PROCID": "SLURM_NTASKS",
+    "FLUX_TASK_RANK": "FLUX_JOB_SIZE",
+}
+LOOPS = {  # modules that begin passes, and the epoch that the object which does so says
+    "lightning.pytorch.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
+    "pytorch_lightning.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
+    "accelerate.data_loader": lambda loader: getattr(loader, "iteration", None),
+}
+AGAIN = "came again in one epoch, as others did, and was augmented the same way"
+ADVICE = (
+    "around a sampler that repeats its indices put motley.torch.Views; a sampler without end should end once an epoch; "
+    "data sets and transforms that read equal ids want a seed or a stream each; a transform that is called twice for a "
+    "sample wants view=, or motley.torch.Augmented(views=2)"
+)
+
+# ---- processes ----
+
+_parents_rank = None  # of the process that spawned this one, when it had one
+_parents_loading = None  # of a worker: the Loading that its parent started it for
+_keys = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
+_settled = False  # whether _keys[None] is of the process group's rank
+
+
+def mixed(text):
+    """64 bits out of a text: FNV-1a, then scattered."""
+    h = 0xCBF29CE484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return scattered(h)
+
+
+def scattered(h):
+    """64 bits that look random: another number for each; 0 for 0."""
+    h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
+    return h ^ h >> 27
+
+
+@functools.lru_cache(maxsize=None)
+def stream_key(stream):
+    """A number that is mixed into a seed, another for each stream; 0 for stream 0."""
+    return scattered(stream * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+
+
+def _group_is_there():
+    """Whether torch.distributed has a process group. Asked in every call without ids, so it replaces itself."""
+    global _group_is_there
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available():
+        return False
+    _group_is_there = distributed.is_initialized
+    return _group_is_there()
+
+
+def _number(name):
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
+
+
+def rank_of_run():
+    """This process's rank: torch.distributed's, else that of the process that spawned this one, else the launcher's;
+    0 where nothing says. It is looked up when something is drawn, as process groups begin later than stages do."""
+    if _group_is_there():
+        return sys.modules["torch.distributed"].get_rank()
+    if _parents_rank is not None:
+        return _parents_rank
+    for rank in map(_number, LAUNCHERS):
+        if rank is not None:
+            return rank
+    node = _number("NODE_RANK") or _number("GROUP_RANK") or 0  # Lightning's own launcher says no more
+    return node << 16 | (_number("LOCAL_RANK") or 0)
+
+
+def world_of_run():
+    """The number of ranks; 1 if nothing says how many."""
+    if _group_is_there():
+        return sys.modules["torch.distributed"].get_world_size()
+    return max(rank_of_run() + 1, *(_number(name) or 1 for name in LAUNCHERS.values()))
+
+
+def process_key(rank):
+    """A number that is mixed into the seed of samples without ids; 0 in a single process. rank: None to look it up."""
+    key = _keys.get(rank)
+    if key is not None and (rank is not None or _settled or not _group_is_there()):
+        return key
+    return _find_key(rank)
+
+
+def _find_key(rank):
+    global _settled
+    if rank is None:
+        _settled = _group_is_there()
+    name = process_name()
+    number = rank_of_run() if rank is None else rank
+    key = _keys[rank] = mixed(f"{name} {number}") if name or number else 0
+    if rank is None:
+        _keys["rank"] = mixed(f" {number}") if number else 0
+    return key
+
+
+def rank_key():
+    """A number that makes ranks draw differently whose processes already do; 0 in rank 0."""
+    process_key(None)  # which looks the rank up
+    return _keys["rank"]
+
+
+class Lineage:
+    """Passes its parent's rank, and the loader that it is to read for, to a spawned process: it is pickled with the
+    process's arguments."""
+
+    def __reduce__(self):
+        return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, ())
+
+
+def _inherited(rank, loading):
+    global _parents_rank
+    _parents_rank = rank
+    _in_child(loading)
+    return Lineage()
+
+
+def _in_child(loading=None):
+    global _parents_loading
+    _keys.clear()
+    _parents_loading = loading or current()
+    _reading.set(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+# ---- epochs ----
+
+_clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch
+_reading = contextvars.ContextVar("motley.reading", default=None)
+
+
+def current():
+    """The Loading whose pass is being read here, or None."""
+    return _reading.get() or _parents_loading
+
+
+def epoch_now(own=0):
+    """The number of the pass that is being read here; `own` where none is."""
+    loading = current()
+    if loading is None:
+        return own
+    loading.drawn = 1
+    return loading.epoch
+
+
+class _Shared:
+    """Whole numbers that a process shares with the workers that it starts."""
+
+    def __init__(self, count):
+        from multiprocessing import RawArray  # slow to import
+
+        self._numbers = RawArray("q", count)
+
+    def __reduce__(self):
+        if spawning():  # a worker, which is to see them change
+            return _shared, (type(self), self._numbers)
+        return type(self), self._alone()
+
+    def _alone(self):
+        return ()
+
+
+def _shared(cls, numbers):
+    again = cls.__new__(cls)
+    again._numbers = numbers
+    return again
+
+
+class Epoch(_Shared):
+    """What set_epoch() said, for this process and the workers that it starts: of whatever draws in loaders' passes."""
+
+    def __init__(self, epoch=0):
+        super().__init__(3)  # what was said, when, and which pass was the first since; 0, 0, 0: nothing
+        if epoch:
+            self.set_epoch(epoch)
+
+    def __int__(self):
+        """The epoch of what is drawn now: the loader's, counted from what set_epoch() said."""
+        said, when, first = self._numbers
+        loading = current()
+        if loading is None or when > loading.began:
+            return said
+        loading.drawn = 1
+        if when < loading.set:
+            return loading.epoch
+        if first < 0:
+            first = self._numbers[2] = loading.epoch
+        return max(said + loading.epoch - first, 0)
+
+    __index__ = __int__
+
+    def set_epoch(self, epoch):
+        """The epoch of the next pass."""
+        self._numbers[:] = [epoch_given(epoch), next(_clock), -1]
+
+    def _alone(self):
+        return (self._numbers[0],)
+
+    def __repr__(self):
+        return str(int(self))
+
+
+class Passes:
+    """What a loader reads: `epochs`, an Epoch or a transform, keeps what set_epoch() says."""
+
+    epochs: Any
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next pass; workers see it at once."""
+        self.epochs.set_epoch(epoch)
+
+
+class Count:
+    """Numbers the passes of a loader: by its sampler's own epoch where that advances, else one after the other. A pass
+    counts once its second batch is asked for, and if anything drew by id in it: a peek is no epoch, nor is eval()."""
+
+    epoch, asked = 0, 0
+    own = given = None  # the sampler's epoch in the last pass; what somebody has set for the next
+
+    def begin(self, own, drawn):
+        if self.given is not None:
+            self.epoch = self.given
+        elif own is not None and own != self.own:
+            self.epoch = own
+        elif self.asked > 1 and drawn:
+            self.epoch += 1
+        self.own, self.given, self.asked = own, None, 0
+        return self.epoch
+
+
+def own_epoch(loader):
+    """The epoch of a loader's sampler, such as a DistributedSampler; None where it has none."""
+    waiting = [getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)]
+    for one in waiting:
+        epoch = getattr(one, "epoch", None)
+        if hasattr(one, "set_epoch") and type(epoch) is int and epoch >= 0:
+            return epoch
+        own = getattr(one, "__dict__", {}) if len(waiting) < 9 else {}  # of a BatchSampler, of Accelerate's
+        waiting += [own[name] for name in ("sampler", "batch_sampler") if name in own]
+    return None
+
+
+def loops_epoch():
+    """The epoch of the Lightning loop or Accelerate loader that begins this pass, and the module's name; None, None
+    elsewhere. Lightning starts the first pass of a resumed run before it tells the sampler, and of what has no such
+    sampler it tells nobody. Accelerate reads a batch ahead, so that a peek looks like a pass, but does not count it."""
+    frame = sys._getframe()
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if name in LOOPS and "self" in frame.f_locals:
+            return LOOPS[name](frame.f_locals["self"]), name
+        frame = frame.f_back
+    return None, None
+
+
+class Loading(_Shared, Count):
+    """The passes of one loader: numbers that its workers share, and the samples that were drawn in a pass."""
+
+    epoch, began, set, drawn, told = (
+        property(lambda self, i=i: self._numbers[i], lambda self, n, i=i: self._numbers.__setitem__(i, n))
+        for i in range(5)
+    )
+
+    def __init__(self):
+        super().__init__(5 + ffi.sizeof("repeats") // 8 + 1)
+
+    @property
+    def _repeats(self):
+        return ffi.cast("repeats *", ffi.cast("char *", ffi.from_buffer(self._numbers)) + 40)
+
+    @property
+    def seen(self):
+        """Where the samples of this pass are noted; NULL after the warning that they repeat."""
+        return ffi.NULL if self.told else self._repeats
+
+    def tell(self):
+        """Samples repeat: warns here, or lets the parent process warn."""
+        if not self.told:
+            self.told = 1
+            if _reading.get() is self:
+                self.warn()
+
+    def warn(self):
+        self.told = 2
+        warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=caller())
+
+    def forget(self):
+        """No sample of this pass was drawn yet."""
+        ffi.memmove(self._repeats, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
+
+    def set_epoch(self, epoch):
+        self.given, self.set = epoch, next(_clock)
+
+    def read(self, loader, begin):
+        """The iterator of a pass that begins, whose every batch is read in this Loading."""
+        epoch, loop = loops_epoch()
+        if loop == "accelerate.data_loader":
+            self.own = None  # which its epoch is, even where it is the last pass's
+        self.begin(own_epoch(loader) if epoch is None else epoch, self.drawn)
+        self.began, self.drawn = next(_clock), 0
+        self.forget()
+        token = _reading.set(self)  # what is forked here inherits it
+        try:
+            iterator = begin(loader)
+        finally:
+            _reading.reset(token)
+        if loader.num_workers:
+            self.forget()  # what persistent workers had still to read of a pass that was broken off
+        if not hasattr(iterator, "_next_data"):
+            return iterator
+        batch, itself = type(iterator)._next_data, weakref.ref(iterator)  # a cycle would keep its workers alive
+
+        def _next_data():
+            self.asked += 1
+            token = _reading.set(self)
+            try:
+                return batch(itself())
+            finally:
+                _reading.reset(token)
+                if self.told == 1:
+                    self.warn()
+
+        iterator._next_data = _next_data
+        return iterator
+
+
+_loadings: dict[int, Any] = {}  # a data set by id(): its weak reference, and (a loader's, its Loading) each
+
+
+def loading_of(loader):
+    """A DataLoader's Loading. Scripts that create a loader in each epoch keep counting: a new loader continues the
+    Loading of a destroyed one that read the same data set."""
+    layers = [loader, loader.dataset]
+    for _ in range(16):  # a Subset may be made anew, too
+        layers.append(getattr(layers[-1], "dataset", layers[-1]))
+    for data in reversed(layers):
+        known = _loadings.get(id(data))  # by identity: tensors compare element by element, and lists have no hash
+        if known is not None and known[0]() is data:
+            break
+        try:
+            known = weakref.ref(data, lambda _, key=id(data): _loadings.pop(key, None)), []
+        except TypeError:  # a list, or whatever else has no weak references
+            continue
+        _loadings[id(data)] = known
+        break
+    readers = known[1]
+    for reader, loading in readers:
+        if reader() is loader:
+            return loading
+    left = next((pair for pair in readers if pair[0]() is None), (None, None))
+    readers[:] = [pair for pair in readers if pair is not left]
+    readers.append((weakref.ref(loader), left[1] or Loading()))
+    return readers[-1][1]
+
+
+def watch_loaders():
+    """Makes torch's DataLoader number its passes, from now on."""
+    data = sys.modules.get("torch.utils.data")
+    if data is None or hasattr(data.DataLoader.__iter__, "of_motley"):
+        return
+    begin = data.DataLoader.__iter__
+
+    @functools.wraps(begin)
+    def __iter__(self):
+        return loading_of(self).read(self, begin)
+
+    __iter__.of_motley = True
+    data.DataLoader.__iter__ = __iter__
+
+
+# ---- samples that come again ----
+
+
+def caller():
+    """The stacklevel of a warning, from the function that warns: the line that called Motley, perhaps through torch."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("motley", "torch"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+class RepeatedSamples(UserWarning):
+    """Samples recur within one epoch and get the same augmentation again."""
+
+    __module__ = "motley"
+
+
+class Repeats:
+    """Warns once when a transform repeats the draws of samples within an epoch. Its memory is bounded and belongs to
+    this process. What draws while a loader reads is noted in its Loading instead."""
+
+    __slots__ = "seen", "advice"
+
+    def __init__(self, advice):
+        self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
+
+    def warn(self):
+        loading = current()
+        if loading is not None:
+            return loading.tell()
+        seen, self.seen = self.seen, ffi.NULL
+        if seen:  # else another thread has warned
+            warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=caller())
+
+    def forget(self):
+        """From here on, samples belong to another epoch."""
+        if self.seen:
+            ffi.memmove(self.seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
+
+    def __reduce__(self):
+        return Repeats, (self.advice,)
+
+
+# ---- the drop-in transforms ----
 
 _block = contextvars.ContextVar("motley.samples", default=None)
 
@@ -60,12 +501,7 @@ class samples:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
-        if epoch is None:
-            loading = epochs.current()
-            epoch = 0 if loading is None else loading.epoch
-            if loading is not None:
-                loading.drawn = 1
-        self.rest = {"epoch": epoch_given(epoch), "view": view_given(view)}
+        self.rest = {"epoch": epoch_now() if epoch is None else epoch_given(epoch), "view": view_given(view)}
         self._tokens = []
 
     def __enter__(self) -> samples:
@@ -86,13 +522,22 @@ def samples_of(transform, fresh_seed):
     by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
-        epochs.note(type(transform).__name__, own or 0, block.ids, **block.rest)
+        _note(type(transform).__name__, own or 0, block.ids, **block.rest)
         return own or 0, block.ids, block.rest
     if own is None:
         return fresh_seed() ^ rank_key(), 0, {}
     count = vars(transform).get("_calls", 0)
     vars(transform)["_calls"] = count + 1
     return own ^ process_key(None), count, {}
+
+
+def _note(name, seed, ids, epoch, view):
+    """Notes what draws for one sample under an explicit seed while a loader reads. name: what draws alike."""
+    loading = current()
+    if loading is not None and loading.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
+        numbers = ffi.new("motley_samples *", lib.samples_of(seed, epoch, ids, 0, view))
+        if lib.repeats_note(loading.seen, numbers, 1, name.encode()):
+            loading.tell()
 
 
 def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:

@@ -28,7 +28,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs torch and a CUDA device")
-    config.addinivalue_line("filterwarnings", "ignore::motley.epochs.RepeatedSamples")  # tests compare what repeats
+    config.addinivalue_line("filterwarnings", "ignore::motley.RepeatedSamples")  # tests compare what repeats
 
 
 def pytest_runtest_setup(item):

@@ -164,7 +164,7 @@ def test_ray_data(capsys):
 
 def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
     from motley.adapters.columns import Augment
-    from motley.epochs import RepeatedSamples
+    from motley import RepeatedSamples
     ray = types.ModuleType("ray")
     ray.is_initialized = lambda: True
     ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor")
@@ -534,7 +534,7 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
 
 def test_dali_warns_of_epochs_that_stand_still():
     dali = dali_operator("python")
-    with pytest.warns(motley.epochs.RepeatedSamples, match="ids are given and no epoch"):
+    with pytest.warns(motley.RepeatedSamples, match="ids are given and no epoch"):
         dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python",
                                                                        **plain_policy()))
 

@@ -195,5 +195,5 @@ def test_wrong_sample_ids_raise(policy, ids):
 def test_samples_that_come_again_in_an_epoch_are_noticed():
     follow, samples = motley.Follow(DETECTION[0]), [{"image": picture(), "boxes": BOXES}] * 16
     follow(samples, sample_ids=range(16))
-    with pytest.warns(motley.epochs.RepeatedSamples, match="came again in one epoch"):
+    with pytest.warns(motley.RepeatedSamples, match="came again in one epoch"):
         follow(samples, sample_ids=range(16))

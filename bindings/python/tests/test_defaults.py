@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import motley
-from motley.epochs import Count, Epoch, RepeatedSamples
+from motley import RepeatedSamples
+from motley.samples import Count, Epoch
 
 try:
     import torch

@@ -99,7 +99,7 @@ def test_public_names():
     assert {*dir(motley.ops)} == {"apply", "resize", "table", *motley.ops.table}
     with pytest.raises(AttributeError, match="'motley' has no attribute 'Folow'"):
         _ = motley.Folow
-    assert motley.RepeatedSamples.__module__ == "motley.epochs"
+    assert motley.RepeatedSamples.__module__ == "motley"
 
 
 def test_decoding_leaves_warnings_alone():

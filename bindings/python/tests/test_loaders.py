@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
 
 import motley  # noqa: E402
-from motley.epochs import RepeatedSamples  # noqa: E402
+from motley import RepeatedSamples  # noqa: E402
 from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Transform, Views  # noqa: E402
 
 COUNT = 24

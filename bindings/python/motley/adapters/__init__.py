@@ -9,8 +9,7 @@ import random
 import sys
 
 import motley
-from motley.processes import rank_key
-from motley.samples import torch_seed
+from motley.samples import rank_key, torch_seed
 
 
 def fresh_seed(seed=0):

@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import motley
 from motley.adapters import check_labels, fresh_seed, transform_of
-from motley.epochs import Epoch, Passes, RepeatedSamples, watch_loaders
+from motley.samples import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -49,7 +50,7 @@ class Augment(Passes):
         self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
         if ids is not None and epoch is None and _of_ray():
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
-                          "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", RepeatedSamples,
+                          "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", motley.RepeatedSamples,
                           stacklevel=2)
         watch_loaders()
 

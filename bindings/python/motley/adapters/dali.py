@@ -28,7 +28,6 @@ from nvidia.dali.data_node import DataNode
 
 import motley
 from motley.adapters import fresh_seed, transform_of
-from motley.epochs import RepeatedSamples
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -76,7 +75,7 @@ def augment(
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
-                          "epoch=lambda: the_epoch, or a node of the epoch", RepeatedSamples, stacklevel=2)
+                          "epoch=lambda: the_epoch, or a node of the epoch", motley.RepeatedSamples, stacklevel=2)
         epoch = 0
     if operator not in (None, "native", "python"):
         raise motley.ArgumentError(f"operator is {operator!r}, want 'native', 'python' or None")

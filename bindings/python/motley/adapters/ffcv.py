@@ -14,7 +14,7 @@ from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
 from motley.adapters import refuse_mixing
-from motley.epochs import Passes
+from motley.samples import Passes
 from motley.torch import Transform
 
 

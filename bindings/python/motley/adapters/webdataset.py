@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import fresh_seed, transform_of
-from motley.epochs import Epoch, Passes, watch_loaders
+from motley.samples import Epoch, Passes, watch_loaders
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike

@@ -22,9 +22,8 @@ from motley._arrays import Pillow, kind_of
 from motley._images import refuse_followers
 from motley._native import ArgumentError, whole
 from motley.adapters import check_labels, fresh_seed, transform_of
-from motley.epochs import Epoch, Passes, Repeats, watch_loaders
 from motley.follow import Boxes, Points
-from motley.processes import Lineage, mixed, rank_of_run, world_of_run
+from motley.samples import Epoch, Lineage, Passes, Repeats, mixed, rank_of_run, watch_loaders, world_of_run
 from motley.torch.module import Transform
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import torch
 from torch.utils.data import get_worker_info
 
 import motley
-from motley.epochs import Epoch
 from motley.policy import NO_AUGMENTATION
+from motley.samples import Epoch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

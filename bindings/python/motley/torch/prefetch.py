@@ -17,8 +17,8 @@ import torch
 import motley
 from motley.adapters import check_labels
 from motley._native import one_of
-from motley.epochs import Count, loading_of, own_epoch
 from motley.sampled import Sampled
+from motley.samples import Count, loading_of, own_epoch
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
 from motley.torch.module import Transform
 
@@ -164,7 +164,7 @@ class Prefetcher:
             count.asked += 1
         finally:
             if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
-                loading_of(self.loader).count.asked = 0  # a peek, though more was read ahead
+                loading_of(self.loader).asked = 0  # a peek, though more was read ahead
             if count.asked < 2 and isinstance(self.transform, Sampled):
                 self.transform._repeats.forget()  # its samples come again
 

@@ -52,8 +52,7 @@ from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 from motley import ArgumentError, Policy, Transform
 from motley._native import seed_given
 from motley.policy import INTERPOLATIONS, interpolation_number
-from motley.processes import Lineage
-from motley.samples import samples_of, torch_seed
+from motley.samples import Lineage, samples_of, torch_seed
 from motley.torchvision import following, recipe
 from motley.torchvision.pixels import NotOurs as _NotOurs
 from motley.torchvision.pixels import channels_of, ids_for, tv_tensors
