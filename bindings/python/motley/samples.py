@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which samples are drawn for: what sets this process apart from others that draw by the same seed, which epoch draws by
-sample id are of, a warning when samples come again in one, and the block that says so to the drop-in transforms.
+"""Which samples are drawn for: what sets this process apart from others that draw by the same seed, which epoch draws
+by sample id are of, a warning when samples come again in one, and the block that tells the drop-in transforms.
 
-torch tells a data set, a collate_fn and what they call nothing of their loader's passes, and in a worker that lives on
-nothing of Motley's runs where the next pass begins, unless the sampler is Motley's. So DataLoader.__iter__ is wrapped,
-when the first object is made that needs to know: each loader numbers its own passes, and whatever draws while it reads,
-in this process or in a worker, takes that number (`current()`). A worker has it from its parent: forked, it inherits it;
-spawned, it is pickled with any object of Motley's that the worker gets (Lineage). Nothing is looked for in a data set,
-so it does not matter where in it something draws."""
+torch tells a data set nothing of its loader's passes. So DataLoader.__iter__ is wrapped, when the first object is made
+that needs to know (doc/architecture.md says what nothing else could): each loader numbers its own passes, and whatever
+draws while it reads, in this process or in a worker, takes that number (`current()`). A worker has it from its parent:
+forked, it inherits it; spawned, it is pickled with any object of Motley's that the worker gets (Lineage). It does not
+matter where in a data set something draws."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pickle
 import time
 import warnings
 
+import numpy as np
 import PIL.Image
 import pytest
 
@@ -153,8 +154,7 @@ def test_hugging_face_epochs_advance():
     dataset.set_transform(augment)
 
     def as_tensors(samples):
-        import numpy
-        return (torch.stack([torch.from_numpy(numpy.array(s["image"])).permute(2, 0, 1) for s in samples]),
+            return (torch.stack([torch.from_numpy(np.array(s["image"])).permute(2, 0, 1) for s in samples]),
                 torch.tensor([s["id"] for s in samples]))
     for persistent, first in ((False, 0), (True, 3)):
         loader = DataLoader(dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent,
@@ -180,7 +180,6 @@ def test_columns_of_grey_and_of_colour():
 def test_webdataset_epochs_advance(tmp_path, workers, persistent):
     webdataset = pytest.importorskip("webdataset")
     Image = pytest.importorskip("PIL.Image")
-    import numpy
     from motley.adapters.webdataset import Augment, id_of
     for s in range(2):
         with webdataset.TarWriter(str(tmp_path / f"{s}.tar")) as shard:
@@ -197,7 +196,7 @@ def test_webdataset_epochs_advance(tmp_path, workers, persistent):
         for epoch in epochs:
             for image, i in loader:
                 want = stage(pictures()[i], sample_ids=id_of(f"{i:03}"), epoch=epoch)
-                assert torch.equal(torch.from_numpy(numpy.array(image)).permute(2, 0, 1), want), epoch
+                assert torch.equal(torch.from_numpy(np.array(image)).permute(2, 0, 1), want), epoch
     passes([0, 1])
     augment.set_epoch(5)
     passes([5, 6])
@@ -1104,6 +1103,29 @@ def test_a_pass_without_an_end_is_said_once_in_the_parent(form, kind, workers):
     assert len(said) == 1 and "a sampler without end should end once an epoch" in said[0]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("form", ["augmented", "reproducible"])
+def test_views_number_the_rounds_of_a_pass_without_an_end(form, workers):
+    """Each is the epoch that a run which is resumed there draws."""
+    if form == "reproducible":
+        transforms = pytest.importorskip("motley.torchvision.transforms")
+        dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
+    else:
+        dataset = augmented()
+    sampler = Views(torch.utils.data.RandomSampler(range(COUNT)))
+    loader = MultiEpochsDataLoader(dataset, 4, sampler=sampler, num_workers=workers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedSamples)
+        for epoch in range(3):
+            assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in loader)
+    dataset, seen = augmented(), []
+    for epoch in range(2):  # passes that end have one round
+        for images, ids in DataLoader(dataset, 4, sampler=sampler, num_workers=workers):
+            assert torch.equal(images, wanted(ids, epoch))
+            seen += ids.tolist()
+    assert sorted(seen) == sorted([*range(COUNT)] * 2)
+
+
 class TwoCrops:
     """As MoCo's and SimCLR's scripts have it."""
 
@@ -1164,6 +1186,12 @@ def test_samples_are_read_at_once_where_the_data_set_can():
             want = wanted(ids) if wrapper is augmented else pictures()[ids]
             assert torch.equal(images, want) and all(torch.equal(i, ids) for i in index)
         assert many.reads == 4
+
+
+@pytest.mark.parametrize("i", [np.int64(3), torch.tensor(3), 3 - COUNT])
+def test_any_whole_number_is_an_index(i):
+    assert type(Augmented(Indexed(Samples(lambda x, i: (x, i))), "rand_augment")[Index(3, 1)][1]) is int
+    assert torch.equal(augmented()[i][0], wanted([3])[0]) and Indexed(data())[i][2] == 3
 
 
 def test_batches_of_indices():

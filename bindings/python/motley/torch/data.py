@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loaders read and hand on: indices with views, data sets whose samples carry their ids or are augmented as they are
-read, a collate_fn that augments, and batches: tuples, named tuples, lists and mappings, nested."""
+"""What loaders read and hand on: indices that carry views and epochs, data sets whose samples carry their ids or are
+augmented as they are read, a collate_fn that augments; and batches: tuples, named tuples, lists, mappings, nested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from motley._images import refuse_followers
 from motley._native import ArgumentError, whole
 from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.follow import Boxes, Points
-from motley.samples import Epoch, Lineage, Passes, Repeats, mixed, rank_of_run, watch_loaders, world_of_run
+from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, watch_loaders, world_of_run
 from motley.torch.module import Transform
 
 if TYPE_CHECKING:
@@ -36,35 +36,38 @@ ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; arou
 # ---- indices ----
 
 class Index(int):
-    """An index of a data set, and the view to draw. Adding to it and subtracting from it, as ConcatDataset does, keep
-    the view."""
+    """An index of a data set, the view to draw, and how many epochs after the loader's that is of. Adding to it and
+    subtracting from it, as ConcatDataset does, keep both."""
 
     view: int
+    later: int
 
-    def __new__(cls, index: int, view: int = 0) -> Index:
+    def __new__(cls, index: int, view: int = 0, later: int = 0) -> Index:
         made = super().__new__(cls, index)
-        made.view = view
+        made.view, made.later = view, later
         return made
 
     def __add__(self, other):
-        return Index(int(self) + other, self.view)
+        return Index(int(self) + other, self.view, self.later)
 
     def __sub__(self, other):
-        return Index(int(self) - other, self.view)
+        return Index(int(self) - other, self.view, self.later)
 
     def __reduce__(self):
-        return Index, (int(self), self.view)
+        return Index, (int(self), self.view, self.later)
 
     __radd__ = __add__
 
 
 class Views(Sampler[Any]):
-    """Wraps a sampler that repeats indices: each repetition becomes a separate view, for Augmented and Indexed.
+    """Wraps a sampler, so that each index carries its view and epoch to any worker, for Augmented, Indexed and
+    Reproducible: a repetition of an index becomes a separate view, and a round of a loader that begins its sampler anew
+    in one endless pass (timm's MultiEpochsDataLoader, Ultralytics' InfiniteDataLoader) the next epoch.
 
         loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
 
     A view depends on the place in the sampler's order alone, so it is the same in any worker, on any number of ranks,
-    and in a resumed run.
+    and in a resumed run. (Indexed hands on the view and not the round.)
 
     Args:
         sampler: The sampler of one rank's indices.
@@ -74,6 +77,8 @@ class Views(Sampler[Any]):
             its rank alone.
     """
 
+    _pass, _round = None, 0  # of a loader: when its pass began that is being read, and which round of it this is
+
     def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
         self.sampler = sampler
         if repeats is None:
@@ -81,9 +86,12 @@ class Views(Sampler[Any]):
         self.repeats = repeats
 
     def __iter__(self) -> Iterator[Any]:
-        return self._by_place() if self.repeats else self._by_count()
+        loading = current()
+        again = loading is not None and loading.began == self._pass
+        self._pass, self._round = loading and loading.began, self._round + 1 if again else 0
+        return self._by_place(self._round) if self.repeats else self._by_count(self._round)
 
-    def _by_place(self):
+    def _by_place(self, later):
         """Of a sampler that deals [a, a, a, b, b, b, ...] out to the ranks, one after the other."""
         place, ranks = getattr(self.sampler, "rank", 0), getattr(self.sampler, "num_replicas", 1)
         last = None
@@ -91,17 +99,17 @@ class Views(Sampler[Any]):
             group = int(place // self.repeats)
             if last is not None and last[0] == group and last[1] != i:
                 raise ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: "
-                                           f"places {place - ranks} and {place} are {last[1]} and {i}")
+                                    f"places {place - ranks} and {place} are {last[1]} and {i}")
             last = group, i
-            yield Index(i, place - math.ceil(group * self.repeats))
+            yield Index(i, place - math.ceil(group * self.repeats), later)
             place += ranks
 
-    def _by_count(self):
+    def _by_count(self, later):
         alone = hasattr(self.sampler, "num_replicas")
         rank, ranks = (0, 1) if alone else (rank_of_run(), world_of_run())
         counts = collections.Counter()
         for i in self.sampler:
-            yield Index(i, counts[i] * ranks + rank)
+            yield Index(i, counts[i] * ranks + rank, later)
             counts[i] += 1
 
     def __len__(self) -> int:
@@ -111,15 +119,6 @@ class Views(Sampler[Any]):
         if name == "sampler" or name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.sampler, name)
-
-
-def _index_and_view(index):
-    if isinstance(index, list):  # of a BatchSampler that is the loader's sampler
-        indices, views = zip(*map(_index_and_view, index)) if index else ((), ())
-        return list(indices), list(views) if any(views) else 0
-    if isinstance(index, tuple) and len(index) == 2:
-        return operator.index(index[0]), operator.index(index[1])
-    return operator.index(index), getattr(index, "view", 0)
 
 
 # ---- data sets ----
@@ -139,20 +138,36 @@ class _Around(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
+    def __getitem__(self, index: Any) -> Any:
+        i, view, later = self._which(index)
+        return self._made(self.dataset[i], i, view, later)
+
     def __getitems__(self, indices: list[Any]) -> list[Any]:
-        return [self[index] for index in indices]
-
-    def _samples(self, indices):
-        """For each of several indices its sample, itself and its view; the data set may read them at once."""
+        """Of a data set that reads several samples at once, these."""
+        each = list(map(self._which, indices))
+        numbers = [i for i, *_ in each]
         read = getattr(self.dataset, "__getitems__", None)
-        pairs = [_index_and_view(index) for index in indices]
-        pairs = [(self._counted(i), view) for i, view in pairs]
-        samples = read([i for i, _ in pairs]) if read else [self.dataset[i] for i, _ in pairs]
-        return [(sample, *pair) for sample, pair in zip(samples, pairs)]
+        samples = read(numbers) if read else [self.dataset[i] for i in numbers]
+        return [self._made(sample, *which) for sample, which in zip(samples, each)]
 
-    def _counted(self, i):
-        """Indices from the end, as indices."""
-        return list(map(self._counted, i)) if isinstance(i, list) else i + len(self.dataset) if i < 0 else i
+    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
+        """What becomes of sample i, whose other arguments are as _which has them."""
+        raise NotImplementedError
+
+    def _which(self, index):
+        """(i, view, later) of an index, those of the Index; the view is None where it says none. i and view are lists
+        where a BatchSampler is the loader's sampler."""
+        view, later = None, 0
+        if isinstance(index, Index):
+            index, view, later = int(index), index.view, index.later
+        elif isinstance(index, list):
+            i, views, later = zip(*map(self._which, index)) if index else ((), (), (0,))
+            return list(i), None if {*views} <= {None} else [view or 0 for view in views], later[0]
+        elif isinstance(index, tuple) and len(index) == 2:
+            index, view = map(operator.index, index)
+        elif type(index) is not int:
+            index = operator.index(index)
+        return index if index >= 0 else index + len(self.dataset), view, later
 
     def __getattr__(self, name: str) -> Any:
         if name == "dataset" or name.startswith("__"):
@@ -171,7 +186,7 @@ class _Stream(IterableDataset[Any]):
     """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
 
     def __iter__(self):
-        return (self._made(sample, i) for i, sample in enumerate(self.dataset, _first_of_stream()))
+        return (self._made(sample, i, None, 0) for i, sample in enumerate(self.dataset, _first_of_stream()))
 
 
 class Indexed(_Around):
@@ -182,20 +197,11 @@ class Indexed(_Around):
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def __getitem__(self, index: Any) -> Any:
-        i, view = _index_and_view(index)
-        if isinstance(i, list):
-            views = view or [0] * len(i)
-            ids = torch.tensor(list(zip(i, views)) if any(isinstance(k, (Index, tuple)) for k in index) else i)
-            return self._made(self.dataset[i], ids)
-        return self._made(self.dataset[i], torch.tensor([i, view]) if isinstance(index, (Index, tuple)) else i)
-
-    def __getitems__(self, indices: list[Any]) -> list[Any]:
-        with_views = [isinstance(index, (Index, tuple)) for index in indices]
-        return [self._made(sample, torch.tensor([i, view]) if of_views else i)
-                for (sample, i, view), of_views in zip(self._samples(indices), with_views)]
-
-    def _made(self, sample, i):
+    def _made(self, sample, i, view, later):
+        if view is not None:
+            i = torch.tensor(list(zip(i, view)) if isinstance(i, list) else [i, view])
+        elif isinstance(i, list):
+            i = torch.tensor(i)
         if isinstance(sample, Mapping):
             return {**sample, "sample_id": i}
         if isinstance(sample, tuple) and hasattr(sample, "_fields"):
@@ -243,9 +249,12 @@ class Reproducible(_Around, Passes):
         watch_loaders()
 
     def __getitem__(self, index: Any) -> Any:
-        i, view = _index_and_view(index)
-        with motley.samples(self._counted(i), epoch=int(self.epoch), view=view):
+        i, view, later = self._which(index)
+        with motley.samples(i, epoch=int(self.epoch) + later, view=view or 0):
             return self.dataset[i]
+
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        return [self[index] for index in indices]
 
     def __repr__(self):
         return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
@@ -303,20 +312,13 @@ class Augmented(_Around, Passes):
         self.epoch = self.epochs = Epoch(self.augment.epoch)
         watch_loaders()
 
-    def __getitem__(self, index: Any) -> Any:
-        i, view = _index_and_view(index)
-        i = self._counted(i)
-        return self._made(self.dataset[i], i, view)
-
-    def __getitems__(self, indices: list[Any]) -> list[Any]:
-        return [self._made(*sample) for sample in self._samples(indices)]
-
-    def _made(self, sample, i, view=0):
+    def _made(self, sample, i, view, later):
+        epoch, view = int(self.epoch) + later, view or 0
         if self.follow is not None:
-            return self.follow(sample, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
+            return self.follow(sample, epoch=epoch, sample_ids=i, view=view, views=self.views)
         inside = isinstance(sample, (tuple, list, Mapping))
         image = item(sample, self.images, "image", "a sample") if inside else sample
-        image = self.augment(image, epoch=int(self.epoch), sample_ids=i, view=view, views=self.views)
+        image = self.augment(image, epoch=epoch, sample_ids=i, view=view, views=self.views)
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self):
@@ -367,8 +369,7 @@ class MotleyCollate(Passes):
         self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
-                raise ArgumentError(f"images is {images!r}, but the Follow has its own key, "
-                                           f"{self.follow.image!r}")
+                raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
             transform, images = self.follow.transform, self.follow.image
         elif not isinstance(transform, Transform):
             raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
