@@ -107,21 +107,36 @@ static mot_layouts layout_of(const mot_view *v)
 {
     return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
            : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
+           : mot_cpu_has_layout(v, MOT_LAYOUT_SPACED) ? MOT_LAYOUT_SPACED
                                                       : MOT_LAYOUT_ANY;
 }
 
-/* Whether an image is processed as a dense copy in the worker's memory because no fast kernel accepts its strides.
- * Copying it in and out costs a tenth of running the reference kernels. */
-static int is_aside(const cpu_state *state, const mot_view *v)
+/* Whether the fast kernels of nearly all ops take the view's strides. */
+static int has_fast_rows(const mot_view *v)
 {
-    return state->rows != &mot_rows_reference && layout_of(v) == MOT_LAYOUT_ANY;
+    return layout_of(v) == MOT_LAYOUT_PACKED || layout_of(v) == MOT_LAYOUT_PLANAR;
+}
+
+/* Whether an image is processed as a dense copy in the worker's memory because the fast kernels do not accept its
+ * strides in each step. Copying it in and out costs a tenth of running the reference kernels. */
+static int is_aside(const mot_cpu_rows *rows, const mot_view *v, const mot_step *steps, uint32_t count)
+{
+    if (rows == &mot_rows_reference || has_fast_rows(v))
+        return 0;
+    for (uint32_t s = 0; s < count; s++) {
+        const mot_cpu_row *row = steps[s].op < 0 ? NULL : mot_cpu_find(rows, &steps[s], v, v);
+        if (!row || row < rows->rows || row >= rows->rows + rows->count)
+            return 1;
+    }
+    return 0;
 }
 
 /* Where the passes of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to it. */
-static mot_view work_view(const task *t, size_t i, uint8_t *memory)
+static mot_view work_view(const task *t, size_t i, const image_work *work, uint8_t *memory)
 {
     const mot_view v = mot_batch_view(t->job->dst ? t->job->dst : t->job->src, i);
-    return !t->job->dst || is_aside(t->state, &v) ? dense_view(&v, memory) : v;
+    const mot_step *steps = &t->state->steps[work->first_step];
+    return !t->job->dst || is_aside(t->state->rows, &v, steps, work->steps) ? dense_view(&v, memory) : v;
 }
 
 /* ---- drawing ---- */
@@ -129,7 +144,7 @@ static mot_view work_view(const task *t, size_t i, uint8_t *memory)
 static void note_costs(task *t, size_t i)
 {
     image_work *work = &t->state->work[i];
-    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t, t->first + i, NULL);
+    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t, t->first + i, work, NULL);
     const mot_step *steps = &t->state->steps[work->first_step];
     float cost = 100; /* an image without steps is copied */
     for (uint32_t s = 0; s < work->steps; s++)
@@ -198,7 +213,7 @@ static void sort_block(task *t)
     uint32_t *from = state->order, *to = state->order + state->work_room;
     for (uint32_t i = 0; i < t->count; i++)
         from[i] = i;
-    for (int shift = 0; shift < 16; shift += 8) {
+    for (int shift = 0; shift < 16 && t->count > 1; shift += 8) {
         uint32_t place[257] = { 0 };
         for (size_t i = 0; i < t->count; i++)
             place[(lightness(&state->work[i]) >> shift & 255u) + 1]++;
@@ -335,7 +350,7 @@ static void run_image(task *t, worker *self, size_t in_block)
     const mot_view dst = job->dst ? mot_batch_view(job->dst, i) : src;
     mot_view end = dst;
     if (work->steps > 0) {
-        end = work_view(t, i, memory);
+        end = work_view(t, i, work, memory);
         memory += end.data == memory ? bytes : 0;
     }
     if (work->steps > 0 && steps[work->steps - 1].op < 0) {
@@ -385,8 +400,7 @@ static room room_for(const mot_job *job)
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
-        const size_t images =
-            (job->dst && layout_of(&to) != MOT_LAYOUT_ANY ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
+        const size_t images = (job->dst && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
         const size_t bytes =
             images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
         needed.scratch_bytes = bytes > needed.scratch_bytes ? bytes : needed.scratch_bytes;

@@ -12,22 +12,42 @@
  * page. */
 #define COPY_AHEAD 2048
 
-/* Up to 16 pixels. Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
-__attribute__((always_inline)) static inline void copy_rgb_16(const uint8_t *in, int from, uint8_t *out, int to,
-                                                              size_t pixels)
+#if defined(__AVX512VBMI__)
+
+#define COPY_CLOSE(j) ((4 * ((j) / 3) + (j) % 3) & 63) /* which byte of spaced pixels is byte j of packed ones */
+#define COPY_OPEN(j) (3 * ((j) / 4) + (j) % 4)         /* and back */
+
+static const uint8_t copy_close[64] = LANES_64(COPY_CLOSE, 0), copy_open[64] = LANES_64(COPY_OPEN, 0);
+
+static inline __m512i copy_moved(__m512i v, int from, int to)
+{
+    return from == to ? v : _mm512_permutexvar_epi8(_mm512_loadu_si512(from == 4 ? copy_close : copy_open), v);
+}
+
+#else
+
+/* Within each group of four pixels a shuffle moves the bytes, then whole words change groups. */
+static inline __m512i copy_moved(__m512i v, int from, int to)
 {
     const __m512i close = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const __m512i open = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
     const __m512i together = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
     const __m512i apart = _mm512_setr_epi32(0, 1, 2, 12, 3, 4, 5, 12, 6, 7, 8, 12, 9, 10, 11, 12);
+    if (from == 4 && to == 3)
+        return _mm512_permutexvar_epi32(together, _mm512_shuffle_epi8(v, close));
+    return from == 3 && to == 4 ? _mm512_shuffle_epi8(_mm512_permutexvar_epi32(apart, v), open) : v;
+}
+
+#endif
+
+/* Up to 16 pixels. */
+__attribute__((always_inline)) static inline void copy_rgb_16(const uint8_t *in, int from, uint8_t *out, int to,
+                                                              size_t pixels)
+{
     const __mmask64 packed = ~0ull >> (64 - 3 * pixels);
     const __mmask64 spaced = 0x7777777777777777ull & ~0ull >> (64 - 4 * pixels);
-    __m512i v = _mm512_maskz_loadu_epi8(from == 3 ? packed : spaced, in);
-    if (from == 4 && to == 3)
-        v = _mm512_permutexvar_epi32(together, _mm512_shuffle_epi8(v, close));
-    else if (from == 3 && to == 4)
-        v = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(apart, v), open);
-    _mm512_mask_storeu_epi8(out, to == 3 ? packed : spaced, v);
+    const __m512i v = _mm512_maskz_loadu_epi8(from == 3 ? packed : spaced, in);
+    _mm512_mask_storeu_epi8(out, to == 3 ? packed : spaced, copy_moved(v, from, to));
 }
 
 static void copy_rgb(const uint8_t *in, int from, uint8_t *out, int to, size_t n)

@@ -20,7 +20,8 @@ typedef void mot_cpu_kernel(const mot_view *src, const mot_view *dst, const mot_
 typedef enum mot_layouts {
     MOT_LAYOUT_ANY = 0,    /* any strides */
     MOT_LAYOUT_PACKED = 1, /* channel stride 1, pixel stride = channels: HWC, rows anywhere */
-    MOT_LAYOUT_PLANAR = 2  /* pixel stride 1: CHW, rows and planes anywhere */
+    MOT_LAYOUT_PLANAR = 2, /* pixel stride 1: CHW, rows and planes anywhere */
+    MOT_LAYOUT_SPACED = 3  /* RGB in four bytes a pixel, as Pillow keeps it, rows anywhere */
 } mot_layouts;
 
 /* A row of the kernel table: what a function can do. The table is searched from the top, most special rows first. */

@@ -229,10 +229,22 @@ static uint32_t find_mean(const mot_view *src, lanes_runs runs)
     return mot_stats_mean(sum, (uint32_t)src->width * (uint32_t)src->height);
 }
 
+/* Tables of steps[0], whose statistics are found, for each colour, and of the POINT ops that follow it. */
+static void stats_tables(const mot_view *src, const mot_step *steps, int count, mot_stats *stats, uint32_t mean,
+                         lanes_table *table)
+{
+    for (int c = 0; c < mot_color_channels(src->channels); c++) {
+        stats[c].n = (uint32_t)src->width * (uint32_t)src->height;
+        stats[c].mean = mean;
+        stats_table(steps[0].op, &steps[0].arg, &stats[c], table[c]);
+        follow(table[c], steps, count);
+    }
+}
+
 static void stats_by_table(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
     (void)scratch;
-    const int colors = mot_color_channels(src->channels), needs = stats_needs(steps[0].op);
+    const int needs = stats_needs(steps[0].op);
     const lanes_runs runs = lanes_runs_of(src, src);
     uint32_t below[4][256];
     mot_stats stats[4];
@@ -241,14 +253,8 @@ static void stats_by_table(const mot_view *src, const mot_view *dst, const mot_s
         find_ranges(src, runs, stats);
     else if (needs == MOT_NEEDS_HISTOGRAM)
         find_histograms(src, runs, below, stats);
-    const uint32_t mean = needs == MOT_NEEDS_MEAN ? find_mean(src, runs) : 0;
     lanes_table table[4];
-    for (int c = 0; c < colors; c++) {
-        stats[c].n = (uint32_t)src->width * (uint32_t)src->height;
-        stats[c].mean = mean;
-        stats_table(steps[0].op, &steps[0].arg, &stats[c], table[c]);
-        follow(table[c], steps, count);
-    }
+    stats_tables(src, steps, count, stats, needs == MOT_NEEDS_MEAN ? find_mean(src, runs) : 0, table);
     apply_tables(src, dst, (const lanes_table *)table);
 }
 

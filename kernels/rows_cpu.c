@@ -49,6 +49,8 @@ int mot_cpu_has_layout(const mot_view *view, mot_layouts layout)
         return view->pixel == view->channels && (view->channel == 1 || view->channels == 1);
     case MOT_LAYOUT_PLANAR:
         return view->pixel == 1;
+    case MOT_LAYOUT_SPACED:
+        return view->pixel == 4 && view->channels == 3 && view->channel == 1;
     default:
         return 1;
     }

@@ -13,6 +13,7 @@
 #include "kernels/kernel_blur_cpu.h"
 #include "kernels/point_cpu.h"
 #include "kernels/resize_cpu.h"
+#include "kernels/spaced_cpu.h"
 #include "kernels/stencil_cpu.h"
 
 #define PASTE(a, b) a##b
@@ -29,6 +30,7 @@
 #define RUNS(SHAPE, function) .shape = MOTLEY_SHAPE_##SHAPE, .run = function, .name = #function
 #define ROW(SHAPE, function, ...) BOTH(RUNS(SHAPE, function), __VA_ARGS__)
 #define PACKED(SHAPE, function) RUNS(SHAPE, function), .layout = MOT_LAYOUT_PACKED
+#define SPACED(SHAPE, function) RUNS(SHAPE, function), .layout = MOT_LAYOUT_SPACED
 
 /* A row without a cost has the cost in its op's facts. */
 #define POINTS .interpolation = -1, .in_place = 1, .takes_points = 1
@@ -43,6 +45,12 @@ static const mot_cpu_row rows[] = {
 #ifdef MOT_HAS_VECTORS
     ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 3, STAYS),
     ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 1, STAYS),
+#endif
+#ifdef MOT_HAS_SPACED
+    { SPACED(POINT, spaced_points), POINTS },
+    { SPACED(STATS, spaced_stats), POINTS },
+    { SPACED(COLOR, spaced_blend), .form = MOT_FORM_BLEND, STAYS },
+    { SPACED(COLOR, spaced_luma), .form = MOT_FORM_LUMA, STAYS },
 #endif
     ROW(STENCIL, stencil_by_rows, STAYS),
     ROW(ERASE, erase_fill, STAYS),

@@ -25,14 +25,23 @@ typedef struct pair {
 
 /* In place in every layout; from src to dst in every layout, and between some layouts of one class. */
 static const pair pairs[] = {
-    { INPUT_PACKED, INPUT_PACKED, 1 },         { INPUT_PLANAR, INPUT_PLANAR, 1 },
-    { INPUT_PACKED, INPUT_PACKED, 0 },         { INPUT_PLANAR, INPUT_PLANAR, 0 },
-    { INPUT_PADDED, INPUT_PADDED, 1 },         { INPUT_UPWARDS, INPUT_UPWARDS, 1 },
-    { INPUT_UPWARDS, INPUT_UNALIGNED, 0 },     { INPUT_PADDED, INPUT_PACKED, 0 },
-    { INPUT_UNALIGNED, INPUT_UPWARDS, 0 },     { INPUT_PLANAR_PADDED, INPUT_PLANAR_PADDED, 1 },
-    { INPUT_PLANAR_UPWARDS, INPUT_PLANAR, 0 }, { INPUT_PLANAR, INPUT_PLANAR_UPWARDS, 0 },
-    { INPUT_REVERSED, INPUT_REVERSED, 1 },     { INPUT_WIDE, INPUT_PLANAR, 0 },
+    { INPUT_PACKED, INPUT_PACKED, 1 },
+    { INPUT_PLANAR, INPUT_PLANAR, 1 },
+    { INPUT_PACKED, INPUT_PACKED, 0 },
+    { INPUT_PLANAR, INPUT_PLANAR, 0 },
+    { INPUT_PADDED, INPUT_PADDED, 1 },
+    { INPUT_UPWARDS, INPUT_UPWARDS, 1 },
+    { INPUT_UPWARDS, INPUT_UNALIGNED, 0 },
+    { INPUT_PADDED, INPUT_PACKED, 0 },
+    { INPUT_UNALIGNED, INPUT_UPWARDS, 0 },
+    { INPUT_PLANAR_PADDED, INPUT_PLANAR_PADDED, 1 },
+    { INPUT_PLANAR_UPWARDS, INPUT_PLANAR, 0 },
+    { INPUT_PLANAR, INPUT_PLANAR_UPWARDS, 0 },
+    { INPUT_REVERSED, INPUT_REVERSED, 1 },
+    { INPUT_WIDE, INPUT_PLANAR, 0 },
     { INPUT_TRANSPOSED, INPUT_WIDE, 0 },
+    { INPUT_WIDE, INPUT_WIDE, 1 },
+    { INPUT_WIDE, INPUT_WIDE, 0 },
 };
 #define PAIRS (sizeof pairs / sizeof pairs[0])
 #define FIRST_PAIRS 4 /* the pairs that large images use, every other one */
