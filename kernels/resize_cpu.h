@@ -40,28 +40,31 @@ static resize_picks resize_picks_of(const int *column, int width, int channels, 
     memset(picks.places, 0, blocks * 64);
     memset(picks.has, 0, blocks * 64 * sizeof *picks.has);
     memset(picks.offset, 0, blocks * 64 * sizeof *picks.offset);
-    for (size_t b = 0, x = 0, c = 0; b < blocks; b++) {
-        int64_t base = -64;
-        size_t loads = 0;
-        picks.keeps[b] = 0;
-        for (size_t i = 0; i < 64 && x < (size_t)width; i++) {
-            const uint64_t bit = (uint64_t)(c < (size_t)channels) << i;
-            picks.keeps[b] |= bit;
-            if (bit && column[x] >= 0) {
-                const int64_t from = (int64_t)column[x] * in + (int64_t)c;
-                if (from < base || from >= base + 64) { /* columns rise, or fall in a mirrored image */
-                    base = column[0] > column[width - 1] ? from - (int64_t)c + channels - 64 : from - (int64_t)c;
-                    base = base < 0 ? 0 : base < row_bytes - 64 ? base : row_bytes - 64;
-                    picks.offset[64 * b + loads++] = (int32_t)base;
-                }
-                picks.has[64 * b + loads - 1] |= bit;
-                picks.places[b][i] = (uint8_t)(from - base);
+    memset(picks.keeps, 0, blocks * sizeof *picks.keeps);
+    const int falls = column[0] > column[width - 1]; /* in a mirrored image */
+    int64_t base = 0;
+    size_t block = blocks, loads = 0;
+    for (int x = 0; x < width; x++)
+        for (int c = 0, n; c < channels; c += n) { /* a pixel, or its part in a block */
+            const size_t at = (size_t)x * (size_t)out + (size_t)c, b = at / 64, i = at % 64;
+            n = channels - c < 64 - (int)i ? channels - c : 64 - (int)i;
+            if (b != block)
+                block = b, base = -128, loads = 0;
+            const uint64_t bytes = ~(~0ull << n) << i;
+            picks.keeps[b] |= bytes;
+            if (column[x] < 0)
+                continue;
+            const int64_t pixel = (int64_t)column[x] * in, from = pixel + c;
+            if (from < base || from + n > base + 64) {
+                base = falls ? pixel + channels - 64 : pixel;
+                base = base < 0 ? 0 : base < row_bytes - 64 ? base : row_bytes - 64;
+                picks.offset[64 * b + loads++] = (int32_t)base;
+                picks.loads = (int)loads > picks.loads ? (int)loads : picks.loads;
             }
-            if (++c == (size_t)out)
-                c = 0, x++;
+            picks.has[64 * b + loads - 1] |= bytes;
+            for (int k = 0; k < n; k++)
+                picks.places[b][i + (size_t)k] = (uint8_t)(from - base + k);
         }
-        picks.loads = (int)loads > picks.loads ? (int)loads : picks.loads;
-    }
     return picks;
 }
 
@@ -86,14 +89,12 @@ static inline __attribute__((always_inline)) void resize_pick_as(const uint8_t *
 
 static void resize_pick(const uint8_t *const *in, uint8_t *const *out, const resize_picks *picks, int rows)
 {
-    if (picks->loads <= 3 && rows == RESIZE_PICK_ROWS) { /* constants, for the compiler */
+    if (picks->loads <= 3 && rows == RESIZE_PICK_ROWS) /* constants, for the compiler */
         resize_pick_as(in, out, picks, 3, RESIZE_PICK_ROWS);
-        return;
-    }
-    for (int r = 0; r < rows; r++)
-        if (picks->loads <= 3)
-            resize_pick_as(in + r, out + r, picks, 3, 1);
-        else
+    else if (rows == RESIZE_PICK_ROWS)
+        resize_pick_as(in, out, picks, picks->loads, RESIZE_PICK_ROWS);
+    else
+        for (int r = 0; r < rows; r++)
             resize_pick_as(in + r, out + r, picks, picks->loads, 1);
 }
 
@@ -116,19 +117,19 @@ static void resize_nearest(const mot_view *src, const mot_view *dst, const mot_r
                                                direct ? (int)dst->pixel : channels, row_bytes, &memory);
     const uint8_t *from[RESIZE_PICK_ROWS];
     uint8_t *to[RESIZE_PICK_ROWS];
-    int rows = 0;
-    for (int y = 0; y < dst->height; y++) {
-        from[rows] = in_place && row[y] >= 0 ? src->data + row[y] * src->row : in;
-        to[rows] = direct ? dst->data + y * dst->row : out;
-        if (row[y] < 0)
-            memset(in, 0, resize_row_bytes(src->width, channels));
-        else if (!in_place)
+    const int together = in_place && direct ? RESIZE_PICK_ROWS : 1;
+    memset(in, 0, resize_row_bytes(src->width, channels)); /* what rows outside read */
+    for (int y = 0; y < dst->height; y += together) {
+        const int rows = dst->height - y < together ? dst->height - y : together;
+        for (int r = 0; r < rows; r++) {
+            from[r] = in_place && row[y + r] >= 0 ? src->data + row[y + r] * src->row : in;
+            to[r] = direct ? dst->data + (y + r) * dst->row : out;
+        }
+        if (!in_place && row[y] >= 0)
             resize_load_row(src, row[y], in, 1);
-        rows++;
-        if (in_place && direct && rows < RESIZE_PICK_ROWS && y + 1 < dst->height)
-            continue;
+        else if (!in_place)
+            memset(in, 0, resize_row_bytes(src->width, channels));
         resize_pick(from, to, &picks, rows);
-        rows = 0;
         if (!direct)
             resize_put(out, dst, y, 1);
     }
