@@ -35,13 +35,31 @@ static int64_t clamp64(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
+/* memcpy's calls take as long as the bytes of a row of 224 pixels. */
+static inline void warp_copy(uint8_t *out, const uint8_t *in, size_t bytes)
+{
+#if defined(__AVX512BW__)
+    if (bytes <= 2048) {
+        size_t i = 0;
+        for (; i + 64 <= bytes; i += 64)
+            _mm512_storeu_si512(out + i, _mm512_loadu_si512(in + i));
+        if (i < bytes) {
+            const __mmask64 rest = ~0ull >> (64 - (bytes - i));
+            _mm512_mask_storeu_epi8(out + i, rest, _mm512_maskz_loadu_epi8(rest, in + i));
+        }
+        return;
+    }
+#endif
+    memcpy(out, in, bytes);
+}
+
 /* The output columns whose input column is x + shift: a copy between two fills. */
 static void warp_shifted_row(const warp_plane *p, const uint8_t *in_row, uint8_t *out_row, int64_t shift)
 {
     const int64_t x0 = clamp64(-shift, 0, p->width), x1 = clamp64(p->width - shift, x0, p->width);
     warp_fill(p, out_row, 0, x0);
     if (x0 < x1)
-        memcpy(out_row + x0 * p->size, in_row + (x0 + shift) * p->size, (size_t)(x1 - x0) * (size_t)p->size);
+        warp_copy(out_row + x0 * p->size, in_row + (x0 + shift) * p->size, (size_t)(x1 - x0) * (size_t)p->size);
     warp_fill(p, out_row, x1, p->width);
 }
 
@@ -160,78 +178,38 @@ typedef struct warp_line {
     uint32_t fx, fy, step_x, step_y;
 } warp_line;
 
-#if defined(__AVX512BW__)
+/* Positions of which `at` has room are computed at a time; 1 KiB on the stack. */
+#define WARP_POSITIONS 256
 
+/* Where n pixels of `size` bytes are, from pixel x of a line. */
+static inline void warp_positions(const warp_line *l, int64_t x, int n, int size, int32_t *at)
+{
+    const uint32_t fx = l->fx + (uint32_t)x * l->step_x, fy = l->fy + (uint32_t)x * l->step_y;
+    const int32_t row = (int32_t)l->row;
+    for (int i = 0; i < n; i++)
+        at[i] = (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row +
+                (int32_t)((fx + (uint32_t)i * l->step_x) >> 16) * size;
+}
+
+/* Four bytes a pixel are loaded and stored one by one, which takes half the time of gathers. Of three, the next pixel
+ * overwrites the fourth; the last one is left out. */
 static inline int64_t warp_gather_four(const warp_line *l, int size)
 {
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i sixteen_x = _mm512_set1_epi32((int)(l->step_x * 16)), row = _mm512_set1_epi32((int)l->row);
-    const __m512i sixteen_y = _mm512_set1_epi32((int)(l->step_y * 16)), bytes = _mm512_set1_epi32(size);
-    /* three of every four bytes, then three of every four words */
-    const __m512i three_bytes =
-        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-    const __m512i three_words = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 15, 15, 15);
-    __m512i fx =
-        _mm512_add_epi32(_mm512_set1_epi32((int)l->fx), _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_x)));
-    __m512i fy =
-        _mm512_add_epi32(_mm512_set1_epi32((int)l->fy), _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)l->step_y)));
-    int64_t i = 0;
-    for (; i + 16 <= l->n; i += 16) {
-        const __m512i at = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_srli_epi32(fy, 16), row),
-                                            _mm512_mullo_epi32(_mm512_srli_epi32(fx, 16), bytes));
-        const __m512i pixels = _mm512_i32gather_epi32(at, l->in, 1);
-        if (size == 4)
-            _mm512_storeu_si512(l->out + 4 * i, pixels);
-        else
-            _mm512_mask_storeu_epi32(l->out + 3 * i, 0x0FFF,
-                                     _mm512_permutexvar_epi32(three_words, _mm512_shuffle_epi8(pixels, three_bytes)));
-        fx = _mm512_add_epi32(fx, sixteen_x);
-        fy = _mm512_add_epi32(fy, sixteen_y);
+    int32_t at[WARP_POSITIONS];
+    const int64_t end = l->n - (size == 3);
+    for (int64_t x = 0; x < end; x += WARP_POSITIONS) {
+        const int n = end - x < WARP_POSITIONS ? (int)(end - x) : WARP_POSITIONS;
+        uint8_t *const out = l->out + x * size;
+        warp_positions(l, x, n, size, at);
+        int i = 0;
+        for (; i + 8 <= n; i += 8)
+            for (int k = 0; k < 8; k++)
+                memcpy(out + (i + k) * size, l->in + at[i + k], 4);
+        for (; i < n; i++)
+            memcpy(out + i * size, l->in + at[i], 4);
     }
-    return i;
+    return end > 0 ? end : 0;
 }
-
-#elif defined(__AVX2__)
-
-static inline int64_t warp_gather_four(const warp_line *l, int size)
-{
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i eight_x = _mm256_set1_epi32((int)(l->step_x * 8)), row = _mm256_set1_epi32((int)l->row);
-    const __m256i eight_y = _mm256_set1_epi32((int)(l->step_y * 8)), bytes = _mm256_set1_epi32(size);
-    const __m256i three_bytes =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-    const __m256i three_words = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7);
-    __m256i fx =
-        _mm256_add_epi32(_mm256_set1_epi32((int)l->fx), _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_x)));
-    __m256i fy =
-        _mm256_add_epi32(_mm256_set1_epi32((int)l->fy), _mm256_mullo_epi32(lane, _mm256_set1_epi32((int)l->step_y)));
-    int64_t i = 0;
-    for (; i + 8 <= l->n; i += 8) {
-        const __m256i at = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(fy, 16), row),
-                                            _mm256_mullo_epi32(_mm256_srli_epi32(fx, 16), bytes));
-        const __m256i pixels = _mm256_i32gather_epi32((const int *)(const void *)l->in, at, 1);
-        if (size == 4) {
-            _mm256_storeu_si256((__m256i *)(void *)(l->out + 4 * i), pixels);
-        } else {
-            const __m256i three = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(pixels, three_bytes), three_words);
-            _mm_storeu_si128((__m128i *)(void *)(l->out + 3 * i), _mm256_castsi256_si128(three));
-            _mm_storel_epi64((__m128i *)(void *)(l->out + 3 * i + 16), _mm256_extracti128_si256(three, 1));
-        }
-        fx = _mm256_add_epi32(fx, eight_x);
-        fy = _mm256_add_epi32(fy, eight_y);
-    }
-    return i;
-}
-
-#else
-
-static inline int64_t warp_gather_four(const warp_line *l, int size)
-{
-    (void)l, (void)size;
-    return 0;
-}
-
-#endif
 
 static inline void warp_gather_line(const warp_line *l, int size, int wide)
 {
@@ -293,19 +271,13 @@ static int warp_columns(const warp_plane *p, const mot_warp_plan *plan, warp_run
     return 1;
 }
 
-#define WARP_POSITIONS 256 /* that are computed at a time; 1 KiB on the stack */
-
 /* A line in several planes, whose positions are computed once. `l` is the line in the first plane. */
 static void warp_gather_planes(const warp_plane *planes, int count, const warp_line *l)
 {
     int32_t at[WARP_POSITIONS];
     for (int64_t x = 0; x < l->n; x += WARP_POSITIONS) {
         const int n = l->n - x < WARP_POSITIONS ? (int)(l->n - x) : WARP_POSITIONS;
-        const uint32_t fx = l->fx + (uint32_t)x * l->step_x, fy = l->fy + (uint32_t)x * l->step_y;
-        const int32_t row = (int32_t)l->row;
-        for (int i = 0; i < n; i++)
-            at[i] =
-                (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row + (int32_t)((fx + (uint32_t)i * l->step_x) >> 16);
+        warp_positions(l, x, n, 1, at);
         for (int c = 0; c < count; c++) {
             const uint8_t *in = planes[c].in;
             uint8_t *out = planes[c].out + (l->out - planes[0].out) + x;
