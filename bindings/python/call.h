@@ -78,30 +78,3 @@ static int run_op(kept_call *kept, const double *values, int each, uintptr_t src
     kept->params.values_per_image = each;
     return (int)run_kept(kept, src, dst, stream);
 }
-
-/* Resizes one dense image, whose pixels take 4 bytes, or 1 if there is one channel, to another. `crop` is the part of
- * the image that is read: left, top, width and height. */
-static int resize_picture(motley_context *context, uintptr_t src, int32_t width, int32_t height, uintptr_t dst,
-                          int32_t out_width, int32_t out_height, int32_t channels, int filter, int order, int32_t left,
-                          int32_t top, int32_t crop_width, int32_t crop_height, motley_error *error)
-{
-    const int64_t pixel = channels == 1 ? 1 : 4;
-    const motley_batch from = { .count = 1,
-                                .channels = channels,
-                                .data = (void *)src,
-                                .width = width,
-                                .height = height,
-                                .row_stride = width * pixel,
-                                .pixel_stride = pixel,
-                                .channel_stride = 1 };
-    motley_batch to = from;
-    to.data = (void *)dst;
-    to.width = out_width;
-    to.height = out_height;
-    to.row_stride = out_width * pixel;
-    const motley_crop crop = { .left = left, .top = top, .width = crop_width, .height = crop_height };
-    const motley_resize_params params = { .filter = (motley_filter)filter,
-                                          .order = (motley_resize_order)order,
-                                          .crops = &crop };
-    return motley_resize(context, &from, &to, &params, error);
-}

@@ -279,3 +279,90 @@ static int describe_list(uintptr_t list, size_t count, const images_found_by *by
     PyGILState_Release(gil);
     return i == count;
 }
+
+/* The form of an array of bytes: what of it a call depends on. */
+typedef struct array_form {
+    int32_t axes;
+    int64_t shape[4], strides[4];
+} array_form;
+
+/* Takes an array's form, or compares it with the form taken of another. Returns where its bytes are, or 0. */
+static uintptr_t array_bytes(void *array, array_form *form, int take)
+{
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(array, &buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int alike = buffer.format && strcmp(buffer.format, "B") == 0 && buffer.ndim <= 4;
+    if (take)
+        form->axes = buffer.ndim;
+    alike = alike && form->axes == buffer.ndim;
+    for (int i = 0; alike && i < buffer.ndim; i++) {
+        if (take) {
+            form->shape[i] = buffer.shape[i];
+            form->strides[i] = buffer.strides[i];
+        }
+        alike = form->shape[i] == buffer.shape[i] && form->strides[i] == buffer.strides[i];
+    }
+    const uintptr_t found = alike ? (uintptr_t)buffer.buf : 0;
+    PyBuffer_Release(&buffer);
+    return found;
+}
+
+/* A call of an op without values for arrays of one form: from Python, the check of each array takes longer than it. */
+typedef struct call_again {
+    kept_call *kept;
+    array_form src, dst;
+} call_again;
+
+/* Notes the forms of the arrays of a call. 0: they are not of bytes. */
+static int note_forms(call_again *again, uintptr_t src, uintptr_t dst)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    const int noted = array_bytes((void *)src, &again->src, 1) && array_bytes((void *)dst, &again->dst, 1);
+    PyGILState_Release(gil);
+    return noted;
+}
+
+/* Runs it on two objects if they are such arrays. Not 0: nothing was done, or what was done has failed. */
+static int run_again(call_again *again, uintptr_t src, uintptr_t dst)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    const uintptr_t from = array_bytes((void *)src, &again->src, 0);
+    const uintptr_t to = from ? array_bytes((void *)dst, &again->dst, 0) : 0;
+    PyGILState_Release(gil);
+    return to ? run_op(again->kept, NULL, 0, from, to, 0) : -1;
+}
+
+/* Resizes a Pillow image to another, by the addresses of their cores, whose pixels take 4 bytes, or 1 if there is one
+ * channel, and are found as `how` says. `crop` is the part of the image that is read: left, top, width and height. -1:
+ * the pixels cannot be found. */
+static int resize_picture(motley_context *context, uintptr_t src, int32_t width, int32_t height, uintptr_t dst,
+                          int32_t out_width, int32_t out_height, int how, int32_t channels, int filter, int order,
+                          int32_t left, int32_t top, int32_t crop_width, int32_t crop_height, motley_error *error)
+{
+    const int64_t pixel = channels == 1 ? 1 : 4;
+    const uintptr_t read = picture_pixels(src, how, pixel, width, height);
+    const uintptr_t written = read ? picture_pixels(dst, how, pixel, out_width, out_height) : 0;
+    if (!written)
+        return -1;
+    const motley_batch from = { .count = 1,
+                                .channels = channels,
+                                .data = (void *)read,
+                                .width = width,
+                                .height = height,
+                                .row_stride = width * pixel,
+                                .pixel_stride = pixel,
+                                .channel_stride = 1 };
+    motley_batch to = from;
+    to.data = (void *)written;
+    to.width = out_width;
+    to.height = out_height;
+    to.row_stride = out_width * pixel;
+    const motley_crop crop = { .left = left, .top = top, .width = crop_width, .height = crop_height };
+    const motley_resize_params params = { .filter = (motley_filter)filter,
+                                          .order = (motley_resize_order)order,
+                                          .crops = &crop };
+    return motley_resize(context, &from, &to, &params, error);
+}

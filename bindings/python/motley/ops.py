@@ -14,7 +14,9 @@ import types
 from typing import Any
 
 from . import _arrays as arrays
+from . import _native, calls
 from ._core import ffi, lib
+from ._arrays import KINDS, NumPy
 from ._native import ArgumentError, check, text_of
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
 from ._resize import resize
@@ -69,7 +71,27 @@ def apply(
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
             raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
         check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)
+        if each == 0 and out is None and layout is None and source is None and KINDS[type(batch)] is NumPy:
+            _keep(row.number, batch, result, threads, call)
     return call.result(batch, source, target, result)
+
+
+def _keep(number: int, batch: Any, result: Any, threads: int | None, call: Any) -> None:
+    """Keeps a call without values, for _run_again()."""
+    again = ffi.new("call_again *", {"kept": call.c})
+    if lib.note_forms(again, id(batch), id(result)):
+        calls.keep((number, batch.__class__, batch.shape, threads), (again, call.like, call))
+
+
+def _run_again(number: int, batch: Any, threads: int | None) -> Any:
+    """The result of an op without values on an array like that of a call before, in half the time of apply(), which
+    has more to look at; else None."""
+    kept = _native.local.calls.get((number, batch.__class__, batch.shape, threads))
+    if kept is None:
+        return None
+    again, like, _ = kept
+    made = like(batch)
+    return None if lib.run_again(again, id(batch), id(made)) else made
 
 
 _INTERPOLATIONS = {name: number for number, name in enumerate(INTERPOLATIONS)}
@@ -139,9 +161,15 @@ def _function(row: types.SimpleNamespace) -> Any:
         batch: Any, values: Any = None, *, interpolation: Any = "nearest", fill: Any = 0, out: Any = None,
         layout: Any = None, threads: int | None = None,
     ) -> Any:
+        if values is None and out is None and layout is None and KINDS[batch.__class__] is NumPy:
+            usual = interpolation.__class__ is str and interpolation == "nearest" and fill.__class__ is int and not fill
+            made = _run_again(number, batch, threads) if usual else None
+            if made is not None:
+                return made
         how = {"interpolation": interpolation, "fill": fill, "out": out, "layout": layout, "threads": threads}
         return apply(row.name, batch, values, **how)
 
+    number = row.number
     op.__name__ = op.__qualname__ = row.name
     about = [row.summary, f"Equals {row.matches}." + (f" {row.paper}." if row.paper else "")]
     if row.values_max:

@@ -110,6 +110,21 @@ def test_lists_and_pictures(pixels):
     assert np.array_equal(ops.invert(picture), 255 - pixels[0])
 
 
+def test_a_call_that_is_kept_looks_at_its_array(pixels):
+    """An op without values keeps its call for arrays of one form: arrays of that shape can have another."""
+    first = pixels[0]
+    for array in (first, pixels[1], first[:, ::-1], np.asfortranarray(first), np.broadcast_to(first[:1], first.shape)):
+        made = ops.invert(array)
+        np.testing.assert_array_equal(made, 255 - array)
+        np.testing.assert_array_equal(ops.invert(array, threads=1), made)
+    with pytest.raises(ValueError, match="dtype is int8, want uint8"):
+        ops.invert(first.view(np.int8))
+    with pytest.raises(ValueError, match="interpolation is 'cubic'"):
+        ops.invert(first, interpolation="cubic")
+    with pytest.raises(ValueError, match="fill"):
+        ops.invert(first, fill=300)
+
+
 @pytest.mark.parametrize(
     "call,message",
     [
