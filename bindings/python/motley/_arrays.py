@@ -346,18 +346,23 @@ class Pillow(Kind):
         return cls.channels_of[x.mode]
 
     @classmethod
-    def pointer(cls, x: Any) -> Any:
+    def shows(cls, x: Any, also: int = 0) -> bool:
+        """Whether an image has its pixels, and Pillow shows where. also: as many pixels of a new image of its mode."""
         if x.__class__ is not cls.image:  # the classes of image files read their pixels when they are asked to
             if cls.image is None:
                 cls._choose()
             x.load()
         pixel = cls.pixel_bytes.get(x.mode)
         if pixel is None or cls.how is None or (cls.only_own and x.readonly):
+            return False
+        width, height = x.size  # in several blocks only a copy is shown
+        return bool(max(width * height, also) * pixel < sys.modules["PIL.Image"].core.get_block_size())
+
+    @classmethod
+    def pointer(cls, x: Any) -> Any:
+        if not cls.shows(x):
             return None
-        width, height = x.size
-        if width * height * pixel >= sys.modules["PIL.Image"].core.get_block_size():
-            return None  # its copy could not be reached
-        return lib.picture_pixels(id(x.im), cls.how, pixel, width, height) or None
+        return lib.picture_pixels(id(x.im), cls.how, cls.pixel_bytes[x.mode], *x.size) or None
 
     @staticmethod
     def key(x: Any, writes: bool, *more: Any) -> Any:

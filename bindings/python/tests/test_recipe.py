@@ -534,3 +534,13 @@ def test_grey_images_are_copied_where_torchvision_copies(version, name, argument
         assert bytes(numpy.asarray(made)) == bytes(numpy.asarray(image))
         if isinstance(image, Image.Image):
             assert made.info == wanted.info
+
+
+@pytest.mark.parametrize("ratio", [(2, 3), (0.2, 0.3), (0.75, 4 / 3)])
+def test_crops_that_do_not_fit_draw_as_torchvisions(ratio):
+    theirs, mine = pair("v1", "RandomResizedCrop", {"size": 40, "scale": (0.9, 1), "ratio": ratio})
+    states = []
+    for transform in theirs, mine:
+        torch.manual_seed(5)
+        states.append([transform(picture()).tobytes() for _ in range(9)] + [torch.get_rng_state().tolist()])
+    assert states[0] == states[1]

@@ -29,6 +29,7 @@ except ImportError:  # before torchvision 0.16
     tv_tensors = v2 = None
 
 ORDER = order_of(PIL.__version__)
+ORDER_NUMBER = ORDERS.index(ORDER)
 JITTERS = "brightness", "contrast", "saturation", "hue"  # by torchvision's numbers
 JITTER_OPS = (*(ops.table[name].number for name in ("brightness", "contrast", "color")), lib.MOTLEY_STEP_HUE)
 SATURATION = JITTER_OPS[2]
@@ -48,7 +49,7 @@ class Kept(threading.local):
     def __init__(self):
         self.src, self.dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
         self.resize, self.crop = ffi.new("motley_resize_params *"), ffi.new("motley_crop *")
-        self.resize.order = ORDERS.index(ORDER)
+        self.resize.order = ORDER_NUMBER
         self.error = ffi.new("motley_error *")
         self.given, self.drawn = ffi.new("motley_apply_params *"), ffi.new("motley_place *")
         self.steps, self.count = ffi.new("motley_step[]", len(JITTERS)), ffi.new("int32_t *")
@@ -131,15 +132,13 @@ def resized(image, size, interpolation, crop=None):
     if picture and width * height <= SMALL and size[0] * size[1] <= SMALL:
         part = image.crop((crop[0], crop[1], crop[0] + width, crop[1] + height)) if crop else image
         return part.resize(size[::-1], PILLOWS_NUMBERS[filter])
-    if picture:
-        made = blank(image, *size)
-        source, target = Pillow.pointer(image), Pillow.pointer(made)
-        if source is not None and target is not None:
-            channels, error = Pillow.channels_of[image.mode], kept.error
-            status = lib.resize_picture(
-                _native.context_of(None).handle, source, *image.size, target, size[1], size[0], channels, filter,
-                kept.resize.order, *(crop or WHOLE), error,
-            )  # fmt: skip
+    if picture and Pillow.shows(image, size[0] * size[1]):
+        made, error = blank(image, *size), kept.error
+        status = lib.resize_picture(
+            _native.context_of(None).handle, id(image.im), *image.size, id(made.im), size[1], size[0], Pillow.how,
+            Pillow.channels_of[image.mode], filter, ORDER_NUMBER, *(crop or WHOLE), error,
+        )  # fmt: skip
+        if status >= 0:
             check(status, error)
             return made
     if picture or image.is_cuda:

@@ -72,8 +72,45 @@ def _takes_resize(t, image, size):
         )
 
 
+TRIES = 10  # of torchvision's, for a crop that fits
+
+
+@functools.lru_cache(maxsize=64)
+def _log_ratio(ratio, dtype):
+    return torch.log(torch.tensor(ratio, dtype=dtype)).tolist()
+
+
+def _crop_of(image, scale, ratio):
+    """What torchvision's get_params draws and returns, in half the time: the ratio's logarithms are kept."""
+    height, width = size_of(image)
+    low, high = _log_ratio(tuple(ratio), torch.get_default_dtype())
+    for _ in range(TRIES):
+        area = height * width * torch.empty(1).uniform_(scale[0], scale[1]).item()
+        aspect = torch.exp(torch.empty(1).uniform_(low, high)).item()
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            top = torch.randint(0, height - h + 1, size=(1,)).item()
+            return top, torch.randint(0, width - w + 1, size=(1,)).item(), h, w
+    with torch.random.fork_rng(devices=()):  # the middle, which torchvision takes then, and where no crop can fit
+        return _v1.RandomResizedCrop.get_params(image, (1e9, 1e9), ratio)
+
+
+@functools.lru_cache(maxsize=None)
+def _crops_alike():
+    """Whether this torchvision draws as _crop_of does."""
+    image, given = PIL.Image.new("L", (50, 30)), ((0.08, 1.0), (0.75, 4 / 3))
+    with torch.random.fork_rng(devices=()):
+        drawn = []
+        for function in _crop_of, _v1.RandomResizedCrop.get_params:
+            torch.manual_seed(1)
+            drawn.append([function(image, *given) for _ in range(8)] + [torch.rand(1).item()])
+    return drawn[0] == drawn[1]
+
+
 def _crop_drawn(t, image):
-    return dict(zip(("top", "left", "height", "width"), t.get_params(image, t.scale, t.ratio)))
+    theirs = type(t).get_params is _v1.RandomResizedCrop.get_params and _crops_alike()
+    drawn = (_crop_of if theirs else t.get_params)(image, t.scale, t.ratio)
+    return dict(zip(("top", "left", "height", "width"), drawn))
 
 
 def _crop_found(t, drawn, steps, channels):
