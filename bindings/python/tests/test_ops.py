@@ -117,6 +117,7 @@ def test_a_call_that_is_kept_looks_at_its_array(pixels):
         made = ops.invert(array)
         np.testing.assert_array_equal(made, 255 - array)
         np.testing.assert_array_equal(ops.invert(array, threads=1), made)
+    ops.invert(first)
     with pytest.raises(ValueError, match="dtype is int8, want uint8"):
         ops.invert(first.view(np.int8))
     with pytest.raises(ValueError, match="interpolation is 'cubic'"):
