@@ -103,8 +103,11 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     MOT_REQUIRE(!has_streams || !params->steps, error,
                 "steps is set, but the %s backend does not wait for its draws: call motley_draw",
                 context->backend->name);
-    MOT_TRY(mot_boxes_check(policy, &params->samples, src->count, error));
-    const size_t boxes = mot_most_boxes(policy, &params->samples, src->count);
+    motley_samples samples = params->samples;
+    samples.levels = policy->takes_levels ? samples.levels : NULL;
+    MOT_TRY(mot_levels_check(&policy->info, &samples, src->count, error));
+    MOT_TRY(mot_boxes_check(policy, &samples, src->count, error));
+    const size_t boxes = mot_most_boxes(policy, &samples, src->count);
     motley_followed followed;
     MOT_TRY(mot_followed_read(params->followed, &followed, error));
     const int follows = mot_followed_any(&followed) && src->count > 0;
@@ -117,7 +120,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .output = output,
                           .policy = policy,
                           .max_steps = motley_policy_max_boxed_steps(policy, boxes),
-                          .samples = params->samples,
+                          .samples = samples,
                           .counter = params->counter,
                           .stream = params->stream,
                           .drawn = params->steps,
@@ -125,9 +128,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .mixes = policy->augmix.width > 0,
                           .clip_frames = params->clip_frames,
                           .followed = follows ? &followed : NULL };
-    const mot_follow_draws draws = {
-        .src = src, .policy = policy, .samples = &params->samples, .max_steps = job.max_steps
-    };
+    const mot_follow_draws draws = { .src = src, .policy = policy, .samples = &samples, .max_steps = job.max_steps };
     mot_whole_places(params, src);
     return mot_run_followed(context, &job, &draws, error);
 }

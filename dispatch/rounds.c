@@ -342,9 +342,9 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
                                   ? "where ops work in parts of images"
                                   : NULL;
     MOT_TRY(mot_clips_check(job->clip_frames, job->count, alone, error));
-    if (job->counter)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "counter is set, but policy '%s' %s, and so is drawn on the host", job->policy->name,
+    if (job->counter || (job->samples.levels && context->backend->wait))
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s is set, but policy '%s' %s, and so is drawn on the host",
+                        job->counter ? "counter" : "levels", job->policy->name,
                         job->policy->takes_boxes    ? "works in boxes"
                         : job->policy->runs_customs ? "has custom ops"
                                                     : "is applied to clips");

@@ -420,7 +420,10 @@ motley_status mot_transform_prepare(const mot_transform *transform, const motley
 motley_status mot_transform_run(motley_context *context, mot_transform_call *call, const motley_apply_params *params,
                                 motley_error *error)
 {
-    call->params = params;
+    motley_apply_params own = *params;
+    if (!call->info->takes_levels || params->given)
+        own.samples.levels = NULL; /* which nothing may read: perhaps it is in device memory */
+    call->params = params = &own;
     call->drawn = NULL;
     call->given_row = params->given_max_steps ? params->given_max_steps : call->info->max_steps;
     MOT_TRY(mot_transform_check_run(context, call, error));

@@ -241,6 +241,7 @@ static motley_status check_params(const motley_context *context, const mot_trans
     MOT_TRY(mot_apply_params_check("a policy with stages", MOT_TAKES_STEPS | MOT_TAKES_STAGES, p, error));
     MOT_REQUIRE(!p->output.batch.data, error, "params has an output, but what a policy with stages makes goes to dst");
     MOT_TRY(mot_samples_check(&p->samples, call->src->count, error));
+    MOT_TRY(p->given ? MOTLEY_OK : mot_levels_check(call->info, &p->samples, call->src->count, error));
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
     MOT_REQUIRE(!call->info->mix || p->mixed, error,
                 "transform '%s' mixes images, want params.mixed, by which targets are mixed", call->transform->name);
@@ -254,10 +255,14 @@ static motley_status check_params(const motley_context *context, const mot_trans
                 "stream or counter is set, but the %s backend has neither", context->backend->name);
     MOT_REQUIRE(!p->counter || !(p->drawn || p->steps || p->mixed), error,
                 "counter is set, and so is drawn, steps or mixed: the host does not know what is drawn by a counter");
-    if (p->counter && p->clip_frames > 1)
+    const bool levels = p->samples.levels && context->backend->transform; /* in device memory */
+    MOT_REQUIRE(!levels || !(p->drawn || p->steps), error,
+                "levels is set, and so is drawn or steps: the host does not know what is drawn by levels in device "
+                "memory, want motley_draw with a copy of them");
+    if ((p->counter || levels) && p->clip_frames > 1)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "counter is set, but transform '%s' is applied to clips, and so is drawn on the host",
-                        call->transform->name);
+                        "%s is set, but transform '%s' is applied to clips, and so is drawn on the host",
+                        p->counter ? "counter" : "levels", call->transform->name);
     return MOTLEY_OK;
 }
 

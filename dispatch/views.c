@@ -73,13 +73,14 @@ static motley_batch part_of(const motley_batch *dst, size_t first, size_t count)
     return part;
 }
 
-/* Makes one view. With a counter, whose ids only the device knows, one result after the other. */
+/* Makes one view. With a counter, whose ids only the device knows, or levels, one result after the other. */
 static motley_status apply_view(motley_context *context, const motley_view *view, const motley_batch *src,
                                 const motley_view_results *to, const motley_apply_params *params, const repeated *r,
                                 motley_error *error)
 {
-    const uint32_t count = (uint32_t)view->count, at_once = params->counter ? 1 : count;
-    const size_t n = src->count, most = motley_policy_describe(view->policy)->max_steps;
+    const motley_policy_info *const info = motley_policy_describe(view->policy);
+    const uint32_t count = (uint32_t)view->count, at_once = params->counter || info->takes_levels ? 1 : count;
+    const size_t n = src->count, most = info->max_steps;
     MOT_REQUIRE(to->dst.count == count * n, error, "dst has %zu images, want %u results of %zu", to->dst.count, count,
                 n);
     for (uint32_t j = 0; j < count; j += at_once) {

@@ -37,13 +37,15 @@ def philox(counter, key):
 
 
 class Samples:
-    """Samples of one seed and epoch. view, width and height: one for all, or one each. boxes: [sample][box][4]."""
+    """Samples of one seed and epoch. view, width, height and levels: one for all, or one each. boxes:
+    [sample][box][4]."""
 
-    def __init__(self, seed=0, epoch=0, ids=(0,), view=0, width=224, height=224, channels=3, boxes=None):
+    def __init__(self, seed=0, epoch=0, ids=(0,), view=0, width=224, height=224, channels=3, boxes=None, levels=0.0):
         self.seed, self.epoch, self.channels, self.boxes = seed, epoch, channels, boxes
         self.ids = np.asarray(ids, np.uint64)
         self.view, self.width, self.height = (
             np.broadcast_to(np.asarray(x, np.int64), self.ids.shape) for x in (view, width, height))
+        self.levels = np.broadcast_to(np.asarray(levels, np.float32), self.ids.shape)
 
     def words(self, block):
         return philox([(self.view << 16) + block, self.epoch, self.ids & np.uint64(0xFFFFFFFF),
@@ -51,8 +53,8 @@ class Samples:
 
     def at(self, which):
         part = copy.copy(self)
-        part.ids, part.view, part.width, part.height = (
-            x[which] for x in (self.ids, self.view, self.width, self.height))
+        part.ids, part.view, part.width, part.height, part.levels = (
+            x[which] for x in (self.ids, self.view, self.width, self.height, self.levels))
         return part
 
 
@@ -79,8 +81,11 @@ def magnitude(position, low, span, side, last_bin):
 
 def levels_of(policy, level):
     """Every level that a step can draw, in the order of its cells."""
-    if level == "uniform":
+    if level == "uniform" or (level == "given" and "bins" in policy):
         return list(range(policy["bins"]))
+    if is_given(level):
+        low, high = [0, policy["top"]] if level == "given" else level["given"]
+        return [low + (high - low) * (k / 512) for k in range(513)]
     if not isinstance(level, dict):
         return [level]
     middles = [(k + 0.5) / 512 for k in range(512)]
@@ -89,6 +94,10 @@ def levels_of(policy, level):
         return [low + (high - low) * p for p in middles]
     normal = [round(statistics.NormalDist().inv_cdf(p) * 2**20) / 2**20 for p in middles]
     return [min(max(level["normal"] + level["std"] * x, 0.0), top_of(policy)) for x in normal]
+
+
+def is_given(level):
+    return level == "given" or isinstance(level, dict) and "given" in level
 
 
 def top_of(policy):
@@ -121,9 +130,11 @@ class Step:
         fill = space.get("fill", policy.get("fill", 0)) if self.op in WARPS | ERASES else 0
         self.fill = [fill] * 4 if isinstance(fill, int) else (list(fill) + [255])[:4]
         self.side = self.signed = None
+        level = written.get("level", policy.get("level"))
+        self.given = is_given(level) and "value" not in written and self.op not in VALUELESS
         self.values = np.full((1, 2), written.get("value", 0), np.float64)  # [level][sign]
         if "value" not in written and self.op not in VALUELESS:
-            self.set_values(policy, space, levels_of(policy, written.get("level", policy.get("level"))))
+            self.set_values(policy, space, levels_of(policy, level))
 
     def set_values(self, policy, space, levels):
         low, high = space.get("range", [space.get("low"), None])
@@ -148,6 +159,9 @@ class Step:
 
     def draw(self, policy, samples, words, block):
         out, level = np.zeros(len(samples.ids), STEP), choose(words[1], len(self.values))
+        if self.given:
+            inside = np.where(np.isnan(samples.levels), 0, np.clip(samples.levels, 0, 1))
+            level = np.rint(inside.astype(np.float64) * (len(self.values) - 1)).astype(np.int64)
         minus = (words[2] >> np.uint64(31)).astype(np.int64) if self.signed else 0 * level
         value, sides = self.values[level, minus], (samples.width, samples.height)
         if self.side:
@@ -402,7 +416,7 @@ class Transform:
                 written_out = "branches" in keys or "phases" in keys
                 if not written_out:
                     named, level = load(keys["name"]), keys.get("level")
-                    if level is not None and "normal" in str(named.get("level")):  # it keeps its deviation
+                    if isinstance(level, (int, float)) and "normal" in str(named.get("level")):  # keeps its deviation
                         keys = {**keys, "level": {**named["level"], "normal": level}}
                     keys = {**named, **keys}
                 keys = Policy(keys, 8192 * policies)

@@ -49,13 +49,13 @@ bool mot_policy_range_get(const motley_policy *policy, size_t i, motley_policy_r
 
 static motley_status check_level(const char *what, const motley_level *level, motley_error *error)
 {
-    MOT_REQUIRE((unsigned)level->kind <= MOTLEY_LEVEL_VALUE, error, "%s: the kind of its level is %d, want 0 to %d",
-                what, (int)level->kind, MOTLEY_LEVEL_VALUE);
+    MOT_REQUIRE((unsigned)level->kind <= MOTLEY_LEVEL_GIVEN, error, "%s: the kind of its level is %d, want 0 to %d",
+                what, (int)level->kind, MOTLEY_LEVEL_GIVEN);
     if (level->kind == MOTLEY_LEVEL_VALUE)
         MOT_REQUIRE(fabs(level->a) <= 1e9, error, "%s: the value is %g, want -1e9..1e9", what, level->a);
     else if (level->kind != MOTLEY_LEVEL_NONE && level->kind != MOTLEY_LEVEL_UNIFORM)
         MOT_REQUIRE(isfinite(level->a) && level->a >= 0, error, "%s: the level is %g, want 0 or more", what, level->a);
-    if (level->kind == MOTLEY_LEVEL_RANGE)
+    if (level->kind == MOTLEY_LEVEL_RANGE || (level->kind == MOTLEY_LEVEL_GIVEN && (level->a || level->b)))
         MOT_REQUIRE(isfinite(level->b) && level->a < level->b, error,
                     "%s: the level goes from %g to %g, want a lower one first", what, level->a, level->b);
     if (level->kind == MOTLEY_LEVEL_NORMAL)
@@ -68,7 +68,8 @@ static motley_status check_level(const char *what, const motley_level *level, mo
 static motley_level only_used(motley_level level)
 {
     const bool has_a = level.kind != MOTLEY_LEVEL_NONE && level.kind != MOTLEY_LEVEL_UNIFORM;
-    const bool has_b = level.kind == MOTLEY_LEVEL_RANGE || level.kind == MOTLEY_LEVEL_NORMAL;
+    const bool has_b =
+        level.kind == MOTLEY_LEVEL_RANGE || level.kind == MOTLEY_LEVEL_NORMAL || level.kind == MOTLEY_LEVEL_GIVEN;
     return (motley_level){ level.kind, has_a ? level.a : 0, has_b ? level.b : 0 };
 }
 

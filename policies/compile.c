@@ -42,42 +42,22 @@ __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step,
         c->report(c->user, step, message);
 }
 
-static uint32_t levels_of(const motley_policy *policy, const motley_level *level)
-{
-    switch (level->kind) {
-    case MOTLEY_LEVEL_UNIFORM:
-        return (uint32_t)policy->top_bins;
-    case MOTLEY_LEVEL_RANGE:
-    case MOTLEY_LEVEL_NORMAL:
-        return MOT_QUANTILES;
-    default:
-        return 1;
-    }
-}
-
 static bool same_level(const motley_level *a, const motley_level *b)
 {
     return a->kind == b->kind && a->a == b->a && a->b == b->b;
 }
 
-/* The level at bin `k` of a step. Not for steps that give a value instead. */
+/* mot_level_at, but quickly. */
 static double level_at(compiler *c, const motley_level *level, uint32_t k)
 {
-    switch (level->kind) {
-    case MOTLEY_LEVEL_UNIFORM:
-        return k;
-    case MOTLEY_LEVEL_RANGE:
-        return mot_level_quantile(c->policy, level, (int)k);
-    case MOTLEY_LEVEL_NORMAL:
-        if (!same_level(level, &c->normal)) {
-            for (int i = 0; i < MOT_QUANTILES; i++)
-                c->quantile[i] = mot_level_quantile(c->policy, level, i);
-            c->normal = *level;
-        }
-        return c->quantile[k];
-    default:
-        return level->a;
+    if (level->kind != MOTLEY_LEVEL_NORMAL)
+        return mot_level_at(c->policy, level, k);
+    if (!same_level(level, &c->normal)) {
+        for (uint32_t i = 0; i < MOT_QUANTILES; i++)
+            c->quantile[i] = mot_level_at(c->policy, level, i);
+        c->normal = *level;
     }
+    return c->quantile[k];
 }
 
 /* Whether a level is on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
@@ -85,14 +65,16 @@ static bool level_fits(compiler *c, int where, const motley_level *level)
 {
     const motley_policy *policy = c->policy;
     const int before = c->problems;
-    const bool continuous = level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL;
+    const bool given = level->kind == MOTLEY_LEVEL_GIVEN;
+    const bool continuous =
+        level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL || (given && level->b > 0);
     if (level->kind == MOTLEY_LEVEL_UNIFORM && policy->top_bins == 0)
         problem(c, where,
                 "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
                 policy->top);
-    else if (level->kind == MOTLEY_LEVEL_RANGE && (level->a < 0 || level->b > policy->top))
-        problem(c, where, "level is uniform in %s..%s, want it in 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(level->b),
-                MOT_NUMBER(policy->top));
+    else if ((level->kind == MOTLEY_LEVEL_RANGE || given) && (level->a < 0 || level->b > policy->top))
+        problem(c, where, "level is %s in %s..%s, want it in 0..%s", given ? "given" : "uniform", MOT_NUMBER(level->a),
+                MOT_NUMBER(level->b), MOT_NUMBER(policy->top));
     else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* NORMAL is clamped */
         problem(c, where, "level is %s, want 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(policy->top));
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
@@ -194,7 +176,7 @@ static uint32_t place_levels(compiler *c, mot_table_step *table)
     uint32_t total = 0;
     for (uint32_t i = 0; i < policy->steps; i++) {
         table[i].first_level = total;
-        table[i].levels = check_level(c, (int)i) ? levels_of(policy, &policy->step[i].level) : 0;
+        table[i].levels = check_level(c, (int)i) ? (uint16_t)mot_level_count(policy, &policy->step[i].level) : 0;
         uint32_t j = 0;
         while (j < i && !(policy->step[i].space == policy->step[j].space &&
                           same_level(&policy->step[i].level, &policy->step[j].level)))
@@ -221,6 +203,7 @@ static void fill_step(compiler *c, uint32_t index)
     mot_table_step *out = &c->step[index];
     out->threshold = (uint64_t)rint(ldexp(space->in_boxes && step->probability > 0 ? 1 : step->probability, 32));
     out->op = space->op;
+    out->given = step->level.kind == MOTLEY_LEVEL_GIVEN && space->has_levels;
     out->sign = (uint8_t)(levelled && space->sign == MOT_SIGN_RANDOM ? MOT_SIGN_RANDOM : MOT_SIGN_PLUS);
     out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
     out->rounding = (uint8_t)space->rounding;
@@ -338,7 +321,7 @@ static void summarise(compiler *c)
     motley_policy *policy = c->policy;
     policy->runs_customs = false;
     policy->filters = policy->shapes = 0;
-    policy->takes_boxes = false;
+    policy->takes_boxes = policy->takes_levels = false;
     for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
         uint32_t filters = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
@@ -346,6 +329,7 @@ static void summarise(compiler *c)
             if (c->step[s].threshold == 0)
                 continue;
             policy->runs_customs = policy->runs_customs || c->step[s].op >= MOT_OP_COUNT;
+            policy->takes_levels = policy->takes_levels || c->step[s].given;
             filters += mot_shape_of(c->step[s].op) == MOTLEY_SHAPE_FILTER;
             policy->takes_boxes = policy->takes_boxes || policy->space[policy->step[s].space].in_boxes ||
                                   mot_policy_facts(c->step[s].op)->draws == MOT_DRAWS_BOX;

@@ -47,17 +47,9 @@ static void say_step(mot_text *w, const motley_policy *policy, const mot_policy_
         mot_say_number(w, "{\"level\": null, \"value\": ", level->a);
         mot_say(w, "}");
     } else if (space->has_levels) {
-        uint32_t count = 1;
-        if (level->kind == MOTLEY_LEVEL_UNIFORM)
-            count = (uint32_t)policy->top_bins;
-        else if (level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL)
-            count = MOT_QUANTILES;
-        for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t k = 0; k < mot_level_count(policy, level); k++) {
             mot_say(w, "%s", k ? ", " : "");
-            say_level(w, policy, space,
-                      level->kind == MOTLEY_LEVEL_UNIFORM ? k
-                      : level->kind == MOTLEY_LEVEL_FIXED ? level->a
-                                                          : mot_level_quantile(policy, level, (int)k));
+            say_level(w, policy, space, mot_level_at(policy, level, k));
         }
     }
     mot_say(w, "]");

@@ -54,6 +54,15 @@ motley_status mot_samples_check(const motley_samples *samples, size_t count, mot
     return MOTLEY_OK;
 }
 
+motley_status mot_levels_check(const motley_policy_info *policy, const motley_samples *samples, size_t count,
+                               motley_error *error)
+{
+    MOT_REQUIRE(!policy->takes_levels || samples->levels || count == 0, error,
+                "policy '%s' has steps whose level is given: want levels, a number from 0 to 1 for each of %zu images",
+                policy->name, count);
+    return MOTLEY_OK;
+}
+
 /* motley_draw of a policy that takes boxes; `room` is the second dimension of `steps`. */
 static motley_status draw_boxed(const motley_policy *policy, const motley_samples *samples, size_t count,
                                 const int32_t *widths, const int32_t *heights, int32_t channels, size_t room,
@@ -102,6 +111,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
         return mot_transform_draw_samples(policy->staged, samples, count, widths, heights, channels, places, steps,
                                           step_counts, error);
     MOT_TRY(mot_boxes_check(policy, samples, count, error));
+    MOT_TRY(mot_levels_check(&policy->info, samples, count, error));
     for (size_t i = 0; places && i < count; i++)
         places[i] = mot_whole_place(widths[i], heights[i]);
     const size_t room = motley_policy_max_boxed_steps(policy, mot_most_boxes(policy, samples, count));

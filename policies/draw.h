@@ -101,6 +101,7 @@ typedef struct mot_drawn_sample {
     uint32_t epoch;
     int width, height, channels;
     uint32_t view;
+    float level; /* that is given for it */
 } mot_drawn_sample;
 
 MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
@@ -116,6 +117,7 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
     sample.id = mot_sample_id(samples, i);
     sample.epoch = samples->epoch;
     sample.view = samples->views ? samples->views[i] : samples->view;
+    sample.level = samples->levels ? samples->levels[i] : 0;
     sample.width = width;
     sample.height = height;
     sample.channels = channels;
@@ -127,12 +129,20 @@ MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *sample, uint32_t bl
     return mot_random(sample->seed, sample->epoch, sample->id, (sample->view << MOT_VIEW_SHIFT) + block);
 }
 
+/* The bin of a given level. All comparisons with NaN are false. */
+MOT_FN uint32_t mot_given_bin(float level, uint32_t bins)
+{
+    const float inside = level > 0 ? (level < 1 ? level : 1) : 0;
+    return (uint32_t)rint((double)inside * (bins - 1));
+}
+
 /* Draws a step of the table that is applied. `block` is where its decisions are, `words` are the decisions. */
 MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_drawn_sample *sample, uint32_t block,
                                  mot_words words, mot_step *out)
 {
     const mot_table_step *step = &t->step[index];
-    const uint32_t bin = mot_choose(words.w[1], step->levels);
+    const uint32_t bin =
+        step->given ? mot_given_bin(sample->level, step->levels) : mot_choose(words.w[1], step->levels);
     const mot_level_entry *level = &t->level[step->first_level + bin];
     const int minus = step->sign == MOT_SIGN_RANDOM ? (int)(words.w[2] >> 31) : 0;
     out->op = step->op;

@@ -121,11 +121,33 @@ double mot_beta_quantile(double alpha, int k)
     return bisect(mot_beta_below, alpha, (k + 0.5) / MOT_QUANTILES, -400, log(0.5));
 }
 
-double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k)
+/* Whether a level is one of the bins. */
+static int is_bin(const motley_policy *policy, const motley_level *level)
+{
+    return level->kind == MOTLEY_LEVEL_UNIFORM ||
+           (level->kind == MOTLEY_LEVEL_GIVEN && level->b == 0 && policy->top_bins > 0);
+}
+
+uint32_t mot_level_count(const motley_policy *policy, const motley_level *level)
+{
+    if (is_bin(policy, level))
+        return (uint32_t)policy->top_bins;
+    return level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL ? MOT_QUANTILES
+           : level->kind == MOTLEY_LEVEL_GIVEN                                     ? MOT_GIVEN_LEVELS
+                                                                                   : 1;
+}
+
+double mot_level_at(const motley_policy *policy, const motley_level *level, uint32_t k)
 {
     const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */
+    if (is_bin(policy, level))
+        return k;
     if (level->kind == MOTLEY_LEVEL_RANGE)
         return level->a + (level->b - level->a) * p;
+    if (level->kind == MOTLEY_LEVEL_GIVEN)
+        return level->a + ((level->b == 0 ? policy->top : level->b) - level->a) * (k / (MOT_GIVEN_LEVELS - 1.0));
+    if (level->kind != MOTLEY_LEVEL_NORMAL)
+        return level->a;
     const double x = level->a + level->b * mot_normal_quantile(p);
     return x < 0 ? 0 : x > policy->top ? policy->top : x;
 }

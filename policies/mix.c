@@ -130,9 +130,11 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
                     "minmax is %g to %g, which leaves no length to draw for a side of %d", p->minmax[0], p->minmax[1],
                     side);
     }
+    motley_samples drawers = *samples;
+    drawers.levels = NULL; /* perhaps in the device's memory */
     for (size_t i = 0; i < count; i++) {
-        const mot_drawn_sample self = mot_sample_of(samples, i, width, height, 1);
-        const mot_drawn_sample drawer = mot_sample_of(samples, mot_mix_drawer(p, i, count), width, height, 1);
+        const mot_drawn_sample self = mot_sample_of(&drawers, i, width, height, 1);
+        const mot_drawn_sample drawer = mot_sample_of(&drawers, mot_mix_drawer(p, i, count), width, height, 1);
         drawn[i] = mot_mix_draw(mix, &drawer, &self, i, count);
     }
     return MOTLEY_OK;

@@ -10,13 +10,33 @@
 
 /* --- the head: everything but ops and branches --- */
 
-/* After a problem *out is level 0, so that the level is not reported twice. */
-static void read_level(reader *r, const mot_yaml *node, motley_level *out)
+/* Reads the two levels of `key`, between which a level is. */
+static void read_bounds(reader *r, const mot_yaml *list, const char *key, motley_level_kind kind, motley_level *out)
 {
-    static const char *const keys[] = { "uniform", "normal", "std" };
+    double a = 0, b = 0;
+    if (list->kind != MOT_YAML_LIST || list->children != 2) {
+        PROBLEM(r, list, "'%s' wants a list of two levels, as in {%s: [0, 3]}", key, key);
+        return;
+    }
+    const mot_yaml *low = mot_yaml_child(&r->tree, list), *high = mot_yaml_next(&r->tree, low);
+    if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
+        return;
+    if (a < b)
+        *out = (motley_level){ kind, a, b };
+    else
+        PROBLEM(r, list, "'%s' goes from %g to %g, want a lower level first", key, a, b);
+}
+
+void mot_level_read(reader *r, const mot_yaml *node, motley_level *out)
+{
+    static const char *const keys[] = { "uniform", "normal", "std", "given" };
     *out = (motley_level){ .kind = MOTLEY_LEVEL_FIXED };
     if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
         *out = (motley_level){ .kind = MOTLEY_LEVEL_UNIFORM };
+        return;
+    }
+    if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "given") == 0) {
+        *out = (motley_level){ .kind = MOTLEY_LEVEL_GIVEN };
         return;
     }
     if (node->kind != MOT_YAML_MAP) {
@@ -28,20 +48,12 @@ static void read_level(reader *r, const mot_yaml *node, motley_level *out)
     if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
         return;
     const mot_yaml *uniform = get(r, node, "uniform"), *normal = get(r, node, "normal"), *std = get(r, node, "std");
+    const mot_yaml *given = get(r, node, "given");
     double a = 0, b = 0;
-    if (uniform && !normal && !std) {
-        if (uniform->kind != MOT_YAML_LIST || uniform->children != 2) {
-            PROBLEM(r, uniform, "'uniform' wants a list of two levels, as in {uniform: [0, 3]}");
-            return;
-        }
-        const mot_yaml *low = mot_yaml_child(&r->tree, uniform), *high = mot_yaml_next(&r->tree, low);
-        if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
-            return;
-        if (a < b)
-            *out = (motley_level){ MOTLEY_LEVEL_RANGE, a, b };
-        else
-            PROBLEM(r, uniform, "'uniform' goes from %g to %g, want a lower level first", a, b);
-    } else if (normal && std && !uniform) {
+    if (node->children == 2 && (uniform || given)) {
+        read_bounds(r, uniform ? uniform : given, uniform ? "uniform" : "given",
+                    uniform ? MOTLEY_LEVEL_RANGE : MOTLEY_LEVEL_GIVEN, out);
+    } else if (normal && std && !uniform && !given) {
         const bool mean_fits = number(r, normal, "the mean level", 0, HUGE_VAL, &a);
         if (!number(r, std, "'std'", 0, 1e6, &b) || !mean_fits)
             return;
@@ -50,7 +62,9 @@ static void read_level(reader *r, const mot_yaml *node, motley_level *out)
         else
             PROBLEM(r, std, "'std' is 0, want more; a fixed level is written 'level: %g'", a);
     } else {
-        PROBLEM(r, node, "'level' wants a number, 'uniform', {uniform: [low, high]} or {normal: mean, std: deviation}");
+        PROBLEM(r, node,
+                "'level' wants a number, 'uniform', {uniform: [low, high]}, {normal: mean, std: deviation}, 'given' or "
+                "{given: [low, high]}");
     }
 }
 
@@ -199,7 +213,7 @@ static bool read_head(reader *r, const mot_yaml *map)
         read_augmix(r, node);
     read_scale(r, map);
     if ((node = get(r, map, "level"))) {
-        read_level(r, node, &policy->level);
+        mot_level_read(r, node, &policy->level);
         r->level_offset = node->offset;
     }
     return true;
@@ -475,7 +489,7 @@ static bool read_step(reader *r, const mot_yaml *node)
         if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, value, "operation '%s' takes no value", text_of(r, name));
     } else if (level) {
-        read_level(r, level, &step.level);
+        mot_level_read(r, level, &step.level);
         if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, level, "operation '%s' takes no level", text_of(r, name));
     }

@@ -288,6 +288,7 @@ void mot_policy_finish(motley_policy *policy)
                                          .paper = policy->paper ? policy->paper : "",
                                          .max_steps = policy->tables.max_steps,
                                          .takes_boxes = policy->takes_boxes,
+                                         .takes_levels = policy->takes_levels,
                                          .layout = MOTLEY_CHW };
 }
 

@@ -86,9 +86,10 @@ struct motley_policy {
     uint32_t customs;
     mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
-    uint32_t filters; /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
-    bool takes_boxes; /* whether some of its steps need the boxes of an image */
-    uint32_t shapes;  /* of its steps: bit k for motley_shape k */
+    uint32_t filters;  /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
+    bool takes_boxes;  /* whether some of its steps need the boxes of an image */
+    bool takes_levels; /* whether some of them have a given level */
+    uint32_t shapes;   /* of its steps: bit k for motley_shape k */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */
@@ -128,8 +129,9 @@ double mot_beta_below(double a, double x);
 double mot_gamma_quantile(double alpha, int k);
 double mot_beta_quantile(double alpha, int k);
 
-/* The k-th of MOT_QUANTILES levels that approximate a continuous `level`. */
-double mot_level_quantile(const motley_policy *policy, const motley_level *level, int k);
+/* How many levels a step with this one can take, and the k-th of them. Not for steps that give a value instead. */
+uint32_t mot_level_count(const motley_policy *policy, const motley_level *level);
+double mot_level_at(const motley_policy *policy, const motley_level *level, uint32_t k);
 
 /* A level's entry in a relative space: its value is only known together with an image's side. */
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
@@ -144,6 +146,9 @@ extern const char *const mot_rounding_names[3];
 extern const char *const mot_interpolation_names[3];
 extern const char *const mot_profile_names[5];
 
+/* Writes a level with its key; nothing if there is none. */
+void mot_print_level(mot_text *w, const motley_level *level);
+
 /* Writes the line of a key with a quoted text; nothing if `text` is NULL. */
 void mot_print_quoted(mot_text *w, const char *key, const char *text);
 
@@ -156,6 +161,10 @@ motley_status mot_samples_check(const motley_samples *samples, size_t count, mot
 /* Checks that a policy that takes boxes gets them. The boxes' numbers are checked during the draw. */
 motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
                               motley_error *error);
+
+/* Checks that a policy that takes levels gets them. */
+motley_status mot_levels_check(const motley_policy_info *policy, const motley_samples *samples, size_t count,
+                               motley_error *error);
 
 /* The most boxes of any image; 0 for a policy that takes no boxes. */
 size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count);

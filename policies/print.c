@@ -20,7 +20,7 @@ void mot_print_quoted(mot_text *w, const char *key, const char *text)
     mot_say(w, "\n");
 }
 
-static void print_level(mot_text *w, const motley_level *level)
+void mot_print_level(mot_text *w, const motley_level *level)
 {
     switch (level->kind) {
     case MOTLEY_LEVEL_NONE:
@@ -32,7 +32,12 @@ static void print_level(mot_text *w, const motley_level *level)
         mot_say(w, "level: uniform");
         break;
     case MOTLEY_LEVEL_RANGE:
-        mot_say_number(w, "level: {uniform: [", level->a);
+    case MOTLEY_LEVEL_GIVEN:
+        if (level->kind == MOTLEY_LEVEL_GIVEN && level->b == 0) {
+            mot_say(w, "level: given");
+            break;
+        }
+        mot_say_number(w, level->kind == MOTLEY_LEVEL_GIVEN ? "level: {given: [" : "level: {uniform: [", level->a);
         mot_say_number(w, ", ", level->b);
         mot_say(w, "]}");
         break;
@@ -94,7 +99,7 @@ static void print_head(mot_text *w, const motley_policy *policy)
         mot_say(w, "\n");
     }
     if (policy->level.kind != MOTLEY_LEVEL_NONE) {
-        print_level(w, &policy->level);
+        mot_print_level(w, &policy->level);
         mot_say(w, "\n");
     }
 }
@@ -152,7 +157,7 @@ static void print_step(mot_text *w, const motley_policy *policy, const mot_polic
         mot_say_number(w, ", p: ", step->probability);
     if (level) {
         mot_say(w, ", ");
-        print_level(w, &step->level);
+        mot_print_level(w, &step->level);
     }
     mot_say(w, "}");
 }

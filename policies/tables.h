@@ -17,6 +17,7 @@
 #define MOT_MAX_CHAINS 8            /* that are mixed */
 #define MOT_MAX_MIXED_REPEAT 8      /* repetitions of a chain */
 #define MOT_QUANTILES 512           /* levels that approximate a continuous one */
+#define MOT_GIVEN_LEVELS 513        /* of a continuous scale: a given level is rounded to a multiple of 1/512 */
 
 typedef enum mot_rounding { MOT_ROUND_NONE, MOT_ROUND_TRUNC, MOT_ROUND_HALF_EVEN } mot_rounding;
 typedef enum mot_sign { MOT_SIGN_PLUS, MOT_SIGN_MINUS, MOT_SIGN_RANDOM } mot_sign;
@@ -37,7 +38,8 @@ typedef struct mot_level_entry {
 typedef struct mot_table_step {
     uint64_t threshold;   /* applied when the word is lower: probability * 2^32 */
     uint32_t first_level; /* in `levels` */
-    uint32_t levels;      /* 1 or more */
+    uint16_t levels;      /* 1 or more */
+    uint16_t given;       /* 1: the sample's level chooses among them */
     int32_t op;
     uint8_t sign;       /* mot_sign */
     uint8_t side;       /* mot_side */

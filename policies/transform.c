@@ -75,6 +75,7 @@ static motley_policy_info info_of(const mot_transform *transform)
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)mot_stage_steps(stage);
+        info.takes_levels |= stage->policy && stage->policy->takes_levels;
         if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->of.crop.height > 0) {
             info.width = stage->of.crop.width;
             info.height = stage->of.crop.height;

@@ -52,6 +52,7 @@ motley_status mot_transform_draw_samples(const mot_transform *transform, const m
         return status;
     }
     MOT_TRY(mot_transform_check_single(transform, error));
+    MOT_TRY(mot_levels_check(&transform->info, samples, count, error));
     for (uint32_t i = 0; i < transform->stages; i++)
         if (transform->stage[i].policy && transform->stage[i].policy->takes_boxes)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,

@@ -24,8 +24,16 @@ static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes 
         changes->repeat = (int)number_read;
     if ((value = get(r, node, "bins")) && whole_number(r, value, "'bins'", 2, MOT_MAX_LEVELS, &number_read))
         changes->bins = (int)number_read;
-    if ((value = get(r, node, "level")))
-        changes->set_level = number(r, value, "'level'", 0, 1e6, &changes->level);
+    if ((value = get(r, node, "level"))) {
+        motley_level level;
+        mot_level_read(r, value, &level);
+        if (level.kind == MOTLEY_LEVEL_FIXED) {
+            changes->set_level = 1;
+            changes->level = level.a;
+        } else {
+            changes->levels = level;
+        }
+    }
     if ((value = get(r, node, "interpolation"))) {
         const bool list = value->kind == MOT_YAML_LIST;
         for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, value) : value; item;

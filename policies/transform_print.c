@@ -22,7 +22,7 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     const motley_policy_changes *c = &stage->changes;
     char *text;
     if (stage->name) {
-        if (!c->repeat && !c->set_level && !c->bins && !c->interpolations && !c->set_fill) {
+        if (!c->repeat && !c->set_level && !c->levels.kind && !c->bins && !c->interpolations && !c->set_fill) {
             mot_say(w, "  - policy: ");
             print_name(w, stage->name);
             mot_say(w, "\n");
@@ -36,6 +36,10 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
             mot_say(w, ", bins: %d", c->bins);
         if (c->set_level)
             mot_say_number(w, ", level: ", c->level);
+        if (c->levels.kind) {
+            mot_say(w, ", ");
+            mot_print_level(w, &c->levels);
+        }
         if (c->interpolations) {
             const char *before = ", interpolation: [";
             for (int i = 0; i < 3; i++)

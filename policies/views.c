@@ -99,9 +99,12 @@ void mot_views_finish(mot_transform *transform)
     transform->info.profile = own.profile, transform->info.paper = own.paper;
     transform->info.width = transform->info.height = 0;
     transform->info.views = (int32_t)transform->views_count;
-    for (uint32_t v = 1; v < transform->views_count; v++)
-        if (mot_view_transform(transform, v)->info.max_steps > transform->info.max_steps)
-            transform->info.max_steps = mot_view_transform(transform, v)->info.max_steps;
+    for (uint32_t v = 1; v < transform->views_count; v++) {
+        const motley_policy_info *const info = &mot_view_transform(transform, v)->info;
+        if (info->max_steps > transform->info.max_steps)
+            transform->info.max_steps = info->max_steps;
+        transform->info.takes_levels |= info->takes_levels;
+    }
     transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));
 }
 

@@ -19,6 +19,7 @@
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #define SEED 20190924u
@@ -101,6 +102,13 @@ static const struct {
     { "chains of filters", HEAD "fill: 128\naugmix: {width: 3, alpha: 1, form: sum}\n"
                                 "repeat: {weights: [1, 2, 2]}\n" OPS BRANCHES "blur, emboss]\n" },
     { "two blends", HEAD "augmix: {width: 2, alpha: 0.5, form: blends}\nrepeat: 2\n" OPS BRANCHES "smooth_more]\n" },
+    { "given levels", HEAD "repeat: 2\ntop: 9\nlevel: given\nops: {rotate: {range: [0, 30], sign: random}, "
+                           "color: {range: [0.1, 1.9]}, cutout: {range: [0, 20]}, translate_x: {range: [0, 0.4], of: "
+                           "width}}\nbranches: [rotate, color, [cutout, translate_x], equalize]\n" },
+    { "given levels of filters", HEAD "bins: 10\nlevel: given\nrepeat: 2\nops: {rotate: {range: [0, 30]}, "
+                                      "contrast: {range: [0.1, 1.9]}}\nbranches: [rotate, contrast, emboss]\n" },
+    { "given levels of chains", HEAD "bins: 10\nlevel: {given: [2, 7]}\naugmix: {width: 3}\nops: {rotate: {range: "
+                                     "[0, 30]}, contrast: {range: [0.1, 1.9]}}\nbranches: [rotate, contrast]\n" },
 };
 #define WRITTEN (sizeof written / sizeof *written)
 
@@ -109,6 +117,28 @@ static const char *const narrow_blurs =
     HEAD "bins: 40\nlevel: uniform\nrepeat: 3\nfill: [7, 8, 9]\nops:\n  gaussian_blur: {range: [0, 3.3]}\n"
          "  rotate: {range: [0, 30]}\n  contrast: {range: [0.1, 1.9]}\n  sharpness: {range: [0.1, 1.9]}\n"
          "branches: [gaussian_blur, gaussian_blur, gaussian_blur, rotate, contrast, sharpness, invert, equalize]\n";
+
+/* What policies that take levels get, on the host and on the device. */
+static float levels[4096], *device_levels;
+
+static void draw_levels(uint64_t seed)
+{
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const uint64_t drawn = input_random(&seed);
+        levels[i] = drawn % 32 ? (float)(drawn >> 8 & 0xFFFF) / 60000 - 0.05f : NAN;
+    }
+    need_cuda(cudaMemcpy(device_levels, levels, sizeof levels, cudaMemcpyHostToDevice));
+}
+
+/* motley_apply, with levels. */
+static motley_status apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
+                           const motley_batch *dst, const motley_apply_params *params, motley_error *error)
+{
+    motley_apply_params own = *params;
+    need(src->count <= sizeof levels / sizeof *levels, "more images than levels");
+    own.samples.levels = context == cuda ? device_levels : levels;
+    return motley_apply(context, policy, src, dst, &own, error);
+}
 
 /* One of these, or a built-in. */
 static motley_status open_policy(const char *name, motley_policy **policy, motley_error *error)
@@ -457,15 +487,15 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
         b.channel_stride = on_device.channel_stride = -(int64_t)width * height;
     }
     const motley_apply_params params = { .samples = { .seed = 7, .epoch = epoch, .first = 1000 } };
-    need_status(motley_apply(cpu, policy, &b, &b, &params, &error), &error, name);
-    need_status(motley_apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
+    need_status(apply(cpu, policy, &b, &b, &params, &error), &error, name);
+    need_status(apply(cuda, policy, &on_device, &on_device, &params, &error), &error, name);
     note_run();
     need(cudaMemcpy(back, device, bytes, cudaMemcpyDeviceToHost) == cudaSuccess, name);
     for (size_t i = 0; i < n; i++, cases++)
         if (memcmp(host + i * each, back + i * each, each) != 0) {
             motley_step steps[64];
             int32_t count = 0;
-            const motley_samples sample = { .seed = 7, .epoch = epoch, .first = 1000 + i };
+            const motley_samples sample = { .seed = 7, .epoch = epoch, .first = 1000 + i, .levels = levels + i };
             motley_draw(policy, &sample, 1, &width, &height, channels, NULL, steps, &count, &error);
             size_t at = 0, differing = 0;
             for (size_t k = each; k-- > 0;)
@@ -572,11 +602,11 @@ static void check_output(output_case c)
         src.data = host;
         dst.data = work;
         params.output.batch.data = wanted;
-        need_status(motley_apply(cpu, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
+        need_status(apply(cpu, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
         src.data = device;
         dst.data = device_work;
         params.output.batch.data = device_out + past;
-        need_status(motley_apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
+        need_status(apply(cuda, policy, &src, c.with_dst ? &dst : NULL, &params, &error), &error, what);
         note_run();
         need(cudaMemcpy(got, device_out + past, bytes, cudaMemcpyDeviceToHost) == cudaSuccess, what);
         cases += (long)c.count;
@@ -629,11 +659,11 @@ static void check_output_over(const char *name, size_t count, int32_t width, int
         src.data = over_dst ? from : wanted;
         dst.data = wanted;
         params.output.batch = dst;
-        need_status(motley_apply(cpu, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
+        need_status(apply(cpu, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
         src.data = device[0];
         dst.data = device[over_dst];
         params.output.batch = dst;
-        need_status(motley_apply(cuda, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
+        need_status(apply(cuda, policy, &src, over_dst ? &dst : NULL, &params, &error), &error, what);
         need(cudaMemcpy(got, device[over_dst], bytes, cudaMemcpyDeviceToHost) == cudaSuccess, what);
         cases += (long)count;
         if (memcmp(got, wanted, bytes) != 0) {
@@ -649,7 +679,7 @@ static void check_output_over(const char *name, size_t count, int32_t width, int
     motley_policy_destroy(policy);
 }
 
-/* A captured call makes new draws at each replay: it reads {epoch, first} from device memory. */
+/* A captured call makes new draws at each replay: it reads {epoch, first}, and levels, from device memory. */
 static void check_graph(const char *name, size_t N, int32_t SIDE)
 {
     const size_t BYTES = N * (size_t)SIDE * (size_t)SIDE * 3;
@@ -671,14 +701,15 @@ static void check_graph(const char *name, size_t N, int32_t SIDE)
     need_cuda(cudaStreamCreate(&stream));
     motley_batch b = { .count = N, .channels = 3, .data = device, .width = SIDE, .height = SIDE };
     const motley_apply_params params = { .samples = { .seed = 3 }, .stream = stream, .counter = counter };
-    need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "before capture");
+    need_status(apply(cuda, policy, &b, &b, &params, &error), &error, "before capture");
     need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    need_status(motley_apply(cuda, policy, &b, &b, &params, &error), &error, "capture");
+    need_status(apply(cuda, policy, &b, &b, &params, &error), &error, "capture");
     need_cuda(cudaStreamEndCapture(stream, &graph));
     need_cuda(cudaGraphInstantiate(&replay, graph, 0));
     for (uint32_t turn = 0; turn < 4; turn++) {
         const uint64_t at[2] = { turn / 2, 1000 * turn };
         need_cuda(cudaMemcpy(counter, at, sizeof at, cudaMemcpyHostToDevice));
+        draw_levels(turn);
         need_cuda(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice));
         need_cuda(cudaGraphLaunch(replay, stream));
         need_cuda(cudaStreamSynchronize(stream));
@@ -687,7 +718,7 @@ static void check_graph(const char *name, size_t N, int32_t SIDE)
         motley_batch on_host = b;
         on_host.data = wanted;
         const motley_apply_params same = { .samples = { .seed = 3, .epoch = (uint32_t)at[0], .first = at[1] } };
-        need_status(motley_apply(cpu, policy, &on_host, &on_host, &same, &error), &error, "replay");
+        need_status(apply(cpu, policy, &on_host, &on_host, &same, &error), &error, "replay");
         cases += (long)N;
         if (memcmp(got, wanted, BYTES) != 0) {
             fprintf(stderr, "replay %u of a captured call differs from the CPU\n", turn);
@@ -733,6 +764,18 @@ static void check_refusals(void)
     other.data = device + 5;
     wants_error(motley_op_apply(cuda, op, &value, 1, &b, &other, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
                 "overlaps");
+    motley_policy *given;
+    need(open_policy("given levels", &given, &error) == MOTLEY_OK, error.message);
+    const motley_apply_params on_host = { .samples.levels = levels },
+                              clips = { .samples.levels = device_levels, .clip_frames = 2 };
+    wants_error(motley_apply(cuda, given, &b, &b, NULL, &error), MOTLEY_ERR_ARGUMENT, &error, "want levels");
+    wants_error(motley_apply(cuda, given, &b, &b, &on_host, &error), MOTLEY_ERR_ARGUMENT, &error,
+                "levels is host memory");
+    other = b;
+    other.count = 2;
+    wants_error(motley_apply(cuda, given, &other, &other, &clips, &error), MOTLEY_ERR_UNSUPPORTED, &error,
+                "levels is set, but policy 'x' is applied to clips");
+    motley_policy_destroy(given);
     b.row_stride = 10;
     b.pixel_stride = 3;
     b.channel_stride = 1;
@@ -778,8 +821,8 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
     char what[160];
     snprintf(what, sizeof what, "%s, mixed sizes, %s to %s%s, epoch %u", name, input_layout_names[pairs[pair].src],
              input_layout_names[pairs[pair].dst], in_place ? " in place" : "", (unsigned)epoch);
-    need_status(motley_apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
-    need_status(motley_apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
+    need_status(apply(cpu, policy, &host_src, &host_dst, &params, &error), &error, what);
+    need_status(apply(cuda, policy, &device_src, &device_dst, &params, &error), &error, what);
     note_run();
     need(cudaDeviceSynchronize() == cudaSuccess, what);
     same(to, what);
@@ -910,6 +953,8 @@ int main(int argc, char **argv)
         motley_context_destroy(cpu);
         return require ? 1 : SKIPPED;
     }
+    need_cuda(cudaMalloc((void **)&device_levels, sizeof levels));
+    draw_levels(SEED);
     int count;
     need_cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
     multiprocessors = (size_t)count;

@@ -21,6 +21,7 @@
 #endif
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #define SEED 20260301u
@@ -77,6 +78,12 @@ static const char *const texts[] = {
     HEAD "  - to_rgb: {}\n  - random_resized_crop: {size: [60, 52], filter: [bilinear, lanczos]}\n"
          "  - flip: {horizontal: 0.5}\n  - policy: {name: rand_augment, fill: [200, 30, 90]}\n  - output: {}\n",
     HEAD "  - to_rgb: {}\n  - random_crop: {size: 40, padding: 30}\n  - jitter: {hue: [-0.2, 0.2]}\n",
+    /* levels that are given: drawn with the order, with all else, and as chains */
+    HEAD
+    "  - random_resized_crop: {size: 40}\n  - policy: {name: trivial_augment_wide, level: given}\n  - output: {}\n",
+    HEAD "  - resize: {size: [44, 36]}\n  - policy: {name: timm_rand_m9_mstd05_inc1, level: {given: [2, 9]}}\n"
+         "  - jitter: {hue: [-0.1, 0.1]}\n  - policy: {name: rand_augment}\n  - output: {}\n",
+    HEAD "  - policy: {name: augmix, level: given}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"
@@ -190,33 +197,52 @@ static void drop_source(source *s)
     }
 }
 
-/* The same call as a graph that is replayed with another epoch and first sample, which it reads from `counter`. */
-static void check_graph(const motley_policy *transform, const motley_batch *src, const motley_batch *host_src,
-                        result *r, const char *what)
+/* The levels of a batch, and where the device reads them. */
+typedef struct levels {
+    float host[MOST_IMAGES], *device;
+} levels;
+
+/* From below 0 to above 1, some of them NaN. */
+static void draw_levels(levels *l, uint64_t *state)
 {
+    for (size_t i = 0; i < MOST_IMAGES; i++) {
+        const float drawn = (float)(input_random(state) % 1201) / 1000 - 0.1f;
+        l->host[i] = input_random(state) % 16 ? drawn : NAN;
+    }
+    need_cuda(cudaMemcpy(l->device, l->host, sizeof l->host, cudaMemcpyHostToDevice));
+}
+
+/* The same call as a graph that is replayed with another epoch and first sample, which it reads from `counter`, and
+ * other levels. */
+static void check_graph(const motley_policy *transform, const motley_batch *src, const motley_batch *host_src,
+                        result *r, levels *given, const char *what)
+{
+    uint64_t state = SEED;
     const uint64_t now[2] = { 5, 1000 };
     if (motley_policy_describe(transform)->mix) /* the host draws how images are mixed */
         return;
     uint64_t *counter;
-    cudaStream_t stream = NULL;
     motley_error error = { 0 };
     need_cuda(cudaMalloc((void **)&counter, sizeof now));
     need_cuda(cudaMemcpy(counter, now, sizeof now, cudaMemcpyHostToDevice));
-    const motley_apply_params again = { .samples = { .seed = 11, .epoch = 5, .first = 1000 } };
+    const motley_apply_params again = { .samples = { .seed = 11, .epoch = 5, .first = 1000, .levels = given->host } };
+    motley_apply_params params = { .samples = { .seed = 11, .levels = given->device }, .counter = counter };
     const motley_batch device = moved(r->batch, r->host, r->device);
 #ifdef MOT_EMULATE
-    const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
+    draw_levels(given, &state);
     need(motley_apply(cuda, transform, src, &device, &params, &error) == MOTLEY_OK, error.message);
 #else
     cudaGraph_t graph;
     cudaGraphExec_t exec;
+    cudaStream_t stream;
     need_cuda(cudaStreamCreate(&stream));
-    const motley_apply_params params = { .samples = { .seed = 11 }, .stream = stream, .counter = counter };
+    params.stream = stream;
     need_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     const motley_status status = motley_apply(cuda, transform, src, &device, &params, &error);
     need_cuda(cudaStreamEndCapture(stream, &graph));
     need(status == MOTLEY_OK, error.message);
     need_cuda(cudaGraphInstantiate(&exec, graph, 0));
+    draw_levels(given, &state);
     need_cuda(cudaGraphLaunch(exec, stream));
     need_cuda(cudaStreamSynchronize(stream));
     need_cuda(cudaGraphExecDestroy(exec));
@@ -303,11 +329,15 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         id[i] = input_random(&state);
         view[i] = (uint32_t)(input_random(&state) % 7);
     }
+    levels given_levels;
+    need_cuda(cudaMalloc((void **)&given_levels.device, sizeof given_levels.host));
+    draw_levels(&given_levels, &state);
     const motley_apply_params params = { .samples = { .seed = number,
                                                       .epoch = (uint32_t)(number % 4),
                                                       .first = number * 100,
                                                       .ids = number % 4 == 1 ? id : NULL,
-                                                      .views = number % 4 == 2 ? view : NULL },
+                                                      .views = number % 4 == 2 ? view : NULL,
+                                                      .levels = given_levels.host },
                                          .drawn = drawn,
                                          .steps = step,
                                          .step_counts = step_count,
@@ -328,6 +358,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     plain.steps = NULL;
     plain.step_counts = NULL;
     plain.mixed = info->mix ? other : NULL;
+    plain.samples.levels = given_levels.device;
     const motley_status status = motley_apply(cuda, transform, &device_src, &device_dst, &plain, &error);
     need_cuda(cudaDeviceSynchronize());
     if (motley_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
@@ -345,7 +376,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         same(&r, what);
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", a graph", name, number);
         if (number % 4 == 0)
-            check_graph(transform, &device_src, &host_src, &r, what);
+            check_graph(transform, &device_src, &host_src, &r, &given_levels, what);
     } else {
         need(status != MOTLEY_OK, "the GPU takes what the CPU refuses");
         refused++;
@@ -353,6 +384,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     free(drawn);
     free(step);
     free(step_count);
+    need_cuda(cudaFree(given_levels.device));
     drop_result(&r);
     drop_source(src);
     free(src);

@@ -28,8 +28,10 @@
 static const char *const policy_names[] = { "rand_augment",   "timm_rand_m9_mstd05_inc1",
                                             "timm_3_augment", "auto_augment_imagenet",
                                             "augmix",         "trivial_augment_wide" };
-#define POLICIES 6
+#define NAMES 6
 #define MIXES_CHAINS 4
+#define LEVELS 6 /* the first one, by the caller's levels */
+#define POLICIES 7
 #define HEAD "motley: 1\nname: x\n"
 #define CROP "stages:\n  - random_resized_crop: {size: 64}\n"
 static const char *const transform_texts[] = {
@@ -42,13 +44,14 @@ static const char *const transform_texts[] = {
     HEAD CROP "  - policy: {name: auto_augment_imagenet}\n",
     HEAD CROP "  - jitter: {brightness: 0.4}\n  - policy: {name: rand_augment}\n  - output: {}\n",
     HEAD CROP "  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1}\n",
+    HEAD CROP "  - policy: {name: trivial_augment_wide, level: given}\n  - output: {}\n",
 };
 #define NO_STEPS 0
 #define PAIRS 2 /* of images */
 #define ERASES 3
 #define CHAINS 4
 #define PAIRS_ALONE 8 /* without steps */
-#define TEXTS 9
+#define TEXTS 10
 #define TRANSFORMS (TEXTS + 1) /* the last one makes masks for ERASES */
 
 static int mixes_pairs(int transform)
@@ -70,6 +73,7 @@ typedef struct user {
     cudaStream_t stream;
     uint8_t *src, *dst;
     uint64_t *counter;
+    float *levels;
     double *boxes;
     size_t *box_offsets;
     int64_t *labels;
@@ -134,9 +138,11 @@ static motley_status call(const plan *p, int number, motley_error *error)
     motley_context *const c = contexts[p->context].context;
     const user *const u = &users[p->user];
     const size_t n = p->count;
-    const motley_samples samples = {
-        .seed = 3, .epoch = (uint32_t)number, .ids = p->ids ? ids : NULL, .views = p->views ? views : NULL
-    };
+    const motley_samples samples = { .seed = 3,
+                                     .epoch = (uint32_t)number,
+                                     .ids = p->ids ? ids : NULL,
+                                     .views = p->views ? views : NULL,
+                                     .levels = u->levels };
     const uint64_t *const counter = p->counter ? u->counter : NULL;
     const motley_followed followed = { .boxes_count = 4, .boxes = u->boxes, .box_offsets = u->box_offsets };
     motley_batch src = { .count = n, .channels = 3, .data = u->src, .width = SIDE, .height = SIDE }, dst = src;
@@ -290,12 +296,12 @@ static void change(plan *p, const choice *from)
     }
 }
 
-/* Leaves out what a call would refuse: boxes where chains or images are mixed, clips of chains, a counter where the
- * host draws. */
+/* Leaves out what a call would refuse: boxes where chains or images are mixed, clips of chains, a counter or levels
+ * where the host draws. */
 static void allow(plan *p)
 {
     const int transform = p->kind == TRANSFORM || p->kind == TRANSFORM_LIST;
-    if (p->kind == CLIPS && p->policy == MIXES_CHAINS)
+    if (p->kind == CLIPS && (p->policy == MIXES_CHAINS || p->policy == LEVELS))
         p->policy = 0;
     if (transform ? p->transform == CHAINS || mixes_pairs(p->transform) : p->policy == MIXES_CHAINS)
         p->boxes = 0;
@@ -339,6 +345,7 @@ static void use_memory(const user *u, const char *name, int writes)
     record_access("src", u->src, REGION, 1);
     record_access("dst", u->dst, REGION, writes);
     record_access("counter", u->counter, REGION, writes);
+    record_access("levels", u->levels, REGION, writes);
     record_access("boxes", u->boxes, REGION, writes);
     record_access("box_offsets", u->box_offsets, REGION, writes);
     record_access("labels", u->labels, REGION, writes);
@@ -431,14 +438,15 @@ static void begin_run(uint64_t seed, int multiprocessors, int overlaps)
     record_begin(seed, multiprocessors, overlaps);
     for (int i = 0; i < USERS; i++) {
         user *const u = &users[i];
-        const size_t at = (size_t)i * 7;
+        const size_t at = (size_t)i * 8;
         *u = (user){ .src = region(at),
                      .dst = region(at + 1),
                      .counter = region(at + 2),
                      .boxes = region(at + 3),
                      .box_offsets = region(at + 4),
                      .labels = region(at + 5),
-                     .targets = region(at + 6) };
+                     .targets = region(at + 6),
+                     .levels = region(at + 7) };
         if (i > 0)
             need(cudaStreamCreateWithFlags(&u->stream, cudaStreamNonBlocking) == cudaSuccess, "too many streams");
     }
@@ -526,8 +534,10 @@ int main(int argc, char **argv)
             need(0, "usage: check_order [--runs N] [--first SEED]");
     }
     motley_error error = { 0 };
-    for (int i = 0; i < POLICIES; i++)
+    for (int i = 0; i < NAMES; i++)
         need(motley_policy_builtin(policy_names[i], &policies[i], &error) == MOTLEY_OK, error.message);
+    const motley_policy_changes given = { .levels = { .kind = MOTLEY_LEVEL_GIVEN } };
+    need(motley_policy_change(policies[0], &given, &policies[LEVELS], &error) == MOTLEY_OK, error.message);
     for (int i = 0; i < TEXTS; i++) {
         const char *const text = transform_texts[i];
         need(motley_policy_parse(text, strlen(text), NULL, &transforms[i], &error) == MOTLEY_OK, error.message);

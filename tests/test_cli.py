@@ -2,6 +2,7 @@
 """The motley command: every subcommand, every kind of bad input, exit statuses, and files that are whole or absent.
 
 MOTLEY is the command's path. Everything but the comparisons with Pillow runs on the standard library alone."""
+import copy
 import json
 import os
 import pathlib
@@ -415,6 +416,43 @@ class Draw(Case):
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--epoch", "1"))
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "1"))
         self.assertEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--view", "0"))
+
+    def test_given_levels_are_a_number_or_a_line_for_each_sample(self):
+        given = ["rand_augment", "--level", "given", "--samples", "6", "--seed", "2"]
+        at = {level: self.draws("rand_augment", "--level", level, "--samples", "6", "--seed", "2") for level in (0, 15)}
+
+        def alike(row, fixed, level):
+            self.assertTrue(all(step.pop("level") in (0, level) for step in row["steps"]))  # 0: an op without levels
+            for step in fixed["steps"]:
+                step.pop("level")
+            self.assertEqual(row, fixed)
+
+        for row, fixed in zip(self.draws(*given, "--levels", "0.5"), copy.deepcopy(at[15])):
+            alike(row, fixed, 15)
+        lines = self.file("levels.txt", "0.5\n0\n")
+        rows = self.draws(*given, "--levels", lines)
+        self.assertEqual(rows[3:], self.draws(*given[:3], "--first", "3", "--samples", "3", "--seed", "2", "--levels",
+                                              lines))
+        for i, row in enumerate(rows):
+            alike(row, at[15 * (i % 2 == 0)][i], 15)
+        path, draws = self.image("a.png", 60, 50), self.path("d.jsonl")
+        policy = self.file("given.yaml", self.good("show", "rand_augment", "--level", "given"))
+        self.good("apply", policy, path, "--levels", lines, "--variants", "2", "--out", self.path("new"), "--draws",
+                  draws)
+        self.good("apply", policy, path, "--replay", draws, "--variants", "2", "--out", self.path("again"), "--levels",
+                  "1")
+        for name in ("a-0.png", "a-1.png"):
+            self.assertEqual(self.read(f"new/{name}"), self.read(f"again/{name}"))
+        whole = self.file("whole.yaml", "motley: 1\nname: x\nstages: [{policy: {name: rand_augment, level: given}}]\n")
+        self.good("apply", whole, path, "--levels", "0.5", "--out", self.path("whole"), "--variants", "1")
+        self.good("apply", policy, path, "--levels", "0.5", "--out", self.path("plain"), "--variants", "1")
+        self.assertEqual(self.read("whole/a-0.png"), self.read("plain/a-0.png"))
+        self.good("stats", policy, "--levels", lines, "--samples", "100")
+        self.assertIn("want levels, a number from 0 to 1", self.bad("draw", policy))
+        self.assertIn("--levels has no use", self.bad("draw", "rand_augment", "--levels", "0.5"))
+        self.bad("draw", policy, "--levels", "1.5", status=2)
+        self.assertIn("line 2 is 'x', want a number", self.bad("draw", policy, "--levels",
+                                                               self.file("bad.txt", "0.5\nx\n")))
 
     def test_transforms_say_where_their_pixels_come_from(self):
         rows = self.draws("torchvision_train_convnext", "--samples", "50", "--size", "300x200", "--seed", "3")

@@ -50,6 +50,28 @@ OTHERS = {  # what no built-in has
             steps: [{op: cutout, p: 0.5, level: 3}, {op: shear_y, level: 2}, {op: cutout_tf, value: 3.5}]
           - {op: bbox_cutout, value: 0.5}
         """,
+    "given": """
+        motley: 1
+        name: given
+        bins: 11
+        level: given
+        repeat: 2
+        ops: {rotate: {range: [0, 30], sign: random}, translate_x: {range: [0, 0.45], of: width, round: trunc},
+              half: {op: solarize, range: [0, 250]}, cutout: {range: [4, 16]}}
+        branches:
+          - [{op: rotate, p: 0.5}, {op: half, level: {given: [2.5, 9]}}]
+          - [{op: translate_x, level: {uniform: [0, 9]}}, invert, cutout]
+          - {op: translate_x, level: {given: [0, 0.75]}}
+        """,
+    "given_by_torch": """
+        motley: 1
+        name: given_by_torch
+        stages:
+          - policy: {name: trivial_augment_wide, level: given}
+          - policy: {name: timm_rand_m9_mstd05_inc1, level: {given: [0, 10]}}
+          - policy: {bins: 31, level: given, arithmetic: torch, ops: {rotate: {range: [0, 30]}}, branches: [rotate]}
+          - policy: {top: 5, level: given, ops: {rotate: {range: [0, 30]}}, branches: [rotate]}
+        """,
     "chains": """
         motley: 1
         name: chains
@@ -135,12 +157,13 @@ def inputs(rng, seed, epoch, first, view, channels, count):
     for w, h in zip(width.tolist(), height.tolist()):
         x, y = (np.sort(rng.uniform([-2, 0], side, (3, 2)), 1) for side in (w, h))
         boxes.append(np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], 1)[: rng.integers(0, 4)])
-    return draws.Samples(seed, epoch, ids, views, width, height, channels, boxes)
+    levels = np.where(rng.random(count) < 0.05, np.nan, rng.uniform(-0.1, 1.1, count))
+    return draws.Samples(seed, epoch, ids, views, width, height, channels, boxes, levels)
 
 
 def struct_of(s):
     """The library's samples and sizes, and what must live as long."""
-    views, ids = np.ascontiguousarray(s.view, np.uint32), np.ascontiguousarray(s.ids)
+    views, ids, levels = np.ascontiguousarray(s.view, np.uint32), np.ascontiguousarray(s.ids), s.levels
     boxes, ends = np.concatenate([*s.boxes, np.zeros((1, 4))]), np.cumsum([0, *map(len, s.boxes)]).astype(np.uintp)
     sizes = np.ascontiguousarray(s.width, np.int32), np.ascontiguousarray(s.height, np.int32)
 
@@ -149,8 +172,8 @@ def struct_of(s):
 
     samples = library.Samples(seed=s.seed, epoch=s.epoch, ids=at(ids, ctypes.c_uint64),
                               views=at(views, ctypes.c_uint32), boxes=at(boxes, ctypes.c_double),
-                              box_offsets=at(ends, ctypes.c_size_t))
-    return samples, [at(side, ctypes.c_int32) for side in sizes], (views, ids, boxes, ends, sizes)
+                              box_offsets=at(ends, ctypes.c_size_t), levels=at(levels, ctypes.c_float))
+    return samples, [at(side, ctypes.c_int32) for side in sizes], (views, ids, levels, boxes, ends, sizes)
 
 
 class View(ctypes.Structure):

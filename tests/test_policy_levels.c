@@ -162,20 +162,108 @@ Test(policy, normal_levels_are_normal)
     double sum = 0, squares = 0, last = -1;
     const motley_level wide = { MOTLEY_LEVEL_NORMAL, 5, 0.5 };
     for (int k = 0; k < MOT_QUANTILES; k++) {
-        const double level = mot_level_quantile(policy, &wide, k);
+        const double level = mot_level_at(policy, &wide, k);
         cr_expect_gt(level, last);
         last = level;
         sum += level - 5;
         squares += (level - 5) * (level - 5);
-        cr_expect_eq(level - 5, 5 - mot_level_quantile(policy, &wide, MOT_QUANTILES - 1 - k)); /* symmetric */
-        const double cut = mot_level_quantile(policy, &policy->level, k);
+        cr_expect_eq(level - 5, 5 - mot_level_at(policy, &wide, MOT_QUANTILES - 1 - k)); /* symmetric */
+        const double cut = mot_level_at(policy, &policy->level, k);
         cr_expect(cut >= 0 && cut <= 10);
     }
     cr_expect_eq(sum, 0);
     cr_expect_float_eq(squares / MOT_QUANTILES, 0.25, 0.002);
     /* Their places on the normal distribution, to the 2^-20 that they are rounded to. */
-    cr_expect_float_eq((mot_level_quantile(policy, &wide, 256) - 5) / 0.5, 0.002447882, 1e-6);
-    cr_expect_float_eq((mot_level_quantile(policy, &wide, 511) - 5) / 0.5, 3.097269078, 1e-6);
+    cr_expect_float_eq((mot_level_at(policy, &wide, 256) - 5) / 0.5, 0.002447882, 1e-6);
+    cr_expect_float_eq((mot_level_at(policy, &wide, 511) - 5) / 0.5, 3.097269078, 1e-6);
+    motley_policy_destroy(policy);
+}
+
+/* --- levels that the caller gives --- */
+
+/* Which bin a given level is, by a scale of bins and by a continuous one. */
+static const struct {
+    float level;
+    int32_t bin, real; /* of 31; of 513 */
+} given[] = { { 0, 0, 0 },          { 1, 30, 512 },      { 0.5f, 15, 256 },     { 0.016f, 0, 8 },   { 0.0167f, 1, 9 },
+              { 0.05f, 2, 26 },     /* 1.5 and a little more: binary32's 0.05 is above 1/20 */
+              { 1.5f / 512, 0, 2 }, /* half to even */
+              { 2.5f / 512, 0, 2 }, { 0x1p-149f, 0, 0 }, { -0.0f, 0, 0 },       { -3, 0, 0 },       { 7, 30, 512 },
+              { NAN, 0, 0 },        { -NAN, 0, 0 },      { INFINITY, 30, 512 }, { -INFINITY, 0, 0 } };
+#define GIVEN (sizeof given / sizeof *given)
+
+/* Draws each of `given`, of a policy that draws one step; its level is expected to be `want` of each. */
+static void expect_bins(const char *text, const int32_t *want, double low, double high)
+{
+    motley_policy *policy = parsed(text);
+    cr_expect_eq(motley_policy_describe(policy)->takes_levels, 1);
+    there_and_back(policy);
+    float levels[GIVEN];
+    int32_t sides[GIVEN], counts[GIVEN];
+    motley_step steps[GIVEN];
+    for (size_t i = 0; i < GIVEN; i++) {
+        levels[i] = given[i].level;
+        sides[i] = 32;
+    }
+    motley_samples samples = { .seed = 5 };
+    motley_error error = { 0 };
+    cr_expect_eq(motley_draw(policy, &samples, GIVEN, sides, sides, 3, NULL, steps, counts, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "policy 'x' has steps whose level is given: want levels, a number from 0 to 1 for "
+                                    "each of 16 images");
+    samples.levels = levels;
+    cr_assert_eq(motley_draw(policy, &samples, GIVEN, sides, sides, 3, NULL, steps, counts, &error), MOTLEY_OK, "%s",
+                 error.message);
+    const int32_t last = policy->tables.step[0].levels - 1;
+    for (size_t i = 0; i < GIVEN; i++) {
+        cr_assert_eq(counts[i], 1);
+        cr_expect_eq(steps[i].level, want[i], "%g is level %d, want %d", levels[i], steps[i].level, want[i]);
+        const double value = low + (high - low) * (want[i] / (double)last);
+        cr_expect_float_eq(fabs(steps[i].values[0]), value, 1e-9, "%g: %g, want %g", levels[i], steps[i].values[0],
+                           value);
+    }
+    motley_policy_destroy(policy);
+}
+
+Test(policy, given_levels_choose_among_the_bins_or_on_a_scale)
+{
+    int32_t bins[GIVEN], reals[GIVEN];
+    for (size_t i = 0; i < GIVEN; i++) {
+        bins[i] = given[i].bin;
+        reals[i] = given[i].real;
+    }
+#define ROTATE "ops: {rotate: {range: [0, 30], sign: random}}\n"
+    expect_bins(HEAD "bins: 31\nlevel: given\n" ROTATE "branches: [rotate]\n", bins, 0, 30);
+    expect_bins(HEAD "arithmetic: torch\nbins: 31\n" ROTATE "branches: [{op: rotate, level: given}]\n", bins, 0, 30);
+    expect_bins(HEAD "top: 10\nlevel: given\n" ROTATE "branches: [rotate]\n", reals, 0, 30);
+    expect_bins(HEAD "bins: 31\nlevel: {given: [10, 20]}\n" ROTATE "branches: [rotate]\n", reals, 10, 20);
+    expect_bins(HEAD "top: 10\nlevel: {given: [0, 5]}\n" ROTATE "branches: [rotate]\n", reals, 0, 15);
+}
+
+/* Everything else that such a policy draws is what it draws with levels of its own. */
+Test(policy, given_levels_change_nothing_else)
+{
+    enum { N = 300 };
+    motley_policy *own = builtin("trivial_augment_wide"), *policy;
+    const motley_policy_changes changes = { .levels = { .kind = MOTLEY_LEVEL_GIVEN } };
+    cr_assert_eq(motley_policy_change(own, &changes, &policy, NULL), MOTLEY_OK);
+    cr_expect(!motley_policy_describe(own)->takes_levels && motley_policy_describe(policy)->takes_levels);
+    there_and_back(policy);
+    static motley_step drawn[N], again[N];
+    static float levels[N];
+    static int32_t sides[N], counts[N];
+    for (int i = 0; i < N; i++)
+        sides[i] = 32;
+    motley_samples samples = { .seed = 8 };
+    cr_assert_eq(motley_draw(own, &samples, N, sides, sides, 3, NULL, drawn, counts, NULL), MOTLEY_OK);
+    for (int i = 0; i < N; i++)
+        levels[i] = (float)drawn[i].level / 30;
+    samples.levels = levels;
+    cr_assert_eq(motley_draw(policy, &samples, N, sides, sides, 3, NULL, again, counts, NULL), MOTLEY_OK);
+    cr_expect_arr_eq(drawn, again, sizeof drawn);
+    cr_assert_eq(motley_draw(own, &samples, N, sides, sides, 3, NULL, again, counts, NULL), MOTLEY_OK);
+    cr_expect_arr_eq(drawn, again, sizeof drawn, "a policy without given levels reads them");
+    motley_policy_destroy(own);
     motley_policy_destroy(policy);
 }
 
@@ -221,7 +309,7 @@ Test(policy, shape_of_pba)
     for (uint32_t sample = 0; sample < 20000; sample++) { /* 30 branches leave hardly a sample short of its number */
         mot_step steps[MOT_MAX_STEPS];
         const int n =
-            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, sample, sample % 300, 32, 32, 3, 0 }, steps);
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, sample, sample % 300, 32, 32, 3, 0, 0 }, steps);
         cr_assert(n >= 0 && n <= 2);
         seen[n]++;
         const int phase = (int)(sample % 300) / 12 > 16 ? 16 : (int)(sample % 300) / 12;
@@ -244,7 +332,7 @@ Test(policy, phases_follow_the_epoch)
                                 MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR };
     for (uint32_t epoch = 0; epoch < 9; epoch++) {
         mot_step step;
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, 3, epoch, 32, 32, 3, 0 }, &step), 1);
+        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, 3, epoch, 32, 32, 3, 0, 0 }, &step), 1);
         cr_expect_eq(step.op, want[epoch], "epoch %u", epoch);
     }
     motley_policy_destroy(policy);
@@ -264,8 +352,8 @@ Test(policy, shape_of_timm_weighted)
     const int samples = 60000;
     for (int sample = 0; sample < samples; sample++) {
         mot_step s[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0 }, s),
-                     3);
+        cr_assert_eq(
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0, 0 }, s), 3);
         cr_assert(s[0].op != s[1].op && s[1].op != s[2].op && s[0].op != s[2].op, "sample %d draws one twice", sample);
         first[s[0].op]++;
         second[s[0].op][s[1].op]++;

@@ -162,6 +162,31 @@ Test(views, each_result_is_a_draw_of_the_views_transform)
     free(p);
 }
 
+Test(views, levels_are_of_images_and_reach_the_views_that_take_them)
+{
+    motley_policy *const transform =
+        parsed(HEAD "views:\n  - {name: global, count: 2, stages: " LARGE "}\n  - {name: local, count: 3, number: 4, "
+                    "stages: [{random_resized_crop: {size: 8}}, {policy: {name: rand_augment, level: given}}]}\n");
+    pictures *const p = made();
+    motley_context *const context = context_of(1);
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    const float levels[COUNT] = { 0, 1, 0.3f, 0.9f, 0.5f };
+    motley_apply_params how = { .samples = { .seed = 3, .first = 40 } };
+    motley_error error = { 0 };
+    cr_expect(motley_policy_describe(transform)->takes_levels);
+    cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &how, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "view 'local': policy 'x' has steps whose level is given: want levels, a number "
+                                    "from 0 to 1 for each of 5 images");
+    how.samples.levels = levels;
+    p->results[1].drawn = p->drawn;
+    cr_assert_eq(motley_views_apply(context, transform, &src, p->results, &how, &error), MOTLEY_OK, "%s",
+                 error.message);
+    expect_results(transform, p, &how.samples);
+    motley_policy_destroy(transform);
+    motley_context_destroy(context);
+    free(p);
+}
+
 /* What a text makes of the pictures. */
 static void apply(const char *text, pictures *p)
 {

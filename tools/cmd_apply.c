@@ -194,19 +194,33 @@ static drawn_image drawn_for(const job *self, const item *at)
 typedef struct request {
     motley_context *context;
     const motley_policy *policy;
-    motley_apply_params params;
+    motley_apply_params params; /* levels are in host memory */
 } request;
 
 static motley_status apply_policy(void *user, const motley_batch *batch, motley_error *error)
 {
     const request *r = user;
-    return motley_apply(r->context, r->policy, batch, batch, &r->params, error);
+    motley_apply_params params = r->params;
+    const size_t bytes = batch->count * sizeof(float);
+    void *levels = NULL;
+    motley_status status = MOTLEY_OK;
+    if (params.samples.levels) {
+        status = motley_memory_create(r->context, MOTLEY_MEMORY_DEVICE, bytes, &levels, error);
+        if (status == MOTLEY_OK)
+            status = motley_memory_copy(r->context, levels, params.samples.levels, bytes, NULL, error);
+        params.samples.levels = levels;
+    }
+    if (status == MOTLEY_OK)
+        status = motley_apply(r->context, r->policy, batch, batch, &params, error);
+    motley_memory_destroy(r->context, levels);
+    return status;
 }
 
 /* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
 typedef struct batch_room {
     motley_image *images;
     uint64_t *ids;
+    float *levels;
     motley_step *steps; /* [count][max_steps], or NULL: new draws */
     int32_t *counts;
     motley_place *places; /* of a transform's draws */
@@ -248,6 +262,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
     r.params.given_step_counts = room->steps ? room->counts : NULL;
     r.params.given_max_steps = self->max_steps;
     r.params.samples.ids = room->ids;
+    give_levels(&self->arguments->options, &r.params.samples, count, room->levels);
     r.params.samples.boxes = boxes;
     r.params.samples.box_offsets = offsets;
     motley_error error;
@@ -289,6 +304,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
     const motley_batch dst = { .count = count, .channels = made, .images = room->images };
     motley_apply_params params = { .samples = self->arguments->options.samples };
     params.samples.ids = room->ids;
+    give_levels(&self->arguments->options, &params.samples, count, room->levels);
     if (room->steps) {
         params.given = room->places;
         params.given_steps = room->steps;
@@ -307,6 +323,7 @@ static void apply_to_all(job *self)
     const size_t count = self->items_count;
     const batch_room room = { .images = need(malloc(count * sizeof *room.images)),
                               .ids = need(malloc(count * sizeof *room.ids)),
+                              .levels = need(malloc(count * sizeof *room.levels)),
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
                               .counts = need(malloc(count * sizeof *room.counts)),
                               .places = need(malloc(count * sizeof *room.places)) };
@@ -317,6 +334,7 @@ static void apply_to_all(job *self)
     free(from);
     free(room.images);
     free(room.ids);
+    free(room.levels);
     free(room.steps);
     free(room.counts);
     free(room.places);
@@ -451,6 +469,8 @@ static bool draw_item(const job *self, item *at)
 {
     motley_samples samples = self->arguments->options.samples;
     samples.first = sample_id(self, at);
+    float level;
+    give_levels(&self->arguments->options, &samples, 1, &level);
     const size_t offsets[2] = { 0, at->source->boxes ? at->source->boxes->count : 0 };
     if (at->source->boxes) {
         samples.boxes = at->source->boxes->boxes;

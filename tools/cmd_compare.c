@@ -108,7 +108,7 @@ int cmd_compare(int argc, char **argv)
         motley_policy *transform;
         policy_options options = self.options; /* a view of the policy's changes them */
         if (open_either(self.policy[p], &options, &policy, &transform))
-            summary[p] = summarise(self.policy[p], policy, transform, &options.samples, &self.counting);
+            summary[p] = summarise(self.policy[p], policy, transform, &options, &self.counting);
         good = good && summary[p];
         motley_policy_destroy(policy);
         motley_policy_destroy(transform);

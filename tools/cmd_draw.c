@@ -90,12 +90,14 @@ static bool draw_all(const arguments *self, const motley_policy *policy, const m
     const size_t max_steps =
         policy ? motley_policy_describe(policy)->max_steps : motley_policy_describe(transform)->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
+    float levels[BLOCK];
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {
         const size_t count = self->samples - done < BLOCK ? (size_t)(self->samples - done) : BLOCK;
         motley_samples samples = self->options.samples;
         samples.first += done;
         give_middle_boxes(&samples, count, self->width, self->height);
+        give_levels(&self->options, &samples, count, levels);
         good = draw_block(self, policy, transform, &samples, count, steps, max_steps);
         done += count;
     }

@@ -243,8 +243,10 @@ static size_t boxes_count(const job *self, size_t i)
 static motley_samples sample_of(const job *self, size_t i, uint64_t id)
 {
     static size_t offsets[2];
+    static float level;
     motley_samples samples = self->arguments->options.samples;
     samples.first = id;
+    give_levels(&self->arguments->options, &samples, 1, &level);
     if (!self->arguments->boxes) {
         give_middle_boxes(&samples, 1, self->images[i].width, self->images[i].height);
         return samples;
@@ -267,7 +269,7 @@ static picture augmented(job *self, const motley_policy *policy, const picture *
 }
 
 /* The picture, transformed by a transform or its follower. */
-static picture transformed(job *self, const motley_policy *transform, const picture *in, uint64_t id)
+static picture transformed(job *self, const motley_policy *transform, const picture *in, size_t i, uint64_t id)
 {
     const motley_policy_info *info = motley_policy_describe(transform);
     picture out = { .width = info->width ? info->width : in->width,
@@ -277,8 +279,7 @@ static picture transformed(job *self, const motley_policy *transform, const pict
     if (!picture_allocate(&out, why))
         need(NULL);
     const motley_batch src = batch_of(in), dst = batch_of(&out);
-    motley_apply_params params = { .samples = self->arguments->options.samples };
-    params.samples.first = id;
+    const motley_apply_params params = { .samples = sample_of(self, i, id) };
     motley_error error;
     want(motley_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy, &error);
     return out;
@@ -402,12 +403,12 @@ static void put_sample(job *self, size_t i, uint64_t id)
 {
     struct json_object *drawn = draw(self, i, id);
     picture image = self->policy ? augmented(self, self->policy, &self->images[i], i, id)
-                                 : transformed(self, self->pictures, &self->images[i], id);
+                                 : transformed(self, self->pictures, &self->images[i], i, id);
     fprintf(self->page, "<figure><div class=\"frame\">");
     put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
     if (self->arguments->masks_count) {
         picture mask = self->policy ? augmented(self, self->follower, &self->masks[i], i, id)
-                                    : transformed(self, self->pictures_follower, &self->masks[i], id);
+                                    : transformed(self, self->pictures_follower, &self->masks[i], i, id);
         put_mask(self, &mask);
         picture_free(&mask);
     }
@@ -554,7 +555,7 @@ static bool write_page(job *self)
     const char *paper = info ? info->paper : motley_policy_describe(self->policy)->paper;
     char *text = NULL;
     double top;
-    op_summary *summary = summarise(a->policy, self->policy, self->transform, &a->options.samples, &counting);
+    op_summary *summary = summarise(a->policy, self->policy, self->transform, &a->options, &counting);
     const bool good = summary && read_texts(self, &text, &top);
     if (good) {
         page_begin(self->page, info && !*title ? info->name : title);

@@ -72,7 +72,7 @@ int cmd_stats(int argc, char **argv)
     motley_policy *transform;
     op_summary *summary = NULL;
     if (open_either(self.policy, &self.options, &policy, &transform))
-        summary = summarise(self.policy, policy, transform, &self.options.samples, &self.counting);
+        summary = summarise(self.policy, policy, transform, &self.options, &self.counting);
     const char *name = policy      ? motley_policy_describe(policy)->name
                        : transform ? motley_policy_describe(transform)->name
                                    : "";

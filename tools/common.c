@@ -168,8 +168,9 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
         changes->repeat = (int)read_integer(state, "--repeat", arg, 1, 1000000);
         return 0;
     case 'm':
-        changes->set_level = 1;
-        changes->level = read_real(state, "--level", arg);
+        changes->levels.kind = strcmp(arg, "given") == 0 ? MOTLEY_LEVEL_GIVEN : MOTLEY_LEVEL_NONE;
+        changes->set_level = !changes->levels.kind;
+        changes->level = changes->set_level ? read_real(state, "--level", arg) : 0;
         return 0;
     case 'b':
         changes->bins = (int)read_integer(state, "--bins", arg, 2, 1000000);
@@ -196,7 +197,7 @@ const struct argp policy_argp = {
         (const struct argp_option[]){
             { NULL, 0, NULL, 0, "Changes to the policy:", 1 },
             { "repeat", 'n', "N", 0, "Operations (branches) per sample; RandAugment's N", 0 },
-            { "level", 'm', "M", 0, "Level of every step that has levels; RandAugment's M", 0 },
+            { "level", 'm', "M", 0, "Level of every step that has levels; RandAugment's M; or given, see --levels", 0 },
             { "bins", 'b', "COUNT", 0, "Number of levels, 0 to COUNT-1", 0 },
             { "interpolation", 'i', "NAME[,NAME]", 0, "nearest, bilinear or bicubic; of several, one is drawn", 0 },
             { "fill", 'f', "R,G,B", 0, "What comes in from outside the image: 1, 3 or 4 bytes", 0 },
@@ -205,7 +206,39 @@ const struct argp policy_argp = {
             { 0 } },
 };
 
-#define KEY_VIEW 256 /* an option without a letter */
+enum { KEY_VIEW = 256, KEY_LEVELS }; /* options without a letter */
+
+/* Adds one of --levels; a line of its file. */
+static bool add_level(void *user, size_t number, const char *text)
+{
+    policy_options *const options = user;
+    char *end;
+    const double level = strtod(text, &end);
+    if (end == text || end[strspn(end, " \t\r\n")] || !(level >= 0 && level <= 1)) {
+        complain("--levels: line %zu is '%.*s', want a number from 0 to 1", number, (int)strcspn(text, "\r\n"), text);
+        return false;
+    }
+    options->levels = need(realloc(options->levels, (options->levels_count + 1) * sizeof *options->levels));
+    options->levels[options->levels_count++] = (float)level;
+    return true;
+}
+
+/* A number, or a file of them. */
+static void read_levels(struct argp_state *state, policy_options *options, const char *text)
+{
+    char *end;
+    const double level = strtod(text, &end);
+    options->levels_count = 0;
+    if (end != text && !*end) {
+        if (!(level >= 0 && level <= 1))
+            argp_error(state, "--levels is '%s', want a number from 0 to 1, or a file of them", text);
+        add_level(options, 1, text);
+    } else if (!read_lines(text, add_level, options)) {
+        exit(EXIT_INPUT);
+    } else if (!options->levels_count) {
+        argp_error(state, "--levels: %s has no numbers", text);
+    }
+}
 
 static error_t parse_samples(int key, char *arg, struct argp_state *state)
 {
@@ -220,6 +253,9 @@ static error_t parse_samples(int key, char *arg, struct argp_state *state)
     case KEY_VIEW:
         samples->view = (uint32_t)read_integer(state, "--view", arg, 0, 65535);
         return 0;
+    case KEY_LEVELS:
+        read_levels(state, state->input, arg);
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -231,6 +267,11 @@ const struct argp samples_argp = {
                                              { "seed", 's', "S", 0, "Key of all draws (0)", 0 },
                                              { "epoch", 'e', "E", 0, "Epoch of the draws; each differs (0)", 0 },
                                              { "view", KEY_VIEW, "V", 0, "So does each view of a sample (0)", 0 },
+                                             { "levels", KEY_LEVELS, "L|FILE", 0,
+                                               "Of a policy whose steps have the level 'given': how strong, from 0 to "
+                                               "1, of all samples, or a line for each, by its id; after the last "
+                                               "line they begin again",
+                                               0 },
                                              { 0 } },
 };
 
@@ -297,7 +338,8 @@ const struct argp device_argp = {
 
 bool any_change(const motley_policy_changes *changes)
 {
-    return changes->repeat || changes->set_level || changes->bins || changes->interpolations || changes->set_fill;
+    return changes->repeat || changes->set_level || changes->levels.kind || changes->bins || changes->interpolations ||
+           changes->set_fill;
 }
 
 static void show_problem(const char *path, const motley_error *problem)
@@ -427,9 +469,21 @@ bool open_either(const char *name, policy_options *options, motley_policy **poli
         motley_policy_destroy(made);
         made = NULL;
     }
+    if (made && options->levels_count && !motley_policy_describe(made)->takes_levels) {
+        complain("%s: no step has the level 'given': --levels has no use", policy_label(name));
+        motley_policy_destroy(made);
+        made = NULL;
+    }
     *policy = staged ? NULL : made;
     *transform = staged ? made : NULL;
     return made != NULL;
+}
+
+void give_levels(const policy_options *options, motley_samples *samples, size_t count, float *room)
+{
+    for (size_t i = 0; options->levels_count && i < count; i++)
+        room[i] = options->levels[(samples->ids ? samples->ids[i] : samples->first + i) % options->levels_count];
+    samples->levels = options->levels_count ? room : NULL;
 }
 
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height)

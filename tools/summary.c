@@ -136,7 +136,7 @@ static void count_drawn(const motley_place *drawn, const motley_step *steps, int
     }
 }
 
-static bool count_draws(const motley_policy *policy, const motley_policy *transform, const motley_samples *samples,
+static bool count_draws(const motley_policy *policy, const motley_policy *transform, const policy_options *options,
                         const counting_options *counting, op_summary *summary, motley_error *error)
 {
     static motley_place drawn[BLOCK];
@@ -145,6 +145,7 @@ static bool count_draws(const motley_policy *policy, const motley_policy *transf
     const size_t max_steps = policy ? motley_policy_describe(policy)->max_steps : info->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
+    float levels[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
         widths[i] = counting->width;
         heights[i] = counting->height;
@@ -152,9 +153,10 @@ static bool count_draws(const motley_policy *policy, const motley_policy *transf
     bool good = true;
     for (uint64_t done = 0; good && done < count; done += BLOCK) {
         const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
-        motley_samples next = *samples;
+        motley_samples next = options->samples;
         next.first += done;
         give_middle_boxes(&next, n, counting->width, counting->height);
+        give_levels(options, &next, n, levels);
         good =
             (policy ? motley_draw(policy, &next, n, widths, heights, 3, NULL, steps, counts, error)
                     : motley_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) == MOTLEY_OK;
@@ -174,14 +176,14 @@ static bool count_draws(const motley_policy *policy, const motley_policy *transf
 }
 
 op_summary *summarise(const char *name, const motley_policy *policy, const motley_policy *transform,
-                      const motley_samples *samples, const counting_options *counting)
+                      const policy_options *options, const counting_options *counting)
 {
     op_summary *summary = need(calloc((size_t)summary_rows(), sizeof *summary));
     for (int i = 0; i < summary_rows(); i++)
         summary[i].name = i < motley_op_count() ? motley_op_get(i)->name : other_names[i - motley_op_count()];
     motley_error error;
     if ((!policy || read_description(policy, summary, &error)) &&
-        count_draws(policy, transform, samples, counting, summary, &error))
+        count_draws(policy, transform, options, counting, summary, &error))
         return summary;
     complain("%s: %s", policy_label(name), error.message);
     summary_free(summary);

@@ -17,9 +17,9 @@ typedef struct op_summary {
 } op_summary;
 
 /* Summarises the policy or the transform, whichever is not NULL, from as many draws as `counting` says, at its size and
- * by the seed and epoch of `samples`. Returns [summary_rows()], to be freed; NULL after a message about `name`. */
+ * by the samples of `options`. Returns [summary_rows()], to be freed; NULL after a message about `name`. */
 op_summary *summarise(const char *name, const motley_policy *policy, const motley_policy *transform,
-                      const motley_samples *samples, const counting_options *counting);
+                      const policy_options *options, const counting_options *counting);
 int summary_rows(void);
 void summary_free(op_summary *summary);
 

@@ -56,10 +56,12 @@ const char *number_text(double value, char text[NUMBER_TEXT]);
 const char *short_number(double value, char text[NUMBER_TEXT]);
 
 /* Which policy, changed how, with which random numbers: --repeat, --level, --bins, --interpolation, --fill; and
- * --seed, --epoch, --view. Give &policy_options to argp as a child's input. */
+ * --seed, --epoch, --view, --levels. Give &policy_options to argp as a child's input. */
 typedef struct policy_options {
     motley_policy_changes changes;
     motley_samples samples;
+    float *levels; /* [levels_count]: sample ID has levels[ID % levels_count]; 0: they are not given */
+    size_t levels_count;
     const char *only; /* of a transform with views: NAME or NAME:RESULT; NULL: not given */
     bool every_epoch; /* a transform keeps its schedules, and is not what it is in samples.epoch */
 } policy_options;
@@ -113,6 +115,9 @@ int32_t result_channels(const motley_policy *transform, int32_t channels);
 /* Adds a centred box to each of `count` images of one size, so that policies that take boxes can draw without
  * images. The memory belongs to the function; the next call changes it. */
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);
+
+/* Gives each of `count` samples its level, if there are any; `room` [count] has to live as long as they do. */
+void give_levels(const policy_options *options, motley_samples *samples, size_t count, float *room);
 
 /* The line that `motley draw` writes for a sample, to be freed. */
 char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);

@@ -138,6 +138,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     draw->epoch = job->samples.epoch;
     draw->sample = job->samples.first;
     draw->counter = job->counter;
+    draw->levels = job->samples.levels;
     draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
     if (job->samples.ids && job->count <= MOT_FEW_IDS) {
         draw->few_ids = 1;
@@ -189,7 +190,7 @@ static mot_node draw_node(const mot_job *job, const mot_cuda_draw *draw, int aft
 {
     mot_node node = { .reads = MOT_SENT, .writes = MOT_STEPS, .waits = after_resize ? MOT_WAITS_LAST : MOT_WAITS_NOT };
     if (draw->draws)
-        node.reads |= MOT_TABLES | (draw->counter ? MOT_COUNTER : 0);
+        node.reads |= MOT_TABLES | (draw->counter || draw->levels ? MOT_COUNTER : 0);
     else
         node.reads |= after_resize || !job->drawn_steps ? MOT_STEPS : MOT_PARTS;
     return node;
@@ -304,7 +305,8 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley
     mot_arena slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
     mot_cuda_lay_out(&steps, job, 0, NULL, &slot, &scratch);
     const int whole = steps.choice.route != MOT_ROUTE_TILES || steps.tiles.whole;
-    MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, job->policy && !job->counter && whole, error));
+    const int alone = job->policy && !job->counter && !job->samples.levels && whole;
+    MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, alone, error));
     mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
     MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
     if (job->followed)

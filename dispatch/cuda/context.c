@@ -183,6 +183,8 @@ static motley_status validate(void *state, const mot_job *job, motley_error *err
         MOT_TRY(mot_cuda_check(state, "output", &job->output->batch, error));
     if (job->counter)
         MOT_TRY(mot_cuda_check_pointer(s, "counter", job->counter, error));
+    if (job->samples.levels)
+        MOT_TRY(mot_cuda_check_pointer(s, "levels", job->samples.levels, error));
     if (job->followed)
         MOT_TRY(mot_cuda_check_followed(state, job->followed, error));
     return MOTLEY_OK;

@@ -185,6 +185,8 @@ static __device__ begun_draw begin_draw(const mot_cuda_draw &d, int i, int slot)
         b.of.id = d.few_ids ? d.few_id[i] : d.ids[i];
     if (d.few_views || d.views)
         b.of.view = d.few_views ? d.few_view[i] : d.views[i];
+    if (d.levels)
+        b.of.level = d.levels[i];
     if (d.by_step && slot < d.max_steps)
         b.slot = mot_find_slot(&d.tables, &b.of, slot);
     return b;

@@ -46,6 +46,7 @@ typedef struct mot_cuda_draw {
     const uint64_t *ids;     /* device memory [count], or NULL */
     const uint32_t *views;   /* likewise */
     const uint64_t *counter; /* device memory {epoch, first}, or NULL */
+    const float *levels;     /* of a policy that takes them: the caller's device memory [count], or NULL */
     mot_cuda_batch src;      /* for sizes */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */

@@ -19,6 +19,8 @@ static __device__ mot_drawn_sample sample_of(const mot_cuda_draw &d, int i)
         of.id = d.few_ids ? d.few_id[i] : d.ids[i];
     if (d.few_views || d.views)
         of.view = d.few_views ? d.few_view[i] : d.views[i];
+    if (d.levels)
+        of.level = d.levels[i];
     if (d.src.images)
         of.width = d.src.images[i].width, of.height = d.src.images[i].height;
     return of;

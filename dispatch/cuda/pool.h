@@ -24,7 +24,7 @@
 enum {
     MOT_IMAGES = 1,    /* pixels: the caller's, and those in the scratch */
     MOT_NUMBERS = 2,   /* the caller's boxes, points, labels and targets, ... */
-    MOT_COUNTER = 4,   /* ... and the counter of the draws */
+    MOT_COUNTER = 4,   /* ... and the counter and the levels of the draws */
     MOT_PARTS = 8,     /* in the scratch: the steps of a batch's parts */
     MOT_CALLERS = 15,  /* all these, which work on the caller's stream uses */
     MOT_TABLES = 16,   /* of policies and transforms */

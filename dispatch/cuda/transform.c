@@ -35,6 +35,8 @@ static motley_status check_transform(void *state, const mot_transform_call *call
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     if (call->params->counter)
         MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
+    if (call->params->samples.levels)
+        MOT_TRY(mot_cuda_check_pointer(state, "levels", call->params->samples.levels, error));
     return mot_cuda_check_followed(state, &call->followed, error);
 }
 
@@ -411,7 +413,8 @@ static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
                             .view = job->view,
                             .ids = job->ids,
                             .views = job->views,
-                            .counter = job->counter };
+                            .counter = job->counter,
+                            .levels = job->levels };
 }
 
 static motley_status queue_steps(transform_run *r, motley_error *error)
@@ -540,6 +543,7 @@ static void describe_draws(transform_run *r)
     draw->epoch = params->samples.epoch;
     draw->view = params->samples.view;
     draw->counter = params->counter;
+    draw->levels = params->samples.levels;
     draw->ids = sent->ids;
     draw->views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
@@ -572,7 +576,8 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     if (call->info->mix)
         mot_cuda_mix_lay_out(&s->chip, call->dst, call->dst, &scratch);
-    MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, !call->params->counter, error));
+    const int alone = !call->params->counter && !call->params->samples.levels;
+    MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
     MOT_TRY(lay_out_transform(r, &r->cuda->memory, &r->cuda->scratch, error));
     fill_upload(r);
     return MOTLEY_OK;
@@ -591,8 +596,8 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     mot_lane lane;
-    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | (draw->counter ? MOT_COUNTER : 0) |
-                                        (call->drawn ? MOT_STEPS : 0),
+    const unsigned callers = draw->counter || draw->levels ? MOT_COUNTER : 0;
+    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->drawn ? MOT_STEPS : 0),
                                .writes = MOT_PLACES | (draw->steps && !call->drawn ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(cuda, &drawing, &lane, error));

@@ -20,6 +20,8 @@ static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, 
         of.id = job.ids[i];
     if (job.views)
         of.view = job.views[i];
+    if (job.levels)
+        of.level = job.levels[i];
     return of;
 }
 

@@ -28,6 +28,7 @@ typedef struct mot_transform_draw_job {
     const uint64_t *counter; /* [2]: epoch and sample, in place of these; or NULL */
     const uint64_t *ids;     /* [count], or NULL */
     const uint32_t *views;   /* [count], or NULL */
+    const float *levels;     /* [count], the caller's, or NULL */
     motley_place *drawn;     /* [count] */
     int32_t threads;         /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
     mot_stage_turn turn[MOT_MAX_STAGES];

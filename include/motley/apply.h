@@ -28,8 +28,8 @@ typedef struct motley_output {
  * says.
  */
 typedef struct motley_apply_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
-    motley_samples samples;
+    size_t struct_size;      /* 0 or sizeof; see motley.h */
+    motley_samples samples;  /* CUDA: its levels, if there are any, are in device memory */
     void *stream;            /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     const uint64_t *counter; /* CUDA: device memory {epoch, first}, which replaces samples.epoch and .first. It is read
                                 when the work runs, so each replay of a graph draws again. NULL: not used. Refused if a
@@ -75,21 +75,22 @@ typedef struct motley_apply_params {
  *           its images with a channel_stride of 0 is grey. U8 gets the bytes unchanged; other types are normalised by
  *           the policy's mean and std, by its motley_normalization, in binary32, and rounded once to the type.
  *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not; with stages, no image
- *           of dst may overlap an image of src. What `params` points to is host memory, except `counter` and
- * `followed`. Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates
+ *           of dst may overlap an image of src. What `params` points to is host memory, except `counter`, levels of
+ *           samples, and `followed`.
+ *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates
  * only if a batch needs more memory than those before it, or a policy is new to the context; after that, a graph can
  *           capture the call. If `stream` has work left, draws may run before it reaches the call, on a stream of the
  *           context's own for which it then waits. CPU: the work is done on return; threads share the images.
  *  Threads  One thread per context at a time.
- *  Custom   A policy with custom ops is drawn on the host, so `counter` cannot be used; their functions run on this
- *           thread.
+ *  Custom   A policy with custom ops is drawn on the host, so `counter`, and on CUDA given levels, cannot be used;
+ *           their functions run on this thread.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
  *           sample ids and views, and equal distances in memory, as in a dense batch. In CHW a frame has at most
  *           1048576 pixels. With stages, frames come out in one size and may be anywhere in memory; the host draws,
  *           since it compares the frames' draws, and on CUDA a clip has at most 1048576 rows in all. Refused: policies
- *           that work in boxes or mix chains, and, with stages, a counter.
+ *           that work in boxes or mix chains, and, with stages, a counter or given levels.
  *  Given    Steps of motley_draw or of an earlier call, at most 64 an image, besides those in a part of it (`inside`).
  *           Images must have the size and channels that the steps were drawn for, because values that were relative to
  *           a side are stored in pixels, and fills by channel. Steps that `policy` cannot draw are refused; NULL: no

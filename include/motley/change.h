@@ -19,7 +19,8 @@ typedef enum motley_level_kind {
     MOTLEY_LEVEL_UNIFORM = 2, /* one of the bins */
     MOTLEY_LEVEL_RANGE = 3,   /* real, from a to b */
     MOTLEY_LEVEL_NORMAL = 4,  /* mean a, standard deviation b, cut to 0..top */
-    MOTLEY_LEVEL_VALUE = 5    /* a is the op's value itself */
+    MOTLEY_LEVEL_VALUE = 5,   /* a is the op's value itself */
+    MOTLEY_LEVEL_GIVEN = 6    /* by motley_samples.levels, from a to b; b 0: over the whole scale */
 } motley_level_kind;
 
 typedef struct motley_level {

@@ -15,10 +15,11 @@ extern "C" {
 
 /** Which samples a batch holds. This decides what each of them draws.
  *
- *  A draw depends on (policy, seed, epoch, sample id, view) and nothing else: Philox4x32-10 with key = seed and
- *  counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011). Sizes matter only to values that are
- *  relative to the image's size. A sample that is read several times in an epoch (repeated augmentation, the two images
- *  of a contrastive pair) gets a different draw each time if each read has a different view.
+ *  A draw depends on (policy, seed, epoch, sample id, view), on the sample's level where one is given, and on nothing
+ *  else: Philox4x32-10 with key = seed and counter = {view << 16 | block, epoch, id low, id high} (Salmon et al. 2011).
+ *  Sizes matter only to values that are relative to the image's size. A sample that is read several times in an epoch
+ *  (repeated augmentation, the two images of a contrastive pair) gets a different draw each time if each read has a
+ *  different view.
  *
  *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the image's earlier steps
  *           have moved its boxes, as motley_follow_boxes does, and skip boxes that have left the image. A step changes
@@ -38,6 +39,12 @@ typedef struct motley_samples {
      * before the call returns. Image i has the boxes box_offsets[i] .. box_offsets[i + 1] - 1. NULL: no boxes. */
     const double *boxes;
     const size_t *box_offsets;
+
+    /* For a policy that takes levels (`level: given`): how strong the ops of image i are, from 0, the weakest, to 1,
+     * the strongest; below 0 and NaN mean 0, above 1 means 1. [count], required by such policies and ignored by others.
+     * In calls on a CUDA context device memory, which is read when the work runs: what the stream, or a replayed graph,
+     * wrote before it counts, and nothing waits. Elsewhere host memory, read before the call returns. */
+    const float *levels;
 } motley_samples;
 
 /** Values of a step's `op` that mix chains of ops (AugMix). They are not ops of the table. Their one value is a weight,

@@ -91,7 +91,8 @@ MOTLEY_API motley_status motley_policy_print_json(const motley_policy *policy, c
  *           [{chance, steps: [{op, entry (its key under `ops`), p (the probability that it is applied, to each box if
  *           it works inside boxes), levels: [{level, value, minus}], of, round, fill, inside}]}]}].
  *  Values   In the op's unit; `minus` is the value of the other sign, if the sign is random. In a step with `of` they
- *           are fractions of that side, before `round`. A continuum of levels is given as 512 of them.
+ *           are fractions of that side, before `round`. A continuum of levels is given as 512 of them,
+ *           that of given levels as 513.
  *  Memory   *json is malloc'd: free() it.
  *  Errors   ARGUMENT (a policy with stages, too), MEMORY. *json is NULL then. */
 MOTLEY_API motley_status motley_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
@@ -129,6 +130,8 @@ typedef struct motley_policy_info {
     uint32_t epochs;              /* the length of the text's schedules; 0 if the text does not say */
     int32_t views; /* how many views it has (motley/views.h); then width and height are 0, and the rest is that of the
                       first view. 0: it makes one result */
+    int32_t takes_levels; /* 1: steps have the level `given`: motley_samples must have the level of every image. With
+                             schedules, in epoch 0; with views, of some view */
 } motley_policy_info;
 
 /** Describes a policy. The result is owned by the policy; NULL for NULL. */

@@ -44,10 +44,10 @@ typedef struct motley_view_results {
  *           size and type that motley_apply wants of the view's policy.
  *  Random   Each result draws by itself, as motley_view says; samples.view and .views are reads, 0..255. So views
  *           that are added at the end, and other stages in a view, change no other view's draws.
- *  Params   samples, stream and counter; also of a policy with schedules. What else is set is refused: the
- *           policies of views take recorded draws, clips and what moves with an image.
- *  Memory, Stream, Threads   As motley_apply.
- *  Errors   As motley_apply, by name of the view. The results of views before it are then written. */
+ *  Params   samples (levels: [n], for every result of an image), stream and counter; also of a policy with
+ *           schedules. What else is set is refused: the policies of views take recorded draws, clips and what moves
+ * with an image. Memory, Stream, Threads   As motley_apply. Errors   As motley_apply, by name of the view. The results
+ * of views before it are then written. */
 MOTLEY_API motley_status motley_views_apply(motley_context *context, const motley_policy *policy,
                                             const motley_batch *src, const motley_view_results *results,
                                             const motley_apply_params *params, motley_error *error);

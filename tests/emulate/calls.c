@@ -190,7 +190,8 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
                                           .first = draw->counter ? draw->counter[1] : draw->sample,
                                           .ids = draw->ids,
                                           .views = draw->views,
-                                          .view = draw->view };
+                                          .view = draw->view,
+                                          .levels = draw->levels };
     const motley_status status = steps_context->backend->run(steps_context->state, &steps, error);
     for (size_t i = 0; job->output && i < job->count; i++) {
         const mot_view from = mot_batch_view(job->src, i), to = mot_batch_view(now->dst, i);

@@ -828,6 +828,7 @@ static void draws(const mot_cuda_draw *d)
         READS(d->views, n * sizeof *d->views);
         of(MOT_COUNTER);
         READS(d->counter, 2 * sizeof *d->counter);
+        READS(d->levels, n * sizeof *d->levels);
         memset(d->plan.steps, 0, steps);
     }
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
@@ -948,6 +949,7 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     READS(job->views, n * sizeof *job->views);
     of(MOT_COUNTER);
     READS(job->counter, 2 * sizeof *job->counter);
+    READS(job->levels, n * sizeof *job->levels);
     touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
     touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
     axes(&job->resize, 1);
@@ -1023,6 +1025,7 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     READS(d->views, n * sizeof *d->views);
     of(MOT_COUNTER);
     READS(d->counter, 2 * sizeof *d->counter);
+    READS(d->levels, n * sizeof *d->levels);
     WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);

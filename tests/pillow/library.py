@@ -51,7 +51,7 @@ class OpParams(Params):
 class Samples(ctypes.Structure):
     _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64)),
                 ("view", c_uint32), ("views", POINTER(c_uint32)), ("boxes", POINTER(c_double)),
-                ("box_offsets", POINTER(c_size_t))]
+                ("box_offsets", POINTER(c_size_t)), ("levels", POINTER(c_float))]
 
 
 class Step(ctypes.Structure):
@@ -84,7 +84,8 @@ class PolicyInfo(ctypes.Structure):
                 ("paper", c_char_p), ("stages", c_int32), ("max_steps", c_size_t), ("takes_boxes", c_int32),
                 ("width", c_int32), ("height", c_int32), ("to_rgb", c_int32), ("has_output", c_int32),
                 ("dtype", c_int), ("layout", c_int), ("mix", c_void_p), ("classes", c_int32),
-                ("smoothing", c_double), ("scheduled", c_int32), ("epochs", ctypes.c_uint32), ("views", c_int32)]
+                ("smoothing", c_double), ("scheduled", c_int32), ("epochs", ctypes.c_uint32), ("views", c_int32),
+                ("takes_levels", c_int32)]
 
 
 class Builtin(ctypes.Structure):

@@ -83,13 +83,15 @@ class Policy:
         size: (height, width) of what comes out; None: each image keeps its own.
         mixes: Whether its last stage mixes images, so that calls want labels and return targets.
         takes_boxes: Whether it works in the boxes of an image, which motley.Follow has.
+        takes_levels: Whether its steps have the level `given`, so that calls want `levels`.
         max_steps: The most steps that one image can draw.
         custom_ops: The custom operations that it names.
     """
 
     __slots__ = (
         "_handle", "_what", "_made", "_mix", "_still", "whole", "name", "title", "profile", "paper", "size",
-        "max_steps", "takes_boxes", "custom_ops", "to_rgb", "has_output", "scheduled", "epochs", "__weakref__",
+        "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb", "has_output", "scheduled", "epochs",
+        "__weakref__",
     )  # fmt: skip
 
     whole: bool
@@ -102,6 +104,7 @@ class Policy:
     epochs: int | None
     max_steps: int
     takes_boxes: bool
+    takes_levels: bool
     custom_ops: Sequence[custom.CustomOp]
 
     def __init__(self, text: str | Mapping[str, Any]) -> None:
@@ -118,6 +121,7 @@ class Policy:
         self._mix = info.mix, info.classes or None, info.smoothing
         self.scheduled, self.epochs = bool(info.scheduled), info.epochs or None
         self.max_steps, self.takes_boxes = info.max_steps, bool(info.takes_boxes)
+        self.takes_levels = bool(info.takes_levels)
         self.name, self.title, self.profile, self.paper = map(
             text_of, (info.name, info.title, info.profile, info.paper)
         )
@@ -440,7 +444,10 @@ def _changed_level(old, level):
     """The level that takes the place of `old`: a number is the mean of one that is normal."""
     if isinstance(level, dict) and set(level) == {"normal", "std"}:
         return level if level["std"] else level["normal"]
-    if isinstance(level, dict) and set(level) != {"uniform"} or isinstance(level, str) and level != "uniform":
+    if (
+        isinstance(level, dict) and set(level) not in ({"uniform"}, {"given"})
+        or isinstance(level, str) and level not in ("uniform", "given")
+    ):  # fmt: skip
         raise ArgumentError(
             f"level is {level!r}, want a number, 'uniform', {{'uniform': [low, high]}} or "
             "{'normal': mean, 'std': deviation}"

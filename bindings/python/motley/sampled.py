@@ -6,11 +6,12 @@ A base class, because the counter of a module of torch has to be the module's ow
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays as arrays
 from ._core import ffi, lib
-from ._arrays import KINDS, address, name_of
+from ._arrays import KINDS, CuPy, Torch, address, name_of
 from ._native import ArgumentError, epoch_given, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
 from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
@@ -298,3 +299,48 @@ def views_of_each(view, views):
         return [view_given(view) * views + k for k in range(views)]
     numbers = list(numbers_of(view))
     return [[v * views + k for v in numbers] for k in range(views)]
+
+
+# ---- levels ----
+
+
+def levels_of(levels, count, device=None):
+    """What holds `count` given levels in binary32, and where the library finds them: in memory of that CUDA device, or
+    the host's. They are numbers, an array of any library, or one number for all."""
+    kind = KINDS[type(levels)]
+    at = None if kind is None else kind.look(levels)[4]
+    if at != device and at is not None:
+        wanted = "on the host" if device is None else f"on device {device}"
+        raise ArgumentError(f"levels is on CUDA device {at}, want it {wanted}, as the images are")
+    if device is None:
+        if kind is not None and kind.holds(levels, count, "float32"):
+            return levels, ffi.cast("float *", kind.pointer(levels))
+        numbers = numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels)
+        try:
+            held = ffi.new("float[]", numbers if hasattr(numbers, "__len__") else [numbers] * count)
+        except (TypeError, OverflowError):
+            raise ArgumentError(f"levels is {levels!r}, want a number from 0 to 1 for each image") from None
+        there = len(held)
+    else:
+        held, there = _levels_on(levels, device, kind)
+        held = held if there != 1 or count == 1 else held.repeat(count)
+        there = count if there == 1 else there
+    if there != count:
+        raise ArgumentError(f"levels has {there} numbers, there are {count} images")
+    return held, held if device is None else ffi.cast("float *", KINDS[type(held)].pointer(held))
+
+
+def _levels_on(levels, device, kind):
+    """Dense in memory of a CUDA device, by work on the current stream, and how many they are."""
+    torch = sys.modules.get("torch")
+    if kind is CuPy or torch is None:
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(device):
+            held = cupy.ascontiguousarray(cupy.asarray(levels, dtype="float32")).ravel()
+        return held, held.size
+    if kind is not Torch:
+        levels = torch.tensor(numbers_of(levels), dtype=torch.float32)
+    elif levels.dtype is torch.float32 and levels.is_contiguous() and levels.get_device() == device:
+        return levels, levels.numel()  # which takes a tenth of what follows
+    held = levels.detach().to(f"cuda:{device}", torch.float32).flatten().contiguous()
+    return held, held.numel()

@@ -18,7 +18,7 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import Policy, as_html
-from .sampled import Sampled, split_views, views_of_each
+from .sampled import Sampled, levels_of, numbers_of, split_views, views_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from ._types import Array, CallSettings, Drawing, DtypeLike, Ids, Labels, Layout, Numbers, PolicyLike
+    from ._types import Array, CallSettings, Drawing, DtypeLike, Ids, Labels, Layout, Levels, Numbers
+    from ._types import PolicyLike
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., None]")
@@ -198,18 +199,18 @@ class Transform(Sampled):
     @overload
     def __call__(
         self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
-        labels: Labels | None = None, classes: int | None = None, out: object | None = None,
-        return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+        labels: Labels | None = None, classes: int | None = None, levels: Levels | None = None,
+        out: object | None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
     ) -> Any: ...
     @overload
     def __call__(
         self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
-        labels: Labels | None = None, classes: int | None = None, out: object | None = None,
-        return_draws: Literal[True], **rest: Unpack[CallSettings],
+        labels: Labels | None = None, classes: int | None = None, levels: Levels | None = None,
+        out: object | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
     ) -> tuple[Any, ...]: ...
     def __call__(
         self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, views=None, labels=None, classes=None,
-        out=None, layout=None, return_draws=False,
+        levels=None, out=None, layout=None, return_draws=False,
     ):
         """The images, augmented.
 
@@ -224,11 +225,16 @@ class Transform(Sampled):
                 many, views view * views, view * views + 1, ... of each sample.
             labels: Of a policy that mixes images, as motley.Mix takes them.
             classes: How many there are, where the policy's `mix` does not say.
+            levels: Of a policy whose steps have the level `given`: how strongly each image is augmented, from 0 (the
+                weakest; NaN and what is below count as 0) to 1 (the strongest): a list, an array or tensor of any
+                dtype, or one number for all. With images on a CUDA device, float32 on the same device is read where
+                it is, when the work runs: nothing waits, and a replayed CUDA graph reads what is there then.
             out: Where to write, and what the call returns: an array of the result's shape and dtype. `out=batch`
                 works in place.
             layout: In place of the transform's.
             return_draws: Return draws as well, last: for each image the list of its steps, as `motley draw` prints
-                them; of a policy with stages the object that `motley draw` prints.
+                them; of a policy with stages the object that `motley draw` prints. With levels on a device it waits
+                for them.
 
         Returns:
             The images; of a policy that mixes them (images, targets).
@@ -240,48 +246,52 @@ class Transform(Sampled):
         views = self.views if views is None else views
         if labels is not None or classes is not None or self.policy._mix[0]:
             which = sample_ids, view, epoch, seed
-            return self._mixing(batch, out, layout, which, return_draws, labels, classes, views)
+            return self._mixing(batch, out, layout, which, return_draws, labels, classes, views, levels)
         if views == 1 or not self.training:
-            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws)
+            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels=levels)
         whole("views", views, 1, 65536, "from 1")
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view = split_views(sample_ids, view)
         each = views_of_each(view, views)
         return tuple(  # counted samples are the same in each view
-            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1])
+            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1],
+                      levels=levels)
             for numbers in each
         )
 
-    def _mixing(self, batch, out, layout, which, return_draws, labels, classes, views):
+    def _mixing(self, batch, out, layout, which, return_draws, labels, classes, views, levels):
         """A call with labels, or of a policy that mixes images."""
         policy = self.policy
         if not policy.mixes:
             what = "labels are" if labels is not None else "classes is"
             raise ArgumentError(f"{what} given, but policy '{policy.name}' has no stage 'mix'")
         if not self.training:  # labels come back as they are
-            made = self._run(batch, out, layout, which, return_draws)
+            made = self._run(batch, out, layout, which, return_draws, levels=levels)
             if labels is None:
                 return made
             return (made[0], labels, *made[1:]) if return_draws else (made, labels)
         if views != 1:
             raise ArgumentError("views is not 1, but the policy mixes images: call it once for each view")
-        return self._run_as_set(batch, out, layout, which, return_draws, mixing=(labels, classes))
+        return self._run_as_set(batch, out, layout, which, return_draws, mixing=(labels, classes), levels=levels)
 
     @overload
     def apply_(
-        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, return_draws: Literal[False] = False,
-        **rest: Unpack[CallSettings],
+        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, levels: Levels | None = None,
+        return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
     ) -> T: ...
     @overload
     def apply_(
-        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, return_draws: Literal[True],
-        **rest: Unpack[CallSettings],
+        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, levels: Levels | None = None,
+        return_draws: Literal[True], **rest: Unpack[CallSettings],
     ) -> tuple[T, list[Any]]: ...
-    def apply_(self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, layout=None, return_draws=False):
+    def apply_(
+        self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, levels=None, layout=None, return_draws=False
+    ):
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type."""
-        return self._run(batch, batch, layout or self.layout, (sample_ids, view, epoch, seed), return_draws)
+        which = sample_ids, view, epoch, seed
+        return self._run(batch, batch, layout or self.layout, which, return_draws, levels=levels)
 
     def draw(
         self,
@@ -294,6 +304,7 @@ class Transform(Sampled):
         epoch: int | None = None,
         seed: int | None = None,
         boxes: Sequence[Sequence[float]] | None = None,
+        levels: Levels | None = None,
     ) -> list[Any]:
         """The draws of the next `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws
         would return them; none of them is counted. Mixing takes the samples for one batch.
@@ -304,8 +315,11 @@ class Transform(Sampled):
             channels: Of the images; as many numbers has a fill.
             sample_ids: As in a call, like view, epoch and seed.
             boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
+            levels: As in a call; those on a device are copied, which waits for them.
         """
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
+        if self._takes(levels):
+            _held, samples.c.levels = levels_of(numbers_of(levels), count)
         boxes = None if boxes is None else same_boxes(boxes, count)
         return self._draws(samples, count, size, channels, boxes)
 
@@ -349,16 +363,25 @@ class Transform(Sampled):
 
     # ---- how a call goes ----
 
-    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL):
+    def _takes(self, levels):
+        """Whether a call takes these levels; in eval() nothing is drawn by them."""
+        if levels is not None and not self.policy.takes_levels:
+            raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
+        return levels is not None and self.policy_now.takes_levels
+
+    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL, levels=None):
         """followed: a motley_followed, what the call moves with the images."""
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
         if call is None:
-            return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting)
+            return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting, levels)
         device = call.caller[1]
         if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
             device = None  # which the host draws for
         numbers, keep = self._numbers(call.count, samples, device)
+        takes = levels is not None and self._takes(levels)
+        if takes:
+            _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
         if policy.custom_ops:
             _native.local.caller = call.caller
         if followed:
@@ -372,6 +395,8 @@ class Transform(Sampled):
         finally:
             if followed:
                 call.c.params.followed = NULL
+            if takes:
+                call.c.levels = NULL
         if status and call.repeats(policy, status):
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
@@ -382,6 +407,8 @@ class Transform(Sampled):
                 self._count(counter, call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
+            if takes and call.caller[1] is not None:
+                _copy, call.c.params.samples.levels = levels_of(numbers_of(levels), call.count)
             return result, call.draws(policy)
         return result
 
@@ -432,7 +459,7 @@ class Transform(Sampled):
         """How many channels the steps for these images know."""
         return 3 if self.policy.to_rgb or not source.count else source.channels
 
-    def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting):
+    def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting, levels):
         """A list of images of different numbers of channels: a call for each number."""
         if self.policy.whole:
             return source.channels  # raises, and says which image has another number
@@ -450,16 +477,19 @@ class Transform(Sampled):
                 f"sample_ids and view have {len(sample_ids)} and {len(views)} numbers, there are {len(batch)} images"
             )
         made, drawn = list(batch), [None] * len(batch)
+        if self._takes(levels):
+            levels = list(levels_of(numbers_of(levels), len(batch))[0])
         for group in source.by_channels():
             part = [batch[i] for i in group]
             to = None if out is None else part if out is batch else [out[i] for i in group]
             of_part = [sample_ids[i] for i in group], [views[i] for i in group], epoch, seed
-            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True)):
+            own = None if levels is None else [levels[i] for i in group]
+            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True, levels=own)):
                 made[i], drawn[i] = image, steps
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
 
-    def _run_as_set(self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None):
+    def _run_as_set(self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None, levels=None):
         """A call that mixes images, (labels, classes), or is given its draws."""
         policy, drawn = self.policy, given
         what = () if isinstance(given, Drawn) and not policy.whole else policy._what
@@ -470,6 +500,8 @@ class Transform(Sampled):
         try:
             if given is None:
                 samples = self._samples(count, which)
+                if self._takes(levels):
+                    _held, samples.c.levels = levels_of(levels, count, call.caller[1])
                 params.samples = samples.c[0]
             else:
                 if not isinstance(given, Drawn):
@@ -485,6 +517,8 @@ class Transform(Sampled):
                 made.append(targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like))
             call.run_as_set(pixels, written)
             if return_draws:
+                if samples.c.levels and call.caller[1] is not None:
+                    _copy, samples.c.levels = levels_of(numbers_of(levels), count)
                 made.append(self._draws_of(call, samples, mixed))
         finally:
             lib.forget(call.c)

@@ -11,7 +11,7 @@ from .sampled import numbers_of, split_views
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import DtypeLike, Ids, Layout, PolicyLike
+    from ._types import DtypeLike, Ids, Layout, Levels, PolicyLike
 
 READS = 256  # of a sample in an epoch, by a policy with views
 
@@ -88,6 +88,7 @@ class MultiView:
         view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
+        levels: Levels | None = None,
         return_draws: bool = False,
         **rest: Any,
     ) -> Any:
@@ -99,6 +100,7 @@ class MultiView:
             view: Which time the samples are read in this epoch, 0 to 255: a number, or one for each image.
             epoch: In place of the current one.
             seed: In place of the one that was given.
+            levels: As of motley.Transform, for the views that take them.
             return_draws: Give (images, draws) in place of the images of each result.
             rest: layout; of a policy without views all that motley.Transform takes, such as labels.
 
@@ -110,12 +112,16 @@ class MultiView:
         views = self.in_epoch(epoch)
         sample_ids, view = split_views(sample_ids, view)
         how = {"sample_ids": sample_ids, "epoch": epoch, "seed": seed, "return_draws": return_draws, **rest}
+        takes = {name: {"levels": levels} for name, (*_, transform) in views.items() if transform.policy.takes_levels}
+        if levels is not None and not takes and not self.policy.scheduled:
+            raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
         if "" in views:
-            return views[""][2](batch, view=view, **how)
+            return views[""][2](batch, view=view, **how, **takes.get("", {}))
         reads = _reads(view)
         made = {}
         for name, (count, number, transform) in views.items():
-            results = tuple(transform(batch, view=_word(reads, number, j), **how) for j in range(count))
+            own = {**how, **takes.get(name, {})}
+            results = tuple(transform(batch, view=_word(reads, number, j), **own) for j in range(count))
             made[name] = results[0] if count == 1 else results
         return made
 

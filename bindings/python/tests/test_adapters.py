@@ -668,13 +668,16 @@ def test_dali_chooses_its_operator(monkeypatch, tmp_path):
 
 # ---- the examples ----
 
-NEEDS = {"dali_pipeline.py": ["nvidia.dali", "torch"], "dataloader.py": ["torch"],
+NEEDS = {"ada_augment.py": ["torch"], "class_curriculum.py": ["numpy"], "dino.py": ["torch"],
+         "dali_pipeline.py": ["nvidia.dali", "torch"], "dataloader.py": ["torch"],
          "detection.py": ["torchvision.tv_tensors"], "segmentation.py": ["torchvision"], "video_clips.py": ["torch"],
          "ffcv_loader.py": ["ffcv", "torch"], "huggingface.py": ["datasets"], "lightning_module.py": ["lightning"],
          "torchvision_script.py": ["torchvision"],
          "test_time.py": ["torch"], "webdataset_shards.py": ["webdataset", "torchvision"]}
 ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_ddp.py", "ray_data.py": "test_ray_data"}
-PRINTS = {"detection.py": " boxes, loss ", "segmentation.py": "of the pixels came in from outside, loss",
+PRINTS = {"ada_augment.py": "step 60: loss ", "class_curriculum.py": "levels of the classes: ",
+          "dino.py": "step 3: 10 views of 8 images, loss ",
+          "detection.py": " boxes, loss ", "segmentation.py": "of the pixels came in from outside, loss",
           "video_clips.py": "frames of a clip draw alike: True",
           "dali_pipeline.py": "7: (31, 32, 3) mean", "dataloader.py": "4 batches, the same in all three places",
           "ffcv_loader.py": "epoch 1: means", "huggingface.py": "epoch 1: 32x24 mean", "lightning_module.py": "loss ",

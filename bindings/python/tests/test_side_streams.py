@@ -63,6 +63,7 @@ class Inputs:
         self.boxes = put(np.tile(np.array([[2, 3, 20, 30], [10, 5, 40, 35]], np.float32), (COUNT, 1, 1)))
         self.points = put(rng.random((COUNT, 5, 2), np.float32) * 40)
         self.labels = put(rng.integers(0, 10, COUNT))
+        self.levels = put(rng.random(COUNT, np.float32))
 
     def late(self):
         """Wrong values, and a function that makes them right on the current stream."""
@@ -120,6 +121,10 @@ entry("motley.Transform channels_last")(
 )
 entry("motley.Transform clips")(
     lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, sample_ids=motley.group_ids([3, 4], 4))
+)
+GIVEN = motley.Policy.of("rand_augment").change(level="given")
+entry("motley.Transform levels", only_cuda=True)(
+    lambda x: motley.Transform(GIVEN)(x.images, sample_ids=IDS, levels=x.levels)
 )
 entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", stream=1)(x.images))
 entry("motley.Transform expanded")(

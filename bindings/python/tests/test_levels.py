@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Levels that a call gives for each image: they choose what a policy's own level would, and nothing else."""
+
+import motley
+import numpy as np
+import pytest
+from conftest import cuda, torch
+from motley import MultiView, Policy, Transform
+
+if torch is not None:
+    import motley.torch
+
+IDS = [5, 2**40, 7, 1]
+LEVELS = [0.0, 1.0, 0.5, 0.2]
+GIVEN = Policy.of("rand_augment").change(level="given")
+TRAIN = """
+motley: 1
+name: train
+stages:
+  - random_resized_crop: {size: 24}
+  - policy: {name: rand_augment, level: given}
+  - output: {mean: 0.5, std: 0.5}
+"""
+MIXED = TRAIN + "  - mix: {mixup: 0.5, classes: 4}\n"
+WAYS = [list, tuple, np.float32, np.float64, np.float16] + ([torch.tensor] if torch else [])
+
+
+def images():
+    return np.random.default_rng(3).integers(0, 256, (4, 30, 40, 3), np.uint8)
+
+
+def at_level(text, level):
+    return text.replace("level: given", f"level: {level}")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_image_is_augmented_as_by_a_policy_of_its_level(way):
+    levels = way(LEVELS) if way in (list, tuple) or torch and way is torch.tensor else np.asarray(LEVELS, way)
+    made = Transform(GIVEN, seed=4)(images(), sample_ids=IDS, levels=levels)
+    whole = Transform(TRAIN, seed=4)(images(), sample_ids=IDS, levels=levels)
+    for i, level in enumerate(LEVELS):
+        bin = round(level * 30)
+        own = Transform(Policy.of("rand_augment").change(level=bin), seed=4)(images()[i], sample_ids=IDS[i])
+        assert np.array_equal(made[i], own)
+        assert np.array_equal(whole[i], Transform(at_level(TRAIN, bin), seed=4)(images()[i], sample_ids=IDS[i]))
+
+
+def test_what_counts_as_the_weakest_and_the_strongest():
+    augment = Transform(GIVEN)
+    found = augment.draw(sample_ids=IDS, levels=[np.nan, -3, np.inf, 1])
+    assert found == augment.draw(sample_ids=IDS[:2], levels=0) + augment.draw(sample_ids=IDS[2:], levels=1.0)
+    assert {step["level"] for steps in found[:2] for step in steps} == {0}
+
+
+def test_draws_have_the_levels_and_replay():
+    for policy in (GIVEN, TRAIN):
+        augment = Transform(policy, seed=6)
+        made, draws = augment(images(), sample_ids=IDS, levels=LEVELS, return_draws=True)
+        assert draws == augment.draw(sample_ids=IDS, size=(30, 40), levels=np.array(LEVELS))
+        assert np.array_equal(augment.replay(images(), draws), made)
+    one, draw = Transform(GIVEN, seed=6)(images()[2], sample_ids=IDS[2], levels=0.5, return_draws=True)
+    assert {step["level"] for step in draw} == {15}
+
+
+def test_every_way_to_call():
+    augment, batch = Transform(GIVEN, seed=2), images()
+    wanted = augment(batch, sample_ids=IDS, levels=LEVELS)
+    assert np.array_equal(augment.apply_(batch.copy(), sample_ids=IDS, levels=LEVELS), wanted)
+    pair = augment(batch, sample_ids=IDS, views=2, levels=LEVELS)
+    assert np.array_equal(pair[0], wanted)
+    assert np.array_equal(pair[1], augment(batch, sample_ids=IDS, view=1, levels=LEVELS))
+    grey = np.ascontiguousarray(batch[1, :, :, 0])
+    listed = augment([batch[0], grey, batch[2], batch[3]], sample_ids=IDS, levels=LEVELS)  # of two channel counts
+    assert all(np.array_equal(listed[i], wanted[i]) for i in (0, 2, 3))
+    assert np.array_equal(listed[1], augment(grey, sample_ids=IDS[1], levels=LEVELS[1]))
+    first = Transform(GIVEN, seed=2)
+    counted = first(batch, levels=LEVELS)
+    assert not np.array_equal(counted, wanted) and first.next_sample == 4
+
+
+def test_mixing_transforms_take_levels():
+    labels, augment = np.array([0, 3, 1, 2]), Transform(MIXED, seed=1)
+    made, targets, draws = augment(images(), sample_ids=IDS, labels=labels, levels=LEVELS, return_draws=True)
+    again = augment.replay(images(), draws, labels=labels)
+    assert np.array_equal(made, again[0]) and np.array_equal(targets, again[1])
+    alike = Transform(at_level(MIXED, 15), seed=1)(images(), sample_ids=IDS, labels=labels)
+    assert np.array_equal(augment(images(), sample_ids=IDS, labels=labels, levels=0.5)[0], alike[0])
+
+
+def test_views_that_take_levels():
+    text = (
+        "motley: 1\nname: pair\nviews:\n  - {name: plain, stages: [{random_resized_crop: {size: 9}}]}\n"
+        "  - {name: adapted, count: 2, stages: [{random_resized_crop: {size: 9}}, {policy: {name: rand_augment, "
+        "level: given}}]}\n"
+    )
+    made = MultiView(text, seed=9)(images(), sample_ids=IDS, levels=LEVELS)
+    _, number, policy = Policy(text).views["adapted"]
+    own = Transform(policy, seed=9)(images(), sample_ids=IDS, view=16 * number + 1, levels=LEVELS)
+    assert all(map(np.array_equal, made["adapted"][1], own))
+    with pytest.raises(motley.ArgumentError, match="no step of policy 'byol' has the level `given`"):
+        MultiView("byol")(images(), sample_ids=IDS, levels=LEVELS)
+
+
+@pytest.mark.skipif(torch is None, reason="needs torch")
+def test_the_module():
+    augment = motley.torch.Transform(GIVEN, seed=4)
+    batch = torch.from_numpy(images()).permute(0, 3, 1, 2)
+    wanted = Transform(GIVEN, seed=4)(images(), sample_ids=IDS, levels=LEVELS)
+    levels = torch.tensor(LEVELS, requires_grad=True)[:, None]
+    assert np.array_equal(augment(batch, sample_ids=IDS, levels=levels).permute(0, 2, 3, 1), wanted)
+    assert torch.equal(augment.eval()(batch, levels=levels), batch)
+
+
+def test_what_is_refused():
+    augment = Transform(GIVEN)
+    with pytest.raises(motley.ArgumentError, match="want levels, a number from 0 to 1 for each of 4 images"):
+        augment(images(), sample_ids=IDS)
+    with pytest.raises(motley.ArgumentError, match="levels has 3 numbers, there are 4 images"):
+        augment(images(), sample_ids=IDS, levels=LEVELS[:3])
+    with pytest.raises(motley.ArgumentError, match="levels is 'strong', want a number from 0 to 1 for each image"):
+        augment(images(), sample_ids=IDS, levels="strong")
+    with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):
+        Transform("rand_augment")(images(), sample_ids=IDS, levels=LEVELS)
+    assert np.array_equal(  # nothing is left behind
+        augment(images(), sample_ids=IDS, levels=1), Transform(GIVEN)(images(), sample_ids=IDS, levels=[1] * 4)
+    )
+
+
+@cuda
+def test_on_the_device():
+    batch = torch.from_numpy(images()).permute(0, 3, 1, 2).cuda()
+    for policy in (GIVEN, TRAIN):
+        wanted = Transform(policy, seed=4)(images(), sample_ids=IDS, levels=LEVELS)
+        augment = motley.torch.Transform(policy, seed=4)
+        on_device = torch.tensor(LEVELS, device="cuda")
+        for levels in (on_device, on_device.double()[:, None], LEVELS, torch.tensor(LEVELS)):
+            made = augment(batch, sample_ids=IDS, epoch=0, levels=levels).cpu()
+            made = made if policy is TRAIN else made.permute(0, 2, 3, 1)
+            assert np.array_equal(made, wanted)
+        alike = augment(batch, sample_ids=IDS, epoch=0, levels=on_device.new_full((), 0.5))
+        assert torch.equal(alike, augment(batch, sample_ids=IDS, epoch=0, levels=0.5))
+        _, draws = augment(batch, sample_ids=IDS, epoch=0, levels=on_device, return_draws=True)
+        assert draws == augment.draw(sample_ids=IDS, size=(30, 40), levels=on_device)
+    with pytest.raises(motley.ArgumentError, match="levels is on CUDA device 0, want it on the host"):
+        Transform(GIVEN)(images(), sample_ids=IDS, levels=torch.tensor(LEVELS, device="cuda"))
+
+
+@cuda
+def test_a_graph_reads_the_levels_that_are_there():
+    augment = motley.torch.Transform(GIVEN, seed=4)
+    batch, levels = torch.from_numpy(images()).permute(0, 3, 1, 2).cuda(), torch.zeros(4, device="cuda")
+    out, ids = torch.empty_like(batch), torch.tensor(IDS)
+    augment(batch, sample_ids=ids, epoch=0, levels=levels, out=out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        augment(batch, sample_ids=ids, epoch=0, levels=levels, out=out)
+    for now in (LEVELS, LEVELS[::-1]):
+        levels.copy_(torch.tensor(now))
+        graph.replay()
+        wanted = Transform(GIVEN, seed=4)(images(), sample_ids=IDS, levels=now)
+        assert np.array_equal(out.permute(0, 2, 3, 1).cpu(), wanted)
