@@ -33,7 +33,7 @@ static __device__ void put_nothing(mot_step *step)
     step->arg.flags = MOT_ARG_IDENTITY;
 }
 
-static __global__ void __launch_bounds__(1)
+static __global__ void __launch_bounds__(1, 1) /* else registers are kept to 64, and spilled */
     parts_draw_kernel(const __grid_constant__ mot_cuda_draw d, const mot_tables *tables, int own_steps)
 {
     const int i = blockIdx.x;
