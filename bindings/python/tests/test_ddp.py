@@ -4,6 +4,7 @@ goes on in the middle of an epoch."""
 import json
 import os
 import pathlib
+import runpy
 import socket
 import subprocess
 import sys
@@ -212,62 +213,172 @@ def test_repeated_augmentation_in_a_process_group(kind, tmp_path):
     assert len(later) == sum(epoch == 1 for epoch, _, _ in two) - 2 * 24 and later.items() < two.items()
 
 
-# ---- torch.multiprocessing.spawn ----
+# ---- launchers, and how they start workers ----
+
+RANKS = '''
+import hashlib
+import json
+import os
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset, DistributedSampler
+
+import motley.torch
+from motley.torchvision import transforms
+
+IMAGES = 24
 
 
-class Pictures(torch.utils.data.Dataset):
-    """One picture 24 times; a transform, as torchvision's data sets have it."""
+def picture():
+    return (torch.arange(3 * 16 * 16, dtype=torch.int32).reshape(3, 16, 16) * 7 % 251).to(torch.uint8)
+
+
+def digest(image):
+    return hashlib.sha256(image.contiguous().numpy().tobytes()).hexdigest()[:16]
+
+
+class Pictures(Dataset):
+    """One picture many times, and a transform, as torchvision's data sets have it."""
 
     def __init__(self, transform):
         self.transform = transform
 
     def __len__(self):
-        return 24
+        return IMAGES
 
     def __getitem__(self, i):
-        picture = torch.arange(3 * 16 * 16, dtype=torch.int32).reshape(3, 16, 16) * 7 % 251
-        return self.transform(picture.to(torch.uint8)), i
+        return self.transform(picture())
 
 
-STARTS = [("fork", False), ("spawn", True), ("forkserver", False)]
+class Read(Dataset):
+    """Of a sample: by id, as Augmented and a drop-in draw; and as a drop-in without a seed draws."""
+
+    def __init__(self):
+        self.augmented = motley.torch.Augmented(Pictures(as_it_is), "trivial_augment_wide", seed=7)
+        self.reproducible = motley.torch.Reproducible(Pictures(transforms.TrivialAugmentWide(seed=7)))
+        self.seeded = Pictures(transforms.TrivialAugmentWide())
+
+    def __len__(self):
+        return IMAGES
+
+    def __getitem__(self, i):
+        return i, digest(self.augmented[i]), digest(self.reproducible[i]), digest(self.seeded[i])
 
 
-def spawned_rank(rank, ranks, folder):
-    """What a rank reads: as it is seeded, and by id, in workers of every kind. The rank stands in no environment."""
-    import motley.torch
-    from motley.torchvision import transforms
-
-    torch.distributed.init_process_group("gloo", f"file://{folder}/group{ranks}", rank=rank, world_size=ranks)
-    seeded, by_id = {}, {}
-    for start, persistent in STARTS:
-        options = {"num_workers": 1, "multiprocessing_context": start, "persistent_workers": persistent}
-        torch.manual_seed(0)
-        loader = torch.utils.data.DataLoader(Pictures(transforms.TrivialAugmentWide()), 6, **options)
-        seeded[start, persistent] = torch.cat([images for images, _ in loader])
-        dataset = motley.torch.Reproducible(Pictures(transforms.TrivialAugmentWide(seed=7)))
-        sampler = torch.utils.data.DistributedSampler(dataset)
-        loader = torch.utils.data.DataLoader(dataset, 4, sampler=sampler, **options)
-        for epoch in (3, 4):
-            sampler.set_epoch(epoch)
-            for images, ids in loader:
-                by_id.update({(start, persistent, epoch, int(i)): image for image, i in zip(images, ids)})
-    torch.save((seeded, by_id), f"{folder}/rank{rank}of{ranks}")
-    torch.distributed.destroy_process_group()
+def as_it_is(image):
+    return image
 
 
-def test_ranks_of_multiprocessing_spawn(tmp_path, monkeypatch):
+def loader_of(start, persistent, sampler=None):
+    torch.manual_seed(0)
+    workers = {} if start is None else {"num_workers": 1, "multiprocessing_context": start,
+                                        "persistent_workers": persistent}
+    return DataLoader(Read(), 4, sampler=sampler, **workers)
+
+
+def of_sampler(start, persistent):
+    """A plain loop, in a process group."""
+    sampler = DistributedSampler(range(IMAGES))
+    loader = loader_of(start, persistent, sampler)
+    for epoch in 3, 4:
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            yield epoch, batch
+
+
+def of_accelerate(start, persistent):
+    from accelerate import Accelerator
+
+    loader = Accelerator(cpu=True).prepare(loader_of(start, persistent))
+    for epoch in 0, 1:
+        for batch in loader:
+            yield epoch, batch
+
+
+def of_lightning(start, persistent):
+    import lightning
+
+    seen = []
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(1))
+
+        def training_step(self, batch, _):
+            seen.append((self.current_epoch, batch))
+            return self.weight.sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, barebones=True).fit(
+        Model(), loader_of(start, persistent))
+    return seen
+
+
+def rank(number, ranks, folder, starts, launcher):
+    distributed = torch.distributed
+    if launcher == "spawn":
+        distributed.init_process_group("gloo", f"file://{folder}/group", rank=number, world_size=ranks)
+    elif launcher == "torchrun":
+        distributed.init_process_group("gloo")
+    read = {"accelerate": of_accelerate, "lightning": of_lightning}.get(launcher, of_sampler)
+    lines = [[start, persistent, epoch, int(i), *digests] for start, persistent in starts
+             for epoch, batch in read(start, persistent) for i, *digests in zip(*batch)]
+    with open(f"{folder}/rank{distributed.get_rank()}of{distributed.get_world_size()}", "w") as file:
+        json.dump(lines, file)
+    distributed.barrier()
+    distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    launcher, folder, starts = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    if launcher == "spawn":
+        torch.multiprocessing.spawn(rank, (2, folder, starts, launcher), nprocs=2)
+    else:
+        rank(None, None, folder, starts, launcher)
+'''
+
+# How workers start, and whether they are persistent; all seven for each launcher where MOTLEY_EVERY_START is set, since
+# a worker that is not forked takes seconds to import torch.
+STARTS = [(None, False), *((start, persistent) for start in ("fork", "spawn", "forkserver")
+                           for persistent in (False, True))]
+LAUNCHERS = {"spawn": [("fork", False), ("spawn", True), ("forkserver", False)],
+             "lightning": [(None, False), ("fork", True)], "accelerate": [(None, False), ("fork", True)]}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_workers(launcher, tmp_path):
+    """The union of the ids of an epoch is the data set, each drawn as (seed, epoch, id) says; without a seed, ranks
+    draw apart."""
     pytest.importorskip("motley.torchvision.transforms")
     import motley
 
-    for name in [name for name in os.environ if "RANK" in name or name == "WORLD_SIZE"]:
-        monkeypatch.delenv(name)
-    torch.multiprocessing.spawn(spawned_rank, (2, str(tmp_path)), nprocs=2)
-    more = {} if torch.__version__ < "2" else {"weights_only": False}
-    first, second = (torch.load(tmp_path / f"rank{rank}of2", **more) for rank in (0, 1))
-    for kind in STARTS:
-        assert sum(map(torch.equal, first[0][kind], second[0][kind])) < 12, kind
-    union = {**first[1], **second[1]}
-    picture, stage = Pictures(lambda image: image)[0][0], motley.Transform("trivial_augment_wide", seed=7)
-    assert len(union) == len(STARTS) * 2 * 24
-    for (*_, epoch, i), image in union.items():
-        assert torch.equal(image, stage(picture, sample_ids=i, epoch=epoch))
+    if launcher != "spawn":
+        pytest.importorskip(launcher)
+    starts = STARTS if "MOTLEY_EVERY_START" in os.environ else LAUNCHERS[launcher]
+    script = tmp_path / "ranks.py"
+    script.write_text(RANKS)
+    words = [script, launcher, tmp_path, json.dumps(starts)]
+    if launcher == "accelerate":
+        run_groups(tmp_path, [(words, 2)], launcher, "motley.torchvision.transforms")
+    else:  # which start the ranks by themselves, and stand in no environment
+        clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
+        done = subprocess.run([sys.executable, *map(str, words)], env=clean, capture_output=True, text=True,
+                              timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    ranks = [json.loads((tmp_path / f"rank{rank}of2").read_text()) for rank in (0, 1)]
+    read = runpy.run_path(str(script))
+    transform = motley.Transform("trivial_augment_wide", seed=7)
+    epochs = sorted({epoch for _, _, epoch, *_ in ranks[0]})
+    assert epochs == ([3, 4] if launcher == "spawn" else [0, 1])
+    says = {(epoch, i): read["digest"](transform(read["picture"](), sample_ids=i, epoch=epoch))
+            for epoch in epochs for i in range(read["IMAGES"])}
+    for start in map(list, starts):
+        both = [[line for line in lines if line[:2] == start] for lines in ranks]
+        assert sorted(tuple(line[2:4]) for line in both[0] + both[1]) == sorted(says), start
+        wrong = [line for line in both[0] + both[1] if set(line[4:6]) != {says[tuple(line[2:4])]}]
+        assert not wrong, f"{start}: {len(wrong)} of {len(says)} wrong"
+        assert sum(one[6] == other[6] for one, other in zip(*both)) < 12, start
