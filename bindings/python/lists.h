@@ -280,6 +280,67 @@ static int describe_list(uintptr_t list, size_t count, const images_found_by *by
     return i == count;
 }
 
+/* Describes dense images of the sizes of `like` that lie in one allocation, as planes or pixel by pixel. Each begins at
+ * a multiple of 16 bytes, as the GPU reads so many. `begins` gets the bytes before each; returns those of all. */
+static int64_t lay_out(const motley_image *like, size_t count, int32_t channels, int planes, motley_image *images,
+                       uintptr_t *begins)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t width = like[i].width, pixels = width * like[i].height;
+        const motley_image laid = { NULL,
+                                    like[i].width,
+                                    like[i].height,
+                                    planes ? width : width * channels,
+                                    planes ? 1 : channels,
+                                    planes ? pixels : 1 };
+        images[i] = laid;
+        begins[i] = (uintptr_t)bytes;
+        bytes += (pixels * channels + 15) / 16 * 16;
+    }
+    return bytes;
+}
+
+/* Puts them at an address; their offsets become addresses. */
+static void lay_at(uintptr_t base, size_t count, motley_image *images, uintptr_t *begins)
+{
+    for (size_t i = 0; i < count; i++)
+        images[i].data = (void *)(begins[i] += base);
+}
+
+static void *ordered(const int64_t numbers[3], const int32_t *order, int32_t count)
+{
+    PyObject *const tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple && i < count; i++)
+        PyTuple_SetItem(tuple, i, PyLong_FromLongLong(numbers[order[i]]));
+    return tuple;
+}
+
+/* Fills a list with what make(tensor, shape, strides, begin) gives for each image. order: of each axis whether it is
+ * that of channels (0), rows (1) or columns (2). 0: something failed. */
+static int make_views(uintptr_t list, uintptr_t make, uintptr_t tensor, const motley_image *images,
+                      const uintptr_t *begins, size_t count, int32_t channels, const int32_t *order, int32_t axes)
+{
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    int done = 1;
+    for (size_t i = 0; i < count && done; i++) {
+        const int64_t extents[] = { channels, images[i].height, images[i].width };
+        const int64_t along[] = { images[i].channel_stride, images[i].row_stride, images[i].pixel_stride };
+        PyObject *const shape = ordered(extents, order, axes), *const strides = ordered(along, order, axes);
+        PyObject *const begin = PyLong_FromUnsignedLongLong(begins[i]);
+        PyObject *view = NULL;
+        if (shape && strides && begin)
+            view = PyObject_CallFunctionObjArgs((PyObject *)make, (PyObject *)tensor, shape, strides, begin, NULL);
+        Py_XDECREF(shape);
+        Py_XDECREF(strides);
+        Py_XDECREF(begin);
+        done = view && PyList_SetItem((PyObject *)list, (Py_ssize_t)i, view) == 0;
+    }
+    PyErr_Clear();
+    PyGILState_Release(gil);
+    return done;
+}
+
 /* The form of an array of bytes: what of it a call depends on. */
 typedef struct array_form {
     int32_t axes;

@@ -11,7 +11,7 @@ import sys
 
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, name_of, plain
 from ._core import ffi, lib
-from ._images import Many, images_of, like_tensor
+from ._images import Many, images_of, like_foreign
 from ._native import ArgumentError, UnsupportedError, check, checked, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
@@ -438,7 +438,7 @@ class Rows:
             rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
         if kind is None and hasattr(part, "__dlpack__"):
-            return like_tensor(rows.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32")), part)
+            return like_foreign(rows.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32")), part)
         if kind is None:
             return rows.tolist()
         made = self._cast(rows, part, dtype)

@@ -3,7 +3,8 @@
 
     NumPy, CuPy   read through their own attributes
     torch         likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
-    JAX, others   whatever has __dlpack__; what comes back is made by its own from_dlpack
+    JAX, others   whatever has __dlpack__, as NumPy's, CuPy's or torch's array of the same memory; what comes back is
+                  made by its own from_dlpack
     PIL           L, LA, RGB and RGBA images
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
@@ -13,18 +14,16 @@ error that names the layout."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
 from ._arrays import DTYPES, KINDS, CuPy, NumPy, Pillow, Torch, address, blank, dense
 from ._core import ffi, lib
-from ._native import LAYOUTS, ArgumentError, UnsupportedError, check, text_of
+from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, text_of
 
 cast, NULL = ffi.cast, ffi.NULL
 VOID = ffi.typeof("void *")
@@ -43,7 +42,6 @@ PASS_BYTES = (
 )
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
-TOGETHER = 16  # bytes: images that are views of one allocation begin at multiples of it, as the GPU reads so many
 
 
 def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str, Any]:
@@ -90,9 +88,11 @@ class Batch:
     """One array: a batch, or a single image."""
 
     make: Any  # of a new one, what makes further ones
+    buffer: Any = None  # of a PIL image whose memory cannot be reached
+    foreign = False  # whether another library's array, `given`, is read as `array`
 
     def __init__(self, kind: Any, array: Any, layout: str | None) -> None:
-        self.kind, self.array = kind, array
+        self.kind, self.array, self.given = kind, array, array
         self.shape, self.strides, self.unit, self.dtype, self.device = kind.look(array)
         self.pointer = kind.pointer(array)
         self._take(layout)
@@ -152,7 +152,7 @@ class Batch:
     def result(self, source: Any) -> Any:
         """What the caller gets."""
         finish = source.finish_for()
-        return self.array if finish is None else finish(self.array, source.array)
+        return self.array if finish is None else finish(self.array, source.given)
 
     def finish_for(self) -> Any:
         return self.kind.finish_for(type(self.array))
@@ -163,11 +163,10 @@ class Picture(Batch):
 
     def __init__(self, image: Any, layout: str | None = None, buffer: bytearray | None = None) -> None:
         channels = Pillow.channels(image)
-        self.kind, self.array = Pillow, image
+        self.kind, self.array, self.given = Pillow, image, image
         self.pointer = Pillow.pointer(image) if buffer is None else None
         if self.pointer is not None:
             self.shape, self.strides, self.unit, self.dtype, self.device = Pillow.look(image)
-            self.buffer = None
         else:
             self.buffer = bytearray(image.tobytes()) if buffer is None else buffer
             self.pointer = address(ffi.from_buffer(self.buffer))
@@ -195,123 +194,63 @@ class Picture(Batch):
         return made
 
 
-class Tensor(Batch):
-    """An array that is known by its __dlpack__ alone, JAX's among them. Results come from its own from_dlpack."""
+class Foreign(Batch):
+    """An array that is known by its __dlpack__ alone, JAX's among them. What is written comes from its own
+    from_dlpack, or is written to the same memory."""
 
-    name, layout = "DLPack array", "hwc"
-    axes_numbers = {"hwc": lib.MOTLEY_AXES_HWC, "chw": lib.MOTLEY_AXES_CHW, "hw": lib.MOTLEY_AXES_HW}
+    foreign = True
 
     def __init__(self, array: Any, layout: str | None) -> None:
-        self.kind, self.array, self.shape = Tensor, array, tuple(array.shape)
-        self._take(layout)
-        type_, number = array.__dlpack_device__()
-        self.device = number if int(type_) in ON_CUDA else None
-        # 1 is CUDA's legacy default stream, on which the work is then queued
-        keywords = {} if self.device is None else {"stream": 1}
-        try:
-            self.capsule = array.__dlpack__(max_version=(1, 0), **keywords)
-        except TypeError:  # made before DLPack had versions
-            self.capsule = array.__dlpack__(**keywords)
-        self.batch = self._batch(writes=False)
-        self.dtype, self.pointer = self.batch.dtype, address(self.batch.data)
-
-    def _batch(self, writes: bool) -> Any:
-        params, batch, error = map(ffi.new, ("motley_dlpack_params *", "motley_batch *", "motley_error *"))
-        params.axes, params.writes = self.axes_numbers[self.layout], writes
-        managed = lib.pointer_in(id(self.capsule), b"dltensor_versioned")
-        if managed:
-            params.kind = lib.MOTLEY_DLPACK_VERSIONED
-        managed = cast(VOID, managed or lib.pointer_in(id(self.capsule), b"dltensor"))
-        check(lib.motley_batch_from_dlpack(managed, params, batch, NULL, error), error)
-        return batch
-
-    def describe(self, batch: Any) -> None:
-        ffi.memmove(ffi.addressof(batch), self.batch, ffi.sizeof("motley_batch"))
-
-    def stream_of(self) -> Callable[[], Any]:
-        return lambda: 0
+        if int(array.__dlpack_device__()[0]) in ON_CUDA:
+            view = _cuda_library().from_dlpack(array)
+        else:
+            view = _on_host(array)
+        super().__init__(KINDS[type(view)], view, layout or ("hw" if len(view.shape) == 2 else "hwc"))
+        self.given = array
 
     def require_writable(self) -> None:
-        if _is_jax(type(self.array)):
+        if _is_jax(type(self.given)):
             raise ArgumentError("JAX arrays never change: take what the call returns")
-        self._batch(writes=True)
-
-    def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
-        """The result is made as NumPy's, CuPy's or torch's array, whichever is there, and handed over in the end."""
-        if layout == "channels_last":
-            raise UnsupportedError("output_layout 'channels_last' is torch's, NumPy's and CuPy's only")
-        legacy = None if self.device is None else LegacyStream(self.device)
-        if legacy is None:
-            import numpy
-        with contextlib.nullcontext() if legacy is None else legacy.current():  # whose memory it then is
-            place = numpy.empty(0, numpy.uint8) if legacy is None else legacy.empty()
-            kind, layout = KINDS[type(place)], layout or self.layout
-            dtype = dtype or text_of(lib.motley_dtype_name(self.dtype))
-            made = new_array(place, kind, self.lead, self.channels, self.size, dtype, layout)
-        return Batch(kind, made, layout)
+        super().require_writable()
 
     def finish_for(self) -> Any:
-        return like_tensor
+        return like_foreign
 
 
-def like_tensor(out: Any, source: Any) -> Any:
-    """`out` as an array like `source`."""
-    kind, number = source.__dlpack_device__()
-    on_cuda = int(kind) in ON_CUDA
-    with LegacyStream(number).current() if on_cuda else contextlib.nullcontext():
-        if _is_jax(type(source)):
-            jax = sys.modules["jax"]
-            if on_cuda and KINDS[type(out)] is not NumPy:
-                return jax.dlpack.from_dlpack(out)
+def _cuda_library() -> Any:
+    """CuPy or torch, whichever is imported."""
+    for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
+        try:
+            return __import__(name)
+        except ImportError:
+            continue
+    raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
+
+
+def _on_host(array: Any) -> Any:
+    import numpy
+
+    try:
+        return numpy.from_dlpack(array)  # to write to from NumPy 2.1 on
+    except (TypeError, RuntimeError, BufferError):  # of a dtype that it does not know, such as bfloat16
+        view = numpy.asarray(array).view()
+        view.flags.writeable = False
+        return view
+
+
+def like_foreign(out: Any, source: Any) -> Any:
+    """`out` as an array like `source`, which is known by its __dlpack__."""
+    if _is_jax(type(source)):
+        jax = sys.modules["jax"]
+        if KINDS[type(out)] is NumPy:
             return jax.device_put(out, next(iter(source.devices())))
-        space = getattr(source, "__array_namespace__", None)
-        return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
+        return jax.dlpack.from_dlpack(out)
+    space = getattr(source, "__array_namespace__", None)
+    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
 
 
 def _is_jax(cls: type) -> bool:
     return cls.__module__.split(".")[0].startswith("jax")
-
-
-class LegacyStream:
-    """CUDA's legacy default stream, by CuPy or torch: where work on arrays goes whose own stream is not known."""
-
-    def __init__(self, device: int) -> None:
-        for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
-            try:
-                self.module, self.name, self.device = __import__(name), name, device
-                return
-            except ImportError:
-                continue
-        raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
-
-    def empty(self) -> Any:
-        if self.name == "cupy":
-            with self.module.cuda.Device(self.device):
-                return self.module.empty(0, "uint8")
-        return self.module.empty(0, dtype=self.module.uint8, device=f"cuda:{self.device}")
-
-    @contextlib.contextmanager
-    def current(self) -> Iterator[None]:
-        """In its body this is CuPy's or torch's current stream."""
-        cuda = self.module.cuda
-        if self.name == "torch":
-            with cuda.stream(cuda.default_stream(self.device)):
-                yield
-        else:
-            with cuda.Device(self.device), cuda.Stream.null:
-                yield
-
-    def mark(self) -> Any:
-        """An object that reports whether all work queued so far is done."""
-        cuda = self.module.cuda
-        if self.name == "torch":
-            event = cuda.Event()
-            event.record(cuda.default_stream(self.device))
-            return event.query
-        with cuda.Device(self.device):
-            event = cuda.Event(disable_timing=True)
-            event.record(cuda.Stream.null)
-        return lambda: event.done
 
 
 def stream_of(source: Any) -> Any:
@@ -320,14 +259,15 @@ def stream_of(source: Any) -> Any:
 
 
 def hold_until_done(call: Any, *batches: Any) -> None:
-    """Keeps the arrays of a call alive while the device works on them: a library whose stream is another one could give
-    their memory to someone else."""
-    device = next((b.device for b in batches if b.device is not None and b.count and b.kind is Tensor), None)
-    if device is not None:
-        held = _native.local.held
-        held.append((LegacyStream(device).mark(), call))
-        while held and held[0][0]():
-            held.popleft()
+    """Keeps arrays of another library than the one whose stream is worked on alive until the device is done: theirs
+    could give their memory to someone else."""
+    for batch in batches:
+        if batch.foreign and batch.device is not None and batch.count:
+            held = _native.local.held
+            held.append((batch.kind.mark(batch.device), call))
+            while held and held[0][0]():
+                held.popleft()
+            return
 
 
 # ---- lists ----
@@ -339,21 +279,28 @@ class Many:
 
     to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
     single = False
-    first: Any  # its Batch, Picture or Tensor; None: the list is empty
+    size = 1, 1  # of the images of an empty list
+    table: Any  # motley_image[]
+    pointers: Any
+    _channels: Any
+    first: Any  # its Batch, Picture or Foreign; None: the list is empty
     kind: Any
     array: Any
     device: Any
 
-    def __init__(self, images: Any, layout: str | None, cls: Any = None, parts: Any = None) -> None:
+    def __init__(
+        self, images: Any, layout: str | None, cls: Any = None, parts: Any = None, described: Any = None
+    ) -> None:
+        """described: table, pointers and channels, where they are known."""
         self.given, self.layout, self.cls, self.count = images, layout, cls or type(images), len(images)
-        self.table: Any = None
-        self.pointers: Any = None
-        self._channels: Any = None
+        self.read_only = False
+        self.table, self.pointers, self._channels = described or (None, None, None)
         self._parts = parts
-        self.first = parts[0] if parts else images_of(images[0], layout) if images else None
-        self.kind, self.array, self.device = (getattr(self.first, name, None) for name in ("kind", "array", "device"))
-        self.dtype, self.lead = getattr(self.first, "dtype", lib.MOTLEY_U8), (self.count,)
-        if parts is None and not self._found():
+        self.first = first = parts[0] if parts else images_of(images[0], layout) if images else None
+        self.kind, self.array, self.device = (getattr(first, name, None) for name in ("kind", "array", "device"))
+        self.dtype, self.lead = getattr(first, "dtype", lib.MOTLEY_U8), (self.count,)
+        self.foreign = first is not None and first.foreign
+        if parts is described is None and not self._found():
             self._parts = self._looked_at()
 
     def _found(self) -> bool:
@@ -389,7 +336,7 @@ class Many:
 
     @property
     def parts(self) -> list[Any]:
-        """Of each image its Batch, Picture or Tensor."""
+        """Of each image its Batch, Picture or Foreign."""
         if self._parts is None:
             self._parts = self._looked_at()
         parts: list[Any] = self._parts
@@ -459,31 +406,27 @@ class Many:
             raise UnsupportedError("a list of images cannot be normalised or cast: the output is one array of one size")
         if self._parts is not None:
             return self.made_of([part.output() for part in self.parts])
-        together = self.kind is Torch and self.device is not None
-        made = self._together() if together else [self.kind.like(x, None)(x) for x in self.given]
-        return Many(made, self.layout, self.cls)
+        if self.kind is Torch and self.device is not None:
+            return self._together()
+        return Many([self.kind.like(x, None)(x) for x in self.given], self.layout, self.cls)
 
     def made_of(self, parts: list[Any]) -> Many:
         """Another list, of these Batches."""
         return Many([part.array for part in parts], None, self.cls, parts)
 
-    def _together(self) -> list[Any]:
+    def _together(self) -> Many:
         """New tensors like those of the list, as views of one allocation: that of a device takes longer than a view."""
-        _, channel, row, column = self.first.axes
-        c, planes = self.channels, self.table[0].pixel_stride == 1 and self.channels > 1
-        axes, sizes, placed = range(len(self.first.shape)), self.sizes(), {}
-        for width, height in set(sizes):
-            along = {channel: height * width if planes else 1, row: width if planes else width * c}
-            along[column], extents = 1 if planes else c, {channel: c, row: height, column: width}
-            length = -(-width * height * c // TOGETHER) * TOGETHER
-            placed[width, height] = [extents[axis] for axis in axes], [along[axis] for axis in axes], length
-        shapes, strides, lengths = zip(*map(placed.__getitem__, sizes))
-        begins = [0, *itertools.accumulate(lengths)]
-        torch = sys.modules["torch"]
-        flat = torch.empty(begins[-1], dtype=torch.uint8, device=self.array.device)
-        if len(placed) == 1:
-            return list(flat.as_strided([self.count, *shapes[0]], [lengths[0], *strides[0]]).unbind())
-        return list(map(flat.as_strided, shapes, strides, begins))
+        torch, c, count = sys.modules["torch"], self.channels, self.count
+        planes = self.table[0].pixel_stride == 1 and (c > 1 or self.first.axes[1] == 0)
+        table, pointers = ffi.new("motley_image[]", count), ffi.new("uintptr_t[]", count)
+        size = lib.lay_out(self.table, count, c, planes, table, pointers)
+        flat = torch.empty(size, dtype=torch.uint8, device=self.array.device)
+        make, made = Torch.maker_of_views(), [None] * count
+        order = [self.first.axes[1:].index(axis) for axis in range(len(self.first.shape))]
+        if not lib.make_views(id(made), id(make), id(flat), table, pointers, count, c, order, len(order)):
+            raise OutOfMemoryError("there is no memory for the list of results")
+        lib.lay_at(flat.data_ptr(), count, table, pointers)
+        return Many(made, self.layout, self.cls, described=(table, pointers, c))
 
     def result(self, source: Any) -> Any:
         if self._parts is None:
@@ -596,7 +539,7 @@ def target_of(
 
 
 def images_of(images: Any, layout: str | None) -> Any:
-    """The Batch (Picture, Tensor, Many) of what a caller handed over."""
+    """The Batch (Picture, Foreign, Many) of what a caller handed over."""
     cls: Any = type(images)
     return _maker_of(cls)(images, layout)
 
@@ -617,10 +560,6 @@ def source_of(images: Any, layout: str | None) -> Any:
 
 def library_of(batch: Any) -> str:
     """The library whose arrays a custom operation is given: that of the batch's own, or one that reads its memory."""
-    if isinstance(batch, Many):
-        return library_of(batch.first) if batch.count else "numpy"
-    if batch.device is not None and isinstance(batch, Tensor):
-        return LegacyStream(batch.device).name
     return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
 
 
@@ -634,7 +573,7 @@ def _maker_of(cls: type) -> Callable[[Any, str | None], Any]:
     if issubclass(cls, (list, tuple)):
         return Many
     if hasattr(cls, "__dlpack__"):
-        return Tensor
+        return Foreign
     decoded = "decoded images: " if issubclass(cls, (bytes, bytearray, str, os.PathLike, dict)) else ""
     raise ArgumentError(
         f"images are a {cls.__module__}.{cls.__qualname__}, want {decoded}a torch, NumPy, CuPy, JAX or other DLPack "

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _images as images
-from . import _native
-from ._arrays import KINDS
-from ._core import ffi, lib
-from ._native import ArgumentError, check, checked, one_of
+from ._core import ffi
+from ._native import ArgumentError, one_of
 from .policy import NO_AUGMENTATION, filter_number
 from .transform import Transform
 
@@ -67,88 +66,62 @@ def resize(
         ArgumentError: An empty crop or size, or one outside the image; nothing is written.
     """
     how = filter_number("filter", filter, FILTERS), ORDERS.index(one_of("order", order, ORDERS))
-    numbers = _size(size)
-    if crop is box is flip is out is None and KINDS[type(batch)] is not None:
-        try:
-            resized: T = _whole(numbers, *how, threads).resized(batch, layout)
-            return resized
-        except _SeveralBlocksError:
-            pass
-    source = images.source_of(batch, layout)
-    count = source.count
-    if isinstance(source, images.Many) and not count:
-        empty: T = source.cls()
-        return empty
-    params = ffi.new("motley_resize_params *")
-    params.filter, params.order = how
-    keep = []
+    resizer = _resizer(_size(size), *how, threads)
     if crop is not None:
-        rows = _rows("crop", crop, count, "(left, top, width, height)", int)
-        keep.append(ffi.new("motley_crop[]", rows))
-        if not all(width and height for _, _, width, height in rows):  # which C takes for the whole image
-            raise ArgumentError("crop is empty, want a width and height of 1 or more")
-        params.crops = keep[-1]
-    if box is not None:
-        keep.append(ffi.new("double[][4]", _rows("box", box, count, "(left, top, right, bottom)", float)))
-        params.boxes = keep[-1]
-    if flip is not None:
-        each: Any = flip if hasattr(flip, "__len__") else [flip] * count
-        flips = list(map(bool, each))
-        if len(flips) != count:
-            raise ArgumentError(f"flip has {len(flips)} values, there are {count} images")
-        keep.append(ffi.new("uint8_t[]", flips))
-        params.flips = keep[-1]
-    sizes = _sizes(numbers, [(c.width, c.height) for c in keep[0]] if crop is not None else _given(source))
-    _ = source.channels  # raises, and says which image has another number
-    target = images.target_of(source, sizes, out, "uint8", None, True, stacked=False)
-    src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-    source.require_bytes()
-    source.describe(src[0])
-    target.describe(dst[0])
-    params.stream = images.stream_of(source)
-    checked(lib.motley_resize, _native.context_of(source.device, threads).handle, src, dst, params)
-    if source.device is not None:
-        images.hold_until_done((source, target), source, target)
-    made: T = out if out is not None else target.result(source)
-    return made
+        resizer = copy.copy(resizer)
+        resizer.crop = crop
+    resized: T = resizer.resized(batch, layout, out, box, flip)
+    return resized
 
 
-class _SeveralBlocksError(Exception):
-    """The result is a PIL image in several blocks of memory, which no kept call can write."""
-
-
-class _Whole(Transform):
-    """Resizes whole images of one array, as transforms do their work: by calls that are kept."""
+class _Resizer(Transform):
+    """Resizes the images of an array as transforms do their work: by calls that are kept."""
 
     result_size: tuple[int, ...]
     what: Any
+    crop: Any = None  # as given, then rows of numbers
 
-    def resized(self, batch: Any, layout: str | None) -> Any:
-        call, source, target, pixels, written, result = self._prepare(batch, None, layout, None, self.what)
+    def resized(self, batch: Any, layout: str | None, out: Any, box: Any, flip: Any) -> Any:
+        prepare = self._prepare if self.crop is None else self._prepare_once  # sizes may depend on the crops
+        call, source, target, pixels, written, result = prepare(batch, out, layout, None, self.what)
+        if call is None:
+            return source.channels  # raises, and says which image has another number
         if call.count:
-            check(lib.run_kept(call.c, pixels, written, call.stream()), call.c.error)
+            params, keep = call.c.params, []
+            if self.crop is not None:
+                keep.append(ffi.new("motley_crop[]", self.crop))
+                params.crops = keep[-1]
+            if box is not None:
+                rows = _rows("box", box, call.count, "(left, top, right, bottom)", float)
+                keep.append(ffi.new("double[][4]", rows))
+                params.boxes = keep[-1]
+            if flip is not None:
+                flips = list(map(bool, flip)) if hasattr(flip, "__len__") else [bool(flip)] * call.count
+                if len(flips) != call.count:
+                    raise ArgumentError(f"flip has {len(flips)} values, there are {call.count} images")
+                keep.append(ffi.new("uint8_t[]", flips))
+                params.flips = keep[-1]
+            call.run_as_set(pixels, written)
         return call.result(batch, source, target, result)
 
     def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
-        sizes = _sizes(self.result_size, _given(source))
-        target = images.target_of(source, sizes, None, "uint8", None, True, stacked=False)
-        if getattr(target, "buffer", None) is not None:
-            raise _SeveralBlocksError
-        return target
+        given = source.sizes() or [source.size[::-1]]  # of an empty array that of the images it would have
+        if self.crop is not None:
+            self.crop = _rows("crop", self.crop, source.count, "(left, top, width, height)", int)
+            given = [(width, height) for _, _, width, height in self.crop] or given
+            if not all(map(all, given)):  # which C takes for the whole image
+                raise ArgumentError("crop is empty, want a width and height of 1 or more")
+        sizes = _sizes(self.result_size, given)
+        return images.target_of(source, sizes, out, "uint8", None, True, stacked=False)
 
 
 @functools.lru_cache(maxsize=64)
-def _whole(numbers: tuple[int, ...], filter: int, order: int, threads: int | None) -> _Whole:
-    whole = _Whole(NO_AUGMENTATION, stream=0, threads=threads)
+def _resizer(numbers: tuple[int, ...], filter: int, order: int, threads: int | None) -> _Resizer:
+    resizer = _Resizer(NO_AUGMENTATION, stream=0, threads=threads)
     params = ffi.new("motley_resize_params *")
     params.filter, params.order = filter, order
-    whole.result_size, whole.what = numbers, ("resize", params)
-    return whole
-
-
-def _given(source: Any) -> list[tuple[int, int]]:
-    """(width, height) of each image; of an empty array that of the images it would have."""
-    return source.sizes() or [source.size[::-1]]
+    resizer.result_size, resizer.what = numbers, ("resize", params)
+    return resizer
 
 
 def _size(size: Any) -> tuple[int, ...]:

@@ -349,4 +349,4 @@ def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False
             checked(lib.motley_mix_targets, ffi.NULL, *arguments, ffi.NULL)
     if like.kind is Torch and not on_device:
         made = sys.modules["torch"].from_numpy(made).to(like.array.device)
-    return images.like_tensor(made, like.array) if like.kind is images.Tensor else made
+    return images.like_foreign(made, like.given) if like.foreign else made

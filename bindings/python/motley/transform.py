@@ -437,6 +437,8 @@ class Transform(Sampled):
             source = calls.source_of(batch, layout, out)
             target = self._target(source, batch, out, layout, policy)
             call = calls.Call(self, source, target, what)
+            if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
+                return call, source, target, pixels, target.pointer, out
             call.finish = source.finish_for()
             call.written = target.kind.pointer
             call.like = None if out is not None else target.make
@@ -576,7 +578,7 @@ class Transform(Sampled):
         if policy.size:
             sizes = [policy.size] * (max(source.count, 1) if pictures else 1)
         else:
-            sizes = [(height, width) for width, height in source.sizes() or ([] if many else [source.size[::-1]])]
+            sizes = [(height, width) for width, height in source.sizes() or [source.size[::-1]]]
         if many and dtype != "uint8" and len(set(sizes)) > 1:
             raise ArgumentError(
                 f"the images have {len(set(sizes))} sizes and policy '{policy.name}' resizes none, want one size, or "

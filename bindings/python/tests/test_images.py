@@ -133,8 +133,12 @@ def test_views_of_one_allocation(form, alike):
         given = [image.permute(1, 2, 0).contiguous() if form == "hwc" else image[0].contiguous() for image in given]
     if alike:
         given = [given[0].clone() for _ in given]
-    many = images.images_of(given, None if form in ("planes", "pixels") else form)
-    made = many._together()
+    layout = None if form in ("planes", "pixels") else form
+    together = images.images_of(given, layout)._together()
+    made = together.given
+    looked_at = images.images_of(made, layout)
+    for known, found in (together.table, looked_at.table), (together.pointers, looked_at.pointers):
+        assert images.ffi.buffer(known)[:] == images.ffi.buffer(found)[:]
     assert [(view.shape, view.stride()) for view in made] == [(image.shape, image.stride()) for image in given]
     assert len({view.data_ptr() - view.storage_offset() for view in made}) == 1
     begins = [view.storage_offset() for view in made]
@@ -142,3 +146,48 @@ def test_views_of_one_allocation(form, alike):
     for i, view in enumerate(made):
         view.fill_(i)
     assert all((view == i).all() for i, view in enumerate(made))
+
+
+# ---- arrays of other libraries ----
+
+
+class OnlyDlpack:
+    """An array that shows nothing but DLPack."""
+
+    def __init__(self, array):
+        self.array, self.shape = array, array.shape
+
+    def __dlpack__(self, **keywords):
+        try:
+            return self.array.__dlpack__(**keywords)
+        except TypeError:
+            keywords.pop("max_version", None)
+            return self.array.__dlpack__(**keywords)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+WRITES = numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0"  # what from_dlpack gives
+
+
+def test_dlpack(pixels):
+    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
+    wanted = stage(pixels, sample_ids=ids)
+    assert numpy.array_equal(stage(OnlyDlpack(pixels), sample_ids=ids), wanted)
+    chw = OnlyDlpack(pixels.transpose(0, 3, 1, 2))
+    assert numpy.array_equal(stage(chw, sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
+    assert same(stage([OnlyDlpack(x) for x in pixels], sample_ids=ids), list(wanted))
+    with pytest.raises(motley.ArgumentError, match="the images' dtype is uint16, want uint8"):
+        stage(OnlyDlpack(pixels.astype(numpy.uint16)))
+    locked, work = pixels.copy(), pixels.copy()
+    locked.flags.writeable = False
+    with pytest.raises((motley.ArgumentError, BufferError)):  # NumPy before 2.1 does not hand it out
+        stage.apply_(OnlyDlpack(locked))
+    if WRITES:
+        stage.apply_(OnlyDlpack(work), sample_ids=ids)
+        assert numpy.array_equal(work, wanted)
+    else:
+        with pytest.raises(motley.ArgumentError, match="the NumPy array to write to is read-only"):
+            stage.apply_(OnlyDlpack(work))
+    assert numpy.array_equal(locked, pixels)

@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import copy
+import itertools
 import json
 import os
 import pickle
@@ -22,6 +23,7 @@ import motley
 import recipes
 from motley import _images as images
 from motley import _native
+from test_images import OnlyDlpack
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 STAGES = {
@@ -269,25 +271,6 @@ def test_lists_of_different_sizes(pixels):
         stage([pixels])
 
 
-class OnlyDlpack:
-    """An array that shows nothing but DLPack; versioned where its maker can."""
-
-    def __init__(self, array, versions=True):
-        self.array, self.shape, self.versions = array, array.shape, versions
-
-    def __dlpack__(self, **keywords):
-        if not self.versions and "max_version" in keywords:
-            raise TypeError("made before versions")
-        try:
-            return self.array.__dlpack__(**keywords)
-        except TypeError:
-            keywords.pop("max_version", None)
-            return self.array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
 class JaxLike(OnlyDlpack):
     """What a jax.Array shows besides: a `format` that is no boxes', and no indexing by lists."""
 
@@ -379,90 +362,6 @@ def test_tracers_are_refused_by_name():
         with pytest.raises(motley.ArgumentError, match="a Tracer stands for an array in jax.jit, vmap or grad, and has "
                                                        "no numbers yet"):
             call(Tracer())
-
-
-@pytest.mark.parametrize("versions", [True, False])
-def test_dlpack(pixels, wanted, versions):
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    np.testing.assert_array_equal(stage(OnlyDlpack(pixels, versions), sample_ids=ids), wanted)
-    chw = OnlyDlpack(pixels.transpose(0, 3, 1, 2), versions)
-    np.testing.assert_array_equal(stage(chw, sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
-    work = pixels.copy()
-    stage.apply_(OnlyDlpack(work, versions), sample_ids=ids)
-    np.testing.assert_array_equal(work, wanted)
-    for got, want in zip(stage([OnlyDlpack(x, versions) for x in pixels], sample_ids=ids), wanted):
-        np.testing.assert_array_equal(got, want)
-    with pytest.raises(motley.ArgumentError, match="dtype is DLPack code 1 with 16 bits, want uint8"):
-        stage(OnlyDlpack(pixels.astype(np.uint16), versions))
-
-
-class Versioned:
-    """A DLPack 1.0 capsule made from a NumPy array; older NumPy and torch make none."""
-
-    def __init__(self, array, read_only=False):
-        import ctypes
-
-        self.array, self.shape = array, array.shape
-        numbers = ctypes.c_int64 * array.ndim
-        self.keep = numbers(*array.shape), numbers(*array.strides)
-
-        class Managed(ctypes.Structure):
-            _fields_ = [
-                ("major", ctypes.c_uint32),
-                ("minor", ctypes.c_uint32),
-                ("context", ctypes.c_void_p),
-                ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64),
-                ("data", ctypes.c_void_p),
-                ("device", ctypes.c_int32),
-                ("number", ctypes.c_int32),
-                ("ndim", ctypes.c_int32),
-                ("code", ctypes.c_uint8),
-                ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.c_void_p),
-                ("strides", ctypes.c_void_p),
-                ("offset", ctypes.c_uint64),
-            ]
-
-        self.managed = Managed(
-            1,
-            0,
-            None,
-            None,
-            int(read_only),
-            array.ctypes.data,
-            1,
-            0,
-            array.ndim,
-            1,
-            8,
-            1,
-            *map(ctypes.addressof, self.keep),
-            0,
-        )
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        self.capsule = new(ctypes.addressof(self.managed), b"dltensor_versioned", None)
-
-    def __dlpack__(self, max_version=None):
-        assert max_version >= (1, 0)
-        return self.capsule
-
-    def __dlpack_device__(self):
-        return 1, 0
-
-
-def test_versioned_dlpack(pixels, wanted):
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    mirrored = np.ascontiguousarray(pixels[:, :, ::-1])[:, :, ::-1]
-    np.testing.assert_array_equal(stage(Versioned(mirrored), sample_ids=ids), wanted)
-    np.testing.assert_array_equal(stage(Versioned(pixels, read_only=True), sample_ids=ids), wanted)
-    with pytest.raises(motley.ArgumentError, match="read-only, want one to write to"):
-        stage.apply_(Versioned(pixels, read_only=True))
-    work = pixels.copy()
-    stage.apply_(Versioned(work), sample_ids=ids)
-    np.testing.assert_array_equal(work, wanted)
 
 
 @cuda
@@ -1005,20 +904,16 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
     """The book-keeping, with a device that only says that it is done; test_jax and test_dlpack_on_cuda do the rest."""
     done = [False, False, False]
 
-    class Marks:
-        made = 0
+    marks = itertools.count()
 
-        def __init__(self, device):
-            assert device == 3
-
-        def mark(self):
-            Marks.made += 1
-            return lambda i=Marks.made - 1: done[i]
+    def mark(device):
+        assert device == 3
+        i = next(marks)
+        return lambda: done[i]
 
     class OnDevice:
-        device, count, kind = 3, 1, images.Tensor
+        device, count, foreign, kind = 3, 1, True, types.SimpleNamespace(mark=mark)
 
-    monkeypatch.setattr(images, "LegacyStream", Marks)
     monkeypatch.setattr(_native.local, "held", collections.deque())
     images.hold_until_done("first", OnDevice, OnDevice)
     images.hold_until_done("second", OnDevice)
@@ -1027,7 +922,7 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
     images.hold_until_done("third", OnDevice)
     assert [call for _, call in _native.local.held] == ["second", "third"]
     done[1:] = True, True
-    OnDevice.kind = None  # an array that its own library keeps
+    OnDevice.foreign = False  # an array that its own library keeps
     images.hold_until_done("fourth", OnDevice)
     assert [call for _, call in _native.local.held] == ["second", "third"]
 
