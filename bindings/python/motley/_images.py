@@ -98,7 +98,8 @@ class Batch:
         self._take(layout)
 
     def _take(self, layout: str | None) -> None:
-        self.layout, self.axes = axes_of(self.shape, layout, self.kind.layout)
+        self.wide = "hwc" if self.foreign else self.kind.layout  # the layout of several channels
+        self.layout, self.axes = axes_of(self.shape, layout, self.wide)
         self.single = self.axes[0] is None
         self.count = 1 if self.single else self.shape[self.axes[0]]
         self.lead = () if self.single else (self.count,)  # the axis of images, if there is one
@@ -124,11 +125,6 @@ class Batch:
         batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
         batch.channel_stride = unit if c is None else strides[c] * unit
 
-    def stream_of(self) -> Callable[[], Any]:
-        """What gives the current stream of the images' device."""
-        found: Callable[[], Any] = self.kind.stream_of(self.device)
-        return found
-
     def require_bytes(self) -> None:
         """Images are uint8; only the fused last step writes anything else."""
         if self.dtype != lib.MOTLEY_U8:
@@ -145,7 +141,7 @@ class Batch:
         make = self.kind.like(self.array, dtype)  # which refuses what this kind cannot hold
         if layout is not None:
             return new_batch(self, self.size, self.lead, dtype, layout)
-        made = Batch(self.kind, make(self.array), self.layout)
+        made: Batch = images_of(make(self.array), self.layout)
         made.make = make
         return made
 
@@ -161,14 +157,14 @@ class Batch:
 class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
-    def __init__(self, image: Any, layout: str | None = None, buffer: bytearray | None = None) -> None:
+    def __init__(self, image: Any, layout: str | None = None) -> None:
         channels = Pillow.channels(image)
         self.kind, self.array, self.given = Pillow, image, image
-        self.pointer = Pillow.pointer(image) if buffer is None else None
+        self.pointer = Pillow.pointer(image)
         if self.pointer is not None:
             self.shape, self.strides, self.unit, self.dtype, self.device = Pillow.look(image)
         else:
-            self.buffer = bytearray(image.tobytes()) if buffer is None else buffer
+            self.buffer = bytearray(image.tobytes())
             self.pointer = address(ffi.from_buffer(self.buffer))
             width, height = image.size
             self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
@@ -178,20 +174,10 @@ class Picture(Batch):
     def require_writable(self) -> None:
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
 
-    def output(self, dtype: str | None = None, layout: str | None = None) -> Batch:
-        make = Pillow.like(self.array, dtype)
-        if self.buffer is not None:
-            return Picture(self.array, None, bytearray(len(self.buffer)))
-        made = Picture(make(self.array))
-        made.make = make
-        return made
-
     def result(self, source: Any) -> Any:
-        if self.buffer is None:
-            return self.array
-        made = sys.modules["PIL.Image"].frombytes(self.array.mode, self.array.size, bytes(self.buffer))
-        made.info = self.array.info.copy()
-        return made
+        if self.buffer is not None:
+            self.array.frombytes(bytes(self.buffer))
+        return self.array
 
 
 class Foreign(Batch):
@@ -205,7 +191,7 @@ class Foreign(Batch):
             view = _cuda_library().from_dlpack(array)
         else:
             view = _on_host(array)
-        super().__init__(KINDS[type(view)], view, layout or ("hw" if len(view.shape) == 2 else "hwc"))
+        super().__init__(KINDS[type(view)], view, layout)
         self.given = array
 
     def require_writable(self) -> None:
@@ -255,7 +241,7 @@ def _is_jax(cls: type) -> bool:
 
 def stream_of(source: Any) -> Any:
     """The current stream of the images' device, as the library takes it."""
-    return NULL if source.device is None or not source.count else cast(VOID, source.stream_of()())
+    return NULL if source.device is None or not source.count else cast(VOID, source.kind.stream_of(source.device)())
 
 
 def hold_until_done(call: Any, *batches: Any) -> None:
@@ -394,9 +380,6 @@ class Many:
         batch.count, batch.channels, batch.images = self.count, self.channels, self.table
         batch.dtype = self.dtype
 
-    def stream_of(self) -> Any:
-        return self.first.stream_of()
-
     def require_writable(self) -> None:
         for part in self.parts if self._parts is not None or self.read_only else ():
             part.require_writable()
@@ -473,15 +456,11 @@ def new_batch(
         make = functools.partial(blank, height=size[0], width=size[1], mode=mode)
         made: Batch = Picture(make(like.array))
     else:
-        kind, array = (like.kind, like.array) if hasattr(like.kind, "new") else (NumPy, None)
+        kind, array = (like.kind, like.array) if like.kind is not Pillow else (NumPy, None)
         if kind is NumPy:
-            if like.device is not None:
-                raise UnsupportedError(
-                    f"a {like.kind.name} on the GPU cannot be transformed, want a torch tensor or CuPy array"
-                )
             import numpy  # noqa: F401, as it is looked up among what is imported
         if layout == "hw" and channels > 1:
-            layout = kind.layout
+            layout = like.wide
         how = {"kind": kind, "lead": lead, "channels": channels, "size": size, "dtype": dtype, "layout": layout}
         make = functools.partial(new_array, **how)
         made = Batch(kind, make(array), as_seen(layout))
@@ -521,7 +500,7 @@ def target_of(
             raise ArgumentError(f"out is given, but the images come out in {len(set(sizes))} sizes, want one")
         layout = layout or first.layout
         if layout == "hw" and channels:
-            layout = first.kind.layout
+            layout = first.wide
         shape = shape_in(layout, source.lead, channels or first.channels, sizes[0])
         return given_target(out, source, layout, dtype, shape)
     if not many or (stacked and one and not pictures):
@@ -544,18 +523,21 @@ def images_of(images: Any, layout: str | None) -> Any:
     return _maker_of(cls)(images, layout)
 
 
-def source_of(images: Any, layout: str | None) -> Any:
-    """images_of, for images that are only read. Those that were expanded are copied, because the library takes no
-    images whose pixels share memory."""
+def source_of(images: Any, layout: str | None, out: Any = None) -> Any:
+    """images_of, for images to read; in place, if they are also `out`. Those that were expanded are copied, because the
+    library takes no images whose pixels share memory."""
     made = images_of(images, layout)
-    if not isinstance(made, Many):
-        copied = dense(images)
-        return made if copied is images else images_of(copied, layout)
-    if made.table is None:  # C describes no images that are expanded
-        parts = [dense(part.array) for part in made.parts]
-        if any(copy is not part.array for copy, part in zip(parts, made.parts)):
-            return Many(parts, layout, made.cls)
-    return made
+    many = isinstance(made, Many)
+    parts = [made] if not many else made.parts if made.table is None else [made.first]  # all of one class
+    classes: set[Any] = {type(part.given) for part in parts}
+    for cls in classes:
+        refuse_followers(cls)
+    if out is images or (many and made.table is not None):  # C describes no images that are expanded
+        return made
+    copies = [dense(part.array) for part in parts]
+    if all(copy is part.array for copy, part in zip(copies, parts)):
+        return made
+    return Many(copies, layout, made.cls) if many else images_of(copies[0], made.layout)
 
 
 def library_of(batch: Any) -> str:

@@ -31,7 +31,7 @@ class Call:
         if self.count:
             self.channels = transform._channels(source)
             if source.device is not None:
-                self.stream = source.stream_of()
+                self.stream = source.kind.stream_of(source.device)
         batches, params, _held = described(transform, source, target, what)
         c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
         self.made, self.what = ffi.gc(c.call, lib.motley_call_destroy), what  # which the call borrows
@@ -111,13 +111,6 @@ def described(transform, source, target, what):
     if transform.fused:
         params.output = output
     return (src, ffi.NULL if transform.fused else src if target is source else dst), params, held
-
-
-def source_of(batch, layout, out=None):
-    """The batch to read, which is worked on in place if it is also `out`."""
-    for cls in {type(batch), *(map(type, batch) if isinstance(batch, (list, tuple)) else ())}:
-        images.refuse_followers(cls)
-    return images.images_of(batch, layout) if out is batch else images.source_of(batch, layout)
 
 
 def no_stream():

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from . import _images as images
-from . import _native, calls
+from . import _native
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
 from ._native import ArgumentError, checked, layout_given, made_by, one_of, threads_given, whole
@@ -188,7 +188,7 @@ class Mix(Sampled):
         return drawn
 
     def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
-        source = calls.source_of(batch, layout or self.layout, out)
+        source = images.source_of(batch, layout or self.layout, out)
         if isinstance(source, images.Many) or source.single:
             raise ArgumentError("mixing wants a batch, an array of several images of one size")
         if source.dtype < 0:

@@ -434,7 +434,7 @@ class Transform(Sampled):
             dense = batch if in_place else arrays.dense(batch)
             if dense is not batch:
                 return self._prepare_once(dense, out, layout, policy, what)
-            source = calls.source_of(batch, layout, out)
+            source = images.source_of(batch, layout, out)
             target = self._target(source, batch, out, layout, policy)
             call = calls.Call(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
@@ -450,7 +450,7 @@ class Transform(Sampled):
         return call, None, None, pixels, call.written(result), result
 
     def _prepare_once(self, batch, out, layout, policy, what):
-        source = calls.source_of(batch, layout, out)
+        source = images.source_of(batch, layout, out)
         source.to_rgb = policy is not None and policy.to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
@@ -514,7 +514,7 @@ class Transform(Sampled):
             if mixing is not None:
                 mixed = self._mixed(given, params, count)
                 labels, classes = mixing
-                like = calls.source_of(batch, layout) if source is None else source
+                like = images.source_of(batch, layout) if source is None else source
                 like = like.first if isinstance(like, images.Many) and count else like
                 made.append(targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like))
             call.run_as_set(pixels, written)
