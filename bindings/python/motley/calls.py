@@ -73,7 +73,7 @@ class Call:
         """Draws for the next run, a Drawn."""
         params = self.c.params
         params.given, params.given_steps, params.given_step_counts = drawn.structs
-        params.given_max_steps = drawn.max_steps
+        params.given_max_steps, params.given_kernels = drawn.max_steps, drawn.kernels
 
     def run_as_set(self, pixels, written):
         """Does or queues the work by the samples or draws that its params have, which are then forgotten."""

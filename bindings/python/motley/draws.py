@@ -38,13 +38,13 @@ class Samples:
 
 class Drawn:
     """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; max_steps: the most that an image has;
-    transform: whose draws these are, None of a policy."""
+    transform: whose draws these are, None of a policy; kernels: the weights of each step that is a kernel blur."""
 
-    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places", "transform")
+    __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places", "transform", "kernels")
 
     def __init__(self, sizes, max_steps, transform=None):
         count = len(sizes)
-        self.max_steps, self.transform = max(max_steps, 1), transform
+        self.max_steps, self.transform, self.kernels = max(max_steps, 1), transform, ffi.NULL
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
         self.widths = ffi.new("int32_t[]", [width for width, _ in sizes])
         self.heights = ffi.new("int32_t[]", [height for _, height in sizes])

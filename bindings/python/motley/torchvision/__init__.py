@@ -37,6 +37,9 @@ Scripts   torch.jit.script compiles a transform to an operator, with the draws a
           program that loads such a module has to import motley.torchvision. Images of other types than uint8, and
           subclasses, are scripted as torchvision's, and so are RandomHorizontalFlip and RandomErasing, whose pixels
           are torchvision's."""
+
+from __future__ import annotations
+
 import functools
 import inspect
 import json
@@ -44,284 +47,107 @@ import types
 from multiprocessing import context as _processes
 from typing import TYPE_CHECKING, Any
 
-import PIL.Image
 import torch
 from torchvision import transforms as _v1
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
-from motley import ArgumentError, Policy, Transform
 from motley._native import seed_given
-from motley.policy import INTERPOLATIONS, interpolation_number
-from motley.samples import Lineage, samples_of, torch_seed
-from motley.torchvision import following, recipe
-from motley.torchvision.pixels import NotOurs as _NotOurs
-from motley.torchvision.pixels import channels_of, ids_for, tv_tensors
+from motley.samples import Lineage
+from motley.torchvision import policies, recipe
+from motley.torchvision.fused import fuse
+from motley.torchvision.pixels import MAKE_PARAMS, MIXERS, POLICIES, THEIRS, TRANSFORM, NotOurs, class_of
 from motley.torchvision.pixels import say as _say
 from motley.torchvision.pixels import v2 as _v2
 
 __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "GaussianBlur", "InterpolationMode",
            "RandAugment", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip", "RandomResizedCrop", "Resize",
-           "TrivialAugmentWide", "fuse", "hand_back", "take_over"]
-
-_MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
-_MOST_OPS = 16
+           "TrivialAugmentWide", "fuse", "hand_back", "take_over"]  # fmt: skip
 
 
-# ---- which policy a transform is ----
-
-def _level_value(level, bins):
-    """The threshold that v2 gives solarize at a level: 255.0 * torch.linspace(1, 0, bins)[level], as its vectorised
-    kernels round it. (v1 and our files have torch.linspace(255, 0, bins).)"""
-    step = torch.tensor(-1.0) / (bins - 1)
-    exact = step.double() * level + 1 if level < bins // 2 else -step.double() * (bins - 1 - level)
-    return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
+# ---- what takes the place of torchvision's methods ----
 
 
-def _v2_branches(policy, bins):
-    """The branches of `policy` with the thresholds of v2. Each drawn level's threshold gets a separate branch."""
-    branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
-    for branch in policy.branches:
-        if drawn and branch["steps"][0]["op"] == "solarize":
-            branches += [{"steps": [{"op": "solarize", "value": _level_value(i, bins)}]} for i in range(bins)]
-            continue
-        for step in branch["steps"]:
-            if step["op"] == "solarize":
-                step["value"] = _level_value(int(step.pop("level")), bins)
-        branches.append({**branch, "weight": bins} if drawn else branch)
-    return branches
-
-
-@functools.lru_cache(maxsize=64)
-def _stage(name, repeat, bins, level, interpolation, fill, v2):
-    policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
-                                         fill=fill)
-    return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
-
-
-_AUGMIX_BINS = 10
-_ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
-
-
-@functools.lru_cache(maxsize=64)
-def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v2):
-    """Each op at each of the first `severity` bins."""
-    branches = []
-    for branch in Policy.builtin("augmix").branches:
-        (step,) = branch["steps"]
-        if step["op"] in _ALL_OPS and not all_ops:
-            continue
-        if "level" not in step:
-            branches.append({"weight": severity, "steps": [step]})
-        elif step["level"] == 0:
-            branches += [{"steps": [{**step, "level": level}]} for level in range(severity)]
-    policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
-                                             interpolation=interpolation,
-                                             augmix={"width": width, "alpha": alpha, "form": "one_sum"})
-    return Transform(policy.change(branches=_v2_branches(policy, _AUGMIX_BINS)) if v2 else policy, stream=0)
-
-
-def _fill_of(fill, channels):
-    """torchvision's fill as a policy's: a byte for every channel, or one for each."""
-    if fill is None:
-        return 0
-    values = [fill] if isinstance(fill, (int, float)) else list(fill)
-    if len(values) not in (1, channels):
-        wanted = "1" if channels == 1 else f"1 or {channels}"
-        raise ValueError(f"fill has {len(values)} values, want {wanted}, one for each channel of the image")
-    if len(values) == 2:
-        raise _NotOurs("a fill for grey and one for alpha")
-    values = tuple(min(max(int(v), 0), 255) for v in values)
-    return values[0] if len(values) == 1 else values
-
-
-_stages = {}  # what a policy depends on -> Transform
-
-
-def _stage_of(transform, v2, image, channels):
-    """The stage of a transform's arguments as they are now."""
-    own = vars(transform)
-    fill = own["_fill" if v2 else "fill"]
-    if isinstance(fill, dict):  # v2: by type of image
-        fill = fill.get(type(image), fill.get("others"))
-    if isinstance(fill, list):
-        fill = tuple(fill)
-    key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
-           own.get("num_magnitude_bins"), own.get("policy"), *map(own.get, _AUGMIX))
-    stage = _stages.get(key)
-    if stage is None:
-        if len(_stages) >= _STAGES_KEPT:
-            _stages.clear()
-        stage = _stages[key] = _new_stage(transform, v2, channels, fill)
-    return stage
-
-
-def _new_stage(transform, v2, channels, fill):
-    cls = _class_of(transform)
-    for name in _OVERRIDES:
-        if getattr(type(transform), name, None) is not getattr(cls, name, None):
-            raise _NotOurs(f"{type(transform).__name__} defines {name} itself")
+def _ours_or_theirs(self, method, *arguments):
+    """What our method makes of a transform's inputs, or torchvision's."""
+    cls = class_of(type(self))
     try:
-        interpolation = INTERPOLATIONS[interpolation_number(transform.interpolation)]
-    except ArgumentError:
-        raise _NotOurs(f"interpolation {transform.interpolation}") from None
-    fill = _fill_of(fill, channels)
-    repeat = getattr(transform, "num_ops", None)
-    bins = getattr(transform, "num_magnitude_bins", None)
-    if repeat is not None and repeat > _MOST_OPS:
-        raise _NotOurs(f"num_ops is {repeat}, Motley has up to {_MOST_OPS}")
-    if bins is not None and not 2 <= bins <= _MOST_BINS:
-        raise _NotOurs(f"num_magnitude_bins is {bins}, Motley has 2 to {_MOST_BINS} for torchvision")
-    if cls.__name__ == "AugMix":
-        try:
-            return _augmix_stage(*map(vars(transform).get, _AUGMIX), interpolation, fill, v2)
-        except ArgumentError as error:  # more or longer chains than Motley mixes
-            raise _NotOurs(str(error)) from None
-    name = _NAMES[cls.__name__]
-    if cls.__name__ == "AutoAugment":
-        name += transform.policy.value
-    level = getattr(transform, "magnitude", None)
-    if level is not None and not -bins <= level < bins:
-        raise IndexError(f"magnitude is {level}, want 0..{bins - 1}")
-    return _stage(name, repeat, bins, level % bins if level is not None else None, interpolation, fill, v2)
-
-
-# ---- running it ----
-
-def _stage_for(transform, image, v2):
-    """The stage for `image`; None where there is nothing to do. Raises _NotOurs when torchvision has to do it."""
-    if isinstance(image, following.FOLLOWERS):
-        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
-                        "want an image or a video")
-    if isinstance(image, torch.Tensor) and image.dtype == torch.uint8 and not image.numel():
-        return None
-    stage = _stage_of(transform, v2, image, channels_of(image))
-    return None if vars(transform).get("num_ops") == 0 else stage
-
-
-def _run(stage, image, samples, v2):
-    """`image` augmented; samples: samples_of's."""
-    if stage is None:
-        return image
-    seed, ids, rest = samples
-    if isinstance(image, PIL.Image.Image):
-        return stage(image, seed=seed, sample_ids=ids, **rest)
-    plain = image.as_subclass(torch.Tensor)
-    if image.ndim == 3 and not hasattr(ids, "__len__"):
-        out = stage(plain, seed=seed, sample_ids=ids, **rest)
-    else:
-        batch, ids = plain.reshape(-1, *image.shape[-3:]), ids_for(ids, image.shape[:-3])
-        out = stage(batch, seed=seed, sample_ids=ids, **rest).reshape(image.shape)
-    return tv_tensors.wrap(out, like=image) if v2 and isinstance(image, tv_tensors.TVTensor) else out
-
-
-def _augment(transform, image, v2=False):
-    """`image` augmented. Raises _NotOurs when torchvision has to do it."""
-    stage = _stage_for(transform, image, v2)
-    return _run(stage, image, samples_of(transform, torch_seed), v2)
-
-
-def _augment_sample(transform, inputs):
-    """The same for what a transform of v2 is called with."""
-    sample = following.Sample(transform, inputs)
-    stages = [_stage_for(transform, image, True) for image in sample.images]
-    samples = samples_of(transform, torch_seed)
-    images = [_run(stage, image, samples, True) for stage, image in zip(stages, sample.images)]
-    return sample.with_images(images, stages[0], samples)
-
-
-def _run_v1(self, img):
-    try:
-        return _augment(self, img)
-    except _NotOurs as found:
+        return getattr(policies if cls.__name__ in POLICIES else recipe, method)(self, *arguments)
+    except NotOurs as found:
         why = str(found)
     _say(type(self).__name__, why)
-    return _THEIRS[_class_of(self)](self, img)
+    return THEIRS[cls]["forward"](self, *arguments)
 
 
 def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
     if torch.jit.is_scripting():  # a subclass with its own operations: torch.jit.script compiles this branch only
         return self._torchvision_forward(img)
     else:
-        return _run_v1(self, img)
+        return _ours_or_theirs(self, "augment", img)
 
 
 def _forward_v2(self, *inputs):
-    try:
-        if len(inputs) == 1 and (isinstance(inputs[0], PIL.Image.Image) or type(inputs[0]) in recipe.PLAIN):
-            return _augment(self, inputs[0], v2=True)
-        return _augment_sample(self, inputs)
-    except _NotOurs as found:
-        why = str(found)
-    _say(type(self).__name__, why)
-    return _THEIRS[_class_of(self)](self, *inputs)
+    return _ours_or_theirs(self, "augment_sample", *inputs)
 
 
 # ---- torch.jit.script ----
 
-class Scripted(torch.nn.Module):
-    """What torch.jit.script compiles in a policy's place: a call of an operator, which runs the transform."""
 
-    def __init__(self, settings):
+class Scripted(torch.nn.Module):
+    """What torch.jit.script compiles in a transform's place: a call of an operator, which runs the transform. theirs:
+    what torchvision has for images of other types than bytes, with gradients."""
+
+    def __init__(self, settings, theirs):
         super().__init__()
-        self.settings = settings
+        self.settings, self.theirs = settings, theirs
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
 
     def forward(self, img: torch.Tensor) -> torch.Tensor:
+        if self.theirs is not None:
+            if img.dtype != torch.uint8:
+                return self.theirs(img)
         return torch.ops.motley_torchvision.augment(img, self.calls, self.settings)
-
-
-class ScriptedBytes(Scripted):
-    """The same for a transform that torchvision also has for images of other types, with gradients."""
-
-    def __init__(self, settings, theirs):
-        super().__init__(settings)
-        self.theirs = theirs
-
-    def forward(self, img: torch.Tensor) -> torch.Tensor:
-        if img.dtype == torch.uint8:
-            return torch.ops.motley_torchvision.augment(img, self.calls, self.settings)
-        return self.theirs(img)
 
 
 @functools.lru_cache(maxsize=None)
 def _plain_class(cls):
     """A class of v1 as it was before take_over()."""
-    forward = recipe.THEIRS[cls]["forward"]
-    return type(cls.__name__, (cls,), {"forward": forward, "__prepare_scriptable__": lambda self: self})
+    return type(cls.__name__, (cls,), {"forward": THEIRS[cls]["forward"], "__prepare_scriptable__": lambda self: self})
 
 
-def _prepare_recipe(self):
-    cls = next(base for base in type(self).__mro__ if base in recipe.OURS)
-    kept = type(self) is cls or type(self).__module__.startswith("motley.torchvision")
-    if cls in _V1 and not kept:
-        return self  # its own methods are compiled
-    theirs = self if cls in _V1 else cls._v1_transform_cls(**self._extract_params_for_v1_transform())
-    plain_class = _plain_class(next(base for base in type(theirs).__mro__ if base in recipe.OURS))
+def _plain(transform):
+    """torchvision's transform of v1 with the same arguments."""
+    theirs = transform
+    if class_of(type(transform)) in _V2:
+        theirs = class_of(type(transform))._v1_transform_cls(**transform._extract_params_for_v1_transform())
+    plain_class = _plain_class(class_of(type(theirs)))
     plain = plain_class.__new__(plain_class)
     vars(plain).update({name: value for name, value in vars(theirs).items() if name not in ("_seed", "_calls")})
-    seed = vars(self).get("_seed")
-    if not kept or (seed is None and recipe.KINDS[cls.__name__].drawn is None):  # then its pixels are torchvision's own
-        return plain
-    names = [name for name in inspect.signature(cls.__init__).parameters if name in vars(self)]
-    arguments = {name: _plain_value(getattr(self, name)) for name in names}
-    settings = json.dumps([cls.__name__, cls not in _V1, arguments, seed])
-    return ScriptedBytes(settings, plain) if seed is None else Scripted(settings)
+    return plain
+
+
+def _prepare_scriptable(self):
+    cls, own, theirs = class_of(type(self)), vars(self), None
+    seed = own.get("_seed")
+    if cls.__name__ in POLICIES:
+        if policies.overridden(self):
+            return self
+        if isinstance(own["fill"], dict):
+            raise ValueError(f"{type(self).__name__}() can not be scripted for when `fill` is a dictionary.")
+    else:
+        changed = type(self) is not cls and not type(self).__module__.startswith("motley.torchvision")
+        if changed and cls not in _V2:
+            return self  # its own methods are compiled
+        plain = _plain(self)
+        if changed or (seed is None and recipe.kind_of(self).drawn is None):  # then its pixels are torchvision's own
+            return plain
+        theirs = plain if seed is None else None
+    arguments = {name: _plain_value(own[name]) for name in inspect.signature(cls.__init__).parameters if name in own}
+    return Scripted(json.dumps([cls.__name__, cls in _V2, arguments, seed]), theirs)
 
 
 def _plain_value(value):
     value = getattr(value, "value", value)  # of an enum
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _prepare_scriptable(self):
-    cls, own = _class_of(self), vars(self)
-    if any(getattr(type(self), name, None) is not getattr(cls, name, None) for name in _OVERRIDES):
-        return self
-    if isinstance(own["fill"], dict):
-        raise ValueError(f"{type(self).__name__}() can not be scripted for when `fill` is a dictionary.")
-    names = ("num_ops", "magnitude", "num_magnitude_bins", "policy", "interpolation", "fill", *_AUGMIX)
-    arguments = {name: getattr(own[name], "value", own[name]) for name in names if name in own}
-    return Scripted(json.dumps([cls.__name__, cls.__module__.split(".")[2] == "v2", arguments, own.get("_seed")]))
 
 
 @functools.lru_cache(maxsize=64)
@@ -330,23 +156,21 @@ def _of_settings(settings):
     for key, enum in (("policy", AutoAugmentPolicy), ("interpolation", InterpolationMode)):
         if isinstance(arguments.get(key), str):
             arguments[key] = enum(arguments[key])
-    cls = getattr(_v2 if v2 else _v1, name)
     if name == "ColorJitter":  # which keeps None where a change is off, and takes 0
         arguments = {change: 0 if given is None else given for change, given in arguments.items()}
     elif name == "RandomErasing" and arguments["value"] is None:
         arguments["value"] = "random"
-    transform = recipe_class(cls)(**arguments) if cls in recipe.OURS else cls(**arguments)
+    transform = _standing_for(getattr(_v2 if v2 else _v1, name))(**arguments)
     transform._seed = seed
-    return transform, type(transform).forward if cls in recipe.OURS else _forward_v2 if v2 else _run_v1
+    return transform
 
 
 def _augment_scripted(image, calls, settings):
-    transform, run = _of_settings(settings)
-    if transform._seed is None:
-        out = run(transform, image)
-    else:
+    transform = _of_settings(settings)
+    if transform._seed is not None:
         transform._calls = int(calls)
-        out = run(transform, image)
+    out = transform.forward(image)
+    if transform._seed is not None:
         calls.fill_(transform._calls)
     return out.clone() if out is image else out
 
@@ -357,18 +181,21 @@ _operators.define("augment(Tensor image, Tensor(a!) calls, str settings) -> Tens
 _operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
 
 
-_STAGES_KEPT = 256
-_OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
-              "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video", "_needs_transform_list")
-_NAMES = {"RandAugment": "rand_augment", "TrivialAugmentWide": "trivial_augment_wide", "AutoAugment": "auto_augment_",
-          "AugMix": "augmix"}
-_AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # AugMix's arguments
-_OURS = {getattr(module, name): forward for module, forward in ((_v1, _forward_v1), (_v2, _forward_v2)) if module
-         for name in _NAMES}
-_THEIRS = {cls: cls.forward for cls in _OURS}
-_V1 = {getattr(_v1, name) for name in recipe.KINDS}
-_RECIPES = {cls: {**ours, "__prepare_scriptable__": _prepare_recipe} if cls.__name__ in recipe.KINDS else ours
-            for cls, ours in recipe.OURS.items()}
+# ---- the classes ----
+
+
+def _methods(cls):
+    """What takes the place of a class's own methods."""
+    if cls.__name__ in MIXERS:
+        return {MAKE_PARAMS: recipe.mix_params}
+    made = {"forward": _forward_v2 if cls in _V2 else _forward_v1, "__prepare_scriptable__": _prepare_scriptable}
+    if cls in _V2 and cls.__name__ not in POLICIES and recipe.KINDS[cls.__name__].drawn is not None:
+        made[TRANSFORM] = recipe.transform
+    return made
+
+
+_V2 = {cls for cls in THEIRS if _v2 is not None and issubclass(cls, _v2.Transform)}
+OURS = {cls: _methods(cls) for cls in THEIRS}
 
 
 def _named(forward):
@@ -378,13 +205,76 @@ def _named(forward):
     return copy
 
 
-def _forward_of(cls):
-    """The forward of a class of torchvision's, also after take_over()."""
-    return _THEIRS.get(cls) or recipe.THEIRS.get(cls, {}).get("forward") or cls.forward
+class Seeded(torch.nn.Module):
+    """What Motley's classes that draw add to torchvision's: `seed`."""
+
+    if TYPE_CHECKING:  # torchvision's arguments, and
+
+        def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any) -> None: ...
+
+    __jit_unused_properties__ = ["seed"]
+
+    @property
+    def seed(self):
+        """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
+        transform then counts its calls, separately in each worker and rank; transforms of equal seeds draw alike. None:
+        each call takes a new seed from torch's generator."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed):
+        self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
+        self._lineage = Lineage()
+
+    def __repr__(self):
+        shown = super().__repr__()
+        return shown if self.seed is None else f"{shown[:-1]}{', ' * (shown[-2] != '(')}seed={self.seed})"
 
 
-def _class_of(transform):
-    return next(cls for cls in type(transform).__mro__ if cls in _OURS)
+def _seeded(theirs):
+    """Its __init__ with one more argument."""
+
+    def __init__(self, *args, seed=None, **kwargs):
+        theirs.__init__(self, *args, **kwargs)
+        self.seed = seed
+
+    signature = inspect.signature(theirs.__init__)
+    keyword = inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=None)
+    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
+    return __init__
+
+
+def standing_for(theirs: Any, module: str) -> type[Seeded]:
+    """The class that stands for a class of torchvision's of the same name; it also takes a `seed` if it draws."""
+    name, draws = theirs.__name__, theirs.__name__ != "Resize"
+    text = f"torchvision's {name} on Motley{', which also takes a `seed`' if draws else ''}."
+    text += " Its chains have Pillow's pixels, see motley.torchvision." if name == "AugMix" else ""
+    made = {**OURS[theirs], "__module__": module, "__doc__": text}
+    made["_torchvision_forward"] = _named(THEIRS[theirs]["forward"])
+    if draws:
+        made["__init__"] = _seeded(theirs)
+    return type(name, (Seeded, theirs) if draws else (theirs,), made)
+
+
+@functools.lru_cache(maxsize=None)
+def _standing_for(theirs):
+    return standing_for(theirs, __name__)
+
+
+RandAugment = standing_for(_v1.RandAugment, __name__)
+TrivialAugmentWide = standing_for(_v1.TrivialAugmentWide, __name__)
+AutoAugment = standing_for(_v1.AutoAugment, __name__)
+AugMix = standing_for(_v1.AugMix, __name__)
+RandomResizedCrop = standing_for(_v1.RandomResizedCrop, __name__)
+Resize: Any = standing_for(_v1.Resize, __name__)
+RandomHorizontalFlip = standing_for(_v1.RandomHorizontalFlip, __name__)
+ColorJitter = standing_for(_v1.ColorJitter, __name__)
+RandomGrayscale = standing_for(_v1.RandomGrayscale, __name__)
+GaussianBlur = standing_for(_v1.GaussianBlur, __name__)
+RandomErasing = standing_for(_v1.RandomErasing, __name__)
+
+
+# ---- torchvision's own classes ----
 
 
 def take_over():
@@ -393,11 +283,12 @@ def take_over():
     over as well; one that is spawned without has to call this itself. Not AugMix, whose pixels are not torchvision's to
     the bit."""
     hand_back()
-    for cls, ours in {**{cls: {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
-                         for cls, forward in _OURS.items() if cls.__name__ != "AugMix"}, **_RECIPES}.items():
-        _replaced[cls] = {name: vars(cls).get(name) for name in (*ours, "_torchvision_forward", "__reduce_ex__")}
-        for name, method in {**ours, "_torchvision_forward": _named(_forward_of(cls)),
-                             "__reduce_ex__": _reduce_ex}.items():
+    for cls, ours in OURS.items():
+        if cls.__name__ == "AugMix":
+            continue
+        made = {**ours, "_torchvision_forward": _named(THEIRS[cls]["forward"]), "__reduce_ex__": _reduce_ex}
+        _replaced[cls] = {name: vars(cls).get(name) for name in made}
+        for name, method in made.items():
             setattr(cls, name, method)
 
 
@@ -426,92 +317,3 @@ def _reduce_ex(self, protocol):
 def _taken_over(function, arguments, lineage):
     take_over()
     return function(*arguments)
-
-
-# ---- the classes ----
-
-class Seeded:
-    """What Motley's classes add to torchvision's: `seed`, and what torch.jit.script needs."""
-
-    if TYPE_CHECKING:  # torchvision's arguments, and
-
-        def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any) -> None: ...
-
-    __jit_unused_properties__ = ["seed"]
-    __prepare_scriptable__ = _prepare_scriptable
-
-    def __init_subclass__(cls):
-        super().__init_subclass__()
-        theirs = cls.__mro__[2]
-        if Seeded in cls.__bases__:
-            def __init__(self, *args, seed=None, **kwargs):
-                theirs.__init__(self, *args, **kwargs)
-                self.seed = seed
-            signature = inspect.signature(theirs.__init__)
-            keyword = inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=None)
-            __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
-            cls.__init__, cls._torchvision_forward = __init__, _named(_forward_of(theirs))
-
-    @property
-    def seed(self):
-        """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
-        transform then counts its calls, separately in each worker and rank; transforms of equal seeds draw alike. None:
-        each call takes a new seed from torch's generator."""
-        return self._seed
-
-    @seed.setter
-    def seed(self, seed):
-        self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
-        self._lineage = Lineage()
-
-    def __repr__(self):
-        shown = super().__repr__()
-        return shown if self.seed is None else f"{shown[:-1]}{', ' * (shown[-2] != '(')}seed={self.seed})"
-
-
-class RandAugment(Seeded, _v1.RandAugment):
-    """torchvision's RandAugment on Motley, which also takes a `seed`."""
-    forward = _forward_v1
-
-
-class TrivialAugmentWide(Seeded, _v1.TrivialAugmentWide):
-    """torchvision's TrivialAugmentWide on Motley, which also takes a `seed`."""
-    forward = _forward_v1
-
-
-class AutoAugment(Seeded, _v1.AutoAugment):
-    """torchvision's AutoAugment on Motley, which also takes a `seed`."""
-    forward = _forward_v1
-
-
-class AugMix(Seeded, _v1.AugMix):
-    """torchvision's AugMix on Motley, which also takes a `seed`. Its chains have Pillow's pixels, see above."""
-    forward = _forward_v1
-
-
-@functools.lru_cache(maxsize=None)
-def recipe_class(theirs):
-    return of_recipe(theirs, __name__)
-
-
-def of_recipe(theirs: Any, module: str) -> Any:
-    """The class that stands for a class of torchvision's of the same name; it also takes a `seed` if it draws."""
-    draws = theirs.__name__ != "Resize"
-    text = f"torchvision's {theirs.__name__} on Motley{', which also takes a `seed`' if draws else ''}."
-    made = {**recipe.OURS[theirs], "__module__": module, "__doc__": text}
-    if theirs.__name__ in recipe.KINDS:
-        made["__prepare_scriptable__"] = _prepare_recipe
-    if not draws:
-        made["_torchvision_forward"] = _named(_forward_of(theirs))
-    return type(theirs.__name__, (Seeded, theirs) if draws else (theirs,), made)
-
-
-RandomResizedCrop = of_recipe(_v1.RandomResizedCrop, __name__)
-Resize = of_recipe(_v1.Resize, __name__)
-RandomHorizontalFlip = of_recipe(_v1.RandomHorizontalFlip, __name__)
-ColorJitter = of_recipe(_v1.ColorJitter, __name__)
-RandomGrayscale = of_recipe(_v1.RandomGrayscale, __name__)
-GaussianBlur = of_recipe(_v1.GaussianBlur, __name__)
-RandomErasing = of_recipe(_v1.RandomErasing, __name__)
-
-from motley.torchvision.fused import fuse  # noqa: E402, which needs what stands above

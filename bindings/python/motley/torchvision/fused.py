@@ -17,10 +17,10 @@ from torchvision import transforms as _v1
 
 import motley
 from motley._core import lib
-from motley.policy import filter_number
 from motley._resize import FILTERS
 from motley.samples import samples_of, torch_seed
-from motley.torchvision.pixels import ORDER, ids_for, say, tv_tensors
+from motley.torchvision.pixels import ORDER, NotOurs, augmented, filter_of, is_v2, like, say, tv_tensors
+from motley.torchvision.policies import new_stage
 
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
@@ -66,14 +66,7 @@ class Fused(torch.nn.Module):
             raise motley.ArgumentError(
                 f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `transform` takes lists"
             )
-        seed, ids, rest = samples_of(self, torch_seed)
-        if not isinstance(image, torch.Tensor) or image.ndim < 4:
-            return self.transform(image, seed=seed, sample_ids=ids, **rest)
-        lead = image.shape[:-3]
-        batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
-        made = self.transform(batch, seed=seed, sample_ids=ids_for(ids, lead), **rest)
-        made = made.reshape(*lead, *made.shape[1:])
-        return tv_tensors.wrap(made, like=image) if tv_tensors and isinstance(image, tv_tensors.TVTensor) else made
+        return like(augmented(self.transform, image, samples_of(self, torch_seed)), image)
 
     def __repr__(self):
         lines = [*map(repr, self.before), repr(self.transform), *map(repr, self.after)]
@@ -160,7 +153,7 @@ class Run:
     """Transforms that were taken so far, as stages."""
 
     def __init__(self):
-        self.stages = []  # (name, settings), those of a policy being its text
+        self.stages = []  # (name, settings)
         self.scaled = False  # whether ToTensor or its like has been
         self.began_as_tensor = False  # by ToImage, before everything else
         self.to_image = False  # whether a tv_tensors.Image comes out
@@ -168,13 +161,7 @@ class Run:
         self.transform = None  # the motley.Transform that they are, shared with equal runs
 
     def text(self):
-        lines = ["motley: 1", "name: fused", "stages:"]
-        for name, how in self.stages:
-            if name == "policy":
-                lines += ["  - policy:", *(f"      {line}" for line in how.splitlines()[1:])]  # without its `motley: 1`
-            else:
-                lines.append(f"  - {name}: {json.dumps(how)}")
-        return "\n".join(lines) + "\n"
+        return json.dumps({"motley": 1, "name": "fused", "stages": [{name: how} for name, how in self.stages]})
 
     def finish(self):
         names = [name for name, _ in self.stages]
@@ -247,9 +234,9 @@ def _filters(interpolation):
     names = []
     for each in several:
         try:
-            names.append(FILTERS[filter_number("interpolation", each, FILTERS)])
-        except motley.ArgumentError:
-            raise NotTaken(f"interpolation {each}") from None
+            names.append(FILTERS[filter_of(each)])
+        except NotOurs as found:
+            raise NotTaken(str(found)) from None
     return names[0] if len(names) == 1 else names
 
 
@@ -310,16 +297,17 @@ def _fill_of_images(fill):
 
 
 def _policy(run, t):
-    from motley.torchvision import _new_stage, _v2
-    from motley.torchvision.pixels import NotOurs
-
-    v2 = _v2 is not None and isinstance(t, _v2.Transform)
-    own = vars(t)
-    fill = _fill_of_images(own["_fill" if v2 else "fill"])
+    v2 = is_v2(t)
+    fill = _fill_of_images(vars(t)["_fill" if v2 else "fill"])
     try:
-        run.add("policy", _new_stage(t, v2, 3, fill).policy.show())
+        run.add("policy", _data(new_stage(t, v2, 3, fill).policy))
     except (NotOurs, ValueError, IndexError) as found:  # also what torchvision refuses, or takes of other channels only
         raise NotTaken(str(found)) from None
+
+
+def _data(policy):
+    """A policy as settings of a stage."""
+    return {key: value for key, value in policy.as_dict().items() if key != "motley"}
 
 
 def _timm_policy(run, t):
@@ -327,7 +315,7 @@ def _timm_policy(run, t):
         raise NotTaken("Motley has no such stage")
     if t.transform.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
         raise NotTaken("it mixes chains of ops, and a stage that draws ops stands before it")
-    run.add("policy", t.transform.policy.show())
+    run.add("policy", _data(t.transform.policy))
 
 
 def _jitter(run, t, p=1.0):

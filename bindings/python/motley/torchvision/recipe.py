@@ -6,7 +6,13 @@ Draws     A call draws what torchvision draws from torch's generator, in the sam
           id, and then draws what motley.torchvision.fuse() of the same transforms draws for that id.
 Else      What moves beside an image in a sample of v2 (masks, boxes, keypoints) is torchvision's to move, by the same
           draw. RandomHorizontalFlip, RandomErasing, MixUp and CutMix have torchvision's arithmetic, which is as exact
-          and as fast; by sample id alone they draw differently."""
+          and as fast; by sample id alone they draw differently.
+
+These classes are not fuse([transform]), which would draw differently for torch.manual_seed(): torchvision's tests of v2
+compare such images, and so do scripts. It would take as long or less on images of one size, since torch's own draws cost
+up to 30 us (500x375 to 224x224 or 224x224, one core, PIL: crop 62 us for 89, jitter 61 for 93, blur 799 for 984), but
+more where a coin says no (19 for 4) or sizes vary (Resize 237 for 191); and a file that ends with Resize(256) cannot be
+loaded, since its results have many sizes. So get_params draws, and Motley makes the pixels."""
 
 from __future__ import annotations
 
@@ -19,23 +25,19 @@ from typing import Any, NamedTuple
 import PIL.Image
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
-from torchvision import transforms as _v1
 from torchvision.transforms import functional as F
 
 import motley
 from motley import ArgumentError
 from motley._core import lib
+from motley._resize import FILTERS
 from motley.draws import Drawn
 from motley.mix import BOX
 from motley.samples import draws_by_id, samples, samples_of
-from motley.torchvision import following, fused, pixels
-from motley.torchvision.pixels import JITTER_OPS, JITTERS, NotOurs, channels_of, say, size_of, tv_tensors
-from motley.torchvision.pixels import v2 as _v2
-
-PLAIN = (torch.Tensor, *following.IMAGES)
-TRANSFORM, MAKE_PARAMS = "transform", "make_params"
-if _v2 is not None and not hasattr(_v2.Transform, TRANSFORM):  # before torchvision 0.21
-    TRANSFORM, MAKE_PARAMS = "_transform", "_get_params"
+from motley.torchvision import fused, pixels
+from motley.torchvision.pixels import (
+    JITTER_OPS, JITTERS, MAKE_PARAMS, THEIRS, TRANSFORM, NotOurs, channels_of, class_of, is_v2, like, say, size_of, v1, v2,
+)  # fmt: skip
 
 
 class Kind(NamedTuple):
@@ -54,21 +56,18 @@ MOST_PIXELS = 1 << 20  # of a side
 SIGMAS = 1e-3, 1e3  # that Motley's blur takes
 
 
-def _is_v2(t):
-    return _v2 is not None and isinstance(t, _v2.Transform)
-
-
 def _takes_resize(t, image, size):
     channels_of(image)
     height, width = size
     if not (0 < height <= MOST_PIXELS and 0 < width <= MOST_PIXELS):
         raise NotOurs(f"a size of {tuple(size)}")
-    pixels.filter_of(t.interpolation, image)
-    if isinstance(image, torch.Tensor) and not t.antialias:
-        raise NotOurs("antialias is not set, and Pillow always does it")
-    if t.antialias is False and not _is_v2(t):  # a PIL image: torchvision's v1 says so, v2 does not
+    nearest = FILTERS[pixels.filter_of(t.interpolation)] == "nearest"
+    if isinstance(image, torch.Tensor) and (nearest or not t.antialias):
+        raise NotOurs("nearest on tensors, which takes other pixels than Pillow" if nearest else
+                      "antialias is not set, and Pillow always does it")  # fmt: skip
+    if t.antialias is False and not is_v2(t):  # a PIL image: torchvision's v1 says so, v2 does not
         warnings.warn(
-            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=6
+            "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=7
         )
 
 
@@ -92,7 +91,7 @@ def _crop_of(image, scale, ratio):
             top = torch.randint(0, height - h + 1, size=(1,)).item()
             return top, torch.randint(0, width - w + 1, size=(1,)).item(), h, w
     with torch.random.fork_rng(devices=()):  # the middle, which torchvision takes then, and where no crop can fit
-        return _v1.RandomResizedCrop.get_params(image, (1e9, 1e9), ratio)
+        return v1.RandomResizedCrop.get_params(image, (1e9, 1e9), ratio)
 
 
 @functools.lru_cache(maxsize=None)
@@ -101,14 +100,14 @@ def _crops_alike():
     image, given = PIL.Image.new("L", (50, 30)), ((0.08, 1.0), (0.75, 4 / 3))
     with torch.random.fork_rng(devices=()):
         drawn = []
-        for function in _crop_of, _v1.RandomResizedCrop.get_params:
+        for function in _crop_of, v1.RandomResizedCrop.get_params:
             torch.manual_seed(1)
             drawn.append([function(image, *given) for _ in range(8)] + [torch.rand(1).item()])
     return drawn[0] == drawn[1]
 
 
 def _crop_drawn(t, image):
-    theirs = type(t).get_params is _v1.RandomResizedCrop.get_params and _crops_alike()
+    theirs = type(t).get_params is v1.RandomResizedCrop.get_params and _crops_alike()
     drawn = (_crop_of if theirs else t.get_params)(image, t.scale, t.ratio)
     return dict(zip(("top", "left", "height", "width"), drawn))
 
@@ -120,7 +119,7 @@ def _crop_found(t, drawn, steps, channels):
 def _crop_run(t, image, p):
     crop = p["left"], p["top"], p["width"], p["height"]
     if not (p["width"] and p["height"]):  # of a tiny image, with a ratio far from 1: Pillow makes it black
-        functional = F if _v2 is None else _v2.functional
+        functional = F if v2 is None else v2.functional
         return functional.resized_crop(image, *crop[1::-1], *crop[:1:-1], t.size, t.interpolation)
     return pixels.resized(image, tuple(t.size), t.interpolation, crop)
 
@@ -214,7 +213,7 @@ def _kernel(size, sigma, v2):
 
 def _blur_run(t, image, p):
     sigma = p["sigma"][0]
-    return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, _is_v2(t)))
+    return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, is_v2(t)))
 
 
 # ---- erasing, of tensors of any type ----
@@ -277,18 +276,16 @@ KINDS = {
 }
 
 
-@functools.lru_cache(maxsize=None)
-def _kind_of(cls):
-    """torchvision's class of a transform's, and its Kind."""
-    theirs = next(base for base in cls.__mro__ if base in OURS)
-    return theirs, KINDS.get(theirs.__name__)
+def kind_of(transform):
+    return KINDS[class_of(type(transform)).__name__]
 
 
 # ---- draws by sample id ----
 
 
-def _stage_by_id(transform, cls, kind):
-    """The stage that draws for a transform by sample id; None where torchvision draws, or nothing is drawn."""
+def _stage_by_id(transform):
+    """The transform that draws for one of torchvision's by sample id; None where that draws, or nothing is drawn."""
+    cls, kind = class_of(type(transform)), kind_of(transform)
     if kind.found is None or not draws_by_id(transform):
         return None
     why = "it overrides how it draws"
@@ -308,13 +305,13 @@ def _stage_by_id(transform, cls, kind):
 MOST_CHANNELS = 4  # that a stage draws for; flips and boxes do not depend on their number
 
 
-def _found(transform, kind, stage, image, seed, ids, rest):
+def _found(transform, stage, image, seed, ids, rest):
     """The transform's parameters by sample id."""
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
     ids = [ids] if isinstance(ids, int) else ids
     sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
     drawn = Drawn.of(stage.policy, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
-    return kind.found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
+    return kind_of(transform).found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
 def _each(transform, images, ids, rest):
@@ -329,56 +326,41 @@ def _each(transform, images, ids, rest):
     for image, i in zip(images.as_subclass(torch.Tensor), ids):
         with samples(int(i), **rest):
             made.append(transform(image))
-    return _like(torch.stack(made), images)
+    return like(torch.stack(made), images)
 
 
-def _like(made, image):
-    return tv_tensors.wrap(made, like=image) if type(image) in following.IMAGES and made is not image else made
+# ---- calls: what takes the place of torchvision's methods ----
 
 
-# ---- calls ----
-
-
-def _run_v1(self, img):
-    cls, kind = _kind_of(type(self))
-    if kind.drawn is None and not draws_by_id(self):
-        return THEIRS[cls]["forward"](self, img)
-    try:
+def augment(self, img):
+    """forward() of v1. Raises NotOurs where torchvision has to do it."""
+    kind = kind_of(self)
+    if kind.drawn is not None or draws_by_id(self):
         kind.takes(self, img)
-    except NotOurs as found:
-        say(type(self).__name__, str(found))
-        return THEIRS[cls]["forward"](self, img)
-    if stage := _stage_by_id(self, cls, kind):
+    if stage := _stage_by_id(self):
         seed, ids, rest = samples_of(self, None)
         if hasattr(ids, "__len__"):
             return _each(self, img, ids, rest)
-        parameters = _found(self, kind, stage, img, seed, [ids], rest)
+        parameters = _found(self, stage, img, seed, ids, rest)
     elif kind.drawn is None:
-        return THEIRS[cls]["forward"](self, img)
+        return THEIRS[class_of(type(self))]["forward"](self, img)
     else:
         parameters = kind.drawn(self, img)
     return img if parameters is None else kind.run(self, img, parameters)
 
 
-def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
-    if torch.jit.is_scripting():  # torch.jit.script compiles this branch only
-        return self._torchvision_forward(img)
-    else:
-        return _run_v1(self, img)
-
-
-def _forward_v2(self, *inputs):
-    cls, kind = _kind_of(type(self))
-    stage = _stage_by_id(self, cls, kind)
+def augment_sample(self, *inputs):
+    """forward() of v2, whose draws alone differ: by sample id."""
+    stage, theirs = _stage_by_id(self), THEIRS[class_of(type(self))]["forward"]
     if stage is None:
-        return THEIRS[cls]["forward"](self, *inputs)
+        return theirs(self, *inputs)
     flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
     if hasattr(self, "check_inputs"):
         self.check_inputs(flat)
     mine = [i for i, needed in enumerate(self._needs_transform_list(flat)) if needed]
-    images = [flat[i] for i in mine if isinstance(flat[i], PIL.Image.Image) or type(flat[i]) in PLAIN]
+    images = [flat[i] for i in mine if pixels.is_plain(flat[i])]
     if not images:
-        return THEIRS[cls]["forward"](self, *inputs)
+        return theirs(self, *inputs)
     seed, ids, rest = samples_of(self, None)
     if hasattr(ids, "__len__"):
         if len(mine) > 1:
@@ -387,28 +369,27 @@ def _forward_v2(self, *inputs):
             )
         flat[mine[0]] = _each(self, flat[mine[0]], ids, rest)
         return tree_unflatten(flat, spec)
-    parameters = _found(self, kind, stage, images[0], seed, [ids], rest)
+    parameters = _found(self, stage, images[0], seed, ids, rest)
     for i in mine if parameters is not None else ():
         flat[i] = getattr(self, TRANSFORM)(flat[i], parameters)
     return tree_unflatten(flat, spec)
 
 
-def _transform_v2(self, inpt, params):
-    cls, kind = _kind_of(type(self))
-    if isinstance(inpt, PIL.Image.Image) or type(inpt) in PLAIN:
+def transform(self, inpt, params):
+    """transform() of v2, for classes that Motley has the arithmetic of."""
+    if pixels.is_plain(inpt):
         try:
+            kind = kind_of(self)
             kind.takes(self, inpt)
-            return _like(kind.run(self, inpt, params), inpt)
+            return like(kind.run(self, inpt, params), inpt)
         except NotOurs as found:
             say(type(self).__name__, str(found))
-    return THEIRS[cls][TRANSFORM](self, inpt, params)
+    return THEIRS[class_of(type(self))][TRANSFORM](self, inpt, params)
 
 
-# ---- MixUp and CutMix, of v2 ----
-
-
-def _mix_params(self, flat_inputs):
-    cls, _ = _kind_of(type(self))
+def mix_params(self, flat_inputs):
+    """make_params() of v2's MixUp and CutMix."""
+    cls = class_of(type(self))
     if not draws_by_id(self):
         return THEIRS[cls][MAKE_PARAMS](self, flat_inputs)
     seed, ids, rest = samples_of(self, None)
@@ -419,18 +400,3 @@ def _mix_params(self, flat_inputs):
         return {"lam": draw["lambda"]}
     left, top, width, height = (draw["box"][name] for name in BOX)
     return {"box": (left, top, left + width, top + height), "lam_adjusted": draw["share"]}
-
-
-# ---- what stands in the place of torchvision's classes ----
-
-
-MIXERS = "MixUp", "CutMix"
-OURS = {getattr(_v1, name): {"forward": _forward_v1} for name in KINDS}
-if _v2 is not None:
-    for name, kind in KINDS.items():
-        transform = {} if kind.drawn is None else {TRANSFORM: _transform_v2}
-        OURS[getattr(_v2, name)] = {"forward": _forward_v2, **transform}
-    for name in MIXERS:
-        if hasattr(_v2, name):
-            OURS[getattr(_v2, name)] = {MAKE_PARAMS: _mix_params}
-THEIRS = {cls: {name: getattr(cls, name) for name in ours} for cls, ours in OURS.items()}

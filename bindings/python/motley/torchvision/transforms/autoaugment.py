@@ -8,6 +8,6 @@ from motley.torchvision import (
     RandAugment as RandAugment,
     TrivialAugmentWide as TrivialAugmentWide,
 )
-from motley.torchvision.theirs import stands_for
+from motley.torchvision.transforms import stands_for
 
 __getattr__, __dir__, __all__ = stands_for(__name__, _theirs)

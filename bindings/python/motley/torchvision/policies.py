@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision's policies, RandAugment and the like, on Motley; and samples of v2, whose entries beside an image move with
+the image."""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from motley import ArgumentError, Policy, Transform
+from motley._core import lib
+from motley._follow import BoxRows, Moves, PointRows
+from motley.follow import FORMATS
+from motley.policy import INTERPOLATIONS, interpolation_number
+from motley.samples import samples_of, torch_seed
+from motley.torchvision import pixels
+from motley.torchvision.pixels import FOLLOWERS, POLICIES, NotOurs, augmented, channels_of, class_of, like, tv_tensors
+
+OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
+             "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video",
+             "_needs_transform_list")  # fmt: skip
+AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # AugMix's arguments
+MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
+MOST_OPS = 16
+
+
+# ---- which policy a transform is ----
+
+
+def _level_value(level, bins):
+    """The threshold that v2 gives solarize at a level: 255.0 * torch.linspace(1, 0, bins)[level], as its vectorised
+    kernels round it. (v1 and our files have torch.linspace(255, 0, bins).)"""
+    step = torch.tensor(-1.0) / (bins - 1)
+    exact = step.double() * level + 1 if level < bins // 2 else -step.double() * (bins - 1 - level)
+    return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
+
+
+def _v2_branches(policy, bins):
+    """The branches of `policy` with the thresholds of v2. Each drawn level's threshold gets a separate branch."""
+    branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
+    for branch in policy.branches:
+        if drawn and branch["steps"][0]["op"] == "solarize":
+            branches += [{"steps": [{"op": "solarize", "value": _level_value(i, bins)}]} for i in range(bins)]
+            continue
+        for step in branch["steps"]:
+            if step["op"] == "solarize":
+                step["value"] = _level_value(int(step.pop("level")), bins)
+        branches.append({**branch, "weight": bins} if drawn else branch)
+    return branches
+
+
+@functools.lru_cache(maxsize=64)
+def _stage(name, repeat, bins, level, interpolation, fill, v2):
+    policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
+                                         fill=fill)
+    return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
+
+
+AUGMIX_BINS = 10
+ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
+
+
+@functools.lru_cache(maxsize=64)
+def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v2):
+    """Each op at each of the first `severity` bins."""
+    branches = []
+    for branch in Policy.builtin("augmix").branches:
+        (step,) = branch["steps"]
+        if step["op"] in ALL_OPS and not all_ops:
+            continue
+        if "level" not in step:
+            branches.append({"weight": severity, "steps": [step]})
+        elif step["level"] == 0:
+            branches += [{"steps": [{**step, "level": level}]} for level in range(severity)]
+    policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
+                                             interpolation=interpolation,
+                                             augmix={"width": width, "alpha": alpha, "form": "one_sum"})
+    return Transform(policy.change(branches=_v2_branches(policy, AUGMIX_BINS)) if v2 else policy, stream=0)
+
+
+def _fill_of(fill, channels):
+    """torchvision's fill as a policy's: a byte for every channel, or one for each."""
+    if fill is None:
+        return 0
+    values = [fill] if isinstance(fill, (int, float)) else list(fill)
+    if len(values) not in (1, channels):
+        wanted = "1" if channels == 1 else f"1 or {channels}"
+        raise ValueError(f"fill has {len(values)} values, want {wanted}, one for each channel of the image")
+    if len(values) == 2:
+        raise NotOurs("a fill for grey and one for alpha")
+    values = tuple(min(max(int(v), 0), 255) for v in values)
+    return values[0] if len(values) == 1 else values
+
+
+def overridden(transform):
+    """What a subclass defines itself and Motley would not call; None if nothing."""
+    cls = class_of(type(transform))
+    return next((n for n in OVERRIDES if getattr(type(transform), n, None) is not getattr(cls, n, None)), None)
+
+
+STAGES_KEPT = 256
+_stages = {}  # what a policy depends on -> Transform
+
+
+def stage_of(transform, v2, image, channels):
+    """The stage of a transform's arguments as they are now."""
+    own = vars(transform)
+    fill = own["_fill" if v2 else "fill"]
+    if isinstance(fill, dict):  # v2: by type of image
+        fill = fill.get(type(image), fill.get("others"))
+    if isinstance(fill, list):
+        fill = tuple(fill)
+    key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
+           own.get("num_magnitude_bins"), own.get("policy"), *map(own.get, AUGMIX))
+    stage = _stages.get(key)
+    if stage is None:
+        if len(_stages) >= STAGES_KEPT:
+            _stages.clear()
+        stage = _stages[key] = new_stage(transform, v2, channels, fill)
+    return stage
+
+
+def new_stage(transform, v2, channels, fill):
+    cls = class_of(type(transform))
+    if name := overridden(transform):
+        raise NotOurs(f"{type(transform).__name__} defines {name} itself")
+    try:
+        interpolation = INTERPOLATIONS[interpolation_number(transform.interpolation)]
+    except ArgumentError:
+        raise NotOurs(f"interpolation {transform.interpolation}") from None
+    fill = _fill_of(fill, channels)
+    repeat = getattr(transform, "num_ops", None)
+    bins = getattr(transform, "num_magnitude_bins", None)
+    if repeat is not None and repeat > MOST_OPS:
+        raise NotOurs(f"num_ops is {repeat}, Motley has up to {MOST_OPS}")
+    if bins is not None and not 2 <= bins <= MOST_BINS:
+        raise NotOurs(f"num_magnitude_bins is {bins}, Motley has 2 to {MOST_BINS} for torchvision")
+    if cls.__name__ == "AugMix":
+        try:
+            return _augmix_stage(*map(vars(transform).get, AUGMIX), interpolation, fill, v2)
+        except ArgumentError as error:  # more or longer chains than Motley mixes
+            raise NotOurs(str(error)) from None
+    name = POLICIES[cls.__name__]
+    if cls.__name__ == "AutoAugment":
+        name += transform.policy.value
+    level = getattr(transform, "magnitude", None)
+    if level is not None and not -bins <= level < bins:
+        raise IndexError(f"magnitude is {level}, want 0..{bins - 1}")
+    return _stage(name, repeat, bins, level % bins if level is not None else None, interpolation, fill, v2)
+
+
+# ---- running it ----
+
+
+def _stage_for(transform, image, v2):
+    """The stage for `image`; None where there is nothing to do. Raises NotOurs when torchvision has to do it."""
+    if isinstance(image, FOLLOWERS):
+        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
+                        "want an image or a video")  # fmt: skip
+    if isinstance(image, torch.Tensor) and image.dtype == torch.uint8 and not image.numel():
+        return None
+    stage = stage_of(transform, v2, image, channels_of(image))
+    return None if vars(transform).get("num_ops") == 0 else stage
+
+
+def augment(self, img, v2=False):
+    """forward() of v1. Raises NotOurs when torchvision has to do it."""
+    stage, samples = _stage_for(self, img, v2), samples_of(self, torch_seed)
+    made = img if stage is None else augmented(stage, img, samples)
+    return like(made, img) if v2 else made
+
+
+def augment_sample(self, *inputs):
+    """forward() of v2. Raises NotOurs when torchvision has to do it."""
+    if len(inputs) == 1 and pixels.is_plain(inputs[0]):
+        return augment(self, inputs[0], True)
+    sample = Sample(self, inputs)
+    stages, samples = [_stage_for(self, image, True) for image in sample.images], samples_of(self, torch_seed)
+    images = [image if stage is None else like(augmented(stage, image, samples), image)
+              for stage, image in zip(stages, sample.images)]  # fmt: skip
+    return sample.with_images(images, stages[0], samples)
+
+
+# ---- samples ----
+
+
+class Sample:
+    """What a transform is called with: its images and videos, and what goes with them."""
+
+    def __init__(self, transform, inputs):
+        self.transform = transform
+        self.flat, self.spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+        mine = [i for i, needed in enumerate(transform._needs_transform_list(self.flat)) if needed]
+        self.followers = [i for i in mine if isinstance(self.flat[i], FOLLOWERS)]
+        self.places = [i for i in mine if i not in self.followers]
+        self.images = [self.flat[i] for i in self.places]
+        if not self.images and self.followers:
+            name = type(self.flat[self.followers[0]]).__name__
+            raise TypeError(
+                f"Inputs of type {name} are not supported by {type(transform).__name__}() without their image"
+            )
+        if not self.images:
+            raise TypeError("Found no image in the sample.")
+        if len(mine) > 1:
+            sizes = sorted({size_of(self.flat[i]) for i in mine})
+            if len(sizes) > 1:
+                raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
+
+    def with_images(self, images, stage, samples):
+        """The sample with its images replaced by these, and their followers moved. stage: of the first of them,
+        None where nothing moved. samples: the seed, ids and further arguments that it was called with."""
+        for i, image in zip(self.places, images):
+            self.flat[i] = image
+        if self.followers and stage is not None:
+            moves = _moves(stage, size_of(images[0]), *samples)
+            for i in self.followers:
+                self.flat[i] = _follow(self.flat[i], moves, self.transform)
+        return tree_unflatten(self.flat, self.spec)
+
+
+def size_of(value):
+    """(height, width) of an image, a video or what belongs to one."""
+    return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
+
+
+def _moves(stage, size, seed, ids, rest):
+    single = isinstance(ids, numbers.Integral)
+    ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    return Moves(stage, [size[::-1]] * len(ids), single, seed, rest.get("epoch", 0), ids, rest.get("view", 0))
+
+
+def _follow(value, moves, transform):
+    plain, name = value.as_subclass(torch.Tensor), f"the sample's {type(value).__name__}"
+    if isinstance(value, tv_tensors.Mask):
+        lead = plain.shape[:-2] if moves.single else plain.shape[1:-2]
+        first = () if moves.single else plain.shape[:1]
+        masks = plain.reshape(*first, lead.numel(), *plain.shape[-2:])
+        made = moves.mask(name, masks, _fill(transform), False).reshape(plain.shape)
+    else:
+        rows = _rows(value, name, plain, moves)
+        rows.move(moves)
+        (made,), *_ = rows.moved()
+    return tv_tensors.wrap(made, like=value)
+
+
+def _rows(value, name, plain, moves):
+    if not moves.single:
+        raise ArgumentError(
+            f"motley.samples has an id for each image of a batch, and {name} are those of one: want one id"
+        )
+    if not isinstance(value, tv_tensors.BoundingBoxes):
+        return PointRows(name, [plain], moves.sizes, lib.MOTLEY_CONTINUOUS, ())
+    form = FORMATS.get(value.format.value.lower())
+    if form is None:
+        raise TypeError(f"{name} have the format {value.format.value}, want XYXY, XYWH or CXCYWH")
+    if getattr(value, "clamping_mode", "soft") is None:
+        raise TypeError(f"{name} have the clamping_mode None, but boxes are cut off at the image's edge: want 'soft'")
+    return BoxRows(name, [plain], moves.sizes, form, False, (0, 0, 0))
+
+
+def _fill(transform):
+    """That of masks: `fill` by type says it; a number is the image's, and would be a class of the mask's."""
+    fill = transform.fill
+    if not isinstance(fill, dict):
+        return 0
+    fill = fill.get(tv_tensors.Mask, fill.get("others", 0))
+    fill = fill[0] if isinstance(fill, (list, tuple)) and len(fill) == 1 else fill
+    return 0 if fill is None else fill
