@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
-AUGMIX_FORMS = ("sum", "blends", "one_sum")  # by motley_augmix_form
-
 
 @ffi.def_extern()
 def on_problem(user, problem):
@@ -282,37 +280,28 @@ class Policy:
                 f"policy '{self.name}' has stages: want motley.Policy of its as_dict() with changes, since change() is "
                 "for policies that are drawn"
             )
-        data, ops_given = self.as_dict(), dict(ops or {})
-        if branches is not None or level is not None or p is not None:
-            branches = [dict(branch) for branch in (self.branches if branches is None else branches)]
-            if not branches:
-                raise ArgumentError("branches is empty, want at least one")
-            for branch in branches:
-                branch["steps"] = [_changed_step(step, level, p) for step in branch["steps"]]
-            _put_branches(data, branches)
-        for entry, numbers in ops_given.items():
-            data["ops"][entry] = _changed_op(self.name, data["ops"], self.ops, entry, numbers)
-        if level is not None and ("level" in data or isinstance(level, (str, dict))):
-            data["level"] = _changed_level(data.get("level"), level)
-        if bins is not None and top is not None:
-            raise ArgumentError("both bins and top are set, want one of them")
+        data = self.as_dict()
         if bins is not None and "bins" not in data:
             raise ArgumentError(f"policy '{self.name}' has no bins to change")
-        if top is not None:
+        if top is not None and bins is None:
             data.pop("bins", None)
-        if level is not None and _is_number(level):
-            most = top or data.get("top", (bins or data.get("bins", 1)) - 1)
-            if not 0 <= level <= most:
-                raise ArgumentError(f"level is {level:g}, want 0..{most:g}")
+        if branches is not None or level is not None or p is not None:
+            branches = self.branches if branches is None else branches
+            _put_branches(data, [{**b, "steps": [_changed_step(s, level, p) for s in b["steps"]]} for b in branches])
+        if level is not None and ("level" in data or isinstance(level, (str, dict))):
+            data["level"] = _changed_level(data.get("level"), level)
+        for entry, numbers in (ops or {}).items():
+            if entry not in self.ops:
+                raise ArgumentError(f"policy '{self.name}' has no range called '{entry}'")
+            data["ops"][entry] = _changed_op(data["ops"][entry], numbers)
         if interpolation is not None:
             several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
             interpolation = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
-        fill = None if fill is None else list(fill_bytes(fill))
         if augmix is not None:
             data.pop("augmix", None)
-            augmix = _augmix_data(augmix) or None
-        given = {"repeat": repeat, "bins": bins, "top": top, "interpolation": interpolation, "fill": fill}
-        given.update(name=name, title=title, augmix=augmix)
+            augmix = {"width": 3, "alpha": 1, **augmix} if augmix else None
+        given = {"repeat": repeat, "bins": bins, "top": top, "interpolation": interpolation, "augmix": augmix}
+        given.update(name=name, title=title, fill=None if fill is None else list(fill_bytes(fill)))
         data.update((key, value) for key, value in given.items() if value is not None)
         return self._of_data(data)
 
@@ -386,17 +375,6 @@ class Policy:
 # ---- parts of policies: plain data in the format's words ----
 
 
-def _augmix_data(augmix):
-    """An entry `augmix`; {} where nothing is mixed."""
-    unknown = set(augmix) - {"width", "alpha", "form"}
-    form = augmix.get("form", "sum")
-    if unknown:
-        raise ArgumentError(f"augmix has {sorted(unknown)[0]!r}, want width, alpha or form")
-    if form not in AUGMIX_FORMS:
-        raise ArgumentError(f"the form of augmix is {form!r}, want one of {', '.join(AUGMIX_FORMS)}")
-    return {"width": augmix.get("width", 3), "alpha": augmix.get("alpha", 1), "form": form} if augmix else {}
-
-
 def _op_data(entry):
     """The numbers of an entry under `ops`; {} of one without levels."""
     if "range" not in entry and "low" not in entry:
@@ -407,17 +385,11 @@ def _op_data(entry):
     return {key: float(number) for key, number in numbers.items()}
 
 
-def _changed_op(policy, entries, ranges, name, numbers):
-    """An entry under `ops` with other numbers."""
-    unknown = set(numbers) - {"low", "span", "base", "min", "max"}
-    if unknown:
-        raise ArgumentError(f"op '{name}' has {sorted(unknown)[0]!r}, want low, span, base, min or max")
-    if name not in ranges:
-        raise ArgumentError(f"policy '{policy}' has no range called '{name}'")
-    numbers = {**ranges[name], **numbers}
-    rest = {key: value for key, value in entries[name].items() if key not in ("range", *numbers)}
-    none = {"base": 0, "min": -math.inf, "max": math.inf}  # the format has no way to say that there is none
-    return {**rest, **{key: number for key, number in numbers.items() if key not in none or number != none[key]}}
+def _changed_op(entry, numbers):
+    """An entry under `ops` with other numbers; an infinite min or max is none."""
+    none = {"base": 0, "min": -math.inf, "max": math.inf}
+    made = {key: value for key, value in entry.items() if key != "range"} | _op_data(entry) | dict(numbers)
+    return {key: value for key, value in made.items() if key not in none or value != none[key]}
 
 
 def _step_data(step, level, levels):
@@ -435,50 +407,28 @@ def _step_data(step, level, levels):
 def _changed_step(step, level, p):
     """A step with another level, if it has one, and another probability."""
     step = dict(step) if p is None else {**step, "p": p}
-    if "level" in step:
-        step["level"] = _changed_level(step["level"], step["level"] if level is None else level)
+    if "level" in step and level is not None:
+        step["level"] = _changed_level(step["level"], level)
     return step
 
 
 def _changed_level(old, level):
     """The level that takes the place of `old`: a number is the mean of one that is normal."""
-    if isinstance(level, dict) and set(level) == {"normal", "std"}:
-        return level if level["std"] else level["normal"]
-    if (
-        isinstance(level, dict) and set(level) not in ({"uniform"}, {"given"})
-        or isinstance(level, str) and level not in ("uniform", "given")
-    ):  # fmt: skip
-        raise ArgumentError(
-            f"level is {level!r}, want a number, 'uniform', {{'uniform': [low, high]}} or "
-            "{'normal': mean, 'std': deviation}"
-        )
-    return {**old, "normal": level} if isinstance(old, dict) and "normal" in old and _is_number(level) else level
-
-
-def _is_number(level):
-    return not isinstance(level, (str, dict))
+    normal = isinstance(old, dict) and "normal" in old and not isinstance(level, (str, dict))
+    return {**old, "normal": level} if normal else level
 
 
 def _put_branches(data, branches):
     """Writes branches, in the form of Policy.branches, into a policy's data."""
-    phases = []
-    for branch in branches:
-        branch = dict(branch)
-        first = branch.pop("from", 0)
-        if not phases or phases[-1]["from"] != first:
-            phases.append({"from": first, "branches": []})
-        phases[-1]["branches"].append(branch)
-    data.pop("phases", None), data.pop("branches", None)
-    data.update({"phases": phases} if phases[0]["from"] or len(phases) > 1 else {"branches": phases[0]["branches"]})
-
-
-def builtin_names(staged):
-    """The names of the built-in policies that have stages, or of those that have none."""
-    found, i = [], 0
-    while (row := lib.motley_policy_builtin_get(i)) != ffi.NULL:
-        found += [text_of(row.name)] if bool(row.has_stages) == staged else []
-        i += 1
-    return found
+    phases = {}
+    for branch in map(dict, branches):
+        phases.setdefault(branch.pop("from", 0), []).append(branch)
+    for key in ("phases", "branches"):
+        data.pop(key, None)
+    if set(phases) <= {0}:
+        data["branches"] = phases.get(0, [])
+    else:
+        data["phases"] = [{"from": first, "branches": each} for first, each in phases.items()]
 
 
 def as_html(shown, text):

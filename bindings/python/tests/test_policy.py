@@ -123,13 +123,13 @@ def test_changes_of_parts():
     assert base.change(level="uniform", p=0.75).branches[1]["steps"] == [{"op": "color", "p": 0.75, "level": "uniform"}]
     for wrong, piece in [
         (dict(level={"uniform": 3}), "'uniform' wants a list of two levels"),
-        (dict(level={"uniformly": [1, 2]}), "want a number, 'uniform'"),
-        (dict(level="high"), "want a number, 'uniform'"),
-        (dict(level=float("nan")), "level is nan, want 0..10"),
+        (dict(level={"uniformly": [1, 2]}), "wants a number, 'uniform'"),
+        (dict(level="high"), "level is 'high', want a number"),
+        (dict(level=float("nan")), "level is 'NaN', want a number"),
         (dict(level=12, top=11), "level is 12, want 0..11"),
-        (dict(bins=3, top=4), "both bins and top"),
+        (dict(bins=3, top=4), "both 'bins' and 'top' are given"),
         (dict(ops={"hue": {}}), "no range called 'hue'"),
-        (dict(ops={"color": {"high": 3}}), "'high', want low"),
+        (dict(ops={"color": {"high": 3}}), "unknown key 'high' in op 'color'"),
         (dict(branches=[]), "branches is empty"),
         (dict(branches=[{"steps": [{"op": "colour"}]}]), "'colour', did you mean 'color'"),
         (dict(top=0), "top is 0"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's policies, RandAugment and the like, on Motley; and samples of v2, whose entries beside an image move with
-the image."""
+"""torchvision's policies, RandAugment and the like, on Motley; and samples of v2, whose entries beside an image move
+with the image."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ Else      What moves beside an image in a sample of v2 (masks, boxes, keypoints)
           and as fast; by sample id alone they draw differently.
 
 These classes are not fuse([transform]), which would draw differently for torch.manual_seed(): torchvision's tests of v2
-compare such images, and so do scripts. It would take as long or less on images of one size, since torch's own draws cost
-up to 30 us (500x375 to 224x224 or 224x224, one core, PIL: crop 62 us for 89, jitter 61 for 93, blur 799 for 984), but
-more where a coin says no (19 for 4) or sizes vary (Resize 237 for 191); and a file that ends with Resize(256) cannot be
-loaded, since its results have many sizes. So get_params draws, and Motley makes the pixels."""
+compare such images, and so do scripts. It would take as long or less on images of one size, since torch draws each
+number in 3 to 5 us (500x375 to 224x224, or 224x224, one core, PIL: crop 62 us for 89, jitter 61 for 93, blur 799 for
+984), but more where a coin says no (19 for 4) or sizes vary (Resize 237 for 191); and a file that ends with Resize(256)
+cannot be loaded, since its results have many sizes. So get_params draws, and Motley makes the pixels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from motley.mix import BOX
 from motley.samples import draws_by_id, samples, samples_of
 from motley.torchvision import fused, pixels
 from motley.torchvision.pixels import (
-    JITTER_OPS, JITTERS, MAKE_PARAMS, THEIRS, TRANSFORM, NotOurs, channels_of, class_of, is_v2, like, say, size_of, v1, v2,
+    JITTER_OPS, JITTERS, MAKE_PARAMS, THEIRS, TRANSFORM, NotOurs, channels_of, class_of, is_v2, like, say, size_of, v1,
+    v2,
 )  # fmt: skip
 
 
