@@ -372,7 +372,8 @@ DROP_INS = {
     "GaussianBlur": {"kernel_size": 5},
     "RandomErasing": {"p": 0.9, "value": 7},
 }
-OTHERWISE = "Resize", "RandomResizedCrop", "RandomHorizontalFlip", "RandomErasing"  # on the CPU, or in torch's own ops
+OTHERWISE = ("Resize", "RandomResizedCrop", "ColorJitter", "GaussianBlur",  # on the CPU
+             "RandomHorizontalFlip", "RandomErasing")  # in torch's own ops
 if T1 is not None:
     homes = {"motley.torchvision": motley.torchvision}
     if T2 is not None:
