@@ -18,14 +18,15 @@ import sys
 import threading
 import warnings
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ._arrays import KINDS
 from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from types import FrameType
     from typing import Any, TypeVar
 
     from ._types import Ids
@@ -43,7 +44,8 @@ LAUNCHERS = {
     "SLURM_PROCID": "SLURM_NTASKS",
     "FLUX_TASK_RANK": "FLUX_JOB_SIZE",
 }
-LOOPS = {  # modules that begin passes, and the epoch that the object which does so says
+# Modules that begin passes, and the epoch that the object which does so says.
+LOOPS: dict[str, Callable[[Any], Any]] = {
     "lightning.pytorch.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
     "pytorch_lightning.loops.fit_loop": lambda loop: loop.epoch_progress.current.processed,
     "accelerate.data_loader": lambda loader: getattr(loader, "iteration", None),
@@ -57,13 +59,13 @@ ADVICE = (
 
 # ---- processes ----
 
-_parents_rank = None  # of the process that spawned this one, when it had one
-_parents_loading = None  # of a worker: the Loading that its parent started it for
-_keys = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
+_parents_rank: int | None = None  # of the process that spawned this one, when it had one
+_parents_loading: Loading | None = None  # of a worker: the Loading that its parent started it for
+_keys: dict[Any, int] = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
 _settled = False  # whether _keys[None] is of the process group's rank
 
 
-def mixed(text):
+def mixed(text: str) -> int:
     """64 bits out of a text: FNV-1a, then scattered."""
     h = 0xCBF29CE484222325
     for byte in text.encode():
@@ -71,19 +73,19 @@ def mixed(text):
     return scattered(h)
 
 
-def scattered(h):
+def scattered(h: int) -> int:
     """64 bits that look random: another number for each; 0 for 0."""
     h = (h ^ h >> 31) * 0x7FB5D329728EA185 & 0xFFFFFFFFFFFFFFFF
     return h ^ h >> 27
 
 
 @functools.lru_cache(maxsize=None)
-def stream_key(stream):
+def stream_key(stream: int) -> int:
     """A number that is mixed into a seed, another for each stream; 0 for stream 0."""
     return scattered(stream * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
 
 
-def _group_is_there():
+def _group_is_there() -> bool:
     """Whether torch.distributed has a process group. Asked in every call without ids, so it replaces itself."""
     global _group_is_there
     distributed = sys.modules.get("torch.distributed")
@@ -93,16 +95,16 @@ def _group_is_there():
     return _group_is_there()
 
 
-def _number(name):
+def _number(name: str) -> int | None:
     text = os.environ.get(name, "")
     return int(text) if text.isdecimal() else None
 
 
-def rank_of_run():
+def rank_of_run() -> int:
     """This process's rank: torch.distributed's, else that of the process that spawned this one, else the launcher's;
     0 where nothing says. It is looked up when something is drawn, as process groups begin later than stages do."""
     if _group_is_there():
-        return sys.modules["torch.distributed"].get_rank()
+        return int(sys.modules["torch.distributed"].get_rank())
     if _parents_rank is not None:
         return _parents_rank
     for rank in map(_number, LAUNCHERS):
@@ -112,14 +114,14 @@ def rank_of_run():
     return node << 16 | (_number("LOCAL_RANK") or 0)
 
 
-def world_of_run():
+def world_of_run() -> int:
     """The number of ranks; 1 if nothing says how many."""
     if _group_is_there():
-        return sys.modules["torch.distributed"].get_world_size()
+        return int(sys.modules["torch.distributed"].get_world_size())
     return max(rank_of_run() + 1, *(_number(name) or 1 for name in LAUNCHERS.values()))
 
 
-def process_key(rank):
+def process_key(rank: int | None) -> int:
     """A number that is mixed into the seed of samples without ids; 0 in a single process. rank: None to look it up."""
     key = _keys.get(rank)
     if key is not None and (rank is not None or _settled or not _group_is_there()):
@@ -127,7 +129,7 @@ def process_key(rank):
     return _find_key(rank)
 
 
-def _find_key(rank):
+def _find_key(rank: int | None) -> int:
     global _settled
     if rank is None:
         _settled = _group_is_there()
@@ -139,7 +141,7 @@ def _find_key(rank):
     return key
 
 
-def rank_key():
+def rank_key() -> int:
     """A number that makes ranks draw differently whose processes already do; 0 in rank 0."""
     process_key(None)  # which looks the rank up
     return _keys["rank"]
@@ -149,18 +151,18 @@ class Lineage:
     """Passes its parent's rank, and the loader that it is to read for, to a spawned process: it is pickled with the
     process's arguments."""
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, ())
 
 
-def _inherited(rank, loading):
+def _inherited(rank: int, loading: Loading | None) -> Lineage:
     global _parents_rank
     _parents_rank = rank
     _in_child(loading)
     return Lineage()
 
 
-def _in_child(loading=None):
+def _in_child(loading: Loading | None = None) -> None:
     global _parents_loading
     _keys.clear()
     _parents_loading = loading or current()
@@ -174,41 +176,49 @@ if hasattr(os, "register_at_fork"):
 # ---- epochs ----
 
 _clock = itertools.count(1)  # of this process: when passes began, and when somebody set an epoch
-_reading = contextvars.ContextVar("motley.reading", default=None)
+_reading: contextvars.ContextVar[Loading | None] = contextvars.ContextVar("motley.reading", default=None)
 
 
-def current():
+def current() -> Loading | None:
     """The Loading whose pass is being read here, or None."""
     return _reading.get() or _parents_loading
 
 
-def epoch_now(own=0):
+def epoch_now(own: int = 0) -> int:
     """The number of the pass that is being read here; `own` where none is."""
     loading = current()
     if loading is None:
         return own
     loading.drawn = 1
-    return loading.epoch
+    epoch: int = loading.epoch
+    return epoch
 
 
 class _Shared:
     """Whole numbers that a process shares with the workers that it starts."""
 
-    def __init__(self, count):
+    _numbers: list[int]
+
+    def __init__(self, count: int) -> None:
         from multiprocessing import RawArray  # slow to import
 
-        self._numbers = RawArray("q", count)
+        self._numbers = cast("list[int]", RawArray("q", count))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if spawning():  # a worker, which is to see them change
             return _shared, (type(self), self._numbers)
         return type(self), self._alone()
 
-    def _alone(self):
+    def _alone(self) -> tuple[int, ...]:
         return ()
 
 
-def _shared(cls, numbers):
+def _number_at(i: int) -> Any:
+    """A property of what is shared: its number i."""
+    return property(lambda self: self._numbers[i], lambda self, number: self._numbers.__setitem__(i, number))
+
+
+def _shared(cls: type[_Shared], numbers: Any) -> _Shared:
     again = cls.__new__(cls)
     again._numbers = numbers
     return again
@@ -217,34 +227,36 @@ def _shared(cls, numbers):
 class Epoch(_Shared):
     """What set_epoch() said, for this process and the workers that it starts: of whatever draws in loaders' passes."""
 
-    def __init__(self, epoch=0):
+    def __init__(self, epoch: int = 0) -> None:
         super().__init__(3)  # what was said, when, and which pass was the first since; 0, 0, 0: nothing
+        watch_loaders()
         if epoch:
             self.set_epoch(epoch)
 
-    def __int__(self):
+    def __int__(self) -> int:
         """The epoch of what is drawn now: the loader's, counted from what set_epoch() said."""
         said, when, first = self._numbers
         loading = current()
         if loading is None or when > loading.began:
             return said
         loading.drawn = 1
+        now: int = loading.epoch
         if when < loading.set:
-            return loading.epoch
+            return now
         if first < 0:
-            first = self._numbers[2] = loading.epoch
-        return max(said + loading.epoch - first, 0)
+            first = self._numbers[2] = now
+        return max(said + now - first, 0)
 
     __index__ = __int__
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         self._numbers[:] = [epoch_given(epoch), next(_clock), -1]
 
-    def _alone(self):
+    def _alone(self) -> tuple[int, ...]:
         return (self._numbers[0],)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(int(self))
 
 
@@ -263,9 +275,10 @@ class Count:
     counts once its second batch is asked for, and if anything drew by id in it: a peek is no epoch, nor is eval()."""
 
     epoch, asked = 0, 0
-    own = given = None  # the sampler's epoch in the last pass; what somebody has set for the next
+    own: int | None = None  # the sampler's epoch in the last pass
+    given: int | None = None  # what somebody has set for the next
 
-    def begin(self, own, drawn):
+    def begin(self, own: int | None, drawn: object) -> int:
         if self.given is not None:
             self.epoch = self.given
         elif own is not None and own != self.own:
@@ -276,7 +289,7 @@ class Count:
         return self.epoch
 
 
-def own_epoch(loader):
+def own_epoch(loader: object) -> int | None:
     """The epoch of a loader's sampler, such as a DistributedSampler; None where it has none."""
     waiting = [getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)]
     for one in waiting:
@@ -288,11 +301,11 @@ def own_epoch(loader):
     return None
 
 
-def loops_epoch():
+def loops_epoch() -> tuple[Any, str | None]:
     """The epoch of the Lightning loop or Accelerate loader that begins this pass, and the module's name; None, None
     elsewhere. Lightning starts the first pass of a resumed run before it tells the sampler, and of what has no such
     sampler it tells nobody. Accelerate reads a batch ahead, so that a peek looks like a pass, but does not count it."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         name = frame.f_globals.get("__name__")
         if name in LOOPS and "self" in frame.f_locals:
@@ -304,42 +317,39 @@ def loops_epoch():
 class Loading(_Shared, Count):
     """The passes of one loader: numbers that its workers share, and the samples that were drawn in a pass."""
 
-    epoch, began, set, drawn, told = (
-        property(lambda self, i=i: self._numbers[i], lambda self, n, i=i: self._numbers.__setitem__(i, n))
-        for i in range(5)
-    )
+    epoch, began, set, drawn, told = map(_number_at, range(5))
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(5 + ffi.sizeof("repeats") // 8 + 1)
 
     @property
-    def _repeats(self):
+    def _repeats(self) -> Any:
         return ffi.cast("repeats *", ffi.cast("char *", ffi.from_buffer(self._numbers)) + 40)
 
     @property
-    def seen(self):
+    def seen(self) -> Any:
         """Where the samples of this pass are noted; NULL after the warning that they repeat."""
         return ffi.NULL if self.told else self._repeats
 
-    def tell(self):
+    def tell(self) -> None:
         """Samples repeat: warns here, or lets the parent process warn."""
         if not self.told:
             self.told = 1
             if _reading.get() is self:
                 self.warn()
 
-    def warn(self):
+    def warn(self) -> None:
         self.told = 2
         warnings.warn(f"sample {self._repeats.repeated} {AGAIN}: {ADVICE}", RepeatedSamples, stacklevel=caller())
 
-    def forget(self):
+    def forget(self) -> None:
         """No sample of this pass was drawn yet."""
         ffi.memmove(self._repeats, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         self.given, self.set = epoch, next(_clock)
 
-    def read(self, loader, begin):
+    def read(self, loader: Any, begin: Callable[[Any], Any]) -> Any:
         """The iterator of a pass that begins, whose every batch is read in this Loading."""
         epoch, loop = loops_epoch()
         if loop == "accelerate.data_loader":
@@ -358,7 +368,7 @@ class Loading(_Shared, Count):
             return iterator
         batch, itself = type(iterator)._next_data, weakref.ref(iterator)  # a cycle would keep its workers alive
 
-        def _next_data():
+        def _next_data() -> Any:
             self.asked += 1
             token = _reading.set(self)
             try:
@@ -375,33 +385,35 @@ class Loading(_Shared, Count):
 _loadings: dict[int, Any] = {}  # a data set by id(): its weak reference, and (a loader's, its Loading) each
 
 
-def loading_of(loader):
+def loading_of(loader: Any) -> Loading:
     """A DataLoader's Loading. Scripts that create a loader in each epoch keep counting: a new loader continues the
     Loading of a destroyed one that read the same data set."""
     layers = [loader, loader.dataset]
     for _ in range(16):  # a Subset may be made anew, too
         layers.append(getattr(layers[-1], "dataset", layers[-1]))
     for data in reversed(layers):
-        known = _loadings.get(id(data))  # by identity: tensors compare element by element, and lists have no hash
+        known: Any = _loadings.get(id(data))  # by identity: tensors compare element by element, and lists have no hash
         if known is not None and known[0]() is data:
             break
         try:
-            known = weakref.ref(data, lambda _, key=id(data): _loadings.pop(key, None)), []
+            known = weakref.ref(data, functools.partial(_loadings.pop, id(data))), []
         except TypeError:  # a list, or whatever else has no weak references
             continue
         _loadings[id(data)] = known
         break
-    readers = known[1]
+    readers: list[tuple[Any, Loading]] = known[1]
     for reader, loading in readers:
         if reader() is loader:
             return loading
-    left = next((pair for pair in readers if pair[0]() is None), (None, None))
-    readers[:] = [pair for pair in readers if pair is not left]
-    readers.append((weakref.ref(loader), left[1] or Loading()))
-    return readers[-1][1]
+    left = next((pair for pair in readers if pair[0]() is None), None)
+    if left:
+        readers.remove(left)
+    loading = left[1] if left else Loading()
+    readers.append((weakref.ref(loader), loading))
+    return loading
 
 
-def watch_loaders():
+def watch_loaders() -> None:
     """Makes torch's DataLoader number its passes, from now on."""
     data = sys.modules.get("torch.utils.data")
     if data is None or hasattr(data.DataLoader.__iter__, "of_motley"):
@@ -409,17 +421,17 @@ def watch_loaders():
     begin = data.DataLoader.__iter__
 
     @functools.wraps(begin)
-    def __iter__(self):
+    def __iter__(self: Any) -> Any:
         return loading_of(self).read(self, begin)
 
-    __iter__.of_motley = True
+    __iter__.of_motley = True  # type: ignore[attr-defined]
     data.DataLoader.__iter__ = __iter__
 
 
 # ---- samples that come again ----
 
 
-def caller():
+def caller() -> int:
     """The stacklevel of a warning, from the function that warns: the line that called Motley, perhaps through torch."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("motley", "torch"):
@@ -439,10 +451,10 @@ class Repeats:
 
     __slots__ = "seen", "advice"
 
-    def __init__(self, advice):
+    def __init__(self, advice: str) -> None:
         self.seen, self.advice = ffi.new("repeats *"), advice  # NULL once it has warned
 
-    def warn(self):
+    def warn(self) -> None:
         loading = current()
         if loading is not None:
             return loading.tell()
@@ -450,36 +462,37 @@ class Repeats:
         if seen:  # else another thread has warned
             warnings.warn(f"sample {seen.repeated} {AGAIN}: {self.advice}", RepeatedSamples, stacklevel=caller())
 
-    def forget(self):
+    def forget(self) -> None:
         """From here on, samples belong to another epoch."""
         if self.seen:
             ffi.memmove(self.seen, bytes(ffi.sizeof("repeats")), ffi.sizeof("repeats"))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Repeats, (self.advice,)
 
 
 # ---- the drop-in transforms ----
 
-_block = contextvars.ContextVar("motley.samples", default=None)
+_block: contextvars.ContextVar[samples | None] = contextvars.ContextVar("motley.samples", default=None)
 
 
 class _Drawn(threading.local):
     """A tensor for each thread that drawn numbers are written to: a new one costs three times the draw."""
 
-    tensor = None
+    tensor: Any = None
 
 
 _drawn = _Drawn()
 
 
-def torch_seed():
+def torch_seed() -> int:
     """The number that torch.randint(1 << 62, ()) draws."""
     if _drawn.tensor is None:
         torch = sys.modules["torch"]
         with torch.inference_mode(False):  # else it could not be written to outside of inference mode
             _drawn.tensor = torch.empty((), dtype=torch.int64, device="cpu")
-    return _drawn.tensor.random_(0, 1 << 62).item()
+    number: int = _drawn.tensor.random_(0, 1 << 62).item()
+    return number
 
 
 class samples:
@@ -501,7 +514,7 @@ class samples:
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
         self.rest = {"epoch": epoch_now() if epoch is None else epoch_given(epoch), "view": view_given(view)}
-        self._tokens = []
+        self._tokens: list[Any] = []
 
     def __enter__(self) -> samples:
         self._tokens.append(_block.set(self))
@@ -511,12 +524,12 @@ class samples:
         _block.reset(self._tokens.pop())
 
 
-def draws_by_id(transform):
+def draws_by_id(transform: object) -> bool:
     """Whether a transform's next call draws by a sample id: in a block, or by its own seed and number of calls."""
     return _block.get() is not None or vars(transform).get("_seed") is not None
 
 
-def samples_of(transform, fresh_seed):
+def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[int, Ids, dict[str, int]]:
     """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
     by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
@@ -530,7 +543,7 @@ def samples_of(transform, fresh_seed):
     return own ^ process_key(None), count, {}
 
 
-def _note(name, seed, ids, epoch, view):
+def _note(name: str, seed: int, ids: Ids, epoch: int, view: int) -> None:
     """Notes what draws for one sample under an explicit seed while a loader reads. name: what draws alike."""
     loading = current()
     if loading is not None and loading.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
@@ -554,16 +567,17 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
         ids: Of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind.
         counts: How many images a group has: a number, or one for each group.
     """
-    if hasattr(counts, "__index__") and getattr(counts, "ndim", 0) == 0:
-        counts = [counts] * len(ids)
-    elif len(counts) != len(ids):
-        raise ArgumentError(f"counts has {len(counts)} numbers, there are {len(ids)} ids")
-    counts = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in counts]
-    places = [place for place, count in enumerate(counts) for _ in range(count)]
+    each: Any = counts
+    if hasattr(each, "__index__") and getattr(each, "ndim", 0) == 0:
+        each = [each] * len(ids)
+    elif len(each) != len(ids):
+        raise ArgumentError(f"counts has {len(each)} numbers, there are {len(ids)} ids")
+    each = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in each]
+    places: Any = [place for place, count in enumerate(each) for _ in range(count)]
     if not hasattr(ids, "ndim"):
-        return [ids[place] for place in places]
+        return cast("_Ids", [ids[place] for place in places])
     if KINDS[type(ids)] is None:  # JAX's arrays take no list
         import numpy
 
-        return ids[numpy.array(places, int)]
-    return ids[places]
+        places = numpy.array(places, int)
+    return cast("_Ids", ids[places])

@@ -5,29 +5,38 @@ In all of them a sample's draw depends only on (seed, epoch, id) when there is a
 a new seed from torch's generator if torch is loaded, else from Python's random. Seeding these generators therefore
 makes a run repeatable here too; ranks still draw differently. A transform's own seed is mixed in: runs that differ in
 it draw differently."""
+
+from __future__ import annotations
+
 import random
 import sys
+from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.samples import rank_key, torch_seed
 
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
-def fresh_seed(seed=0):
+
+def fresh_seed(seed: int = 0) -> int:
     """64 bits that differ between ranks whose generators are seeded alike, with a transform's own seed mixed in."""
     number = torch_seed() if "torch" in sys.modules else random.getrandbits(62)
     return number ^ rank_key() >> 2 ^ seed
 
 
-def transform_of(policy, seed, mixing=False, **settings):
+def transform_of(policy: PolicyLike, seed: int | None, mixing: bool = False, **settings: Any) -> motley.Transform:
     """The transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
     `mixing`. seed: None where the caller gave none."""
-    made = motley.Transform(policy, **settings, **({} if seed is None else {"seed": seed}))
+    if seed is not None:
+        settings["seed"] = seed
+    made = motley.Transform(policy, **settings)
     if not mixing:
         refuse_mixing(made)
     return made
 
 
-def refuse_mixing(transform):
+def refuse_mixing(transform: motley.Transform) -> None:
     """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
     if getattr(transform, "mixes", False):
         raise motley.UnsupportedError(
@@ -36,7 +45,7 @@ def refuse_mixing(transform):
         )
 
 
-def check_labels(transform, labels):
+def check_labels(transform: object, labels: object) -> None:
     """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
     mixes = isinstance(transform, motley.Mix) or getattr(transform, "mixes", False)
     name = transform.policy.name if isinstance(transform, motley.Transform) else "motley.Mix"

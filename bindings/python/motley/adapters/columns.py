@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import check_labels, fresh_seed, transform_of
-from motley.samples import Epoch, Passes, watch_loaders
+from motley.samples import Epoch, Passes
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -49,10 +49,9 @@ class Augment(Passes):
         check_labels(self.transform, labels)
         self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
         if ids is not None and epoch is None and _of_ray():
-            warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give each "
-                          "epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}", motley.RepeatedSamples,
-                          stacklevel=2)
-        watch_loaders()
+            advice = "give each epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}"
+            warnings.warn(f"ids are given and no epoch: samples are augmented the same way in every epoch; {advice}",
+                          motley.RepeatedSamples, stacklevel=2)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = batch[self.image]
@@ -66,12 +65,12 @@ class Augment(Passes):
         made, targets = self.transform(images, labels=batch[self.labels], **which)
         return {**batch, self.image: made, self.labels: targets}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.transform.seed}, epoch={self.epoch}"
         return f"Augment({self.transform.policy.name}, {settings})"
 
 
-def _of_ray():
+def _of_ray() -> bool:
     """Whether this process is one of Ray's actors."""
     ray = sys.modules.get("ray")
     return ray is not None and ray.is_initialized() and ray.get_runtime_context().get_actor_id() is not None

@@ -89,19 +89,19 @@ def augment(
     return (native if operator == "native" else python)(transform, images, ids, epoch)
 
 
-def refuse(transform):
+def refuse(transform: motley.Transform) -> None:
     dtype, _ = made_by(transform)
     if dtype == "bfloat16":
         raise motley.UnsupportedError(f"policy '{transform.policy.name}' makes bfloat16, which DALI lacks")
 
 
-def made_by(transform):
+def made_by(transform: motley.Transform) -> tuple[str, str]:
     """dtype, layout of what a transform makes."""
-    layout = transform.output_layout or (transform.policy._made[1] if transform.policy.has_output else "hwc")
-    return transform._dtype_out, layout
+    made = transform.policy._made
+    return transform._dtype_out, transform.output_layout or (made[1] if made and transform.policy.has_output else "hwc")
 
 
-def native(transform, images, ids, epoch):
+def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> Any:
     seed = fresh_seed(transform.seed) if ids is None else transform.seed  # without ids the operator counts the samples
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
@@ -117,14 +117,14 @@ def native(transform, images, ids, epoch):
     return fn.motley.augment(*inputs, transform=transform.policy.show(), **made, **arguments)
 
 
-def python(transform, images, ids, epoch):
+def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> Any:
     import torch
     from torch.utils.dlpack import from_dlpack, to_dlpack
 
-    def numbers_of(column):
+    def numbers_of(column: Any) -> Any:
         return torch.stack([number.reshape(()) for number in column]).cpu()
 
-    def run(batch, ids=None, epochs=None):
+    def run(batch: Any, ids: Any = None, epochs: Any = None) -> Any:
         if ids is None:
             return transform(batch, seed=fresh_seed(transform.seed), sample_ids=range(len(batch)))
         if epochs is None:
@@ -132,7 +132,7 @@ def python(transform, images, ids, epoch):
         ids, epochs = numbers_of(ids).tolist(), numbers_of(epochs).tolist()
         return [transform([image], epoch=e, sample_ids=[i])[0] for image, i, e in zip(batch, ids, epochs)]
 
-    def run_on_cpu(*inputs):
+    def run_on_cpu(*inputs: Any) -> list[Any]:
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
     inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import torch
 from ffcv.loader import Loader
@@ -31,13 +32,13 @@ class Augment(Passes, Operation):  # type: ignore[misc]
         self.transform = self.epochs = transform
         _watch()
 
-    def generate_code(self):
-        def augment(images, _, indices):
+    def generate_code(self) -> Any:
+        def augment(images: Any, _: Any, indices: Any) -> Any:
             return self.transform(images, sample_ids=torch.from_numpy(indices[:len(images)].astype("int64")))
-        augment.with_indices = True
+        augment.with_indices = True  # type: ignore[attr-defined]
         return augment
 
-    def declare_state_and_memory(self, previous_state):
+    def declare_state_and_memory(self, previous_state: Any) -> Any:
         channels, *size = previous_state.shape
         channels = 3 if self.transform.policy.to_rgb else channels
         shape = channels, *(self.transform.size or size)
@@ -45,12 +46,12 @@ class Augment(Passes, Operation):  # type: ignore[misc]
 
 
 @functools.cache
-def _watch():
+def _watch() -> None:
     """Makes each pass of FFCV's Loader, which tells its operations of none, begin one of theirs."""
     begin = Loader.__iter__
 
     @functools.wraps(begin)
-    def __iter__(self):
+    def __iter__(self: Any) -> Any:
         for spec in self.pipeline_specs.values():
             for operation in spec.transforms if spec else ():
                 if isinstance(operation, Augment):

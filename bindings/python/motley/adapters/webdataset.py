@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import fresh_seed, transform_of
-from motley.samples import Epoch, Passes, watch_loaders
+from motley.samples import Epoch, Passes
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -48,7 +48,6 @@ class Augment(Passes):
     ) -> None:
         self.transform, self.image = transform_of(policy, seed), image
         self.epoch = self.epochs = epoch if epoch is None or callable(epoch) else Epoch(epoch)
-        watch_loaders()
 
     def set_epoch(self, epoch: int) -> None:
         if not isinstance(self.epoch, Epoch):
@@ -61,7 +60,7 @@ class Augment(Passes):
             raise motley.ArgumentError(f"the sample is a {type(sample).__name__}, want the dictionary that it is "
                                        "before to_tuple()")
         key = self.image or next((name for name in self.IMAGES if name in sample), None)
-        if key not in sample:
+        if key is None or key not in sample:
             raise KeyError(f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "
                            f"only {', '.join(k for k in sample if not k.startswith('__'))}")
         if isinstance(sample[key], bytes):
@@ -74,6 +73,6 @@ class Augment(Passes):
             image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         return {**sample, key: image}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         name, seed = self.transform.policy.name, self.transform.seed
         return f"Augment({name}, image={self.image!r}, seed={seed}, epoch={self.epoch})"

@@ -246,7 +246,6 @@ class Reproducible(_Around, Passes):
         self.dataset = dataset
         self.epoch = self.epochs = Epoch()
         self._lineage = Lineage()
-        watch_loaders()
 
     def __getitem__(self, index: Any) -> Any:
         i, view, later = self._which(index)
@@ -310,7 +309,6 @@ class Augmented(_Around, Passes):
         self.augment._repeats = Repeats(ADVICE)
         self.views = self.augment.views if views is None else whole("views", views, 1, 65536, "from 1")
         self.epoch = self.epochs = Epoch(self.augment.epoch)
-        watch_loaders()
 
     def _made(self, sample, i, view, later):
         epoch, view = int(self.epoch) + later, view or 0
