@@ -32,7 +32,7 @@ class Sampled:
     """What motley.Transform and motley.Mix share."""
 
     training = True  # an nn.Module's: whether anything is drawn
-    _stream = None, 0, 0, 0  # of pickles that were made before there were streams
+    _stream: tuple[Any, Any, int, int] = None, 0, 0, 0  # of pickles that were made before there were streams
     _begun = False  # whether a pass has, in this epoch
     _said = None  # an Epoch, once somebody has set it: of draws in loaders' passes
     _made_of: tuple[str, ...] = ()  # the arguments that say what is drawn

@@ -45,12 +45,13 @@ def test_right_calls(tmp_path):
 
 TYPED = "_arrays", "_images", "_native", "_resize", "ops", "samples"
 TYPED += "adapters/columns", "adapters/dali", "adapters/ffcv", "adapters/webdataset"
+TYPED += "torch/data", "torch/module", "torch/prefetch"
 
 
 def test_modules_with_complete_types(tmp_path):
     """What is left of the package has functions without types, of whose calls nothing is known."""
     files = [pathlib.Path(motley.__file__).parent / f"{name}.py" for name in TYPED]
-    assert complaints(tmp_path, files, "--allow-untyped-calls") == {}
+    assert complaints(tmp_path, files, "--allow-untyped-calls", "--allow-subclassing-any") == {}
 
 
 def wrong_lines(path):

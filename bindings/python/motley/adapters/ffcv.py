@@ -19,7 +19,7 @@ from motley.samples import Passes
 from motley.torch import Transform
 
 
-class Augment(Passes, Operation):  # type: ignore[misc]
+class Augment(Passes, Operation):
     """Runs a motley.torch.Transform on the batch. Place it after ToTorchImage, on the CPU or
     after ToDevice. FFCV decodes the images of a batch to one size; SimpleRGBImageDecoder wants them stored in one.
 

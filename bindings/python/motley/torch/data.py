@@ -47,13 +47,13 @@ class Index(int):
         made.view, made.later = view, later
         return made
 
-    def __add__(self, other):
+    def __add__(self, other: int) -> Index:
         return Index(int(self) + other, self.view, self.later)
 
-    def __sub__(self, other):
+    def __sub__(self, other: int) -> Index:
         return Index(int(self) - other, self.view, self.later)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Index, (int(self), self.view, self.later)
 
     __radd__ = __add__
@@ -77,7 +77,9 @@ class Views(Sampler[Any]):
             its rank alone.
     """
 
-    _pass, _round = None, 0  # of a loader: when its pass began that is being read, and which round of it this is
+    _pass: int | None = None  # when the loader's pass began that is being read
+    _round = 0  # which round of it this is
+    repeats: float | None
 
     def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
         self.sampler = sampler
@@ -87,27 +89,28 @@ class Views(Sampler[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         loading = current()
-        again = loading is not None and loading.began == self._pass
-        self._pass, self._round = loading and loading.began, self._round + 1 if again else 0
-        return self._by_place(self._round) if self.repeats else self._by_count(self._round)
+        began: int | None = None if loading is None else loading.began
+        again = began is not None and began == self._pass
+        self._pass, self._round = began, self._round + 1 if again else 0
+        return self._by_place(self.repeats, self._round) if self.repeats else self._by_count(self._round)
 
-    def _by_place(self, later):
+    def _by_place(self, repeats: float, later: int) -> Iterator[Index]:
         """Of a sampler that deals [a, a, a, b, b, b, ...] out to the ranks, one after the other."""
         place, ranks = getattr(self.sampler, "rank", 0), getattr(self.sampler, "num_replicas", 1)
         last = None
         for i in self.sampler:
-            group = int(place // self.repeats)
+            group = int(place // repeats)
             if last is not None and last[0] == group and last[1] != i:
-                raise ArgumentError(f"the sampler does not repeat each index {self.repeats} times in a row: "
+                raise ArgumentError(f"the sampler does not repeat each index {repeats} times in a row: "
                                     f"places {place - ranks} and {place} are {last[1]} and {i}")
             last = group, i
-            yield Index(i, place - math.ceil(group * self.repeats), later)
+            yield Index(i, place - math.ceil(group * repeats), later)
             place += ranks
 
-    def _by_count(self, later):
+    def _by_count(self, later: int) -> Iterator[Index]:
         alone = hasattr(self.sampler, "num_replicas")
         rank, ranks = (0, 1) if alone else (rank_of_run(), world_of_run())
-        counts = collections.Counter()
+        counts: collections.Counter[Any] = collections.Counter()
         for i in self.sampler:
             yield Index(i, counts[i] * ranks + rank, later)
             counts[i] += 1
@@ -132,7 +135,7 @@ class _Around(Dataset[Any]):
     def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
         return super().__new__(cls._of_stream if isinstance(dataset, IterableDataset) else cls)
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[Any, ...]:
         return (self.dataset,)
 
     def __len__(self) -> int:
@@ -154,15 +157,18 @@ class _Around(Dataset[Any]):
         """What becomes of sample i, whose other arguments are as _which has them."""
         raise NotImplementedError
 
-    def _which(self, index):
+    def _which(self, index: Any) -> tuple[Any, Any, int]:
         """(i, view, later) of an index, those of the Index; the view is None where it says none. i and view are lists
         where a BatchSampler is the loader's sampler."""
-        view, later = None, 0
+        view: Any = None
+        later = 0
         if isinstance(index, Index):
             index, view, later = int(index), index.view, index.later
         elif isinstance(index, list):
-            i, views, later = zip(*map(self._which, index)) if index else ((), (), (0,))
-            return list(i), None if {*views} <= {None} else [view or 0 for view in views], later[0]
+            each = list(map(self._which, index))
+            views: Any = [view for _, view, _ in each]
+            views = None if {*views} <= {None} else [view or 0 for view in views]
+            return [i for i, *_ in each], views, each[0][2] if each else 0
         elif isinstance(index, tuple) and len(index) == 2:
             index, view = map(operator.index, index)
         elif type(index) is not int:
@@ -175,7 +181,7 @@ class _Around(Dataset[Any]):
         return getattr(self.dataset, name)
 
 
-def _first_of_stream():
+def _first_of_stream() -> int:
     """The id of the first sample that this worker of this rank reads of an iterable data set."""
     worker, rank = torch.utils.data.get_worker_info(), rank_of_run()
     number = worker.id if worker else 0
@@ -185,7 +191,10 @@ def _first_of_stream():
 class _Stream(IterableDataset[Any]):
     """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
 
-    def __iter__(self):
+    dataset: Any
+    _made: Any
+
+    def __iter__(self) -> Iterator[Any]:
         return (self._made(sample, i, None, 0) for i, sample in enumerate(self.dataset, _first_of_stream()))
 
 
@@ -197,7 +206,7 @@ class Indexed(_Around):
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
-    def _made(self, sample, i, view, later):
+    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
         if view is not None:
             i = torch.tensor(list(zip(i, view)) if isinstance(i, list) else [i, view])
         elif isinstance(i, list):
@@ -210,7 +219,7 @@ class Indexed(_Around):
             return type(sample)([*sample, i])
         return sample, i
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Indexed({self.dataset!r})"
 
 
@@ -219,14 +228,15 @@ class _IndexedStream(Indexed, _Stream):
 
 
 @functools.lru_cache(maxsize=None)
-def _with_field(cls):
+def _with_field(cls: Any) -> Any:
     """The named tuple `cls` with one more field; pickled as `cls` and its items, since workers cannot import it."""
-    made = collections.namedtuple(cls.__name__, (*cls._fields, "sample_id"))
+    make: Any = collections.namedtuple  # whose names checkers want to read
+    made = make(cls.__name__, (*cls._fields, "sample_id"))
     made.__reduce__ = lambda self: (_rebuilt, (cls, *self))
     return made
 
 
-def _rebuilt(cls, *items):
+def _rebuilt(cls: Any, *items: Any) -> Any:
     return _with_field(cls)(*items)
 
 
@@ -255,12 +265,12 @@ class Reproducible(_Around, Passes):
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         return [self[index] for index in indices]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
 
 
 class _ReproducibleStream(Reproducible, IterableDataset[Any]):
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         samples, end = iter(self.dataset), object()
         for i in itertools.count(_first_of_stream()):
             with motley.samples(i, epoch=int(self.epoch)):
@@ -310,7 +320,7 @@ class Augmented(_Around, Passes):
         self.views = self.augment.views if views is None else whole("views", views, 1, 65536, "from 1")
         self.epoch = self.epochs = Epoch(self.augment.epoch)
 
-    def _made(self, sample, i, view, later):
+    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
         epoch, view = int(self.epoch) + later, view or 0
         if self.follow is not None:
             return self.follow(sample, epoch=epoch, sample_ids=i, view=view, views=self.views)
@@ -319,7 +329,7 @@ class Augmented(_Around, Passes):
         image = self.augment(image, epoch=epoch, sample_ids=i, view=view, views=self.views)
         return replaced(sample, self.images, image) if inside else image
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Augmented({self.dataset!r}, {self.augment.policy.name}, seed={self.augment.seed}, epoch={self.epoch})"
 
 
@@ -361,26 +371,26 @@ class MotleyCollate(Passes):
         labels: int | str | None = None,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        plain = isinstance(transform, motley.Transform) and not isinstance(transform, Transform)
-        if plain or isinstance(transform, (str, os.PathLike, motley.Policy)):
-            transform = Transform(transform)
+        if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike)):
+            transform = transform if isinstance(transform, Transform) else Transform(transform)
         self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
                 raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
-            transform, images = self.follow.transform, self.follow.image
+            transform = self.follow.transform
         elif not isinstance(transform, Transform):
             raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
                             "motley.Transform, a motley.Policy, a name or a path")
         self.transform = self.epochs = transform
         check_labels(transform, labels)
-        self.images, self.ids, self.labels = 0 if images is None else images, ids, labels
+        self.images: Any = self.follow.image if self.follow else 0 if images is None else images
+        self.ids, self.labels = ids, labels
         self.collate = collate or (self._by_key if self.follow else default_collate)
         watch_loaders()
 
     def __call__(self, samples: list[Any]) -> Any:
         if self.follow:
-            return self._followed(samples)
+            return self._followed(self.follow, samples)
         images = [item(sample, self.images, "image", "a sample") for sample in samples]
         if not self.transform.policy.whole:
             images = self._stack(images)
@@ -392,19 +402,20 @@ class MotleyCollate(Passes):
         labels = None if self.labels is None else item(batch, self.labels, "labels")
         return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels, **self._epoch())
 
-    def _epoch(self):
+    def _epoch(self) -> dict[str, Any]:
         """New ids need no new epoch, and torch.manual_seed makes them repeat."""
         return {} if self.ids is not None else {"epoch": self.transform.epoch}
 
-    def _followed(self, samples):
+    def _followed(self, follow: motley.Follow, samples: list[Any]) -> Any:
         if self.ids is not None:
             ids = [int(item(sample, self.ids, "sample ids", "a sample")) for sample in samples]
         else:
             ids = (fresh_seed() + torch.arange(len(samples))).tolist()
-        made = self.follow(samples, sample_ids=ids, **self._epoch())
+        made = follow(samples, sample_ids=ids, **self._epoch())
         return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
 
-    def _by_key(self, samples):
+    def _by_key(self, samples: list[Any]) -> dict[Any, Any]:
+        assert self.follow
         following = self.follow.following_in(samples[0])
         apart = {key for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
         apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ("labels",)}
@@ -415,14 +426,14 @@ class MotleyCollate(Passes):
             batch[key] = passed_on(values) if key in apart else _stacked(values)
         return batch
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         of_what = f"{self.follow!r}" if self.follow else f"{self.transform!r}, images={self.images!r}"
         return f"MotleyCollate({of_what}, ids={self.ids!r})"
 
     @staticmethod
-    def _stack(images):
+    def _stack(images: list[Any]) -> torch.Tensor:
         if isinstance(images[0], torch.Tensor):
-            refuse_followers(type(images[0]))
+            refuse_followers(type(images[0]))  # type: ignore[arg-type]
             return torch.stack(images)
         for image in images:
             if kind_of(type(image)) is Pillow:
@@ -438,7 +449,7 @@ class MotleyCollate(Passes):
         return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
 
 
-def _stacked(values):
+def _stacked(values: list[Any]) -> Any:
     """What default_collate makes of them, or the list where it cannot: of PIL images, None, or different lengths."""
     shapes = {getattr(value, "shape", None) for value in values}
     if len(shapes) > 1:
@@ -453,7 +464,7 @@ def _stacked(values):
 
 # ---- batches ----
 
-def map_items(function, batch):
+def map_items(function: Callable[[Any], Any], batch: Any) -> Any:
     """`batch` with each of its items replaced; anything but a container is returned unchanged."""
     if isinstance(batch, Mapping):
         return {key: function(value) for key, value in batch.items()}
@@ -462,14 +473,14 @@ def map_items(function, batch):
     return batch
 
 
-def map_tensors(function, batch):
+def map_tensors(function: Callable[[torch.Tensor], Any], batch: Any) -> Any:
     """`batch` with its tensors replaced."""
     if isinstance(batch, torch.Tensor):
         return function(batch)
     return map_items(lambda item: map_tensors(function, item), batch)
 
 
-def replaced(batch, key, value):
+def replaced(batch: Any, key: Any, value: Any) -> Any:
     """A copy of `batch` with item `key` replaced."""
     if isinstance(batch, Mapping):
         return {**batch, key: value}
@@ -478,7 +489,7 @@ def replaced(batch, key, value):
     return _like(batch, items)
 
 
-def item(batch, key, what, whole="a batch"):
+def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     """Item `key` of a batch or a sample; the message says what it should be where there is none."""
     is_mapping = isinstance(batch, Mapping)
     if is_mapping and key not in batch or isinstance(batch, (tuple, list)) and not _is_index(key, len(batch)):
@@ -488,7 +499,9 @@ def item(batch, key, what, whole="a batch"):
     return batch[key]
 
 
-def augmented(batch, transform, at, images, ids=None, labels=None, **how):
+def augmented(
+    batch: Any, transform: Any, at: tuple[Any, Any], images: Any, ids: Any = None, labels: Any = None, **how: Any
+) -> Any:
     """`batch` with what the transform makes of the images; of those that it mixes, with targets in the place of labels.
 
     at: the index or key of the images, and of the labels."""
@@ -498,21 +511,21 @@ def augmented(batch, transform, at, images, ids=None, labels=None, **how):
     return replaced(replaced(batch, at[0], made), at[1], targets)
 
 
-def _is_index(key, count):
+def _is_index(key: Any, count: int) -> bool:
     return hasattr(key, "__index__") and -count <= key < count
 
 
-def _like(batch, items):
+def _like(batch: Any, items: Iterable[Any]) -> Any:
     return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
 
 
-def passed_on(values):
+def passed_on(values: list[Any]) -> list[Any]:
     """A list that keeps its tensors apart, as a worker's batch should have it."""
     in_worker = torch.utils.data.get_worker_info() is not None
     return _Joined(values) if in_worker and _can_be_joined(values) else values
 
 
-def _can_be_joined(values):
+def _can_be_joined(values: list[Any]) -> bool:
     return all(
         type(value) is torch.Tensor
         and (value.dtype, value.device.type, value.layout) == (values[0].dtype, "cpu", torch.strided)
@@ -520,14 +533,14 @@ def _can_be_joined(values):
     )
 
 
-class _Joined(list):
+class _Joined(list[Any]):
     """Tensors that a worker passes on as one, and that arrive as a list. One by one each would take a file descriptor,
     of which many processes may have 1,024; and torchvision.io.read_file's, which map the file, cannot be passed on."""
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _parts, (torch.cat([value.reshape(-1) for value in self]), [value.shape for value in self])
 
 
-def _parts(joined, shapes):
+def _parts(joined: torch.Tensor, shapes: list[torch.Size]) -> list[torch.Tensor]:
     parts = joined.split([shape.numel() for shape in shapes])
     return [part.view(shape) for part, shape in zip(parts, shapes)]

@@ -58,7 +58,7 @@ class Transform(motley.Transform, torch.nn.Module):
         # change, persistent ones too. A FakeTensor has no memory to share.
         counter = torch.zeros(2, dtype=torch.int64, device="cpu")
         self.register_buffer("counter", counter.share_memory_() if type(counter) is torch.Tensor else counter)
-        super().__init__(policy, counter=self.counter, **settings)
+        super().__init__(policy, counter=self.counter, **settings)  # type: ignore[misc]
         self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
         if self.output_layout == "hwc":
             raise motley.ArgumentError(
@@ -85,7 +85,9 @@ class Transform(motley.Transform, torch.nn.Module):
     def memory_format(self) -> torch.memory_format:
         return _FORMATS[self.output_layout]
 
-    def forward(self, images, *, sample_ids=None, view=0, out=None, layout=None, **options) -> Any:
+    def forward(
+        self, images: Any, *, sample_ids: Any = None, view: Any = 0, out: Any = None, layout: Any = None, **options: Any
+    ) -> Any:
         """As motley.Transform's call. With return_draws or `out` a call is not an operator of torch.compile, and on
         CUDA return_draws waits for the counter."""
         layout = layout or self.layout
@@ -97,8 +99,8 @@ class Transform(motley.Transform, torch.nn.Module):
             single = images.dim() == 3
             batch = images.unsqueeze(0) if single else images
             made = self._operated(_seen_as_chw(batch, layout, None)[0], sample_ids, view)
-            made = tuple(image.squeeze(0) for image in made) if single else tuple(made)
-            return made[0] if len(made) == 1 else made
+            views = tuple(image.squeeze(0) if single else image for image in made)
+            return views[0] if len(views) == 1 else views
         images, layout = _seen_as_chw(images, layout, out)
         call = motley.Transform.__call__
         return call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
@@ -113,7 +115,7 @@ class Transform(motley.Transform, torch.nn.Module):
             batch, layout = _seen_as_chw(batch, layout, out)
             return super().replay(batch, draws, out=out, layout=layout, **labels)
 
-    def _operated(self, batch, ids, view):
+    def _operated(self, batch: torch.Tensor, ids: Any, view: Any) -> "list[torch.Tensor]":
         """The views of a batch, each by the operator."""
         counter = self.counter.to(batch.device)
         if ids is not None and not isinstance(ids, torch.Tensor):
@@ -144,7 +146,7 @@ class Transform(motley.Transform, torch.nn.Module):
         counter = self.counter
         (counter if get_worker_info() is None else self._place(counter))[1] = number
 
-    def _place(self, counter):
+    def _place(self, counter: Any) -> Any:
         """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""
         now = counter.tolist()
         if get_worker_info() is None:
@@ -153,36 +155,36 @@ class Transform(motley.Transform, torch.nn.Module):
             self._own = now
         return self._own
 
-    def _count(self, counter, count):
+    def _count(self, counter: Any, count: int) -> None:
         (counter if get_worker_info() is None else self._place(counter))[1] += count
 
-    def get_extra_state(self):
+    def get_extra_state(self) -> torch.Tensor:
         """The seed, the stream and the number, which state_dict() has beside the counter."""
         seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
         return torch.tensor([seed, -1 if self.stream is None else self.stream, self._stream[1]], dtype=torch.int64)
 
-    def set_extra_state(self, state):
+    def set_extra_state(self, state: torch.Tensor) -> None:
         seed, *rest = map(int, state)  # older states have the seed alone
         self.seed = seed % (1 << 64)
         if rest:
             self._take_stream(None if rest[0] < 0 else rest[0], rest[1])
 
-    def _load_from_state_dict(self, state_dict, prefix, *rest):
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._settings() if name != "epoch")
 
 
-def _seen_as_chw(images, layout, out):
+def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
     """images, layout: of an hwc tensor, unless it is changed in place, a chw view."""
     if layout in ("hwc", "nhwc") and out is not images and isinstance(images, torch.Tensor) and images.dim() in (3, 4):
         return images.movedim(-1, -3), "chw"
     return images, layout
 
 
-def _of_torch(result):
+def _of_torch(result: Any) -> Any:
     """NumPy arrays, which PIL images become, as tensors. Without an output stage PIL images stay PIL images."""
     if isinstance(result, tuple):  # with targets, with draws, of several views
         return tuple(map(_of_torch, result))
@@ -193,7 +195,7 @@ def _of_torch(result):
 
 
 @functools.lru_cache(maxsize=64)
-def _transform_of(text):
+def _transform_of(text: str) -> Any:
     """The transform that an operator's settings describe, and the dtype and memory format of its result."""
     settings = json.loads(text)
     made = motley.Transform(settings.pop("policy"), stream=0, **settings)
@@ -210,7 +212,7 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
 if _HAS_OPERATORS:
     _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
 
-    @_augment.register_fake
-    def _(images, counter, ids, transform, seed, view, views):
+    @_augment.register_fake  # type: ignore
+    def _(images: Any, counter: Any, ids: Any, transform: Any, seed: Any, view: Any, views: Any) -> torch.Tensor:
         _, dtype, memory_format = _transform_of(transform)
         return torch.empty_like(images, dtype=dtype, memory_format=memory_format)

@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,6 +22,7 @@ from motley.samples import Count, loading_of, own_epoch
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
 from motley.torch.module import Transform
 
+Lent = deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]]  # images, and the event that follows their last use
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 TOO_LATE = (
     f"CUDA began before {QUEUES} was set, so that decoding may wait for the model: set {QUEUES}=32 in the environment, "
@@ -88,21 +89,21 @@ class Prefetcher:
         names: int | str | None = None,
         broken: str = "raise",
     ) -> None:
-        of_policy = isinstance(transform, (str, os.PathLike, motley.Policy))
-        self.transform: Any = Transform(transform) if of_policy else transform
+        self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
+        if isinstance(transform, (str, os.PathLike, motley.Policy)):
+            transform = Transform(transform).to(self.device)
+        self.transform: Any = transform
         self.loader, self.images, self.ids = loader, images, ids
         check_labels(self.transform, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
-        self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
-        if of_policy:
-            self.transform.to(self.device)
         on_cuda = self.device.type == "cuda"
         self._few_queues = on_cuda and ask_for_queues()
-        self.stream, self._decoder = (torch.cuda.Stream(self.device) if on_cuda else None for _ in range(2))
+        self.stream: Any = torch.cuda.Stream(self.device) if on_cuda else None
+        self._decoder: Any = torch.cuda.Stream(self.device) if on_cuda else None
         self._begun = self._finished = False
         # Of all Prefetchers that have this transform, as scripts make one anew in each epoch.
         self._count = getattr(self.transform, "__dict__", {}).setdefault("_passes", Count())
-        self._ahead = None  # the counter one batch ahead; the transform's own counts what was handed over
+        self._ahead: Any = None  # the counter one batch ahead; the transform's own counts what was handed over
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
@@ -116,7 +117,7 @@ class Prefetcher:
         self._count.given = epoch
         if isinstance(self.loader, torch.utils.data.DataLoader):
             loading_of(self.loader).set_epoch(epoch)
-        sampler = getattr(self.loader, "sampler", None)
+        sampler: Any = getattr(self.loader, "sampler", None)
         if hasattr(sampler, "set_epoch"):
             sampler.set_epoch(epoch)
 
@@ -132,11 +133,11 @@ class Prefetcher:
         if not state["finished"]:
             self.transform.next_sample = state["next_sample"]
 
-    def _wait(self):
+    def _wait(self) -> None:
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
-    def _begin_pass(self):
+    def _begin_pass(self) -> None:
         if self._begun:
             self._wait()
         again, self._begun, self._finished = self._begun, True, False
@@ -149,7 +150,7 @@ class Prefetcher:
         if again or epoch != transform.epoch:
             transform.set_epoch(epoch)
 
-    def _counts(self):
+    def _counts(self) -> bool:
         """Whether a pass is an epoch of the transform."""
         return hasattr(self.transform, "set_epoch") and getattr(self.transform, "training", True)
 
@@ -168,7 +169,7 @@ class Prefetcher:
             if count.asked < 2 and isinstance(self.transform, Sampled):
                 self.transform._repeats.forget()  # its samples come again
 
-    def _pass(self):
+    def _pass(self) -> Generator[Any, None, None]:
         if not self.stream:
             for batch, images, _ in self._decoding(deque()):
                 yield self._prepare(batch, images)
@@ -180,7 +181,7 @@ class Prefetcher:
         ahead = None
         # Decoded images that the transform may still read, and the event that follows it: the decoder writes at once to
         # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
-        lent: deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]] = deque()
+        lent: Lent = deque()
         try:
             with contextlib.closing(self._decoding(lent)) as batches:
                 for batch, images, decoded_by in batches:
@@ -200,7 +201,7 @@ class Prefetcher:
                     image.record_stream(self.stream)
         self._finished = True
 
-    def _decoding(self, lent):
+    def _decoding(self, lent: Lent) -> Generator[tuple[Any, Any, Any], None, None]:
         """Yields (batch, images, event) for each of the loader's batches. If its images were encoded, `images` are the
         decoded ones, the batch has 0 in their place, and the event follows their decoding; otherwise both are None.
 
@@ -223,7 +224,7 @@ class Prefetcher:
             if ahead:
                 yield self._with_decoded(*ahead)
 
-    def _decode_aside(self, batch, lent):
+    def _decode_aside(self, batch: Any, lent: Lent) -> tuple[list[torch.Tensor], list[int], Any]:
         if not self.stream:
             return *self._decode(batch), None
         while lent and lent[0][1] and lent[0][1][0].query():
@@ -231,7 +232,7 @@ class Prefetcher:
         with torch.cuda.stream(self._decoder):  # where the images' memory comes from
             return *self._decode(batch), self._decoder.record_event()
 
-    def _with_decoded(self, batch, decoding):
+    def _with_decoded(self, batch: Any, decoding: Any) -> tuple[Any, Any, Any]:
         """What _decoding() yields of a batch.
 
         What is left out with broken files is left out here and not in the thread: labels that lie on the GPU are ready
@@ -243,7 +244,7 @@ class Prefetcher:
             batch = without(batch, count, kept)
         return batch, images, decoded_by
 
-    def _prepare(self, batch, images):
+    def _prepare(self, batch: Any, images: Any) -> Any:
         ids = None if self.ids is None else item(batch, self.ids, "sample ids")  # wanted on the CPU, as labels are
         labels = None if self.labels is None else item(batch, self.labels, "labels")
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
@@ -252,11 +253,11 @@ class Prefetcher:
         images = batch[self.images] if images is None else images
         return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels)
 
-    def _decode(self, batch):
+    def _decode(self, batch: Any) -> tuple[list[torch.Tensor], list[int]]:
         names = None if self.names is None else item(batch, self.names, "names")
         ids = None if self.ids is None else item(batch, self.ids, "sample ids")
 
-        def name_of(i):
+        def name_of(i: int) -> str:
             if names is not None:
                 return str(names[i])
             return f"image {i}" + ("" if ids is None else f", sample {ids[i]}")
@@ -266,24 +267,21 @@ class Prefetcher:
             raise motley.FileError(f"{name_of(0)} and all others of its batch cannot be decoded")
         return images, kept
 
-    def _prepare_aside(self, batch, images, decoded_by):
+    def _prepare_aside(self, batch: Any, images: Any, decoded_by: Any) -> tuple[Any, Any, Any]:
         current = torch.cuda.current_stream(self.device)
 
-        def lend(tensor):  # data already on the device was made on the current stream, and is used on ours
-            if tensor.is_cuda:
-                lend.any = True
-                tensor.record_stream(self.stream)
-            return tensor
-        lend.any = False
-        map_tensors(lend, batch)
-        if lend.any:
+        lent = []  # data already on the device was made on the current stream, and is used on ours
+        map_tensors(lambda tensor: lent.append(tensor) if tensor.is_cuda else None, batch)
+        for tensor in lent:
+            tensor.record_stream(self.stream)
+        if lent:
             self.stream.wait_stream(current)
         if decoded_by is not None:
             self.stream.wait_event(decoded_by)
         with torch.cuda.stream(self.stream):
             return *self._prepare_ahead(batch, images), self.stream.record_event()
 
-    def _prepare_ahead(self, batch, images):
+    def _prepare_ahead(self, batch: Any, images: Any) -> tuple[Any, Any]:
         """The batch, and what the transform's counter is to be when it is handed over."""
         if self._ahead is None:
             return self._prepare(batch, images), None
@@ -295,7 +293,7 @@ class Prefetcher:
             transform.counter = counter
         return prepared, _copied(self._ahead)
 
-    def _hand_over(self, batch, counter, ready):
+    def _hand_over(self, batch: Any, counter: Any, ready: Any) -> Any:
         current = torch.cuda.current_stream(self.device)
         current.wait_event(ready)
         map_tensors(lambda t: t.record_stream(current) if t.is_cuda else None, batch)
@@ -305,12 +303,12 @@ class Prefetcher:
             self.transform.counter[:] = counter
         return batch
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         of = f"{self.loader!r}, {self.transform!r}, {self.device}"
         return f"Prefetcher({of}, images={self.images!r}, ids={self.ids!r})"
 
 
-def _copied(counter):
+def _copied(counter: Any) -> Any:
     """A transform's counter: a list or a tensor."""
     return counter.clone() if isinstance(counter, torch.Tensor) else counter.copy()
 
@@ -343,7 +341,7 @@ def is_encoded(images: Any) -> bool:
     return isinstance(images, (list, tuple)) and len(images) > 0 and all(map(_is_file, images))
 
 
-def _is_file(image):
+def _is_file(image: Any) -> Any:
     if isinstance(image, torch.Tensor):
         return image.dim() == 1 and image.dtype == torch.uint8
     return isinstance(image, (bytes, bytearray, memoryview))
@@ -385,7 +383,7 @@ def decoded(
     return images, kept
 
 
-def _tensor(file):
+def _tensor(file: Any) -> torch.Tensor:
     if isinstance(file, torch.Tensor):
         return file.cpu()
     if not len(file):
@@ -397,7 +395,7 @@ def _tensor(file):
 # operators that they call do not warn. Where an operator is missing, the function says why, or does without it.
 
 
-def _on_device(tensors, device):
+def _on_device(tensors: list[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
     from torchvision.io import ImageReadMode, decode_jpeg
 
     if hasattr(torch.ops.image, "decode_jpegs_cuda"):
@@ -405,7 +403,7 @@ def _on_device(tensors, device):
     return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
 
 
-def _alone(tensor, device):
+def _alone(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     from torchvision.io import ImageReadMode, decode_image
 
     if device.type == "cuda":
@@ -429,7 +427,7 @@ def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
     return map_items(lambda item: _column(item, count, kept), batch)
 
 
-def _column(item, count, kept):
+def _column(item: Any, count: int, kept: Sequence[int]) -> Any:
     if not _has_rows(item, count):
         return map_items(lambda part: _column(part, count, kept), item)
     if not isinstance(item, (tuple, list)):
@@ -439,7 +437,7 @@ def _column(item, count, kept):
     return type(item)(item[i] for i in kept)
 
 
-def _has_rows(item, count):
+def _has_rows(item: Any, count: int) -> bool:
     """Whether this is an array, a list or a tuple with an entry for each of `count` samples."""
     if isinstance(item, (tuple, list)):
         return not hasattr(item, "_fields") and len(item) == count
