@@ -46,13 +46,9 @@ class Augments:
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_before_batch_transfer(batch, dataloader_idx)
-        self._motley_ids = self._motley_ids_of(batch)  # wanted on the CPU, where they still are
+        with_ids = self._motley_ids_at is not None and self.trainer.training  # wanted on the CPU, where they still are
+        self._motley_ids = item(batch, self._motley_ids_at, "sample ids") if with_ids else None
         return batch
-
-    def _motley_ids_of(self, batch):
-        if self._motley_ids_at is None or not self.trainer.training:
-            return None
-        return item(batch, self._motley_ids_at, "sample ids")
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         batch = super().on_after_batch_transfer(batch, dataloader_idx)

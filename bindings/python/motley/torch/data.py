@@ -395,23 +395,21 @@ class MotleyCollate(Passes):
         if not self.transform.policy.whole:
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
-        if self.ids is not None:
-            ids = torch.as_tensor(item(batch, self.ids, "sample ids"))
-        else:
-            ids = fresh_seed() + torch.arange(len(images))
+        ids = None if self.ids is None else torch.as_tensor(item(batch, self.ids, "sample ids"))
         labels = None if self.labels is None else item(batch, self.labels, "labels")
-        return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels, **self._epoch())
+        how = self._which(ids, len(images))
+        return augmented(batch, self.transform, (self.images, self.labels), images, labels, **how)
 
-    def _epoch(self) -> dict[str, Any]:
-        """New ids need no new epoch, and torch.manual_seed makes them repeat."""
-        return {} if self.ids is not None else {"epoch": self.transform.epoch}
+    def _which(self, ids: Any, count: int) -> dict[str, Any]:
+        """What a call says of the samples. New ids need no new epoch, and torch.manual_seed makes them repeat."""
+        if ids is not None:
+            return {"sample_ids": ids}
+        return {"sample_ids": fresh_seed() + torch.arange(count), "epoch": self.transform.epoch}
 
     def _followed(self, follow: motley.Follow, samples: list[Any]) -> Any:
-        if self.ids is not None:
-            ids = [int(item(sample, self.ids, "sample ids", "a sample")) for sample in samples]
-        else:
-            ids = (fresh_seed() + torch.arange(len(samples))).tolist()
-        made = follow(samples, sample_ids=ids, **self._epoch())
+        key = self.ids
+        ids = None if key is None else [int(item(sample, key, "sample ids", "a sample")) for sample in samples]
+        made = follow(samples, **self._which(ids, len(samples)))
         return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
 
     def _by_key(self, samples: list[Any]) -> dict[Any, Any]:
@@ -499,15 +497,13 @@ def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     return batch[key]
 
 
-def augmented(
-    batch: Any, transform: Any, at: tuple[Any, Any], images: Any, ids: Any = None, labels: Any = None, **how: Any
-) -> Any:
+def augmented(batch: Any, transform: Any, at: tuple[Any, Any], images: Any, labels: Any, **how: Any) -> Any:
     """`batch` with what the transform makes of the images; of those that it mixes, with targets in the place of labels.
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        return replaced(batch, at[0], transform(images) if ids is None else transform(images, sample_ids=ids, **how))
-    made, targets = transform(images, sample_ids=ids, labels=labels, **how)
+        return replaced(batch, at[0], transform(images, **how))
+    made, targets = transform(images, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 
 

@@ -248,10 +248,11 @@ class Prefetcher:
         ids = None if self.ids is None else item(batch, self.ids, "sample ids")  # wanted on the CPU, as labels are
         labels = None if self.labels is None else item(batch, self.labels, "labels")
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
+        how = {}
         if ids is not None:
-            batch = replaced(batch, self.ids, ids)
+            batch, how = replaced(batch, self.ids, ids), {"sample_ids": ids}
         images = batch[self.images] if images is None else images
-        return augmented(batch, self.transform, (self.images, self.labels), images, ids, labels)
+        return augmented(batch, self.transform, (self.images, self.labels), images, labels, **how)
 
     def _decode(self, batch: Any) -> tuple[list[torch.Tensor], list[int]]:
         names = None if self.names is None else item(batch, self.names, "names")
