@@ -28,7 +28,7 @@ static inline void mot_rotate_prepare(const double *values, int count, mot_arg *
     const double radians = -(turn * (3.14159265358979323846 / 180.0));
     arg->d[0] = mot_round15(cos(radians));
     arg->d[1] = mot_round15(sin(radians));
-    arg->d[2] = mot_round15(-sin(radians));
+    arg->d[2] = -arg->d[1];
     arg->flags = turn == 0                   ? MOT_ARG_IDENTITY
                  : turn == 180               ? MOT_ARG_WHOLE
                  : turn == 90 || turn == 270 ? MOT_ARG_SQUARE

@@ -5,17 +5,19 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 __extension__ typedef unsigned __int128 mot_u128;
 
 /* Rounds a sine or cosine: |v| <= 1. */
 static inline double mot_round15(double v)
 {
-    int exponent;
-    const uint64_t mantissa = (uint64_t)ldexp(frexp(fabs(v), &exponent), 53); /* |v| = mantissa * 2^(exponent - 53) */
-    const int shift = 53 - exponent;                                          /* 52 or more */
-    if (mantissa == 0 || shift > 120)
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    const int shift = 1075 - (int)(bits >> 52 & 0x7ff); /* 52 or more: |v| = mantissa / 2^shift */
+    if (shift > 120)
         return copysign(0.0, v);
+    const uint64_t hidden = UINT64_C(1) << 52, mantissa = (bits & (hidden - 1)) | hidden;
     const mot_u128 scaled = (mot_u128)mantissa * 1000000000000000u;
     const mot_u128 one = 1;
     const mot_u128 rest = scaled & ((one << shift) - 1), half = one << (shift - 1);
