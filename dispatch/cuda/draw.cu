@@ -34,7 +34,7 @@ static int cost_of(int op)
     }
 }
 
-static int place_of(int op)
+static int weight_rank_of(int op)
 {
     int heavier = 0;
     for (int other = 0; other < MOT_OP_COUNT; other++)
@@ -45,7 +45,7 @@ static int place_of(int op)
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
 {
     for (int i = 0; i < MOT_OP_COUNT; i++)
-        op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)place_of(i) };
+        op[i] = mot_cuda_op{ (uint16_t)cost_of(i), (uint8_t)mot_shape_of(i), (uint8_t)weight_rank_of(i) };
 }
 
 /* Turns the number of samples of each key, count[MOT_KEYS], into where each key begins, first[MOT_KEYS + 1]. Both may

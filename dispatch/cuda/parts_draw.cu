@@ -10,7 +10,7 @@
 
 #define WARPS 4 /* images of a CTA */
 
-static __device__ mot_drawn_sample sample_of(const mot_cuda_draw &d, int i)
+static __device__ mot_drawn_sample sample_to_part(const mot_cuda_draw &d, int i)
 {
     mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
     if (d.counter)
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(1, 1) /* else registers are kept to 64,
 {
     const int i = blockIdx.x;
     const mot_tables t = tables ? *tables : d.tables;
-    const mot_drawn_sample of = sample_of(d, i);
+    const mot_drawn_sample of = sample_to_part(d, i);
     mot_step *const steps = d.plan.steps + (int64_t)i * d.max_steps;
     const int count = t.chains ? mot_draw_augmix(&t, &of, steps) : mot_draw_sample(&t, &of, steps);
     if (d.plan.step_count)
@@ -54,7 +54,7 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *t
     return cudaGetLastError();
 }
 
-static __global__ void fill_kernel(int32_t *to, int32_t value, size_t count)
+static __global__ void fill_numbers_kernel(int32_t *to, int32_t value, size_t count)
 {
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count)
@@ -63,7 +63,7 @@ static __global__ void fill_kernel(int32_t *to, int32_t value, size_t count)
 
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
-    fill_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(to, value, count);
+    fill_numbers_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(to, value, count);
     return cudaGetLastError();
 }
 

@@ -130,7 +130,7 @@ static size_t next_images(const mot_job *job, const mot_tiles_plan *plan, size_t
     return n;
 }
 
-static const void *kernel_of(mot_cuda_format format)
+static const void *tile_kernel_of(mot_cuda_format format)
 {
     switch (format) {
     case MOT_FORMAT_GREY:
@@ -148,7 +148,7 @@ static const void *kernel_of(mot_cuda_format format)
 
 cudaError_t mot_tiles_prepare(mot_cuda_format format)
 {
-    return cudaFuncSetAttribute(kernel_of(format), cudaFuncAttributeMaxDynamicSharedMemorySize,
+    return cudaFuncSetAttribute(tile_kernel_of(format), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 mot_tile_kernel_bytes());
 }
 
@@ -165,7 +165,7 @@ static cudaError_t launch_tiles(mot_tiles_job *tiles, int ctas, int overlap, cud
                                         .attrs = attributes,
                                         .numAttrs = overlap ? 2 : 1 };
     void *arguments[] = { tiles };
-    return cudaLaunchKernelExC(&config, kernel_of((mot_cuda_format)tiles->format), arguments);
+    return cudaLaunchKernelExC(&config, tile_kernel_of((mot_cuda_format)tiles->format), arguments);
 }
 
 int mot_tiles_few_images(const mot_job *job)

@@ -10,7 +10,7 @@
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 
-static __device__ mot_drawn_sample sample_of(const mot_transform_draw_job &job, int i)
+static __device__ mot_drawn_sample sample_to_transform(const mot_transform_draw_job &job, int i)
 {
     const mot_view src = view_of(job.resize.src, job.resize.channels, i);
     mot_drawn_sample of = { job.seed, job.sample + i, job.epoch, src.width, src.height, src.channels, job.view };
@@ -91,7 +91,7 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
 {
     const int warp = threadIdx.x / 32;
     if (warp == 0) {
-        const mot_drawn_sample of = sample_of(job, i);
+        const mot_drawn_sample of = sample_to_transform(job, i);
         if (threadIdx.x == 0)
             mot_draw_whole(&of, drawn);
         __syncwarp();
@@ -102,11 +102,11 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     MOT_ROLLED
     for (; left; left &= left - 1) {
         const int s = __ffs(left) - 1;
-        draw_stage(stages, s, job.turn[s], sample_of(job, i), &job.table[s], drawn, steps);
+        draw_stage(stages, s, job.turn[s], sample_to_transform(job, i), &job.table[s], drawn, steps);
     }
 }
 
-static __device__ mot_cuda_place place_of(const motley_place &d, int order)
+static __device__ mot_cuda_place resize_place_of(const motley_place &d, int order)
 {
     mot_cuda_place p;
     p.left = d.crop.left, p.top = d.crop.top;
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         stage_word = ((const uint2 *)job.stage)[threadIdx.x];
     begun_crop begun;
     if (threadIdx.x < 32 && job.ratios)
-        begun = begin_crop(job.ratios, sample_of(job, i));
+        begun = begin_crop(job.ratios, sample_to_transform(job, i));
     if (threadIdx.x < 2)
         most[threadIdx.x] = 1;
     MOT_ROLLED
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    make_axes(job.resize, i, place_of(drawn, job.order), THREADS, most);
+    make_axes(job.resize, i, resize_place_of(drawn, job.order), THREADS, most);
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
@@ -231,7 +231,8 @@ cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 #define FILL_CTAS 8 /* of an image */
 
 /* Pixels that a window takes from outside of the resized image. */
-static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __grid_constant__ mot_fill_job job)
+static __global__ void __launch_bounds__(MOT_ERASE_THREADS)
+    fill_outside_kernel(const __grid_constant__ mot_fill_job job)
 {
     const int image = (int)(blockIdx.x / FILL_CTAS), self = (int)(blockIdx.x % FILL_CTAS);
     const motley_place &d = job.drawn[image];
@@ -252,6 +253,6 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) fill_kernel(const __
 
 cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
 {
-    return mot_launch((const void *)fill_kernel, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, 0, stream,
-                      *job);
+    return mot_launch((const void *)fill_outside_kernel, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, 0,
+                      stream, *job);
 }

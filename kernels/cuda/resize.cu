@@ -30,7 +30,7 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
 }
 
 /* What channels the kernel of a format resizes together. */
-static const void *kernel_of(int format)
+static const void *resize_kernel_of(int format)
 {
     return format == MOT_FORMAT_RGB                                   ? (const void *)resize_kernel<3>
            : format == MOT_FORMAT_GREY || format == MOT_FORMAT_PLANES ? (const void *)resize_kernel<1>
@@ -41,7 +41,7 @@ cudaError_t mot_resize_prepare(int shared_bytes)
 {
     for (int format = 0; format < MOT_FORMATS; format++) {
         const cudaError_t error =
-            cudaFuncSetAttribute(kernel_of(format), cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+            cudaFuncSetAttribute(resize_kernel_of(format), cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
         if (error != cudaSuccess)
             return error;
     }
@@ -58,6 +58,6 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     const int planes = job->format == MOT_FORMAT_PLANES ? job->channels : 1;
     const int channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
     const int64_t tiles = (int64_t)job->tiles_across * job->tiles_down * planes;
-    return mot_launch(kernel_of(job->format), tiles * job->count, job->lanes * job->tile_width,
+    return mot_launch(resize_kernel_of(job->format), tiles * job->count, job->lanes * job->tile_width,
                       (size_t)job->shared_rows * RING_PITCH * channels, overlap, stream, *job);
 }

@@ -279,8 +279,8 @@ static void fiber_main()
             call(transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>);
         else if (kernel_now == (const void *)erase_kernel)
             call(erase_kernel);
-        else if (kernel_now == (const void *)fill_kernel)
-            call(fill_kernel);
+        else if (kernel_now == (const void *)fill_outside_kernel)
+            call(fill_outside_kernel);
         else if (!emulate_resident_kernel(kernel_now, argument_now))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
