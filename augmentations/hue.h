@@ -15,80 +15,57 @@ MOT_FN uint8_t mot_hue_value(double shift)
     return (uint8_t)((int)(shift * 255.0) & 255);
 }
 
-/* A division takes ten times as long as a product on the GPU, so these functions multiply by a rounded reciprocal
- * there. Results equal the division's for all numbers that occur (tests/test_hue.c). */
+/* Divisions and binary64 take long on a GPU, so these two functions have forms of their own there, equal for every
+ * colour (tests/test_hue.c). */
 #if defined(__CUDA_ARCH__) || defined(MOT_HUE_RECIPROCALS)
 MOT_FN float mot_hue_reciprocal(int by)
 {
+#ifdef __CUDA_ARCH__
+    return __fdividef(1.0f, (float)by); /* 2^-22 of it may be wrong: the numbers below are 2^-11 from whole ones */
+#else
     return 1.0f / (float)by;
+#endif
 }
 
-/* a / by for 0 <= a <= by; `reciprocal` is mot_hue_reciprocal(by). */
-MOT_FN float mot_hue_share(int a, int by, float reciprocal)
+/* The hue is 255 / 6 times a sum of whole numbers over `range`. Pillow rounds it down; where it is a whole number
+ * itself, Pillow's own roundings decide whether one less comes out. */
+MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
 {
-    const float near = (float)a * reciprocal;
-    return fmaf(fmaf(-near, (float)by, (float)a), reciprocal, near);
-}
-
-MOT_FN double mot_hue_sixth(double h)
-{
-    const double near = h * (1.0 / 6.0);
-    return fma(fma(-near, 6.0, h), 1.0 / 6.0, near);
+    const int turn = r == high ? g - b : g == high ? 2 * range + b - r : 4 * range + r - g;
+    const uint32_t number = 85u * (uint32_t)(turn < 0 ? turn + 6 * range : turn), by = 2u * (uint32_t)range;
+    const uint32_t byte = (uint32_t)(((float)number + 0.25f) * mot_hue_reciprocal((int)by));
+    if (byte * by != number)
+        return byte;
+    const uint64_t less = byte < 64    ? 0x00000000FFFFFFFEu
+                          : byte < 128 ? 0x0000011111000000u
+                          : byte < 192 ? 0x23232222222AAAAAu
+                                       : 0x0000000000022222u;
+    return byte - (uint32_t)(less >> (byte & 63) & 1);
 }
 
 MOT_FN uint32_t mot_hue_saturation(int range, int high)
 {
     return (uint32_t)(((float)(255 * range) + 0.5f) * mot_hue_reciprocal(high));
 }
-
-/* The red byte in a sector. Green's is that of the sector two before it, blue's of four before it. */
-MOT_FN uint32_t mot_hue_wheel(uint32_t v, uint32_t q, uint32_t p, uint32_t t, uint32_t sector)
-{
-    return sector == 0 || sector == 5 ? v : sector == 1 ? q : sector == 4 ? t : p;
-}
 #else
-MOT_FN float mot_hue_reciprocal(int by)
+/* The hue byte of a colour. Pillow mixes binary32 and binary64, and each line here rounds as Pillow does. */
+MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
 {
-    (void)by;
-    return 0;
-}
-
-MOT_FN float mot_hue_share(int a, int by, float reciprocal)
-{
-    (void)reciprocal;
-    return (float)a / (float)by;
-}
-
-MOT_FN double mot_hue_sixth(double h)
-{
-    return h / 6.0;
+    const float by = (float)range;
+    const float rc = (float)(high - r) / by, gc = (float)(high - g) / by, bc = (float)(high - b) / by;
+    const float h = r == high   ? bc - gc
+                    : g == high ? (float)(2.0 + (double)rc - (double)bc)
+                                : (float)(4.0 + (double)gc - (double)rc);
+    const double turn = (double)h / 6.0 + 1.0; /* 5/6 .. 11/6 */
+    const float part = (float)(turn >= 1.0 ? turn - 1.0 : turn);
+    return (uint32_t)((double)part * 255.0);
 }
 
 MOT_FN uint32_t mot_hue_saturation(int range, int high)
 {
     return 255u * (uint32_t)range / (uint32_t)high;
 }
-
-MOT_FN uint32_t mot_hue_wheel(uint32_t v, uint32_t q, uint32_t p, uint32_t t, uint32_t sector)
-{
-    const uint32_t wheel[6] = { v, q, p, p, t, v };
-    return wheel[sector];
-}
 #endif
-
-/* The hue byte of a colour. Pillow mixes binary32 and binary64, and each line here rounds as Pillow does. */
-MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
-{
-    const float by = mot_hue_reciprocal(range);
-    const float rc = mot_hue_share(high - r, range, by), gc = mot_hue_share(high - g, range, by),
-                bc = mot_hue_share(high - b, range, by);
-    const float h = r == high   ? bc - gc
-                    : g == high ? (float)(2.0 + (double)rc - (double)bc)
-                                : (float)(4.0 + (double)gc - (double)rc);
-    const double turn = mot_hue_sixth((double)h) + 1.0; /* 5/6 .. 11/6 */
-    const float part = (float)(turn >= 1.0 ? turn - 1.0 : turn);
-    return (uint32_t)((double)part * 255.0);
-}
 
 MOT_FN void mot_hue(uint8_t *red, uint8_t *green, uint8_t *blue, uint8_t value)
 {
@@ -98,19 +75,13 @@ MOT_FN void mot_hue(uint8_t *red, uint8_t *green, uint8_t *blue, uint8_t value)
     if (range == 0)
         return; /* grey has no hue: with saturation 0 the pixel stays the same */
     const uint32_t hue = (mot_hue_byte(r, g, b, high, range) + value) & 255u;
-    const uint32_t s = mot_hue_saturation(range, high), v = (uint32_t)high;
-    const uint32_t sector = 6 * hue / 255, fraction = 6 * hue % 255;
+    const uint32_t s = mot_hue_saturation(range, high), v = (uint32_t)high; /* s is at least 1 */
+    const uint32_t sector = 6 * hue / 255, fraction = 6 * hue % 255, at = sector == 6 ? 0 : sector;
     const uint32_t p = (2 * v * (255 - s) + 255) / 510;
-    const uint32_t q = (2 * v * (65025 - s * fraction) + 65025) / 130050;
-    const uint32_t t = (2 * v * (65025 - s * (255 - fraction)) + 65025) / 130050;
-    const uint32_t at = sector % 6;
-    if (s == 0) {
-        *red = *green = *blue = (uint8_t)v;
-        return;
-    }
-    *red = (uint8_t)mot_hue_wheel(v, q, p, t, at);
-    *green = (uint8_t)mot_hue_wheel(v, q, p, t, (at + 4) % 6);
-    *blue = (uint8_t)mot_hue_wheel(v, q, p, t, (at + 2) % 6);
+    const uint32_t x = (2 * v * (65025 - s * (at & 1 ? fraction : 255 - fraction)) + 65025) / 130050;
+    *red = (uint8_t)(at == 0 || at == 5 ? v : at == 1 || at == 4 ? x : p);
+    *green = (uint8_t)(at == 1 || at == 2 ? v : at == 0 || at == 3 ? x : p);
+    *blue = (uint8_t)(at == 3 || at == 4 ? v : at == 2 || at == 5 ? x : p);
 }
 
 #endif
