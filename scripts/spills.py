@@ -26,6 +26,8 @@ MOST = {
     # pixels
     "tile_kernel": 40,  # around the functions that it calls, once for a tile
     "interpolate_tile": 16,
+    "interpolate_exactly": 28,
+    "interpolate_nearly": 44,  # of planes, bicubic along both axes: in the loop
     "resident_kernel": 452,  # likewise, once for a pass
     "walk": 104,
     "walk_stencil": 80,
@@ -34,7 +36,6 @@ MOST = {
     "resize_source_end": 36,
     "fill_last": 12,
     "load_word_before": 12,
-    "neighbours_kernel": 100,
     "chains_kernel": 36,
     # draws and numbers, once for an image
     "transform_draw_kernel": 272,

@@ -120,31 +120,41 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const 
     }
 }
 
-/* ---- blurs and filters: what lies around a pixel ---- */
+/* ---- kernel blur ---- */
 
-#define MOT_NEIGHBOURS_WIDTH 128 /* of a tile, pixels: four for each thread of a warp */
-#define MOT_NEIGHBOURS_ROWS 4    /* of a thread: each loaded pixel serves all, ... */
-#define MOT_NEIGHBOURS_HEIGHT (MOT_BREAK_THREADS / 32 * MOT_NEIGHBOURS_ROWS) /* ... and as many for each warp */
-#define MOT_NEIGHBOURS_PITCH (MOT_NEIGHBOURS_WIDTH + MOTLEY_MAX_KERNEL + 1)
-#define MOT_NEIGHBOURS_TAPS \
-    (MOTLEY_MAX_KERNEL + 1) /* of a row of weights: whole vectors of four, the last weights are 0 \
-                             */
+#define MOT_BLUR_SIDE 64 /* of a tile, pixels: each thread makes four columns of four rows */
+#define MOT_BLUR_ROWS (MOT_BLUR_SIDE + MOTLEY_MAX_KERNEL - 1)
+#define MOT_BLUR_PITCH (MOT_BLUR_SIDE + MOTLEY_MAX_KERNEL + 1) /* whole words */
+#define MOT_BLUR_CTAS 4                                        /* on a multiprocessor; bounds a thread's registers */
+#define MOT_BLUR_DOUBTS 512                                    /* of a tile that are computed together */
 
-#define MOT_COUNT_FILTER(shape, ID, stem) +(MOTLEY_SHAPE_##shape == MOTLEY_SHAPE_FILTER)
-enum { MOT_FILTER_OPS = 0 MOT_OPS(MOT_COUNT_FILTER) };
-
-struct neighbours_job {
+struct blur_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
     const mot_step *step;
-    mot_filter filter[MOT_FILTER_OPS]; /* the weights are divided, the offset has the half for rounding */
-    int32_t filter_op[MOT_FILTER_OPS];
 };
 
-/* One channel of a tile, and `reach` more on each side, as binary32; and the weights. */
-struct neighbours_memory {
-    alignas(16) float window[(MOT_NEIGHBOURS_HEIGHT + MOTLEY_MAX_KERNEL - 1) * MOT_NEIGHBOURS_PITCH];
-    alignas(16) float weight[MOTLEY_MAX_KERNEL * MOT_NEIGHBOURS_TAPS];
+/* One channel of a tile with `reach` more pixels on each side, its rows blurred along, and what rounding may decide
+ * otherwise than torchvision's sum: channel, row and column, and then the byte. */
+struct blur_memory {
+    alignas(16) float along[MOT_BLUR_ROWS * MOT_BLUR_SIDE];
+    alignas(4) uint8_t window[MOT_BLUR_ROWS * MOT_BLUR_PITCH];
+    alignas(16) float scaled[MOTLEY_MAX_KERNEL + 1]; /* 2^126 times `weight`, and then zeros */
+    float weight[MOTLEY_MAX_KERNEL + 1];
+    float wrong; /* how much the sums of white pixels may differ */
+    uint16_t doubt[MOT_BLUR_DOUBTS];
+    uint8_t settled[MOT_BLUR_DOUBTS];
+    int doubts;
+};
+
+/* A tile of an image, and its part inside the image. */
+struct blur_tile_place {
+    int x, y, columns, rows;
+    int size, reach; /* of the kernel */
+};
+
+struct four {
+    alignas(16) float v[4];
 };
 
 /* Pixel i of n, mirrored into the image. Far outside, where the result is not used, it may be any pixel. */
@@ -154,107 +164,274 @@ DEVICE int inside(int i, int n)
     return mirrored < 0 ? 0 : mirrored >= n ? n - 1 : mirrored;
 }
 
+/* How far a sum of the two passes may be from its byte to be trusted: half minus the most that it and torchvision's can
+ * differ by, of white pixels. A step of torchvision's sum is wrong by at most half a unit of the sum so far, or by what
+ * it adds; as weights are symmetric, two steps have the whole sum so far between them, and one product more. Those of
+ * the two passes have it each. Negative if nothing is known, as weights that a caller gives may be any. For all
+ * threads, with barriers. */
+static __device__ float blur_limit(blur_memory &memory, int size)
+{
+    const float *const weight = memory.weight;
+    float sum = 0, own = 0;
+    bool known = true;
+    for (int i = 0; i < size; i++) {
+        known = known && weight[i] >= 0;
+        sum += weight[i];
+    }
+    const float all = sum * sum, unit = 0x1p-24f;
+    for (int i = threadIdx.x; i < size * size; i += MOT_BREAK_THREADS) {
+        const float product = weight[i / size] * weight[i % size];
+        own += fminf(product, 0.5f * unit * (all + product));
+    }
+#pragma unroll
+    for (int step = 16; step; step /= 2)
+        own += __shfl_xor_sync(0xFFFFFFFFu, own, step);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&memory.wrong, own);
+    __syncthreads();
+    return known && sum < 1.25f ? 0.5f - 1.01f * 255.0f * (memory.wrong + unit * all * (float)(2 * size + 8)) : -1.0f;
+}
+
+/* A byte as a denormal number: 2^-149 of it. Weights that are 2^126 as large make normal sums of them. */
+DEVICE float tiny_byte(uint32_t word, int k)
+{
+    return __uint_as_float(__byte_perm(word, 0, 0x4440 | k));
+}
+
+DEVICE void load_blur_window(blur_memory &memory, const mot_view &src, const blur_tile_place &at, int c)
+{
+    const int lane = threadIdx.x % 32, width = at.columns + 2 * at.reach;
+    int64_t column[(MOT_BLUR_PITCH + 31) / 32];
+#pragma unroll
+    for (int k = 0; k < (MOT_BLUR_PITCH + 31) / 32; k++)
+        column[k] = inside(at.x + lane + 32 * k - at.reach, src.width) * src.pixel + c * src.channel;
+#pragma unroll 2
+    for (int row = threadIdx.x / 32; row < at.rows + 2 * at.reach; row += MOT_BREAK_THREADS / 32) {
+        const uint8_t *const in = address(src, 0, inside(at.y + row - at.reach, src.height));
+        uint8_t *const to = memory.window + row * MOT_BLUR_PITCH + lane;
+#pragma unroll
+        for (int k = 0; k < (MOT_BLUR_PITCH + 31) / 32; k++)
+            if (lane + 32 * k < width)
+                to[32 * k] = (uint8_t)load_byte(in + column[k]);
+    }
+}
+
+/* Blurs the window's rows, four columns at a time. Sums are 2^-23 of bytes. */
+DEVICE void blur_along(blur_memory &memory, const blur_tile_place &at)
+{
+    const int across = (at.columns + 3) / 4, n = across * (at.rows + 2 * at.reach);
+    const uint32_t by_across = inverse_of(across);
+    for (int i = threadIdx.x; i < n; i += MOT_BREAK_THREADS) {
+        const int row = divided(i, by_across), group = i - row * across;
+        const uint32_t *const in = (const uint32_t *)(memory.window + row * MOT_BLUR_PITCH) + group;
+        float sum[4] = {}, p[8];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            p[4 + k] = tiny_byte(in[0], k);
+#pragma unroll 2
+        for (int t0 = 0; t0 < at.size; t0 += 4) {
+            const four w = *(const four *)(memory.scaled + t0);
+            const uint32_t next = in[t0 / 4 + 1];
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                p[k] = p[4 + k], p[4 + k] = tiny_byte(next, k);
+#pragma unroll
+            for (int t = 0; t < 4; t++)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    sum[k] = fmaf(w.v[t], p[t + k], sum[k]);
+        }
+        *(four *)&memory.along[row * MOT_BLUR_SIDE + 4 * group] = four{ { sum[0], sum[1], sum[2], sum[3] } };
+    }
+}
+
+/* Four columns of four rows, from the uppermost of the `rows` that they need on. Weights before and behind the kernel's
+ * are 0. */
+DEVICE void blur_down(const float *along, const float *weight, int size, int rows, float sum[4][4])
+{
+    float w[4] = {}; /* of the four rows */
+#pragma unroll 4
+    for (int r = 0; r < rows; r++) {
+        const four in = *(const four *)(along + r * MOT_BLUR_SIDE);
+        w[3] = w[2], w[2] = w[1], w[1] = w[0], w[0] = r < size ? weight[r] : 0;
+#pragma unroll
+        for (int row = 0; row < 4; row++)
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                sum[row][k] = fmaf(w[row], in.v[k], sum[row][k]);
+    }
+}
+
+/* torchvision's sum of a component: over all weights in its order. */
+DEVICE uint8_t blur_exactly(const blur_memory &memory, const blur_tile_place &at, int row, int column)
+{
+    const uint8_t *in = memory.window + row * MOT_BLUR_PITCH + column;
+    float sum = 0;
+    for (int ky = 0; ky < at.size; ky++, in += MOT_BLUR_PITCH)
+#pragma unroll 4
+        for (int kx = 0; kx < at.size; kx++)
+            sum = fmaf(memory.weight[ky] * memory.weight[kx], mot_above(in[kx]) - 8388608.0f, sum);
+    return mot_kernel_blur_byte(sum);
+}
+
+/* One channel of a thread's pixels. */
+DEVICE void blur_channel(blur_memory &memory, const blur_tile_place &at, int group, int row, float limit, int c,
+                         uint32_t px[4][4])
+{
+    float sum[4][4] = {};
+    blur_down(&memory.along[row * MOT_BLUR_SIDE + 4 * group], memory.weight, at.size,
+              min(at.size + 3, at.rows + 2 * at.reach - row), sum);
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float nearest = sum[r][k] + 1.0f; /* rounds to a whole number of 2^-23 */
+            uint32_t byte = __float_as_uint(nearest) & 255;
+            if (!(fabsf(sum[r][k] - (nearest - 1.0f)) < limit) && 4 * group + k < at.columns && row + r < at.rows) {
+                const int place = atomicAdd(&memory.doubts, 1);
+                if (place < MOT_BLUR_DOUBTS)
+                    memory.doubt[place] = (uint16_t)((c * MOT_BLUR_SIDE + row + r) * MOT_BLUR_SIDE + 4 * group + k);
+                else
+                    byte = blur_exactly(memory, at, row + r, 4 * group + k);
+            }
+            px[r][k] |= byte << (8 * c);
+        }
+}
+
+DEVICE void blur_tile_of(blur_memory &memory, const mot_view &src, const mot_view &dst, const blur_tile_place &at,
+                         float limit)
+{
+    const int across = (at.columns + 3) / 4, row = (int)threadIdx.x / across * 4, group = (int)threadIdx.x % across;
+    uint32_t px[4][4] = {};
+    int settled = 0; /* doubts */
+    for (int c = 0; c < src.channels; c++) {
+        load_blur_window(memory, src, at, c);
+        __syncthreads();
+        blur_along(memory, at);
+        __syncthreads();
+        if (row < at.rows)
+            blur_channel(memory, at, group, row, limit, c, px);
+        __syncthreads();
+        const int doubts = min(memory.doubts, MOT_BLUR_DOUBTS);
+        for (int i = settled + (int)threadIdx.x; i < doubts; i += MOT_BREAK_THREADS)
+            memory.settled[i] = blur_exactly(memory, at, memory.doubt[i] / MOT_BLUR_SIDE % MOT_BLUR_SIDE,
+                                             memory.doubt[i] % MOT_BLUR_SIDE);
+        settled = doubts;
+        __syncthreads();
+    }
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+        if (row + r < at.rows)
+            store_pixels(dst, at.x + 4 * group, at.y + row + r, px[r]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < settled; i += MOT_BREAK_THREADS) {
+        const int where = memory.doubt[i], line = where / MOT_BLUR_SIDE;
+        address(dst, at.x + where % MOT_BLUR_SIDE, at.y + line % MOT_BLUR_SIDE)[line / MOT_BLUR_SIDE * dst.channel] =
+            memory.settled[i];
+    }
+    if (threadIdx.x == 0)
+        memory.doubts = 0;
+}
+
+/* torchvision's blur by two passes, along rows and then down. Where rounding to a byte might differ for that, the sum
+ * is computed once more in torchvision's order. */
+static __global__ void __launch_bounds__(MOT_BREAK_THREADS, MOT_BLUR_CTAS)
+    blur_kernel(const __grid_constant__ blur_job job)
+{
+    __shared__ blur_memory memory;
+    const cta_range mine = cta_range_of(job.count);
+    const mot_step &step = job.step[mine.image];
+    if (kind_of(step) != MOT_BREAK_BLUR)
+        return;
+    const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
+    const int size = (int)step.arg.size, reach = size / 2, own = threadIdx.x;
+    if (own <= MOTLEY_MAX_KERNEL) {
+        memory.weight[own] = own < size ? __uint_as_float(step.arg.u[abs(own - reach)]) : 0;
+        memory.scaled[own] = memory.weight[own] * 0x1p126f;
+    }
+    if (own == 0)
+        memory.doubts = 0, memory.wrong = 0;
+    __syncthreads();
+    const float limit = blur_limit(memory, size) * 0x1p-23f;
+    const int across = (src.width + MOT_BLUR_SIDE - 1) / MOT_BLUR_SIDE;
+    const int64_t tiles = (int64_t)across * ((src.height + MOT_BLUR_SIDE - 1) / MOT_BLUR_SIDE);
+    for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
+        const int x = (int)(tile % across) * MOT_BLUR_SIDE, y = (int)(tile / across) * MOT_BLUR_SIDE;
+        blur_tile_of(
+            memory, src, dst,
+            blur_tile_place{ x, y, min(MOT_BLUR_SIDE, src.width - x), min(MOT_BLUR_SIDE, src.height - y), size, reach },
+            limit);
+    }
+}
+
+/* ---- filters ---- */
+
+#define MOT_FILTER_WIDTH 128 /* of a tile, pixels: four for each thread of a warp */
+#define MOT_FILTER_ROWS 4    /* of a thread: each loaded pixel serves all, ... */
+#define MOT_FILTER_HEIGHT (MOT_BREAK_THREADS / 32 * MOT_FILTER_ROWS) /* ... and as many for each warp */
+#define MOT_FILTER_REACH 2                                           /* at most */
+#define MOT_FILTER_PITCH (MOT_FILTER_WIDTH + 2 * MOT_FILTER_REACH)
+
+#define MOT_COUNT_FILTER(shape, ID, stem) +(MOTLEY_SHAPE_##shape == MOTLEY_SHAPE_FILTER)
+enum { MOT_FILTER_OPS = 0 MOT_OPS(MOT_COUNT_FILTER) };
+
+struct filter_job {
+    mot_cuda_batch src, dst;
+    int32_t count, channels;
+    const mot_step *step;
+    mot_filter filter[MOT_FILTER_OPS]; /* the weights are divided, the offset has the half for rounding */
+    int32_t filter_op[MOT_FILTER_OPS];
+};
+
+/* One channel of a tile, and `reach` more on each side, as binary32; and the weights. */
+struct filter_memory {
+    alignas(16) float window[(MOT_FILTER_HEIGHT + 2 * MOT_FILTER_REACH) * MOT_FILTER_PITCH];
+    float weight[(2 * MOT_FILTER_REACH + 1) * (2 * MOT_FILTER_REACH + 1)];
+};
+
 /* Byte offsets of the window's columns in memory; each thread of a warp loads every 32nd. */
 struct window_columns {
-    int64_t at[(MOT_NEIGHBOURS_PITCH + 31) / 32];
+    int64_t at[(MOT_FILTER_PITCH + 31) / 32];
 };
 
 DEVICE window_columns columns_of(const mot_view &src, int x0, int reach)
 {
     window_columns columns;
 #pragma unroll
-    for (int k = 0; k < (MOT_NEIGHBOURS_PITCH + 31) / 32; k++)
+    for (int k = 0; k < (MOT_FILTER_PITCH + 31) / 32; k++)
         columns.at[k] = inside(x0 + (int)threadIdx.x % 32 + 32 * k - reach, src.width) * src.pixel;
     return columns;
 }
 
-/* `width`: how many columns are read. */
-DEVICE void load_window(neighbours_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
-                        int reach, int width)
+DEVICE void load_window(filter_memory &memory, const mot_view &src, const window_columns &columns, int y0, int c,
+                        int reach)
 {
-    for (int row = threadIdx.x / 32; row < MOT_NEIGHBOURS_HEIGHT + 2 * reach; row += MOT_BREAK_THREADS / 32) {
+    for (int row = threadIdx.x / 32; row < MOT_FILTER_HEIGHT + 2 * reach; row += MOT_BREAK_THREADS / 32) {
         const uint8_t *const in = address(src, 0, inside(y0 + row - reach, src.height)) + c * src.channel;
-        float *const to = memory.window + row * MOT_NEIGHBOURS_PITCH + threadIdx.x % 32;
+        float *const to = memory.window + row * MOT_FILTER_PITCH + threadIdx.x % 32;
 #pragma unroll
-        for (int k = 0; k < (MOT_NEIGHBOURS_PITCH + 31) / 32; k++)
-            if ((int)threadIdx.x % 32 + 32 * k < width)
+        for (int k = 0; k < (MOT_FILTER_PITCH + 31) / 32; k++)
+            if ((int)threadIdx.x % 32 + 32 * k < MOT_FILTER_PITCH)
                 to[32 * k] = mot_above(load_byte(in + columns.at[k])) - 8388608.0f;
     }
 }
 
-struct four {
-    alignas(16) float v[4];
-};
-
-/* Adds a row of the window to the sums of rows FROM to TO - 1 of four components each; `weight` is row 0's row of
- * weights, the other rows' lie before it. Zeros behind a row's weights change no sum. */
-template <int FROM, int TO>
-DEVICE void blur_row(const float *in, const float *weight, int size, float sum[MOT_NEIGHBOURS_ROWS][4])
-{
-    four a = *(const four *)in;
-#pragma unroll 2
-    for (int kx = 0; kx < size; kx += 4) {
-        const four b = *(const four *)(in + kx + 4);
-        const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
-#pragma unroll
-        for (int row = FROM; row < TO; row++) {
-            const four w = *(const four *)(weight + kx - row * MOT_NEIGHBOURS_TAPS);
-#pragma unroll
-            for (int t = 0; t < 4; t++)
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    sum[row][k] = fmaf(w.v[t], p[k + t], sum[row][k]);
-        }
-        a = b;
-    }
-}
-
-/* Four blurred components in each of a thread's rows, the uppermost from `in` on: the window's first row and column of
- * the first. */
-DEVICE void blur_rows(const neighbours_memory &memory, const float *in, int size, uint8_t out[MOT_NEIGHBOURS_ROWS][4])
-{
-    static_assert(MOT_NEIGHBOURS_ROWS == 4, "these are the cases below");
-    float sum[MOT_NEIGHBOURS_ROWS][4] = {};
-    const float *weight = memory.weight;
-    for (int r = 0; r < size + 3; r++, in += MOT_NEIGHBOURS_PITCH, weight += MOT_NEIGHBOURS_TAPS)
-        if (r >= 3 && r < size)
-            blur_row<0, 4>(in, weight, size, sum);
-        else if (r == 0)
-            blur_row<0, 1>(in, weight, size, sum);
-        else if (r == 1)
-            blur_row<0, 2>(in, weight, size, sum);
-        else if (r == 2)
-            blur_row<0, 3>(in, weight, size, sum);
-        else if (r == size)
-            blur_row<1, 4>(in, weight, size, sum);
-        else if (r == size + 1)
-            blur_row<2, 4>(in, weight, size, sum);
-        else
-            blur_row<3, 4>(in, weight, size, sum);
-#pragma unroll
-    for (int row = 0; row < MOT_NEIGHBOURS_ROWS; row++)
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            out[row][k] = mot_kernel_blur_byte(sum[row][k]);
-}
-
-/* As blur_rows, for a FILTER op: rows of the window are summed separately, and added from the lowest up. */
+/* Four components in each of a thread's rows, the uppermost from `in` on: the window's first row and column of the
+ * first. Rows of the window are summed separately, and added from the lowest up. */
 template <int REACH>
-DEVICE void filter_rows(const neighbours_memory &memory, const float *in, float offset,
-                        uint8_t out[MOT_NEIGHBOURS_ROWS][4])
+DEVICE void filter_rows(const filter_memory &memory, const float *in, float offset, uint8_t out[MOT_FILTER_ROWS][4])
 {
     const int size = 2 * REACH + 1;
-    float sum[MOT_NEIGHBOURS_ROWS][4];
+    float sum[MOT_FILTER_ROWS][4];
 #pragma unroll
-    for (int i = 0; i < 4 * MOT_NEIGHBOURS_ROWS; i++)
+    for (int i = 0; i < 4 * MOT_FILTER_ROWS; i++)
         sum[i / 4][i % 4] = offset;
 #pragma unroll
-    for (int r = size + MOT_NEIGHBOURS_ROWS - 2; r >= 0; r--) {
-        const four a = *(const four *)(in + r * MOT_NEIGHBOURS_PITCH),
-                   b = *(const four *)(in + r * MOT_NEIGHBOURS_PITCH + 4);
+    for (int r = size + MOT_FILTER_ROWS - 2; r >= 0; r--) {
+        const four a = *(const four *)(in + r * MOT_FILTER_PITCH), b = *(const four *)(in + r * MOT_FILTER_PITCH + 4);
         const float p[8] = { a.v[0], a.v[1], a.v[2], a.v[3], b.v[0], b.v[1], b.v[2], b.v[3] };
 #pragma unroll
-        for (int to = 0; to < MOT_NEIGHBOURS_ROWS; to++) {
+        for (int to = 0; to < MOT_FILTER_ROWS; to++) {
             const int j = to + 2 * REACH - r; /* row of weights */
             if (j < 0 || j >= size)
                 continue;
@@ -263,18 +440,18 @@ DEVICE void filter_rows(const neighbours_memory &memory, const float *in, float 
                 float row = 0;
 #pragma unroll
                 for (int i = 0; i < size; i++)
-                    row += p[k + i] * memory.weight[j * MOT_NEIGHBOURS_TAPS + i];
+                    row += p[k + i] * memory.weight[j * size + i];
                 sum[to][k] += row;
             }
         }
     }
 #pragma unroll
-    for (int i = 0; i < 4 * MOT_NEIGHBOURS_ROWS; i++)
+    for (int i = 0; i < 4 * MOT_FILTER_ROWS; i++)
         out[i / 4][i % 4] = mot_byte(sum[i / 4][i % 4]);
 }
 
 /* Which of the job's filters an op is. */
-DEVICE const mot_filter &filter_of(const neighbours_job &job, int op)
+DEVICE const mot_filter &filter_of(const filter_job &job, int op)
 {
     int at = 0;
     while (at < MOT_FILTER_OPS - 1 && job.filter_op[at] != op)
@@ -282,76 +459,52 @@ DEVICE const mot_filter &filter_of(const neighbours_job &job, int op)
     return job.filter[at];
 }
 
-/* The weights of a blur or a filter, a row of them in MOT_NEIGHBOURS_TAPS, behind them zeros. A barrier must follow. */
-DEVICE void load_weights(neighbours_memory &memory, const mot_step &step, const mot_filter &filter, bool blurs,
-                         int size)
+static __global__ void __launch_bounds__(MOT_BREAK_THREADS) filter_kernel(const __grid_constant__ filter_job job)
 {
-    const int reach = size / 2;
-    for (int k = threadIdx.x; k < size * MOT_NEIGHBOURS_TAPS; k += MOT_BREAK_THREADS) {
-        const int ky = k / MOT_NEIGHBOURS_TAPS, kx = k % MOT_NEIGHBOURS_TAPS;
-        float weight = 0;
-        if (kx < size && blurs)
-            weight = __uint_as_float(step.arg.u[abs(ky - reach)]) * __uint_as_float(step.arg.u[abs(kx - reach)]);
-        else if (kx < size)
-            weight = filter.weight[ky * size + kx];
-        memory.weight[k] = weight;
-    }
-}
-
-static __global__ void __launch_bounds__(MOT_BREAK_THREADS)
-    neighbours_kernel(const __grid_constant__ neighbours_job job)
-{
-    __shared__ neighbours_memory memory;
+    __shared__ filter_memory memory;
     const cta_range mine = cta_range_of(job.count);
     const mot_step &step = job.step[mine.image];
-    const int kind = kind_of(step);
-    if (!(kind & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)))
+    if (kind_of(step) != MOT_BREAK_FILTER)
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
-    const bool blurs = kind == MOT_BREAK_BLUR;
     const mot_filter &filter = filter_of(job, step.op);
-    const int size = blurs ? (int)step.arg.size : 2 * filter.reach + 1, reach = size / 2;
-    const int colors = blurs ? job.channels : mot_color_channels(job.channels);
-    load_weights(memory, step, filter, blurs, size);
-    const int across = (src.width + MOT_NEIGHBOURS_WIDTH - 1) / MOT_NEIGHBOURS_WIDTH;
-    const int64_t tiles = (int64_t)across * ((src.height + MOT_NEIGHBOURS_HEIGHT - 1) / MOT_NEIGHBOURS_HEIGHT);
-    const int read =
-        blurs ? MOT_NEIGHBOURS_PITCH : MOT_NEIGHBOURS_WIDTH + 4; /* columns; behind a blur's row are weights of 0 */
+    const int reach = filter.reach, size = 2 * reach + 1, colors = mot_color_channels(job.channels);
+    if ((int)threadIdx.x < size * size)
+        memory.weight[threadIdx.x] = filter.weight[threadIdx.x];
+    const int across = (src.width + MOT_FILTER_WIDTH - 1) / MOT_FILTER_WIDTH;
+    const int64_t tiles = (int64_t)across * ((src.height + MOT_FILTER_HEIGHT - 1) / MOT_FILTER_HEIGHT);
     for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
-        const int x0 = (int)(tile % across) * MOT_NEIGHBOURS_WIDTH, y0 = (int)(tile / across) * MOT_NEIGHBOURS_HEIGHT;
-        const int row = threadIdx.x / 32 * MOT_NEIGHBOURS_ROWS, column = 4 * (threadIdx.x % 32);
+        const int x0 = (int)(tile % across) * MOT_FILTER_WIDTH, y0 = (int)(tile / across) * MOT_FILTER_HEIGHT;
+        const int row = threadIdx.x / 32 * MOT_FILTER_ROWS, column = 4 * (threadIdx.x % 32);
         const int x = x0 + column, y = y0 + row;
         const bool any = x < src.width && y < src.height;
         const window_columns columns = columns_of(src, x0, reach);
-        uint32_t px[MOT_NEIGHBOURS_ROWS][4] = {};
+        uint32_t px[MOT_FILTER_ROWS][4] = {};
         for (int c = 0; c < job.channels; c++) {
-            const float *const in = &memory.window[row * MOT_NEIGHBOURS_PITCH + column];
-            uint8_t out[MOT_NEIGHBOURS_ROWS][4];
+            const float *const in = &memory.window[row * MOT_FILTER_PITCH + column];
+            uint8_t out[MOT_FILTER_ROWS][4];
             __syncthreads();
-            load_window(memory, src, columns, y0, c, reach, read);
+            load_window(memory, src, columns, y0, c, reach);
             __syncthreads();
             if (!any)
                 continue;
-            if (blurs)
-                blur_rows(memory, in, size, out);
-            else if (reach == 1)
+            if (reach == 1)
                 filter_rows<1>(memory, in, filter.offset, out);
             else
                 filter_rows<2>(memory, in, filter.offset, out);
 #pragma unroll
-            for (int r = 0; r < MOT_NEIGHBOURS_ROWS; r++) {
+            for (int r = 0; r < MOT_FILTER_ROWS; r++) {
                 const bool edge_row = y + r < reach || y + r >= src.height - reach;
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    const bool keeps =
-                        c >= colors || (!blurs && (edge_row || x + k < reach || x + k >= src.width - reach));
-                    const uint8_t centre = mot_byte(in[(r + reach) * MOT_NEIGHBOURS_PITCH + reach + k]);
+                    const bool keeps = c >= colors || edge_row || x + k < reach || x + k >= src.width - reach;
+                    const uint8_t centre = mot_byte(in[(r + reach) * MOT_FILTER_PITCH + reach + k]);
                     px[r][k] |= (uint32_t)(keeps ? centre : out[r][k]) << (8 * c);
                 }
             }
         }
 #pragma unroll
-        for (int r = 0; r < MOT_NEIGHBOURS_ROWS; r++)
+        for (int r = 0; r < MOT_FILTER_ROWS; r++)
             if (any && y + r < src.height)
                 store_pixels(dst, x, y + r, px[r]);
     }
@@ -439,10 +592,22 @@ static cudaError_t launch_pixels(const mot_break_job *job, const mot_cuda_batch 
                   stream);
 }
 
-static cudaError_t launch_neighbours(const mot_break_job *job, cudaStream_t stream)
+/* Work of a CTA that takes a tile of such sides at a time. */
+static int64_t tiles_work(const mot_break_job *job, int width, int height)
 {
-    neighbours_job around = { job->src, job->in_place ? job->spare : job->dst, job->count, job->channels, job->step, {},
-                              {} };
+    return (int64_t)((job->width + width - 1) / width) * ((job->height + height - 1) / height);
+}
+
+static cudaError_t launch_blur(const mot_break_job *job, const mot_cuda_batch &dst, cudaStream_t stream)
+{
+    const blur_job blur = { job->src, dst, job->count, job->channels, job->step };
+    return launch(blur, (const void *)blur_kernel, tiles_work(job, MOT_BLUR_SIDE, MOT_BLUR_SIDE), job->multiprocessors,
+                  stream);
+}
+
+static cudaError_t launch_filter(const mot_break_job *job, const mot_cuda_batch &dst, cudaStream_t stream)
+{
+    filter_job around = { job->src, dst, job->count, job->channels, job->step, {}, {} };
     for (int op = 0, at = 0; op < MOT_OP_COUNT; op++) {
         const mot_filter *const filter = mot_filter_of(op);
         if (!filter)
@@ -453,10 +618,8 @@ static cudaError_t launch_neighbours(const mot_break_job *job, cudaStream_t stre
             weight /= filter->divisor;
         around.filter_op[at++] = op;
     }
-    const int64_t across = (job->width + MOT_NEIGHBOURS_WIDTH - 1) / MOT_NEIGHBOURS_WIDTH;
-    return launch(around, (const void *)neighbours_kernel,
-                  across * ((job->height + MOT_NEIGHBOURS_HEIGHT - 1) / MOT_NEIGHBOURS_HEIGHT), job->multiprocessors,
-                  stream);
+    return launch(around, (const void *)filter_kernel, tiles_work(job, MOT_FILTER_WIDTH, MOT_FILTER_HEIGHT),
+                  job->multiprocessors, stream);
 }
 
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
@@ -465,8 +628,11 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
     cudaError_t error = cudaSuccess;
     if (hue || !job->in_place)
         error = launch_pixels(job, job->src, hue, job->in_place ? 0 : MOT_BREAK_NONE, stream);
-    if (error == cudaSuccess && around)
-        error = launch_neighbours(job, stream);
+    const mot_cuda_batch &dst = job->in_place ? job->spare : job->dst;
+    if (error == cudaSuccess && job->kinds & MOT_BREAK_BLUR)
+        error = launch_blur(job, dst, stream);
+    if (error == cudaSuccess && job->kinds & MOT_BREAK_FILTER)
+        error = launch_filter(job, dst, stream);
     if (error == cudaSuccess && around && job->in_place)
         error = launch_pixels(job, job->spare, 0, around, stream);
     return error;

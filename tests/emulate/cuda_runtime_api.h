@@ -320,6 +320,11 @@ static inline uint32_t __dp2a_hi(uint32_t halves, uint32_t bytes, uint32_t sum)
     return __dp2a_lo(halves, bytes >> 16, sum);
 }
 
+static inline float __fdividef(float a, float b)
+{
+    return a / b;
+}
+
 #define __builtin_assume(condition) ((void)0)
 
 /* The sum towards zero, of positive numbers: exact in double, then cut off. */

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize and erase on the CPU, so
- * that their arithmetic, addresses and barriers are tested where no GPU is. The threads of all CTAs are fibers of one
- * host thread, which change only where the kernel waits: what a missing barrier would let through shows when the fibers
- * run in the other order (emulate_backwards), or in a random one: where the environment has EMULATE_SEED, a number from
- * 1 on, each wait goes on with any thread that can. Ballots are barriers of a warp here, though on a GPU they order no
- * memory; so are shuffles, but in random order a lane waits only for the one that it reads from, so that what relies on
- * them as barriers shows. CTAs of a cooperative launch run together. The chip is the oldest and smallest, sm_75: no
- * bulk copies, 64 KB of shared memory; what asks for more is refused. Only the image kernel has sm_90's. */
+/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase and make breaks on
+ * the CPU, so that their arithmetic, addresses and barriers are tested where no GPU is. The threads of all CTAs are
+ * fibers of one host thread, which change only where the kernel waits: what a missing barrier would let through shows
+ * when the fibers run in the other order (emulate_backwards), or in a random one: where the environment has
+ * EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can. Ballots are barriers of a warp here,
+ * though on a GPU they order no memory; so are shuffles, but in random order a lane waits only for the one that it
+ * reads from, so that what relies on them as barriers shows. CTAs of a cooperative launch run together. The chip is the
+ * oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks for more is refused. Only the image
+ * kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
 #include "dispatch/cuda/draw.h"
 #include "dispatch/cuda/transform_draw.cu"
+#include "kernels/cuda/breaks.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
 #include "kernels/cuda/tile_planner.cuh"
@@ -281,6 +283,14 @@ static void fiber_main()
             call(erase_kernel);
         else if (kernel_now == (const void *)fill_outside_kernel)
             call(fill_outside_kernel);
+        else if (kernel_now == (const void *)pixels_kernel)
+            call(pixels_kernel);
+        else if (kernel_now == (const void *)blur_kernel)
+            call(blur_kernel);
+        else if (kernel_now == (const void *)filter_kernel)
+            call(filter_kernel);
+        else if (kernel_now == (const void *)chains_kernel<3>)
+            call(chains_kernel<3>);
         else if (!emulate_resident_kernel(kernel_now, argument_now))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
@@ -351,7 +361,7 @@ static void run_ctas(unsigned first, unsigned n)
 /* Gives every CTA so much shared memory, or more. */
 static void make_memory(int bytes)
 {
-    if (bytes <= memory_bytes)
+    if (memory[0] && bytes <= memory_bytes)
         return;
     memory_bytes = bytes;
     for (int c = 0; c < MOST_CTAS; c++) {

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU's kernels of breaks (kernels/cuda/breaks.cu) against the CPU's loops, with their threads run by
+ * tests/emulate: hue, kernel blurs of every size, also where the two passes are unsure or nothing is known of the
+ * weights, and ops of shape FILTER, between layouts and in place. */
+#include "augmentations/hue.h"
+#include "augmentations/kernel_blur.h"
+#include "dispatch/backend.h"
+#include "kernels/cpu.h"
+#include "kernels/cuda/breaks.h"
+#include "tests/emulate/emulate.h"
+#include "tests/inputs.h"
+#include "tests/test.h"
+
+#include <stdio.h>
+
+#define IMAGES 3
+#define SIDE 150
+#define BYTES (SIDE * SIDE * 4)
+
+static uint8_t pixels[IMAGES * BYTES], found[IMAGES * BYTES], spare[IMAGES * BYTES], want[BYTES];
+static uint64_t random_state = 20181002;
+
+/* Image i of `data`, in packed pixels or planes. */
+static mot_view view_at(uint8_t *data, int i, int width, int height, int channels, int planar)
+{
+    const int pixel = planar ? 1 : channels;
+    return (mot_view){ data + i * BYTES,           width, height, channels, (int64_t)width * pixel, pixel,
+                       planar ? width * height : 1 };
+}
+
+static mot_cuda_batch batch_at(uint8_t *data, const mot_view *v)
+{
+    return (mot_cuda_batch){ .data = data,
+                             .image = BYTES,
+                             .width = v->width,
+                             .height = v->height,
+                             .row = v->row,
+                             .pixel = v->pixel,
+                             .channel = v->channel };
+}
+
+/* Image i by the CPU, into `want`. */
+static void run_cpu(const mot_step *step, const mot_view *src)
+{
+    static _Alignas(MOT_CPU_ALIGN) uint8_t scratch[1 << 20];
+    static uint8_t second[BYTES];
+    const mot_view more = view_at(second, 0, src->width, src->height, src->channels, 0);
+    const mot_view to = view_at(want, 0, src->width, src->height, src->channels, 0);
+    mot_rows_reference.copy(src, &to);
+    if (step->arg.flags & MOT_ARG_IDENTITY)
+        return;
+    if (step->op == MOTLEY_STEP_HUE && src->channels >= 3)
+        mot_rows_reference.hue(&to, mot_hue_value(step->value));
+    if (step->op == MOTLEY_STEP_KERNEL_BLUR)
+        mot_rows_reference.kernel_blur(src, &to, (const float *)step->arg.u, (int)step->arg.size, scratch);
+    if (step->op >= 0)
+        mot_cpu_run_steps(&mot_rows_reference, step, 1, &to, &more, scratch);
+}
+
+static mot_step random_step(int width, int height, int size, int kind)
+{
+    static const double sigmas[] = { 0.05, 0.5, 1, 2.7, 50 };
+    mot_step step = { .op = MOTLEY_STEP_HUE, .value = input_between(&random_state, -0.5, 0.5) };
+    float half[MOTLEY_KERNEL_WEIGHTS] = { 0 };
+    if (kind == 0)
+        return step;
+    if (kind == 1) {
+        step.arg.flags = MOT_ARG_IDENTITY;
+        return step;
+    }
+    if (kind < 5) {
+        do
+            step.op = (int32_t)(input_random(&random_state) % MOT_OP_COUNT);
+        while (mot_shape_of(step.op) != MOTLEY_SHAPE_FILTER);
+        return step;
+    }
+    step.op = MOTLEY_STEP_KERNEL_BLUR;
+    while (size / 2 >= width || size / 2 >= height)
+        size -= 2;
+    mot_kernel_blur_weights(sigmas[input_random(&random_state) % 5], size, half);
+    if (kind == 5) /* sums end in .5 nearly everywhere */
+        half[0] = 0.5f, half[1] = 0.25f, memset(half + 2, 0, sizeof half - 2 * sizeof *half);
+    if (kind == 6)
+        half[1] = -half[1];
+    step.arg.size = (uint32_t)size;
+    memcpy(step.arg.u, half, sizeof half);
+    return step;
+}
+
+static int check_turn(int turn, int width, int height)
+{
+    const int channels = 1 + turn % 4, from = turn / 4 % 2, to = turn / 8 % 2, in_place = turn % 3 == 0;
+    mot_step steps[IMAGES];
+    mot_view src[IMAGES];
+    int kinds = 0, wrong = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        src[i] = view_at(pixels, i, width, height, channels, from);
+        input_fill((input_kind)((turn + i) % INPUT_KINDS), input_random(&random_state), (input_size){ width, height },
+                   channels, pixels + i * BYTES);
+        steps[i] = random_step(width, height, 3 + 2 * (turn % 11), (turn + 3 * i) % 10);
+        kinds |= mot_break_of(steps[i].op);
+    }
+    if (in_place)
+        memcpy(found, pixels, sizeof found);
+    const mot_view dst = view_at(found, 0, width, height, channels, in_place ? from : to);
+    const mot_break_job job = { .src = batch_at(in_place ? found : pixels, &src[0]),
+                                .dst = batch_at(found, &dst),
+                                .spare = batch_at(spare, &dst),
+                                .in_place = in_place,
+                                .count = IMAGES,
+                                .channels = channels,
+                                .kinds = kinds,
+                                .step = steps,
+                                .width = width,
+                                .height = height,
+                                .multiprocessors = 1 };
+    emulate_backwards = turn & 1;
+    need(mot_break_launch(&job, NULL) == cudaSuccess, "launching");
+    for (int i = 0; i < IMAGES && !wrong; i++) {
+        const mot_view got = view_at(found, i, width, height, channels, in_place ? from : to);
+        run_cpu(&steps[i], &src[i]);
+        for (int k = 0; k < width * height * channels && !wrong; k++) {
+            const int c = k % channels, x = k / channels % width, y = k / channels / width;
+            const uint8_t is = got.data[y * got.row + x * got.pixel + c * got.channel];
+            if ((wrong = is != want[k]))
+                printf("turn %d, image %d, step %d, %dx%d, %d channels: (%d, %d) %d is %d, want %d\n", turn, i,
+                       (int)steps[i].op, width, height, channels, x, y, c, is, want[k]);
+        }
+    }
+    return wrong;
+}
+
+int main(void)
+{
+    static const int sizes[][2] = { { 2, 2 }, { 5, 3 }, { 64, 64 }, { 65, 40 }, { 150, 131 }, { 33, 150 } };
+    int wrong = 0;
+    for (int turn = 0; turn < 240 && !wrong; turn++)
+        wrong = check_turn(turn, sizes[turn % 6][0], sizes[turn % 6][1]);
+    return wrong;
+}
