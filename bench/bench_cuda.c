@@ -2,8 +2,9 @@
 /* Times policies and ops on the GPU against a device-to-device copy of the same bytes in the same run, and prints one
  * JSON object a line.
  *
- *     bench_cuda [--set NAME] [--runs N]        sets: targets, ops, batches, sizes, mixed, graph, fused, large,
- *                                           shapes, strides, transforms, followers, breaks, all
+ *     bench_cuda [--set NAME] [--name NAME] [--runs N]    sets: targets, ops, batches, sizes, mixed, graph, fused,
+ *                                           large, shapes, strides, transforms, followers, breaks, interpolated, all;
+ *                                           the second name: one measurement of a set
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
  * Each measurement has its own context. `buffers` copies of the batch, together several times the L2 cache, are
@@ -34,7 +35,8 @@
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
-static const char *set; /* which is being measured */
+static const char *set;  /* which is being measured */
+static const char *only; /* what of it; NULL: all */
 static motley_context *context;
 static cudaStream_t stream;
 
@@ -422,6 +424,8 @@ static void measure(work *w, subject *s)
     int n = 0;
     motley_error error;
     size_t workspace;
+    if (only && s->how != COPY && strcmp(only, s->name) != 0)
+        return;
     open_context();
     if (s->how == REPLAY) {
         need_cuda(cudaMalloc((void **)&s->counters, 2 * MAX_BUFFERS * sizeof *s->counters));
@@ -697,6 +701,33 @@ static void one_op(work *w, const char *name, double value)
     motley_policy_destroy(p);
 }
 
+/* Warps by one value, and timm's policy, half of whose ops interpolate. */
+static void interpolated(void)
+{
+    static const char *const ops[] = { "rotate, value: 20.3", "shear_x, value: 0.2137", "shear_y, value: 0.2137",
+                                       "translate_x, value: 10.377", "translate_y, value: 10.377" };
+    static const char *const by[] = { "nearest", "bilinear", "bicubic" };
+    for (int layout = MOTLEY_HWC; layout <= MOTLEY_CHW; layout++) {
+        work w;
+        work_make(&w, 256, 224, 224, (motley_layout)layout);
+        copy(&w);
+        for (size_t i = 0; i < 3 * sizeof ops / sizeof ops[0]; i++) {
+            char text[200], name[80];
+            motley_policy *p;
+            motley_error error;
+            snprintf(text, sizeof text, "motley: 1\nname: one\ninterpolation: %s\nbranches: [{op: %s}]\n", by[i % 3],
+                     ops[i / 3]);
+            snprintf(name, sizeof name, "%.*s, %s", (int)strcspn(ops[i / 3], ","), ops[i / 3], by[i % 3]);
+            need(motley_policy_parse(text, strlen(text), NULL, &p, &error) == MOTLEY_OK, error.message);
+            subject s = { .how = CALL, .name = name, .policy = p };
+            measure(&w, &s);
+            motley_policy_destroy(p);
+        }
+        policy(&w, "timm_rand_m9_mstd05_inc1");
+        work_drop(&w);
+    }
+}
+
 /* Widths that are not a multiple of four, policies that blur or interpolate, and images of a megapixel. */
 static void shapes(void)
 {
@@ -934,22 +965,27 @@ static void followers(void)
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets }, { "ops", ops },         { "batches", batches },       { "sizes", sizes },
-             { "mixed", mixed },     { "graph", graph },     { "fused", fused },           { "large", large },
-             { "shapes", shapes },   { "strides", strides }, { "transforms", transforms }, { "followers", followers },
-             { "breaks", breaks } };
+} sets[] = { { "targets", targets },       { "ops", ops },
+             { "batches", batches },       { "sizes", sizes },
+             { "mixed", mixed },           { "graph", graph },
+             { "fused", fused },           { "large", large },
+             { "shapes", shapes },         { "strides", strides },
+             { "transforms", transforms }, { "followers", followers },
+             { "breaks", breaks },         { "interpolated", interpolated } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
         "usage: bench_cuda [--set "
-        "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|strides|transforms|followers|breaks|all] "
-        "[--runs N]";
+        "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|strides|transforms|followers|breaks|interpolated|"
+        "all] [--name NAME] [--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);
         if (strcmp(argv[i], "--set") == 0)
             wanted = argv[i + 1];
+        else if (strcmp(argv[i], "--name") == 0)
+            only = argv[i + 1];
         else if (strcmp(argv[i], "--runs") == 0)
             runs = atoi(argv[i + 1]);
         else
