@@ -254,7 +254,7 @@ static void check_batch(const images *src, const images *dst, int channels, mot_
 static void check_op(int op)
 {
     const motley_op_info *const info = motley_op_get(op);
-    enum { EACH = 7, MATRICES = 14 };
+    enum { EACH = 7, MATRICES = 18 };
     double some[MATRICES][MOTLEY_MAX_VALUES] = { { 0 } };
     const int tried = input_values(info, SEED + (uint64_t)op, info->values_min == 6 ? MATRICES : EACH, some);
     const int interpolations = info->shape == MOTLEY_SHAPE_WARP ? 3 : 1;

@@ -18,7 +18,7 @@ DEVICE int pixel_bytes(int format)
     return format == MOT_FORMAT_RGB ? 3 : 1;
 }
 
-DEVICE int planes_of(int format)
+DEVICE constexpr int planes_of(int format)
 {
     return format == MOT_FORMAT_PLANES ? 3 : 1;
 }

@@ -408,7 +408,167 @@ template <int FORMAT> DEVICE void row_of_four(const memory_taps<FORMAT> &taps, i
     by_channel(px, of);
 }
 
-template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
+/* The components that a pixel lies between, as words: of RGB a row's pixels, else four of a row of a channel, or each
+ * by itself. Formats: GREY, RGB and PLANES. */
+template <int FORMAT, int COLUMNS, int ROWS> struct near_taps {
+    static const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
+    static const int words =
+        FORMAT == MOT_FORMAT_RGB ? COLUMNS / 2 + 1 : planes_of(FORMAT) * (COLUMNS == 2 ? 2 : 1); /* of a row */
+    uint32_t w[ROWS][words];
+
+    /* As a denormal number. */
+    DEVICE_MEMBER float at(int row, int c, int tap) const
+    {
+        if (FORMAT == MOT_FORMAT_RGB)
+            return __uint_as_float(__byte_perm(w[row][(3 * tap + c) / 4], 0, 0x4440 | (3 * tap + c) % 4));
+        return __uint_as_float(COLUMNS == 4 ? __byte_perm(w[row][c], 0, 0x4440 | tap) : w[row][c * COLUMNS + tap]);
+    }
+
+    /* A row of them from an offset on. */
+    DEVICE_MEMBER void load(const image_reader<FORMAT> &r, int row, uint32_t from)
+    {
+        if constexpr (FORMAT == MOT_FORMAT_RGB) {
+            load_shifted<words>(r.data + (from & ~3u), from * 8, w[row]);
+            return;
+        }
+#pragma unroll
+        for (int c = 0; c < planes_of(FORMAT); c++) {
+            const uint8_t *const p = r.data + c * r.channel + from;
+            if constexpr (COLUMNS == 4)
+                load_shifted<1>(p - ((uintptr_t)p & 3), (uint32_t)(uintptr_t)p * 8, w[row] + c);
+            else
+#pragma unroll
+                for (int t = 0; t < COLUMNS; t++)
+                    w[row][c * COLUMNS + t] = load_byte(p + t);
+        }
+    }
+
+    /* Whether the words from an offset on may be read. */
+    DEVICE_MEMBER static bool can_load(const image_reader<FORMAT> &r, uint32_t from)
+    {
+        return FORMAT == MOT_FORMAT_RGB ? (from & ~3u) + 4 * words + 4 <= r.whole : COLUMNS < 4 || from + 7 <= r.whole;
+    }
+};
+
+/* Makes a pixel of the tile in binary32; false: in binary64 it may be another. */
+template <int FORMAT, int COLUMNS, int ROWS>
+DEVICE bool interpolate_near(const image_reader<FORMAT> &r, const near_axis &along_x, const near_axis &along_y,
+                             int column, int row, uint32_t fill, uint32_t *to)
+{
+    float dx, dy, across[COLUMNS], down[ROWS];
+    const int i = near_position(along_x, column, row, &dx), j = near_position(along_y, column, row, &dy);
+    const int left = i - (COLUMNS - 1) / 2, top = j - (ROWS - 1) / 2;
+    const int first = min(max(left, 0), r.width - COLUMNS);
+    if (left != first || top < 0 || top > r.height - ROWS) { /* at an edge, or outside */
+        const int inside_x = near_inside(i, dx, r.width), inside_y = near_inside(j, dy, r.height);
+        if (inside_x <= 0 || inside_y <= 0) {
+            *to = fill;
+            return inside_x == 0 || inside_y == 0;
+        }
+    }
+    near_weights<COLUMNS>(dx, left, first, across);
+    near_weights<ROWS>(dy, 0, 0, down);
+    near_taps<FORMAT, COLUMNS, ROWS> taps;
+    uint32_t from[ROWS];
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+        from[k] = offset_in<FORMAT>(r, first, min(max(top + k, 0), r.height - 1));
+    if (!taps.can_load(r, from[ROWS - 1]))
+        return false;
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+        taps.load(r, k, from[k]);
+    const unsigned doubts = store_near<COLUMNS, ROWS>(taps, across, down, to);
+    if (doubts == 0)
+        return true;
+    if ((COLUMNS > 1 && near_whole(dx)) || (ROWS > 1 && near_whole(dy)))
+        return false;
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) { /* they are loaded again, so that they need not be kept */
+        keep(from[k]);
+        taps.load(r, k, from[k]);
+    }
+    return store_alike<COLUMNS, ROWS>(taps, doubts, to);
+}
+
+/* The tile's pixels that are in doubt: how many, then where. They are behind the tile. */
+DEVICE uint32_t *doubts_of_tile()
+{
+    return tile_words() + tile_cta().tile_rows * tile_cta().image.pitch;
+}
+
+DEVICE uint32_t most_doubts()
+{
+    return (uint32_t)(spare_words() + MOT_TILE_SPARE_WORDS - doubts_of_tile()) - 1;
+}
+
+/* A tile is interpolated in blocks of 8 x 4 pixels, by 32 threads each, so that neighbours read the same cache lines at
+ * any angle. Each warp takes a run of them. */
+struct tile_blocks {
+    int across, each, all; /* of a row, a warp, the tile */
+    uint32_t by_across;
+    DEVICE_MEMBER tile_blocks()
+    {
+        across = (tile_cta().tile_columns + 7) >> 3;
+        all = across * ((tile_cta().tile_rows + 3) >> 2);
+        each = (all + MOT_TILE_WARPS - 1) / MOT_TILE_WARPS;
+        by_across = inverse_of(across);
+    }
+    DEVICE_MEMBER int begin() const
+    {
+        return (int)(threadIdx.x >> 5) * each;
+    }
+    DEVICE_MEMBER int end() const
+    {
+        return min(all, begin() + each);
+    }
+    /* The thread's pixel in a block. */
+    DEVICE_MEMBER int column(int b, int *row) const
+    {
+        const int down = divided(b, by_across);
+        *row = down * 4 + (threadIdx.x >> 3 & 3);
+        return (b - down * across) * 8 + (threadIdx.x & 7);
+    }
+};
+
+/* In binary32, a warp's blocks up to the first that has more than a few pixels in doubt, which is returned; those in
+ * doubt before it are listed. */
+template <int FORMAT, int COLUMNS, int ROWS> OUTLINE int interpolate_nearly(int step)
+{
+    const tile_state &s = tile_cta();
+    const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
+    const uint32_t fill = fill_of(step, 0);
+    const tile_blocks blocks;
+    const near_axis along_x = s.axis[0], along_y = s.axis[1];
+    const int end = blocks.end();
+    int b = blocks.begin();
+#pragma unroll 1
+    for (; b < end; b++) {
+        int row;
+        const int column = blocks.column(b, &row);
+        bool sure = true, listed = true;
+        if (column < s.tile_columns && row < s.tile_rows)
+            sure = interpolate_near<FORMAT, COLUMNS, ROWS>(r, along_x, along_y, column, row, fill,
+                                                           tile_words() + row * s.image.pitch + column);
+        const uint32_t doubts = __ballot_sync(0xFFFFFFFFu, !sure);
+        if (doubts == 0)
+            continue;
+        if (__popc(doubts) > MOT_FEW_DOUBTS)
+            break;
+        if (!sure) {
+            const uint32_t place = atomicAdd(doubts_of_tile(), 1u);
+            listed = place < most_doubts();
+            if (listed)
+                doubts_of_tile()[1 + place] = (uint32_t)row << 16 | (uint32_t)column;
+        }
+        if (__ballot_sync(0xFFFFFFFFu, !listed))
+            break;
+    }
+    return b;
+}
+
+/* In binary64: a warp's blocks from `b` on; or, for the whole CTA, the pixels that are listed. */
+template <int FORMAT, bool CUBIC> OUTLINE void interpolate_exactly(int step, int b, bool listed)
 {
     const tile_state &s = tile_cta();
     const image_reader<FORMAT> r = reader_of<FORMAT>(s.current);
@@ -416,18 +576,48 @@ template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
         (FORMAT == MOT_FORMAT_RGBA || FORMAT == MOT_FORMAT_STRIDED) && (r.channels == 2 || r.channels == 4);
     const memory_taps<FORMAT> taps = { r, alpha };
     const uint32_t fill = fill_of(step, 0);
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const int across = (s.tile_columns + 7) >> 3, n = across * ((s.tile_rows + 3) >> 2);
-    const int each = (n + MOT_TILE_WARPS - 1) / MOT_TILE_WARPS, end = min(n, (warp + 1) * each);
+    const tile_blocks blocks;
+    const int end = listed ? (int)min(*doubts_of_tile(), most_doubts()) : blocks.end();
 #pragma unroll 1
-    for (int b = warp * each; b < end; b++) {
-        const int down = b / across, column = (b - down * across) * 8 + (lane & 7), row = down * 4 + (lane >> 3);
-        const int x = s.tile_x + column, y = s.tile_y + row;
-        uint32_t px = interpolated<CUBIC>(s.plan, taps, r.channels, fill, x + 0.5, y + 0.5);
-        if (alpha)
-            px = unpremultiplied(px, r.channels);
-        if (column < s.tile_columns)
-            tile_words()[row * s.image.pitch + column] = px;
+    for (int i = listed ? (int)threadIdx.x : b; i < end; i += listed ? MOT_TILE_THREADS : 1) {
+        const uint32_t place = listed ? doubts_of_tile()[1 + i] : 0;
+        int row = (int)(place >> 16), column = (int)(place & 0xFFFF);
+        if (!listed)
+            column = blocks.column(i, &row);
+        if (column >= s.tile_columns || row >= s.tile_rows)
+            continue;
+        const uint32_t px =
+            interpolated<CUBIC>(s.plan, taps, r.channels, fill, s.tile_x + column + 0.5, s.tile_y + row + 0.5);
+        tile_words()[row * s.image.pitch + column] = alpha ? unpremultiplied(px, r.channels) : px;
+    }
+}
+
+/* A tile in binary32, along both axes or one. What is in doubt is made in binary64. */
+template <int FORMAT, bool CUBIC> OUTLINE void interpolate_tile(int step)
+{
+    const int side = CUBIC ? 4 : 2;
+    tile_state &s = tile_cta();
+    int b = tile_blocks().begin();
+    if constexpr (FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED) {
+        if (threadIdx.x == 0)
+            *doubts_of_tile() = 0;
+        if (threadIdx.x < 64 && threadIdx.x % 32 == 0)
+            find_near_axis(s.plan.m + threadIdx.x / 32 * 3, s.tile_x, s.tile_y, &s.axis[threadIdx.x / 32]);
+        __syncthreads();
+        if (s.axis[0].known < 0 || s.axis[1].known < 0 || s.image.width < side)
+            ;
+        else if (s.axis[1].known)
+            b = interpolate_nearly<FORMAT, side, 1>(step);
+        else if (s.axis[0].known)
+            b = interpolate_nearly<FORMAT, 1, side>(step);
+        else
+            b = interpolate_nearly<FORMAT, side, side>(step);
+    }
+    if (b < tile_blocks().end())
+        interpolate_exactly<FORMAT, CUBIC>(step, b, false);
+    if constexpr (FORMAT != MOT_FORMAT_RGBA && FORMAT != MOT_FORMAT_STRIDED) {
+        __syncthreads();
+        interpolate_exactly<FORMAT, CUBIC>(step, 0, true);
     }
 }
 

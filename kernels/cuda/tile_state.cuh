@@ -5,6 +5,7 @@
 #define MOT_TILE_STATE_CUH
 
 #include "kernels/cuda/chain.cuh"
+#include "kernels/cuda/interpolate_near.cuh"
 #include "kernels/cuda/memory.cuh"
 #include "kernels/cuda/tile_job.h"
 
@@ -14,6 +15,7 @@ struct alignas(16) tile_state {
     uint8_t table[MOT_WINDOW][3][256];
     mot_stats stats[3];
     mot_warp_plan plan;                   /* of the warp that interpolates or sums positions */
+    near_axis axis[2];                    /* of that plan, if it interpolates */
     alignas(16) mot_program next_program; /* and its image, on their way from memory */
     alignas(16) mot_tile_image next_image;
     mot_view current;

@@ -20,6 +20,7 @@
 #define MOT_PIECE_LEAST 448       /* quads of a light program's piece: as a tile if CTAs would idle, but at least so */
 #define MOT_PIECE_FEWEST 1792     /* many; */
 #define MOT_PIECE_MOST 4096       /* else more, so that fewer CTAs wait for programs and for each other */
+#define MOT_FEW_DOUBTS 4          /* of 32 pixels in doubt that are made apart; with more, all are made in binary64 */
 #define MOT_BLUR_RUN 32           /* pixels that a thread blurs, when the blur goes through device memory */
 
 /* The image kernel: route `resident`. */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Warps that interpolate, in binary32, whose error is bounded: a result too near a whole number is in doubt, and has to
+ * be made in binary64 (interpolate.cuh). As kernels/between_plane_cpu.h does, which all but alpha takes. */
+#ifndef MOT_INTERPOLATE_NEAR_CUH
+#define MOT_INTERPOLATE_NEAR_CUH
+
+#include "kernels/cuda/device.cuh"
+#include "kernels/warp.h"
+
+/* Where outputs of a tile read along one axis, counted as mot_warp_position does, from the tile's corner on: 2^32 times
+ * the part behind the point, and what tells the whole part when that is known. */
+struct near_axis {
+    uint32_t across, down, at;
+    float near_across, near_down, near_at;
+    int known; /* 1: only whole ones; -1: nothing, as positions are too far from each other, or from the image */
+};
+
+/* How far from a whole number a result has to be to be trusted. Positions are wrong by 2^-23, and so are results by up
+ * to 6e-5, and by 1.2e-4 for bicubic; with weights and sums by 1.2e-4 and 4e-4. */
+#define MOT_DOUBT_LINEAR (1.5f * 0x1p-13f)
+#define MOT_DOUBT_CUBIC 0x1p-11f
+
+/* Of the tile whose corner is (x, y). */
+DEVICE void find_near_axis(const double *m, int x, int y, near_axis *a)
+{
+    const double at = ((m[0] * (x + 0.5) + m[1] * (y + 0.5)) + m[2]) - 0.5;
+    a->across = (uint32_t)(int64_t)rint(m[0] * 0x1p32);
+    a->down = (uint32_t)(int64_t)rint(m[1] * 0x1p32);
+    a->at = (uint32_t)(int64_t)rint(at * 0x1p32) + 256; /* 9 bits are cut off */
+    a->near_across = (float)m[0], a->near_down = (float)m[1], a->near_at = (float)at;
+    const bool whole = m[0] == floor(m[0]) && m[1] == floor(m[1]) && 2 * m[2] == floor(2 * m[2]) && at == floor(at);
+    a->known = fabs(m[0]) > 4 || fabs(m[1]) > 4 || fabs(at) > 0x1p18 ? -1 : whole;
+}
+
+/* The component left of the position of the output `column` and `row` from the tile's corner, and the distance from it.
+ */
+DEVICE int near_position(const near_axis &a, int column, int row, float *d)
+{
+    const uint32_t part = a.at + a.across * (uint32_t)column + a.down * (uint32_t)row;
+    *d = __uint_as_float(0x3F800000u | part >> 9) - 1.0f;
+    const float x = __uint_as_float(0x4B000000u + column) - 8388608.0f,
+                y = __uint_as_float(0x4B000000u + row) - 8388608.0f;
+    const float left = fmaf(a.near_across, x, fmaf(a.near_down, y, a.near_at)) - *d;
+    return (int)(__float_as_uint(left + 12582912.0f) - 0x4B400000u);
+}
+
+/* Whether a distance is so near 0 or 1 that the component left of the position may be another. */
+DEVICE bool near_whole(float d)
+{
+    return !(fabsf(d - 0.5f) < 0.5f - 0x1p-20f);
+}
+
+/* Whether a position lies inside a line of n components: 1 or 0; -1: the distance is too near the edge to tell. */
+DEVICE int near_inside(int i, float d, int n)
+{
+    if ((i == -1 || i == n - 1) && fabsf(d - 0.5f) < 0x1p-20f)
+        return -1;
+    return (unsigned)(i + (d >= 0.5f ? 1 : 0)) < (unsigned)n;
+}
+
+/* The weights of the COUNT components from `first` on, where those from `from` on are clamped to them. One: positions
+ * are those of components. */
+template <int COUNT> DEVICE void near_weights(float d, int from, int first, float w[COUNT])
+{
+    if constexpr (COUNT == 2)
+        d = from < first ? 0 : from > first ? 1 : d;
+    const float e = 1.0f - d, de = d * e;
+    if constexpr (COUNT == 1) {
+        w[0] = 1;
+    } else if constexpr (COUNT == 2) {
+        w[0] = e, w[1] = d;
+    } else {
+        w[0] = -(de * e), w[1] = fmaf(-(d * d), 2.0f - d, 1.0f), w[2] = fmaf(de, d, d), w[3] = -(de * d);
+        if (from == first)
+            return;
+        uint32_t past = from - first;
+        keep(past); /* a branch: it is rare */
+        const float of[4] = { w[0], w[1], w[2], w[3] };
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            w[k] = 0;
+#pragma unroll
+            for (int t = 0; t < 4; t++)
+                w[k] += mot_warp_clamp((int)past + t, 4) == k ? of[t] : 0;
+        }
+    }
+}
+
+/* One channel between ROWS x COLUMNS components, each a denormal number, in units of 2^-23; less `less`. Weights of
+ * columns are 2^126 as large, and those of rows already in them if there are four in all or fewer. */
+template <int COLUMNS, int ROWS, class TAPS>
+DEVICE float near_sum(const TAPS &taps, int c, const float *across, const float *down, float less)
+{
+    float sum = -less;
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        float row = COLUMNS * ROWS <= 4 ? sum : 0;
+#pragma unroll
+        for (int t = 0; t < COLUMNS; t++)
+            row = fmaf(taps.at(r, c, t), across[COLUMNS * ROWS <= 4 ? r * COLUMNS + t : t], row);
+        sum = COLUMNS * ROWS <= 4 ? row : fmaf(row, down[r], sum);
+    }
+    return sum;
+}
+
+/* Stores the pixel between the components. Returns a bit for each channel whose rounding to a byte is in doubt. */
+template <int COLUMNS, int ROWS, class TAPS>
+DEVICE unsigned store_near(const TAPS &taps, const float *across, const float *down, uint32_t *to)
+{
+    const float doubt = (COLUMNS == 4 || ROWS == 4 ? MOT_DOUBT_CUBIC : MOT_DOUBT_LINEAR) * 0x1p-23f;
+    float w[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        w[i] = across[i % COLUMNS] * 0x1p126f * (COLUMNS * ROWS <= 4 ? down[i / COLUMNS % ROWS] : 1.0f);
+    uint32_t low[3] = {}, high[3] = {}; /* bytes are the lowest of these */
+#pragma unroll
+    for (int c = 0; c < TAPS::channels; c++) { /* below 0.5 and above 255.5 there is no doubt */
+        const float sum = near_sum<COLUMNS, ROWS>(taps, c, w, down, doubt),
+                    v = fminf(fmaxf(sum, 0.5f * 0x1p-23f), 255.5f * 0x1p-23f);
+        low[c] = __float_as_uint(__fmaf_rd(v, 1.0f, 1.0f));
+        high[c] = __float_as_uint(__fmaf_rd(v + 2 * doubt, 1.0f, 1.0f));
+    }
+    *to = __byte_perm(__byte_perm(low[0], low[1], 0x0040), low[2], 0x0410);
+    return ((low[0] ^ high[0]) | (low[1] ^ high[1]) | (low[2] ^ high[2])) == 0
+               ? 0
+               : (low[0] != high[0]) | (low[1] != high[1]) << 1 | (low[2] != high[2]) << 2;
+}
+
+/* Stores the channels in doubt all of whose components are the same, which then is the result. False: there are others.
+ */
+template <int COLUMNS, int ROWS, class TAPS> DEVICE bool store_alike(const TAPS &taps, unsigned doubts, uint32_t *to)
+{
+#pragma unroll
+    for (int c = 0; c < TAPS::channels; c++) {
+        uint32_t differ = 0;
+#pragma unroll
+        for (int i = 1; i < COLUMNS * ROWS; i++)
+            differ |= __float_as_uint(taps.at(i / COLUMNS, c, i % COLUMNS)) ^ __float_as_uint(taps.at(0, c, 0));
+        if (doubts >> c & 1) {
+            if (differ)
+                return false;
+            ((uint8_t *)to)[c] = (uint8_t)__float_as_uint(taps.at(0, c, 0));
+        }
+    }
+    return true;
+}
+
+#endif
