@@ -36,8 +36,18 @@ static inline void quads_split(const int32_t *weight, size_t step, int32_t part[
     part[2] = (int32_t)sum[2];
 }
 
+/* Whether lower parts of weights are zero, as those of a bilinear enlargement to twice the size. */
+static inline int quads_are_coarse(const int32_t *parts, size_t count)
+{
+    int32_t any = 0;
+    for (size_t i = 0; i < count; i++)
+        any |= parts[i];
+    return any == 0;
+}
+
 typedef struct quads_columns {
     int blocks, groups;
+    int coarse;             /* only the highest part of any weight is not zero; found if there is one group */
     int loads;              /* the most of any group */
     size_t room;            /* loads that there is room for */
     int32_t *offset;        /* [blocks][groups][room]: bytes from the row's start */
@@ -118,6 +128,8 @@ static quads_columns quads_columns_of(const mot_resize_axis *axis, int channels,
         quads_mirror(&made, axis->out);
     quads_columns table = { .blocks = (int)blocks, .groups = made.taps / 4, .room = quads_most_loads(channels) };
     const size_t groups = blocks * (size_t)table.groups;
+    table.coarse = table.groups == 1 && quads_are_coarse(parts, (size_t)axis->out) &&
+                   quads_are_coarse(parts + step, (size_t)axis->out);
     table.offset = (int32_t *)(void *)resize_take(memory, groups * table.room * sizeof *table.offset);
     table.has = (uint64_t *)(void *)resize_take(memory, groups * table.room * sizeof *table.has);
     table.vectors = (uint8_t(*)[64])(void *)resize_take(memory, groups * 256);
@@ -240,10 +252,11 @@ static inline void quads_store(__m512i bytes, size_t b, uint8_t *const out[4], u
     _mm_storeu_si128((__m128i *)(void *)(out[3] + 16 * b), _mm512_extracti32x4_epi32(rows, 3));
 }
 
-/* The horizontal pass of four rows, into a quad, or into rows if there is no quad. groups 0: any number. */
+/* The horizontal pass of four rows, into a quad, or into rows if there is no quad. groups 0: any number. parts: 3, or 1
+ * if the others are zero. */
 static inline __attribute__((always_inline)) void quads_along_as(const uint8_t *const in[4], uint8_t *const out[4],
                                                                  uint8_t *quad, const quads_columns *table, int groups,
-                                                                 int loads)
+                                                                 int loads, int parts)
 {
     for (size_t b = 0; b < (size_t)table->blocks; b++) {
         const size_t first = b * (size_t)table->groups;
@@ -256,13 +269,15 @@ static inline __attribute__((always_inline)) void quads_along_as(const uint8_t *
                     taps[g][r] = quads_taps(table, in[r], first + (size_t)g, loads, _mm512_load_si512(vectors[4 * g]));
             for (int r = 0; r < 4; r++)
                 sum[r] = _mm512_set1_epi32(QUADS_HALF);
-            for (int part = 1; part <= 3; part++) {
+            for (int part = 1; part <= parts; part++) {
                 for (int r = 0; r < 4 && part > 1; r++)
                     sum[r] = _mm512_slli_epi32(sum[r], 8);
                 for (int g = 0; g < groups; g++)
                     for (int r = 0; r < 4; r++)
                         sum[r] = _mm512_dpbusd_epi32(sum[r], taps[g][r], _mm512_load_si512(vectors[4 * g + part]));
             }
+            for (int r = 0; r < 4 && parts == 1; r++)
+                sum[r] = _mm512_slli_epi32(sum[r], 16);
         } else {
             __m512i high[4], middle[4], low[4];
             for (int r = 0; r < 4; r++) {
@@ -288,48 +303,53 @@ static void quads_along(const uint8_t *const in[4], uint8_t *const out[4], uint8
 {
     const int loads = table->loads <= 4 ? table->loads : 0;
     const int groups = table->groups <= 3 && loads >= 1 && loads <= 2 ? table->groups : 0;
+    if (table->coarse && groups == 1 && loads == 1) {
+        quads_along_as(in, out, quad, table, 1, 1, 1);
+        return;
+    }
     switch (8 * groups + loads) { /* constants, for the compiler */
     case 8 * 1 + 1:
-        quads_along_as(in, out, quad, table, 1, 1);
+        quads_along_as(in, out, quad, table, 1, 1, 3);
         break;
     case 8 * 1 + 2:
-        quads_along_as(in, out, quad, table, 1, 2);
+        quads_along_as(in, out, quad, table, 1, 2, 3);
         break;
     case 8 * 2 + 1:
-        quads_along_as(in, out, quad, table, 2, 1);
+        quads_along_as(in, out, quad, table, 2, 1, 3);
         break;
     case 8 * 2 + 2:
-        quads_along_as(in, out, quad, table, 2, 2);
+        quads_along_as(in, out, quad, table, 2, 2, 3);
         break;
     case 8 * 3 + 1:
-        quads_along_as(in, out, quad, table, 3, 1);
+        quads_along_as(in, out, quad, table, 3, 1, 3);
         break;
     case 8 * 3 + 2:
-        quads_along_as(in, out, quad, table, 3, 2);
+        quads_along_as(in, out, quad, table, 3, 2, 3);
         break;
     case 1:
-        quads_along_as(in, out, quad, table, 0, 1);
+        quads_along_as(in, out, quad, table, 0, 1, 3);
         break;
     case 2:
-        quads_along_as(in, out, quad, table, 0, 2);
+        quads_along_as(in, out, quad, table, 0, 2, 3);
         break;
     case 3:
-        quads_along_as(in, out, quad, table, 0, 3);
+        quads_along_as(in, out, quad, table, 0, 3, 3);
         break;
     case 4:
-        quads_along_as(in, out, quad, table, 0, 4);
+        quads_along_as(in, out, quad, table, 0, 4, 3);
         break;
     default:
-        quads_along_as(in, out, quad, table, 0, 0);
+        quads_along_as(in, out, quad, table, 0, 0, 3);
     }
 }
 
-/* The vertical pass: one row of n bytes from `count` quads. known: count, if it is at most 4, else 0. */
-static inline __attribute__((always_inline)) void quads_down_as(const uint8_t *const *quads, int count,
-                                                                const int32_t *parts, uint8_t *out, size_t n, int known)
+/* The vertical pass: one row of n bytes from `count` quads. known: count, if it is at most 4, else 0. all: the parts
+ * that are not zero, 3 or 1. */
+static inline __attribute__((always_inline)) void
+quads_down_as(const uint8_t *const *quads, int count, const int32_t *parts, uint8_t *out, size_t n, int known, int all)
 {
     __m512i weights[3][4];
-    for (int part = 0; part < 3; part++)
+    for (int part = 0; part < all; part++)
         for (int q = 0; q < known; q++)
             weights[part][q] = _mm512_set1_epi32(parts[part * known + q]);
     for (size_t i = 0; i < n; i += 64) {
@@ -340,12 +360,14 @@ static inline __attribute__((always_inline)) void quads_down_as(const uint8_t *c
                 for (int q = 0; q < known; q++)
                     taps[q] = _mm512_load_si512(quads[q] + 4 * i + 64 * (size_t)k);
                 sum[k] = _mm512_set1_epi32(QUADS_HALF);
-                for (int part = 0; part < 3; part++) {
+                for (int part = 0; part < all; part++) {
                     if (part > 0)
                         sum[k] = _mm512_slli_epi32(sum[k], 8);
                     for (int q = 0; q < known; q++)
                         sum[k] = _mm512_dpbusd_epi32(sum[k], taps[q], weights[part][q]);
                 }
+                if (all == 1)
+                    sum[k] = _mm512_slli_epi32(sum[k], 16);
             }
         } else {
             __m512i high[4], middle[4], low[4];
@@ -377,21 +399,28 @@ static inline __attribute__((always_inline)) void quads_down_as(const uint8_t *c
 
 static void quads_down(const uint8_t *const *quads, int count, const int32_t *parts, uint8_t *out, size_t n)
 {
+    if (count <= 2 && quads_are_coarse(parts + count, 2 * (size_t)count)) {
+        if (count == 1)
+            quads_down_as(quads, count, parts, out, n, 1, 1);
+        else
+            quads_down_as(quads, count, parts, out, n, 2, 1);
+        return;
+    }
     switch (count) { /* constants, for the compiler */
     case 1:
-        quads_down_as(quads, count, parts, out, n, 1);
+        quads_down_as(quads, count, parts, out, n, 1, 3);
         break;
     case 2:
-        quads_down_as(quads, count, parts, out, n, 2);
+        quads_down_as(quads, count, parts, out, n, 2, 3);
         break;
     case 3:
-        quads_down_as(quads, count, parts, out, n, 3);
+        quads_down_as(quads, count, parts, out, n, 3, 3);
         break;
     case 4:
-        quads_down_as(quads, count, parts, out, n, 4);
+        quads_down_as(quads, count, parts, out, n, 4, 3);
         break;
     default:
-        quads_down_as(quads, count, parts, out, n, 0);
+        quads_down_as(quads, count, parts, out, n, 0, 3);
     }
 }
 
