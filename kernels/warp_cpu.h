@@ -107,7 +107,13 @@ static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *
     double column = mot_warp_first_column(plan), row = mot_warp_first_row(plan);
     int64_t shift = INT64_MIN; /* that of all columns inside; INT64_MIN: not known yet */
     int shifts = 1, mirrored = 1;
-    for (int x = 0; x < p->width; x++, column += plan->m[0]) {
+    /* Sums are exact: all columns inside shift alike. */
+    const int exact = plan->m[0] == 1 && fabs(column) < (1 << 20) && column * 1024 == floor(column * 1024);
+    if (exact) {
+        shift = (int64_t)floor(column);
+        mirrored = 0;
+    }
+    for (int x = 0; x < p->width && !exact; x++, column += plan->m[0]) {
         columns[x] = mot_warp_index(column, p->width);
         mirrored = mirrored && columns[x] == p->width - 1 - x;
         if (columns[x] < 0)
@@ -119,7 +125,7 @@ static void warp_scale(const warp_plane *p, const mot_warp_plan *plan, int32_t *
     if (shift == INT64_MIN)
         shift = p->width; /* all outside */
     /* A shifted row is a copy only if every column that the copy would take is inside. */
-    for (int x = 0; x < p->width && shifts; x++)
+    for (int x = 0; x < p->width && shifts && !exact; x++)
         shifts = (x + shift >= 0 && x + shift < p->width) == (columns[x] >= 0);
     for (int y = 0; y < p->height; y++, row += plan->m[4]) {
         const int in_y = mot_warp_index(row, p->height);
