@@ -38,7 +38,7 @@ MOST = {
     "load_word_before": 12,
     "chains_kernel": 36,
     # draws and numbers, once for an image
-    "transform_draw_kernel": 272,
+    "transform_draw_kernel": 296,
     "draw_stage": 124,
     "fill_other": 188,
     "follow_kernel": 24,

@@ -176,7 +176,7 @@ struct begun_draw {
 static __device__ begun_draw begin_draw(const mot_cuda_draw &d, int i, int slot)
 {
     begun_draw b = {};
-    b.of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
+    b.of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view, 0 };
     if (i < 0 || !d.draws)
         return b;
     if (d.counter)

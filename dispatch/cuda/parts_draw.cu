@@ -12,7 +12,7 @@
 
 static __device__ mot_drawn_sample sample_to_part(const mot_cuda_draw &d, int i)
 {
-    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view };
+    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view, 0 };
     if (d.counter)
         of.epoch = (uint32_t)d.counter[0], of.id = d.counter[1] + i;
     if (d.few_ids || d.ids)
