@@ -114,10 +114,19 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
         return MOTLEY_OK;
     repeated r;
     size_t most = 1;
-    for (uint32_t v = 0; v < transform->views_count; v++)
+    const uint32_t views = transform->views_count;
+    for (uint32_t v = 0; v < views; v++)
         most = (size_t)transform->views[v].count > most ? (size_t)transform->views[v].count : most;
     MOT_TRY(make_room(context, most * src->count, &r, error));
-    for (uint32_t v = 0; v < transform->views_count; v++)
+    if (transform->shares) {
+        MOT_REQUIRE(results[views].dst.dtype == MOTLEY_U8, error, "shared stages: dst has the type %d, want MOTLEY_U8",
+                    (int)results[views].dst.dtype);
+        MOT_TRY(mot_fail_in(error,
+                            apply_view(context, &transform->views[views], src, &results[views], params, &r, error),
+                            "shared stages: "));
+        src = &results[views].dst;
+    }
+    for (uint32_t v = 0; v < views; v++)
         MOT_TRY(mot_fail_in(error, apply_view(context, &transform->views[v], src, &results[v], params, &r, error),
                             "view '%s': ", transform->views[v].name));
     return MOTLEY_OK;

@@ -447,6 +447,16 @@ class Transform:
                 width, height = (side + zero for side in pair(keys["size"]))
         return (*packed(columns, n), places)
 
+    def after(self, samples, places):
+        """The samples as their images are behind these stages."""
+        samples = copy.copy(samples)
+        samples.width, samples.height = places["resize"].T
+        for kind, keys, _ in self.stages:
+            if kind in ("center_crop", "random_crop"):
+                samples.width, samples.height = (np.full(len(samples.ids), side) for side in pair(keys["size"]))
+        samples.channels = 3 if self.to_rgb else samples.channels
+        return samples
+
     def random_resized_crop(self, samples, keys, block, places):
         width, height, ratio = samples.width, samples.height, keys.get("ratio", [0.75, 1.3333333333333333])
         area, filters = width.astype(np.float64) * height, keys.get("filter", ["bilinear"])
@@ -570,14 +580,20 @@ class Views:
     """The views of a text: {name: (count, number, its transform)}."""
 
     def __init__(self, text, load):
-        head = {key: value for key, value in text.items() if key != "views"}
+        head = {key: value for key, value in text.items() if key not in ("views", "stages")}
+        self.shared = read({**head, "stages": text["stages"]}, load) if "stages" in text else None
         self.views = {view["name"]: (view.get("count", 1), view.get("number", place),
                                      read({**head, "stages": view["stages"]}, load))
                       for place, view in enumerate(text["views"])}
 
     def draw(self, samples):
-        """For each view what each of its results draws: {name: [(steps, counts, places), ...]}."""
+        """For each view what each of its results draws: {name: [(steps, counts, places), ...]}; "": shared stages."""
         made = {}
+        if self.shared:
+            own = copy.copy(samples)
+            own.view = 256 * samples.view + 16 * 15
+            made[""] = [self.shared.draw(own)]
+            samples = self.shared.after(samples, made[""][0][2])
         for name, (count, number, transform) in self.views.items():
             made[name] = []
             for j in range(count):

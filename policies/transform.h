@@ -127,7 +127,8 @@ typedef struct mot_transform {
     struct mot_schedule *schedule; /* its numbers change with the epoch, and the members above are epoch 0's; or NULL */
     char *text;                    /* its canonical text if it has a schedule or views; or NULL */
     uint32_t views_count;          /* 0: none; otherwise it has no stages itself */
-    motley_view *views;            /* [views_count] */
+    bool shares;                   /* views begin behind shared stages, which are one more view, the last */
+    motley_view *views;            /* [views_count + shares] */
     bool plain;                    /* the text has schedules, but no stages: a policy, which is the only stage */
     bool follower;                 /* made by motley_policy_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */

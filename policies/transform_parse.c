@@ -316,9 +316,7 @@ static bool read_transform(reader *r, const mot_yaml *map, mot_transform *transf
     const mot_yaml *const stages = get(r, map, "stages"), *const views = get(r, map, "views");
     if (!read_head(r, map, transform))
         return false;
-    if (stages && views)
-        PROBLEM(r, views, "'views' stands beside 'stages', want one of them");
-    return views ? mot_views_read(r, views, transform) : mot_stages_read(r, stages, transform);
+    return views ? mot_views_read(r, views, stages, transform) : mot_stages_read(r, stages, transform);
 }
 
 /* Turns a policy's text into a transform with that one stage. */
@@ -389,7 +387,7 @@ static motley_status read_in_epoch(const char *text, size_t length, uint32_t epo
 /* Whether two transforms have the same views but for their stages. */
 static bool same_views(const mot_transform *a, const mot_transform *b)
 {
-    bool same = a->views_count == b->views_count;
+    bool same = a->views_count == b->views_count && a->shares == b->shares;
     for (uint32_t v = 0; same && v < a->views_count; v++)
         same = strcmp(a->views[v].name, b->views[v].name) == 0 && a->views[v].count == b->views[v].count &&
                a->views[v].number == b->views[v].number;
@@ -401,7 +399,7 @@ static void raise_steps(mot_transform *transform, const mot_transform *other)
 {
     if (transform->info.max_steps < other->info.max_steps)
         transform->info.max_steps = other->info.max_steps;
-    for (uint32_t v = 0; v < transform->views_count; v++)
+    for (uint32_t v = 0; v < transform->views_count + transform->shares; v++)
         raise_steps(mot_view_transform(transform, v), mot_view_transform(other, v));
 }
 
@@ -410,16 +408,16 @@ static motley_status check_alike(const mot_transform *first, const mot_transform
                                  const motley_parse_params *params, motley_error *error)
 {
     const motley_policy_info *const a = &first->info, *const b = &other->info;
-    const char *const what = !same_views(first, other)                        ? "names and counts of 'views'"
-                             : a->to_rgb != b->to_rgb                         ? "'to_rgb'"
-                             : a->has_output != b->has_output                 ? "'output'"
+    const char *const what = !same_views(first, other)        ? "names and counts of 'views', and 'stages'"
+                             : a->to_rgb != b->to_rgb         ? "'to_rgb'"
+                             : a->has_output != b->has_output ? "'output'"
                              : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
                              : !a->mix != !b->mix || a->classes != b->classes ? "'mix' and its 'classes'"
                              : a->smoothing != b->smoothing                   ? "'smoothing'"
                              : !a->width != !b->width                         ? "crop or resize"
                                                                               : NULL;
     motley_error problem;
-    for (uint32_t v = 0; !what && v < first->views_count; v++)
+    for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
         MOT_TRY(check_alike(mot_view_transform(first, v), mot_view_transform(other, v), epoch, params, error));
     if (!what)
         return MOTLEY_OK;

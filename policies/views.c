@@ -3,6 +3,7 @@
 #include "policies/views.h"
 
 #include "base/hash.h"
+#include "policies/stage_keys.h"
 
 #include <stdlib.h>
 
@@ -46,14 +47,21 @@ static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *tr
     return true;
 }
 
+/* Makes the transform of a view, without stages; NULL if there is no memory. */
+static mot_transform *make_transform(const mot_transform *transform, motley_view *view)
+{
+    motley_policy *const policy = calloc(1, sizeof *policy);
+    view->policy = policy;
+    mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
+    return made && copy_head(transform, made) ? made : NULL;
+}
+
 static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "name", "count", "number", "stages" };
     motley_view *const view = &transform->views[transform->views_count++];
-    motley_policy *const policy = calloc(1, sizeof *policy);
-    view->policy = policy;
-    mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
-    if (!made || !copy_head(transform, made))
+    mot_transform *const made = make_transform(transform, view);
+    if (!made)
         return false;
     if (!check_keys(r, map, "a view", keys, COUNT(keys)))
         return true;
@@ -75,7 +83,25 @@ static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
     return true;
 }
 
-bool mot_views_read(reader *r, const mot_yaml *list, mot_transform *transform)
+/* Reads the stages that all views share: a view whose number no other can have. */
+static bool read_shared(reader *r, const mot_yaml *list, mot_transform *transform)
+{
+    motley_view *const view = &transform->views[transform->views_count];
+    transform->shares = true;
+    view->count = 1;
+    view->number = MOTLEY_MAX_VIEWS;
+    mot_transform *const made = make_transform(transform, view);
+    if (!made || !(view->name = strdup("")) || !mot_stages_read(r, list, made))
+        return false;
+    for (uint32_t i = 0; i < made->stages; i++)
+        if (made->stage[i].kind >= MOT_STAGE_OUTPUT)
+            PROBLEM(r, list, "views share a stage '%s', want it in the views",
+                    mot_stage_forms[made->stage[i].kind].name);
+    mot_transform_finish(made);
+    return true;
+}
+
+bool mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform)
 {
     if (list->kind != MOT_YAML_LIST || list->children < 1 || list->children > MOTLEY_MAX_VIEWS) {
         PROBLEM(r, list, "'views' is %s, want a list of 1 to %d",
@@ -83,12 +109,12 @@ bool mot_views_read(reader *r, const mot_yaml *list, mot_transform *transform)
                 MOTLEY_MAX_VIEWS);
         return true;
     }
-    if (!(transform->views = calloc(list->children, sizeof *transform->views)))
+    if (!(transform->views = calloc(list->children + 1, sizeof *transform->views)))
         return false;
     for (const mot_yaml *view = mot_yaml_child(&r->tree, list); view; view = mot_yaml_next(&r->tree, view))
         if (!read_view(r, view, transform))
             return false;
-    return true;
+    return !shared || read_shared(r, shared, transform);
 }
 
 void mot_views_finish(mot_transform *transform)
@@ -99,18 +125,19 @@ void mot_views_finish(mot_transform *transform)
     transform->info.profile = own.profile, transform->info.paper = own.paper;
     transform->info.width = transform->info.height = 0;
     transform->info.views = (int32_t)transform->views_count;
-    for (uint32_t v = 1; v < transform->views_count; v++) {
+    for (uint32_t v = 1; v < transform->views_count + transform->shares; v++) {
         const motley_policy_info *const info = &mot_view_transform(transform, v)->info;
         if (info->max_steps > transform->info.max_steps)
             transform->info.max_steps = info->max_steps;
         transform->info.takes_levels |= info->takes_levels;
+        transform->info.to_rgb |= info->to_rgb;
     }
     transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));
 }
 
 void mot_views_destroy(mot_transform *transform)
 {
-    for (uint32_t v = 0; v < transform->views_count; v++) {
+    for (uint32_t v = 0; v < transform->views_count + transform->shares; v++) {
         free((char *)transform->views[v].name);
         motley_policy_destroy((motley_policy *)transform->views[v].policy);
     }
@@ -133,5 +160,5 @@ motley_status mot_transform_check_single(const mot_transform *transform, motley_
 const motley_view *motley_policy_view(const motley_policy *policy, size_t i)
 {
     const mot_transform *const transform = policy ? policy->staged : NULL;
-    return transform && i < transform->views_count ? &transform->views[i] : NULL;
+    return transform && i < transform->views_count + transform->shares ? &transform->views[i] : NULL;
 }

@@ -14,8 +14,9 @@ static inline uint32_t mot_view_word(uint32_t read, int32_t number, uint32_t ins
     return 256 * read + 16 * (uint32_t)number + instance;
 }
 
-/* Reads the list under `views`; the transform has its head. False if there is no memory. */
-bool mot_views_read(reader *r, const mot_yaml *list, mot_transform *transform);
+/* Reads the list under `views`, and the stages that they share (NULL: none); the transform has its head. False if there
+ * is no memory. */
+bool mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform);
 
 /* Derives what a transform with views says of itself from these; it has its text. */
 void mot_views_finish(mot_transform *transform);

@@ -134,6 +134,11 @@ class Listings(Case):
         self.good("apply", "dino", self.image("a.png", 60, 50), "--only", "global_2", "--out", self.path("out"))
         for only in ([], ["--only", "locale"], ["--only", "local:8"]):
             self.assertIn("want one of its views", self.bad("draw", "dino", *only))
+        shared = self.file("shared.yaml", "motley: 1\nname: x\nstages: [{grayscale: {p: 0.5}}]\n"
+                                          "views: [{name: v, stages: [{flip: {vertical: 1}}]}]\n")
+        self.assertEqual(self.good("show", self.file("again.yaml", self.good("show", shared))),
+                         self.good("show", shared))
+        self.assertIn("its views share stages", self.bad("draw", shared, "--only", "v"))
 
     def test_show_values_has_every_value(self):
         policy = json.loads(self.good("show", "--values", "rand_augment", "--level", "9"))

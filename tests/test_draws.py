@@ -124,6 +124,21 @@ OTHERS = {  # what no built-in has
           - {from: 0, stages: [{random_resized_crop: {size: 24}}, {policy: trivial_augment_wide}]}
           - {from: 3, stages: [{resize: {size: [24, 24]}}, {jitter: {hue: {ramp: [[3, 0], [300, 0.4]]}}}]}
         """,
+    "shared": """
+        motley: 1
+        name: shared
+        stages: [{to_rgb: {}}, {random_resized_crop: {size: [40, 70]}}, {random_crop: {size: 48, padding: 9}},
+                 {jitter: {p: 0.8, hue: 0.1}}]
+        views:
+          - {name: source, stages: [{flip: {horizontal: 0.5}}, {policy: trivial_augment_wide}]}
+          - {name: target, count: 2, stages: [{random_resized_crop: {size: 20}}, {output: {}}]}
+        """,
+    "shared_whole": """
+        motley: 1
+        name: shared_whole
+        stages: [{flip: {vertical: 0.5}}, {jitter: {brightness: 0.4}}]
+        views: [{name: only, number: 3, stages: [{resize: {size: [9, 7]}}, {policy: rand_augment}]}]
+        """,
     "rgb": """
         motley: 1
         name: rgb
@@ -192,7 +207,8 @@ def compared(ours, reference, s):
     wanted = reference.draw(s)
     for name, count, number, view in views:
         for j in {0, count - 1}:
-            own = copy.copy(s)
+            behind = name and reference.shared
+            own = reference.shared.after(s, wanted[""][0][2]) if behind else copy.copy(s)
             own.view = 256 * s.view + 16 * number + j
             yield f", {name} {j}", own, view.draw(own), wanted[name][j]
 
@@ -210,10 +226,12 @@ class Loaded:
         """Each view as (name, count, number, one of these)."""
         at = self.c.motley_policy_view
         at.restype = ctypes.POINTER(View)
-        for i in range(self.c.motley_policy_describe(self.handle).contents.views):
-            view, own = at(self.handle, ctypes.c_size_t(i)).contents, copy.copy(self)
-            own.handle = ctypes.c_void_p(view.policy)
-            yield view.name.decode(), view.count, view.number, own
+        for i in range(17):
+            view, own = at(self.handle, ctypes.c_size_t(i)), copy.copy(self)
+            if not view:
+                return
+            own.handle = ctypes.c_void_p(view.contents.policy)
+            yield view.contents.name.decode(), view.contents.count, view.contents.number, own
 
     def draw(self, s):
         """Steps [n][most] as NumPy has the struct, their counts, and the places of a transform."""

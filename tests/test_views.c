@@ -187,6 +187,69 @@ Test(views, levels_are_of_images_and_reach_the_views_that_take_them)
     free(p);
 }
 
+/* Shared stages are drawn once, as view 240, and the views are made of their results. */
+static void expect_shared(const char *shared, int32_t side)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             HEAD "stages: %s\nviews:\n  - {name: global, count: 2, stages: " LARGE
+                  "}\n  - {name: local, count: 3, number: 4, stages: " SMALL "}\n",
+             shared);
+    motley_policy *const transform = parsed(text);
+    snprintf(text, sizeof text, HEAD "stages: %s\n", shared);
+    motley_policy *const alone = parsed(text);
+    pictures *const p = made(), *const q = made();
+    motley_context *const context = context_of(1);
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    motley_apply_params how = { .samples = { .seed = 6, .epoch = 2, .first = 40, .view = 3 } };
+    motley_error error = { 0 };
+    motley_view_results results[3] = { p->results[0], p->results[1] };
+    motley_image images[COUNT];
+    uint8_t between[COUNT][20 * 16 * 3];
+    for (int i = 0; i < COUNT; i++) {
+        images[i] = p->images[i];
+        images[i].data = between[i];
+    }
+    results[2].dst =
+        side ? batch_of(between, COUNT, side) : (motley_batch){ .count = COUNT, .channels = 3, .images = images };
+    cr_expect_eq(motley_policy_describe(transform)->views, 2);
+    cr_expect_str_eq(motley_policy_view(transform, 2)->name, "");
+    cr_expect_eq(motley_policy_view(transform, 2)->number, 15);
+    cr_expect_null(motley_policy_view(transform, 3));
+    cr_assert_eq(motley_views_apply(context, transform, &src, results, &how, &error), MOTLEY_OK, "%s", error.message);
+
+    /* the same by hand, in `q` */
+    motley_batch dst = results[2].dst;
+    uint8_t wanted[COUNT][20 * 16 * 3];
+    motley_image wanted_images[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        wanted_images[i] = images[i];
+        wanted_images[i].data = wanted[i];
+    }
+    dst.data = side ? wanted : NULL;
+    dst.images = side ? NULL : wanted_images;
+    how.samples.view = 256 * 3 + 240;
+    cr_assert_eq(motley_apply(context, alone, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
+    for (int i = 0; i < COUNT && !side; i++)
+        q->images[i].data = wanted[i];
+    for (int i = 0; i < COUNT && side; i++)
+        q->images[i] = (motley_image){ (uint8_t *)wanted + i * 3 * side * side, side, side, 3 * (int64_t)side, 3, 1 };
+    memcpy(q->large, p->large, sizeof p->large);
+    memcpy(q->small, p->small, sizeof p->small);
+    how.samples.view = 3;
+    expect_results(transform, q, &how.samples);
+    motley_policy_destroy(transform);
+    motley_policy_destroy(alone);
+    motley_context_destroy(context);
+    free(p), free(q);
+}
+
+Test(views, shared_stages_are_drawn_once)
+{
+    expect_shared("[{random_resized_crop: {size: 15}}, {jitter: {brightness: 0.9}}]", 15);
+    expect_shared("[{jitter: {p: 0.7, brightness: 0.9}}, {policy: rand_augment}]", 0); /* sizes stay */
+}
+
 /* What a text makes of the pictures. */
 static void apply(const char *text, pictures *p)
 {
@@ -302,7 +365,8 @@ static motley_status parse_and_print(void)
 {
     motley_policy *transform;
     char *print = NULL;
-    motley_status status = motley_policy_parse(TEXT, strlen(TEXT), NULL, &transform, NULL);
+    static const char text[] = HEAD "stages: [{grayscale: {p: 0.5}}]\nviews: [{name: v, stages: " SMALL "}]\n";
+    motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
     if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
         free(print);
     motley_policy_destroy(transform);

@@ -434,7 +434,10 @@ static void take_view(motley_policy **transform, const char *name, policy_option
         if (strncmp(view->name, only, length) == 0 && view->name[length] == '\0')
             found = view;
     }
-    if (!found || result < 0 || result >= found->count)
+    if (motley_policy_view(*transform, views))
+        complain("%s: its views share stages, which the command does not run: want motley_views_apply",
+                 policy_label(name));
+    else if (!found || result < 0 || result >= found->count)
         complain("%s: --only is '%s', want one of its views, as motley show lists them, and a result below its count",
                  policy_label(name), only);
     else if (options->samples.view > 255)

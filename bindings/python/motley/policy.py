@@ -200,7 +200,8 @@ class Policy:
 
     @property
     def views(self) -> dict[str, tuple[int, int, Policy]]:
-        """By the name of each view how many results it has, its number, and its own policy; empty without views."""
+        """By the name of each view how many results it has, its number, and its own policy; empty without views. Stages
+        that all views share come last, under the name ""."""
         made = {}
         while (view := lib.motley_policy_view(self._handle, len(made))) != NULL:
             own = Policy(text_from(lib.motley_policy_print, view.policy))

@@ -105,8 +105,9 @@ class MultiView:
             rest: layout; of a policy without views all that motley.Transform takes, such as labels.
 
         Returns:
-            A dictionary: by the name of each view its result, or the tuple of its results where it has several. Of a
-            policy without views, what a motley.Transform returns.
+            A dictionary: by the name of each view its result, or the tuple of its results where it has several; with
+            return_draws also, under "", the draws of stages that the views share. Of a policy without views, what a
+            motley.Transform returns.
         """
         epoch = self.epoch if epoch is None else epoch_given(epoch)
         views = self.in_epoch(epoch)
@@ -115,14 +116,19 @@ class MultiView:
         takes = {name: {"levels": levels} for name, (*_, transform) in views.items() if transform.policy.takes_levels}
         if levels is not None and not takes and not self.policy.scheduled:
             raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
-        if "" in views:
+        if list(views) == [""]:
             return views[""][2](batch, view=view, **how, **takes.get("", {}))
         reads = _reads(view)
         made = {}
-        for name, (count, number, transform) in views.items():
+        for name, (count, number, transform) in sorted(views.items(), key=lambda view: view[0] != ""):  # shared first
             own = {**how, **takes.get(name, {})}
             results = tuple(transform(batch, view=_word(reads, number, j), **own) for j in range(count))
-            made[name] = results[0] if count == 1 else results
+            if name:
+                made[name] = results[0] if count == 1 else results
+                continue
+            batch = results[0][0] if return_draws else results[0]
+            if return_draws:
+                made[""] = results[0][1]
         return made
 
 

@@ -102,3 +102,18 @@ def test_what_is_refused():
         MultiView(PAIR)(images(), sample_ids=IDS, view=256)
     with pytest.raises(TypeError, match="sample_ids"):
         MultiView(PAIR)(images())
+
+
+@pytest.mark.parametrize("shared", ["[{jitter: {brightness: 0.8}}]", "[{random_resized_crop: {size: 30}}]"])
+@pytest.mark.parametrize("kind", [list, np.stack])
+def test_shared_stages_run_once(shared, kind):
+    text = PAIR.replace("views:", f"stages: {shared}\nviews:")
+    batch = kind(images() if kind is list else [image[:30, :40] for image in images()])
+    made = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2)
+    alone = Transform(f"motley: 1\nname: pair\nstages: {shared}\n", seed=9)
+    first = alone(batch, sample_ids=IDS, view=256 * 2 + 240)
+    wanted = MultiView(PAIR, seed=9)(first, sample_ids=IDS, view=2)
+    assert np.array_equal(made["large"], wanted["large"]) and all(map(np.array_equal, made["small"], wanted["small"]))
+    drawn = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2, return_draws=True)
+    assert all(map(np.array_equal, alone.replay(batch, drawn[""]), first))
+    assert all(map(np.array_equal, drawn["large"][0], made["large"]))
