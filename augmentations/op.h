@@ -43,7 +43,6 @@ typedef struct mot_arg {
 #define MOT_ARG_IDENTITY 1u /* changes no image: the step can be left out */
 #define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: runs as nearest, whatever interpolation was requested */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */
-#define MOT_ARG_RECT 8u     /* an erase for followers: u[0] .. u[3] are left, top, right and bottom of what it erases */
 
 /* The two numbers that a policy draws for an op, in arg.d[1] and d[2]. POINT: a point of the image. PIXEL: the corner
  * of one of its pixels. UNIT, for custom ops: two numbers in 0..1. BOX: the corner of a pixel in one of the image's

@@ -245,8 +245,7 @@ static const char *const how_names[] = {
 
 /* The followers of the images of a batch. */
 typedef struct followed {
-    motley_policy *policy;       /* the images' follower */
-    uint8_t *masks[MAX_BUFFERS]; /* [count] of one channel each */
+    uint8_t *masks[MAX_BUFFERS]; /* [2][count] of one plane each: as given, and moved */
     motley_followed numbers;     /* boxes and points as given ... */
     double *moved[MAX_BUFFERS];  /* ... and where each buffer's are moved: boxes, then points */
 } followed;
@@ -277,7 +276,14 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
     motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
     if (s->counters)
         params.counter = s->counters + 2 * i;
-    motley_followed numbers;
+    motley_followed numbers = { .planes_count = 1 };
+    motley_planes masks = { .element_size = 1, .count = 1 };
+    if (s->how == MASKS) {
+        masks.src = s->followed->masks[i];
+        masks.dst = s->followed->masks[i] + w->bytes / CHANNELS;
+        numbers.planes = &masks;
+        params.followed = &numbers;
+    }
     if (s->how == NUMBERS) {
         numbers = s->followed->numbers;
         numbers.boxes = s->followed->moved[i];
@@ -293,16 +299,6 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
         memcpy(params.output.std, std, sizeof std);
     }
     need(motley_apply(context, s->policy, &b, fused ? NULL : &b, &params, &error) == MOTLEY_OK, error.message);
-}
-
-static void follow_masks(const work *w, const subject *s, int i, uint32_t epoch)
-{
-    motley_error error;
-    motley_batch masks = { .count = w->batch.count, .channels = 1, .data = s->followed->masks[i] };
-    masks.width = w->batch.width;
-    masks.height = w->batch.height;
-    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
-    need(motley_apply(context, s->followed->policy, &masks, &masks, &params, &error) == MOTLEY_OK, error.message);
 }
 
 /* Transforms a buffer's images into images of SIDE x SIDE. */
@@ -331,8 +327,6 @@ static void once(const work *w, const subject *s, int i, uint32_t epoch)
         need_cuda(cudaGraphLaunch(s->replay[i], stream));
     else if (s->how != CONVERT)
         apply(w, s, i, epoch);
-    if (s->how == MASKS)
-        follow_masks(w, s, i, epoch);
     if (s->how == SEPARATE || s->how == CONVERT)
         need_cuda(bench_convert(w->buffer[i], w->output[i], w->batch.count,
                                 (size_t)w->batch.width * (size_t)w->batch.height, mean, std, stream));
@@ -886,14 +880,12 @@ static void *sent(const void *host, size_t bytes)
     return device;
 }
 
-static void follow_begin(const work *w, const motley_policy *images, followed *f)
+static void follow_begin(const work *w, followed *f)
 {
-    motley_error error;
     const size_t n = w->batch.count, pixels = w->bytes / CHANNELS;
     uint64_t state = 2;
-    need(motley_policy_follower(images, NULL, &f->policy, &error) == MOTLEY_OK, error.message);
     for (int i = 0; i < w->buffers; i++) {
-        need_cuda(cudaMalloc((void **)&f->masks[i], pixels));
+        need_cuda(cudaMalloc((void **)&f->masks[i], 2 * pixels));
         need_cuda(cudaMemcpy(f->masks[i], w->original, pixels, cudaMemcpyDeviceToDevice));
         need_cuda(cudaMalloc((void **)&f->moved[i], n * (4 * BOXES + 2 * POINTS) * sizeof(double)));
     }
@@ -937,7 +929,6 @@ static void follow_end(const work *w, followed *f)
     cudaFree((void *)f->numbers.box_offsets);
     cudaFree(f->numbers.points);
     cudaFree((void *)f->numbers.point_offsets);
-    motley_policy_destroy(f->policy);
 }
 
 /* A policy alone, with a mask of each image, and with boxes and points. */
@@ -951,7 +942,7 @@ static void followers(void)
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         motley_policy *const images = builtin(policies[p]);
         followed f = { 0 };
-        follow_begin(&w, images, &f);
+        follow_begin(&w, &f);
         for (size_t h = 0; h < sizeof hows / sizeof hows[0]; h++) {
             subject s = { .how = hows[h], .name = policies[p], .policy = images, .followed = &f };
             measure(&w, &s);

@@ -34,7 +34,7 @@ motley_status mot_run_followed(motley_context *context, const mot_job *job, cons
     if (!job->followed || context->backend->follow)
         return run(context, job, error);
     mot_moved moved;
-    motley_status status = mot_follow_begin(job->followed, draws, &moved, error);
+    motley_status status = mot_follow_begin(context, job->followed, draws, &moved, error);
     if (status == MOTLEY_OK)
         status = run(context, job, error);
     if (status == MOTLEY_OK)
@@ -109,7 +109,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     MOT_TRY(mot_boxes_check(policy, &samples, src->count, error));
     const size_t boxes = mot_most_boxes(policy, &samples, src->count);
     motley_followed followed;
-    MOT_TRY(mot_followed_read(params->followed, &followed, error));
+    MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
     const int follows = mot_followed_any(&followed) && src->count > 0;
     if (follows)
         MOT_TRY(check_followed(policy, error));

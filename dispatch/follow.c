@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See follow.h. On the host, boxes and points are moved by the public functions, from the draws of the images. */
+/* See follow.h. On the host, what follows is moved by the draws of its images. */
 #include "dispatch/follow.h"
 
 #include "base/params.h"
+#include "followers/matrix.h"
 #include "policies/transform_draw.h"
 
 #include <stdlib.h>
@@ -10,19 +11,37 @@
 
 int mot_followed_any(const motley_followed *followed)
 {
-    return followed->boxes_count > 0 || followed->points_count > 0 || followed->matrices;
+    return followed->boxes_count > 0 || followed->points_count > 0 || followed->matrices || followed->planes_count > 0;
 }
 
-motley_status mot_followed_read(const motley_followed *followed, motley_followed *read, motley_error *error)
+static motley_status check_planes(const motley_followed *followed, const motley_batch *src, motley_error *error)
+{
+    MOT_REQUIRE(followed->planes || followed->planes_count == 0, error, "planes is NULL, but planes_count is %zu",
+                followed->planes_count);
+    for (size_t k = 0; k < followed->planes_count; k++) {
+        const motley_planes *const p = &followed->planes[k];
+        const size_t size = (size_t)p->element_size;
+        MOT_REQUIRE(size == 1 || size == 2 || size == 4 || size == 8, error,
+                    "planes %zu: element_size is %d, want 1, 2, 4 or 8", k, p->element_size);
+        MOT_REQUIRE(p->images || p->count == 0 || (p->src && p->dst), error, "planes %zu: %s is NULL", k,
+                    p->src ? "dst" : "src");
+        MOT_REQUIRE(p->images || ((uintptr_t)p->src | (uintptr_t)p->dst) % size == 0, error,
+                    "planes %zu: src or dst is not aligned to the %zu bytes of an element", k, size);
+        for (size_t i = 1; src && src->images && !p->images && i < src->count; i++)
+            MOT_REQUIRE(src->images[i].width == src->images->width && src->images[i].height == src->images->height,
+                        error, "planes %zu: images is NULL, but images 0 and %zu have two sizes", k, i);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_followed_read(const motley_followed *followed, const motley_batch *src, motley_followed *read,
+                                motley_error *error)
 {
     *read = (motley_followed){ 0 };
     if (!followed)
         return MOTLEY_OK;
     MOT_READ_PARAMS(motley_followed, followed, error);
     *read = *followed;
-    const motley_box_params *box_params = &followed->box_params;
-    MOT_READ_PARAMS(motley_box_params, box_params, error);
-    read->box_params = *box_params;
     MOT_REQUIRE(followed->boxes_count == 0 || (followed->boxes && followed->box_offsets), error,
                 "followed: %s is NULL, but boxes_count is %zu", followed->boxes ? "box_offsets" : "boxes",
                 followed->boxes_count);
@@ -46,12 +65,13 @@ motley_status mot_followed_read(const motley_followed *followed, motley_followed
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         MOT_REQUIRE((uintptr_t)arrays[i].memory % arrays[i].bytes == 0, error,
                     "followed: %s is not aligned to the %zu bytes of an element", arrays[i].name, arrays[i].bytes);
+    MOT_TRY(mot_fail_in(error, check_planes(followed, src, error), "followed: "));
     /* The host's functions, called without images, check limits and convention. */
     const motley_drawn nothing = { 0 };
     const size_t none = 0;
-    MOT_TRY(mot_fail_in(error, motley_follow_boxes(&nothing, &read->box_params, &none, NULL, NULL, NULL, error),
+    MOT_TRY(mot_fail_in(error, mot_follow_boxes(&nothing, &read->box_params, &none, NULL, NULL, NULL, error),
                         "followed: "));
-    return mot_fail_in(error, motley_follow_points(&nothing, read->convention, &none, NULL, NULL, error), "followed: ");
+    return mot_fail_in(error, mot_follow_points(&nothing, read->convention, &none, NULL, NULL, error), "followed: ");
 }
 
 /* ---- on the host ---- */
@@ -101,24 +121,52 @@ static motley_status make_room(const motley_followed *f, size_t images, mot_move
     return MOTLEY_OK;
 }
 
-static motley_status move(const motley_followed *f, const motley_drawn *drawn, mot_moved *moved, motley_error *error)
+/* Moves one kind of planes, with the threads of `context`, or without any if that is NULL. */
+static motley_status move_planes(motley_context *context, const motley_drawn *drawn, const motley_planes *planes,
+                                 motley_error *error)
+{
+    mot_planes_call call;
+    motley_status status = mot_planes_begin(drawn, planes, &call, error);
+    if (status == MOTLEY_OK && context) {
+        status =
+            context->backend->each(context->state, drawn->count, call.scratch_bytes, mot_planes_image, &call, error);
+    } else if (status == MOTLEY_OK) {
+        const mot_cpu_rows *sets[MOT_CPU_SETS];
+        mot_cpu_sets(sets);
+        void *const scratch = malloc(call.scratch_bytes + 1);
+        if (!scratch)
+            status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", call.scratch_bytes);
+        for (size_t i = 0; scratch && i < drawn->count; i++)
+            mot_planes_image(&call, i, sets[0], scratch);
+        free(scratch);
+    }
+    mot_planes_end(&call);
+    return status;
+}
+
+static motley_status move(motley_context *context, const motley_followed *f, const motley_drawn *drawn,
+                          mot_moved *moved, motley_error *error)
 {
     if (f->boxes_count > 0) {
         MOT_TRY(check_end("box_offsets", "boxes_count", f->box_offsets[drawn->count], f->boxes_count, error));
-        MOT_TRY(motley_follow_boxes(drawn, &f->box_params, f->box_offsets, moved->boxes, moved->visibility, moved->keep,
-                                    error));
+        MOT_TRY(mot_follow_boxes(drawn, &f->box_params, f->box_offsets, moved->boxes, moved->visibility, moved->keep,
+                                 error));
     }
     if (f->points_count > 0) {
         MOT_TRY(check_end("point_offsets", "points_count", f->point_offsets[drawn->count], f->points_count, error));
-        MOT_TRY(motley_follow_points(drawn, f->convention, f->point_offsets, moved->points, moved->flags, error));
+        MOT_TRY(mot_follow_points(drawn, f->convention, f->point_offsets, moved->points, moved->flags, error));
     }
-    return f->matrices ? motley_follow_matrices(drawn, moved->matrices, error) : MOTLEY_OK;
+    if (f->matrices)
+        MOT_TRY(mot_follow_matrices(drawn, moved->matrices, error));
+    for (size_t k = 0; k < f->planes_count; k++)
+        MOT_TRY(mot_fail_in(error, move_planes(context, drawn, &f->planes[k], error), "planes %zu: ", k));
+    return MOTLEY_OK;
 }
 
-/* Draws what is not given, into these arrays, and moves boxes and points. */
-static motley_status draw_and_move(const motley_followed *f, const mot_follow_draws *draws, int32_t *sides,
-                                   motley_step *steps, int32_t *counts, motley_place *places, mot_moved *moved,
-                                   motley_error *error)
+/* Draws what is not given, into these arrays, and moves what follows. */
+static motley_status draw_and_move(motley_context *context, const motley_followed *f, const mot_follow_draws *draws,
+                                   int32_t *sides, motley_step *steps, int32_t *counts, motley_place *places,
+                                   mot_moved *moved, motley_error *error)
 {
     const size_t n = draws->src->count;
     for (size_t i = 0; i < n; i++) {
@@ -141,11 +189,11 @@ static motley_status draw_and_move(const motley_followed *f, const mot_follow_dr
                                  .places = places ? places : draws->places,
                                  .width = draws->width,
                                  .height = draws->height };
-    return move(f, &drawn, moved, error);
+    return move(context, f, &drawn, moved, error);
 }
 
-motley_status mot_follow_begin(const motley_followed *followed, const mot_follow_draws *draws, mot_moved *moved,
-                               motley_error *error)
+motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
+                               mot_moved *moved, motley_error *error)
 {
     const size_t n = draws->src->count;
     const int draws_here = draws->policy || draws->transform;
@@ -158,7 +206,7 @@ motley_status mot_follow_begin(const motley_followed *followed, const mot_follow
     if (!sides || (draws_here && (!counts || !steps)) || (draws->transform && !places))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", n);
     if (status == MOTLEY_OK)
-        status = draw_and_move(followed, draws, sides, steps, counts, places, moved, error);
+        status = draw_and_move(context, followed, draws, sides, steps, counts, places, moved, error);
     free(sides);
     free(counts);
     free(steps);
@@ -189,4 +237,20 @@ void mot_follow_drop(mot_moved *moved)
     free(moved->matrices);
     free(moved->keep);
     free(moved->flags);
+}
+
+motley_status motley_follow(const motley_drawn *drawn, const motley_followed *followed, motley_error *error)
+{
+    motley_followed read;
+    mot_moved moved;
+    MOT_REQUIRE(followed, error, "followed is NULL, want what to move");
+    MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
+    MOT_TRY(mot_followed_read(followed, NULL, &read, error));
+    motley_status status = make_room(&read, drawn->count, &moved, error);
+    if (status == MOTLEY_OK)
+        status = move(NULL, &read, drawn, &moved, error);
+    if (status == MOTLEY_OK)
+        mot_follow_end(&moved);
+    mot_follow_drop(&moved);
+    return status;
 }

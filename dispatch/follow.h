@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes and points that a call moves with its images: `followed` of its params. */
+/* What a call moves with its images: `followed` of its params. */
 #ifndef MOT_FOLLOW_H
 #define MOT_FOLLOW_H
 
@@ -19,7 +19,7 @@ typedef struct mot_follow_draws {
     int32_t width, height; /* of a transform's results, as in motley_drawn */
 } mot_follow_draws;
 
-/* Boxes and points that were moved, in host memory, and are still to be written to the caller's. */
+/* Numbers that were moved, in host memory, and are still to be written to the caller's. */
 typedef struct mot_moved {
     motley_followed to;
     size_t images;
@@ -27,15 +27,16 @@ typedef struct mot_moved {
     uint8_t *keep, *flags;
 } mot_moved;
 
-/* Reads the caller's struct (NULL: *read is zero) and checks what the host can. */
-motley_status mot_followed_read(const motley_followed *followed, motley_followed *read, motley_error *error);
+/* Reads the caller's struct (NULL: *read is zero) and checks what the host can. src: the images, or NULL. */
+motley_status mot_followed_read(const motley_followed *followed, const motley_batch *src, motley_followed *read,
+                                motley_error *error);
 
 /* Whether there is anything to move. */
 int mot_followed_any(const motley_followed *followed);
 
 /* On the host: `begin` draws and moves, before the images are written, `end` writes the results; `drop` frees them. */
-motley_status mot_follow_begin(const motley_followed *followed, const mot_follow_draws *draws, mot_moved *moved,
-                               motley_error *error);
+motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
+                               mot_moved *moved, motley_error *error);
 void mot_follow_end(const mot_moved *moved);
 void mot_follow_drop(mot_moved *moved);
 

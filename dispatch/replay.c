@@ -171,7 +171,7 @@ motley_status mot_replay(motley_context *context, const motley_policy *policy, c
         return MOTLEY_OK;
     MOT_TRY(check_origin(policy, src->count, steps, counts, max_steps, error));
     motley_followed followed;
-    MOT_TRY(mot_followed_read(params->followed, &followed, error));
+    MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
     mot_step *prepared = calloc(src->count * most, sizeof *prepared + sizeof(mot_rect));
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);

@@ -8,7 +8,6 @@
 #include "base/values.h"
 #include "dispatch/backend.h"
 #include "dispatch/clips.h"
-#include "followers/moves.h"
 #include "policies/draw.h"
 
 #include <stdbool.h>
@@ -305,29 +304,17 @@ static motley_status run_all(rounds *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
-/* A step as followers see it. In a part of the image it moves nothing, but it may erase. */
-static mot_step followed_step(const rounds *call, size_t at)
-{
-    const mot_rect part = call->inside[at];
-    mot_step step = call->drawn[at];
-    if (!(part.x0 < part.x1))
-        return step;
-    if (mot_shape_of(step.op) != MOTLEY_SHAPE_ERASE)
-        return nothing;
-    mot_erase_in(&step.arg, step.op, part);
-    return step;
-}
-
-/* Moves boxes and points by the images' steps, if the backend does that. */
+/* Moves what follows by the images' steps, if the backend does that. */
 static motley_status follow(rounds *call, motley_error *error)
 {
     for (size_t i = 0; i < call->job->count; i++)
         for (size_t s = 0; s < call->room; s++) {
             const size_t at = i * call->room + s;
-            call->part[at] = s < (size_t)call->drawn_counts[i] ? followed_step(call, at) : nothing;
+            call->part[at] = s < (size_t)call->drawn_counts[i] ? call->drawn[at] : nothing;
         }
     mot_job job = *call->job;
     job.steps = call->part;
+    job.inside = call->inside;
     job.max_steps = call->room;
     return call->context->backend->follow(call->context->state, &job, error);
 }

@@ -376,7 +376,7 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
     mot_moved moved = { 0 };
     motley_status status = MOTLEY_OK;
     if (mot_followed_any(&call->followed))
-        status = mot_follow_begin(&call->followed, &draws, &moved, error);
+        status = mot_follow_begin(context, &call->followed, &draws, &moved, error);
     if (status == MOTLEY_OK)
         status = context->backend->each(context->state, call->src->count / frames, bytes,
                                         frames > 1 ? transform_clip : transform_image, call, error);

@@ -282,7 +282,7 @@ motley_status mot_transform_check_run(const motley_context *context, mot_transfo
     const motley_apply_params *p = call->params;
     MOT_TRY(check_params(context, call, error));
     MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
-    MOT_TRY(mot_followed_read(p->followed, &call->followed, error));
+    MOT_TRY(mot_followed_read(p->followed, src, &call->followed, error));
     MOT_TRY(check_followed(call, error));
     if (src->count == 0)
         return MOTLEY_OK;

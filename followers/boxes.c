@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_follow_boxes: the four corners of a box move like points. Their polygon is clipped to the image after each
+/* The four corners of a box move like points. Their polygon is clipped to the image after each
  * step, so that no part that left the image returns, and its bounding box is the result. */
 #include "base/error.h"
-#include "base/params.h"
 #include "followers/matrix.h"
 #include "followers/moves.h"
 
@@ -54,10 +53,9 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
     return MOTLEY_OK;
 }
 
-motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params, const size_t *offsets,
-                                  double *boxes, double *visibility, uint8_t *keep, motley_error *error)
+motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_params *params, const size_t *offsets,
+                               double *boxes, double *visibility, uint8_t *keep, motley_error *error)
 {
-    MOT_READ_PARAMS(motley_box_params, params, error);
     MOT_TRY(check_params(params, error));
     MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's boxes begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, boxes, "boxes", error));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes and points on the device, with one CTA for each image. First each thread computes the geometry of a step. Then
- * some warps move the image's boxes, the others its points, one per thread. The arithmetic is in moves.h, as on the
- * host. */
+ * some warps move the image's boxes, the others its points, one per thread. Of planes, some CTAs share an image's rows.
+ * The arithmetic is in moves.h and trace.h, as on the host. */
 #include "followers/follow.h"
 #include "followers/moves.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/trace.h"
+
+#include <string.h>
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
 #define POLYGON_BYTES (64 * 1024)  /* the most shared memory for polygons, unless a single warp needs more */
@@ -45,6 +48,20 @@ static __device__ mot_step step_at(const mot_step *from)
     return read.step;
 }
 
+/* The part of the image that a step changes. */
+static __device__ mot_rect part_of(const mot_follow_job &job, int64_t step, int32_t width, int32_t height)
+{
+    const mot_rect whole = { 0, 0, width, height };
+    return job.inside && job.inside[step].x0 < job.inside[step].x1 ? job.inside[step] : whole;
+}
+
+/* The size of image i before it drew anything. */
+static __device__ void size_of(const mot_cuda_batch &src, int i, int32_t *width, int32_t *height)
+{
+    *width = src.images ? src.images[i].width : src.width;
+    *height = src.images ? src.images[i].height : src.height;
+}
+
 /* Sets the geometry of image i. Returns to all threads whether all of its matrices have an inverse. */
 static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t width, int32_t height,
                                     mot_geometry *steps, int *count)
@@ -60,8 +77,12 @@ static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t wi
             mot_set_places(steps, d, width, height);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
-        const mot_step step = step_at(&job.steps[(int64_t)i * job.max_steps + s]);
-        good &= mot_set_step(&steps[first + s], step.op, &step.arg, width, height);
+        const int64_t at = (int64_t)i * job.max_steps + s;
+        const mot_step step = step_at(&job.steps[at]);
+        const mot_rect part = part_of(job, at, width, height);
+        good &= mot_set_step(&steps[first + s], step.op, &step.arg, part.x1 - part.x0, part.y1 - part.y0);
+        if (part.x1 - part.x0 != width || part.y1 - part.y0 != height)
+            mot_set_inside(&steps[first + s], part, width, height);
     }
     for (int b = threadIdx.x; b < erased; b += blockDim.x)
         mot_set_erased(&steps[first + own + b], &d->boxes[b], width, height);
@@ -126,9 +147,8 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
         in[k] = at < own.end && k < numbers ? from[numbers * at + k] : 0;
     if (job.waits != MOT_FOLLOW_WAITS_LAST)
         wait_for_previous_kernel();
-    int32_t width = job.src.width, height = job.src.height;
-    if (job.src.images)
-        width = job.src.images[i].width, height = job.src.images[i].height;
+    int32_t width, height;
+    size_of(job.src, i, &width, &height);
     int count;
     const bool good = set_geometry(job, i, width, height, steps, &count);
     if (f.matrices && threadIdx.x == 0)
@@ -177,4 +197,135 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
         return error;
     return mot_launch((const void *)kernel, job->count, 32 * (warps > 0 ? warps : 1), bytes,
                       job->waits != MOT_FOLLOW_BEGINS_AFTER, stream, *job, shape);
+}
+
+/* ---- planes ---- */
+
+#define PLANE_WARPS 8   /* of a CTA; each takes every eighth row of its band */
+#define BANDS 8         /* of an image, at least */
+#define PLANE_CTAS 2048 /* of a launch, at least, so that few images occupy the device, too */
+
+/* What a thread moves at once, and stores with as few instructions as possible. */
+template <class T> struct __align__(sizeof(T) < 4 ? 4 * sizeof(T) : 16) four
+{
+    T v[4];
+};
+
+/* Sets the trace of image i, whose result has this size; returns to all threads how many steps it has. */
+static __device__ int set_trace(const mot_follow_job &job, int erase, int i, int32_t width, int32_t height,
+                                mot_trace_step *steps)
+{
+    const motley_place *const d = job.places ? &job.places[i] : NULL;
+    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = d ? 1 : 0;
+    const int erased = d && erase ? d->boxes_count : 0;
+    if (d && threadIdx.x == 0) {
+        int32_t source_width, source_height;
+        size_of(job.src, i, &source_width, &source_height);
+        mot_trace_place(steps, d, width, height, source_width, source_height);
+    }
+    for (int s = threadIdx.x; s < own; s += blockDim.x) {
+        const int64_t at = (int64_t)i * job.max_steps + s;
+        const mot_step step = step_at(&job.steps[at]);
+        mot_trace_op(&steps[first + s], step.op, &step.arg, part_of(job, at, width, height));
+        if (steps[first + s].kind == MOT_TRACE_ERASES && !erase)
+            steps[first + s].kind = MOT_TRACE_STAYS;
+    }
+    for (int b = threadIdx.x; b < erased; b += blockDim.x)
+        mot_trace_box(&steps[first + own + b], &d->boxes[b]);
+    __syncthreads();
+    return first + own + erased;
+}
+
+/* Four elements of row y, from column x on, that one step back came from; a column of -1 is the fill. */
+static __device__ void trace_four(const mot_trace_step &s, int x[4], int y[4])
+{
+    int known = -1, row = -1; /* columns and rows by themselves: the four mostly share a row */
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        if (x[k] < 0)
+            continue;
+        if (s.kind == MOT_TRACE_AXES && s.part.x0 == 0 && s.part.y0 == 0 && x[k] < s.part.x1 && y[k] < s.part.y1) {
+            if (y[k] != known) {
+                known = y[k];
+                row = mot_trace_on_axis(&s.axis[1], known);
+            }
+            x[k] = row < 0 ? -1 : mot_trace_on_axis(&s.axis[0], x[k]);
+            y[k] = row;
+        } else if (!mot_trace_back(&s, &x[k], &y[k])) {
+            x[k] = -1;
+        }
+    }
+}
+
+template <class T>
+static __global__ void __launch_bounds__(32 * PLANE_WARPS)
+    planes_kernel(const __grid_constant__ mot_follow_job job, const __grid_constant__ motley_planes planes,
+                  const int bands)
+{
+    extern __shared__ double memory[];
+    mot_trace_step *const steps = (mot_trace_step *)memory;
+    const int i = blockIdx.x / bands, band = blockIdx.x % bands, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (job.waits != MOT_FOLLOW_WAITS_LAST)
+        wait_for_previous_kernel();
+    int32_t source_width, source_height;
+    size_of(job.src, i, &source_width, &source_height);
+    const motley_place *const d = job.places ? &job.places[i] : NULL;
+    const int32_t width = job.width ? job.width : d ? d->width : source_width;
+    const int32_t height = job.width ? job.height : d ? d->height : source_height;
+    const int64_t in = (int64_t)source_width * source_height, out = (int64_t)width * height;
+    const T *src = (const T *)planes.src + i * (int64_t)planes.count * in;
+    T *dst = (T *)planes.dst + i * (int64_t)planes.count * out;
+    size_t count = planes.count;
+    if (planes.images) {
+        src = (const T *)planes.images[i].src;
+        dst = (T *)planes.images[i].dst;
+        count = planes.images[i].count;
+    }
+    T fill;
+    memcpy(&fill, planes.fill, sizeof fill);
+    const int traced = set_trace(job, planes.erase, i, width, height, steps);
+    const int end = (int)((int64_t)height * (band + 1) / bands);
+    for (int row = (int)((int64_t)height * band / bands) + warp; row < end && count > 0; row += PLANE_WARPS)
+        for (int column = 4 * lane; column < width; column += 128) {
+            int x[4], y[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                x[k] = column + k < width ? column + k : -1;
+                y[k] = row;
+            }
+            for (int s = traced - 1; s >= 0; s--)
+                if (steps[s].kind != MOT_TRACE_STAYS)
+                    trace_four(steps[s], x, y);
+            for (size_t p = 0; p < count; p++) {
+                four<T> made;
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    made.v[k] = x[k] < 0 ? fill : src[p * in + (int64_t)y[k] * source_width + x[k]];
+                T *const to = &dst[p * out + (int64_t)row * width + column];
+                if (column + 4 <= width && (uintptr_t)to % alignof(four<T>) == 0)
+                    *(four<T> *)to = made;
+                else
+                    for (int k = 0; k < 4 && column + k < width; k++)
+                        to[k] = made.v[k];
+            }
+        }
+    if (job.waits == MOT_FOLLOW_WAITS_LAST)
+        wait_for_previous_kernel();
+}
+
+cudaError_t mot_planes_launch(const mot_follow_job *job, const motley_planes *planes, cudaStream_t stream)
+{
+    void (*const kernel)(mot_follow_job, motley_planes, int) = planes->element_size == 1   ? planes_kernel<uint8_t>
+                                                               : planes->element_size == 2 ? planes_kernel<uint16_t>
+                                                               : planes->element_size == 4 ? planes_kernel<uint32_t>
+                                                                                           : planes_kernel<uint64_t>;
+    const size_t bytes = (size_t)(job->max_steps + MOT_TRACE_PLACES) * sizeof(mot_trace_step);
+    const int bands = job->count * BANDS < PLANE_CTAS ? PLANE_CTAS / job->count : BANDS;
+    cudaError_t error = cudaSuccess;
+    if (bytes > BYTES_WITHOUT_ASKING)
+        error = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (error != cudaSuccess)
+        return error;
+    return mot_launch((const void *)kernel, (int64_t)job->count * bands, 32 * PLANE_WARPS, bytes,
+                      job->waits != MOT_FOLLOW_BEGINS_AFTER, stream, *job, *planes, bands);
 }

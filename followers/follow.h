@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel that moves boxes and points by draws in device memory. C and CUDA both include this header. */
+/* The kernels that move boxes, points and planes by draws in device memory. C and CUDA both include this header. */
 #ifndef MOT_FOLLOWERS_FOLLOW_H
 #define MOT_FOLLOWERS_FOLLOW_H
 
@@ -25,6 +25,7 @@ typedef struct mot_follow_job {
     int32_t count, max_steps;
     const mot_step *steps;      /* [count][max_steps] */
     const int32_t *step_count;  /* [count], or NULL: max_steps of each image */
+    const mot_rect *inside;     /* [count][max_steps]: the part that a step works in; empty: all; or NULL */
     const motley_place *places; /* [count], from a transform; NULL: from a policy */
     int32_t width, height;      /* of a transform's results; 0: `places` has the size of each */
     mot_cuda_batch src;         /* for the sizes before the first step */
@@ -33,6 +34,7 @@ typedef struct mot_follow_job {
 } mot_follow_job;
 
 cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream);
+cudaError_t mot_planes_launch(const mot_follow_job *job, const motley_planes *planes, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

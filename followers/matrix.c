@@ -9,20 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The geometry of a step in a part of the image, from that for an image of the part's size. */
-static void set_inside(mot_geometry *g, const int32_t at[4], int32_t width, int32_t height)
-{
-    const mot_rect erased = g->rect;
-    g->width = width;
-    g->height = height;
-    if (g->kind == MOT_ERASES) {
-        g->rect = (mot_rect){ at[0] + erased.x0, at[1] + erased.y0, at[0] + erased.x1, at[1] + erased.y1 };
-        return;
-    }
-    g->kind = MOT_MOVES_INSIDE;
-    g->rect = (mot_rect){ at[0], at[1], at[2], at[3] };
-}
-
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
                               motley_error *error)
 {
@@ -56,7 +42,7 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
     MOT_REQUIRE(mot_set_step(out, step->op, &arg, inside ? at[2] - at[0] : width, inside ? at[3] - at[1] : height),
                 error, "the matrix of %s has no inverse, so nothing can follow it", info->name);
     if (inside)
-        set_inside(out, at, width, height);
+        mot_set_inside(out, (mot_rect){ at[0], at[1], at[2], at[3] }, width, height);
     return MOTLEY_OK;
 }
 
@@ -125,7 +111,7 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
     return MOTLEY_OK;
 }
 
-motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error)
+motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error)
 {
     MOT_TRY(mot_drawn_check(drawn, NULL, matrices, "matrices", error));
     mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
@@ -140,22 +126,4 @@ motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices
     }
     free(steps);
     return status;
-}
-
-motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
-                                  double matrix[6], motley_error *error)
-{
-    MOT_REQUIRE(matrix, error, "matrix is NULL, want a place for the result");
-    MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
-    MOT_REQUIRE(count == 0 || steps, error, "steps is NULL, want %d of them", count);
-    MOT_TRY(mot_fail_in(error, mot_check_size(width, height, error), "the image: "));
-    double m[6] = { 1, 0, 0, 0, 1, 0 };
-    for (int32_t s = 0; s < count; s++) {
-        mot_geometry g;
-        MOT_TRY(mot_fail_in(error, mot_geometry_of(&steps[s], width, height, &g, error), "step %d: ", s));
-        if (g.kind == MOT_MOVES)
-            mot_compose(m, g.a);
-    }
-    memcpy(matrix, m, sizeof m);
-    return MOTLEY_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The geometry of recorded draws: matrices from output to input, pixel centres at + 0.5. */
+/* The geometry of recorded draws: matrices from output to input, pixel centres at + 0.5; and what moves by it. */
 #ifndef MOT_FOLLOWERS_MATRIX_H
 #define MOT_FOLLOWERS_MATRIX_H
 
 #include "followers/moves.h"
+#include "kernels/cpu.h"
 
 /* The most geometries that an image has: its steps, a crop, the resize with window and flips, and erased boxes. */
 #define MOT_GEOMETRIES(drawn) ((drawn)->max_steps + MOT_GEOMETRIES_OF_PLACES)
@@ -25,5 +26,27 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
  * [MOT_GEOMETRIES(drawn)], and how many there are to *count. */
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
+
+/* The parts of motley_follow, for doubles. keep, visibility and flags may be NULL. */
+motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_params *params, const size_t *offsets,
+                               double *boxes, double *visibility, uint8_t *keep, motley_error *error);
+motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, const size_t *offsets,
+                                double *points, uint8_t *flags, motley_error *error);
+motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
+
+/* Planes, image by image: `begin` checks them and finds each image's trace, after which `image` may be called for the
+ * images in any order, with `scratch_bytes` of memory; `end` frees what `begin` made, also where that failed. */
+typedef struct mot_planes_call {
+    const motley_drawn *drawn;
+    const motley_planes *planes;
+    mot_trace_step *steps; /* [images][most] */
+    int *counts;
+    size_t most, scratch_bytes;
+} mot_planes_call;
+
+motley_status mot_planes_begin(const motley_drawn *drawn, const motley_planes *planes, mot_planes_call *call,
+                               motley_error *error);
+void mot_planes_image(void *call, size_t image, const mot_cpu_rows *rows, void *scratch);
+void mot_planes_end(mot_planes_call *call);
 
 #endif

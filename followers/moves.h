@@ -51,17 +51,6 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     return det != 0 && mot_is_finite(det);
 }
 
-/* Makes the argument of an op that erases within a part of the image one for the whole image. */
-MOT_FN void mot_erase_in(mot_arg *arg, int op, mot_rect part)
-{
-    const mot_rect erased = mot_erase_rect(op, part.x1 - part.x0, part.y1 - part.y0, arg);
-    arg->u[0] = (uint32_t)(part.x0 + erased.x0);
-    arg->u[1] = (uint32_t)(part.y0 + erased.y0);
-    arg->u[2] = (uint32_t)(part.x0 + erased.x1);
-    arg->u[3] = (uint32_t)(part.y0 + erased.y1);
-    arg->flags |= MOT_ARG_RECT;
-}
-
 /* The geometry of a prepared op of the table for an image of this size; returns 0 if its matrix has no inverse. */
 MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t width, int32_t height)
 {
@@ -71,14 +60,29 @@ MOT_FN int mot_set_step(mot_geometry *out, int op, const mot_arg *arg, int32_t w
     out->height = height;
     if (shape == MOTLEY_SHAPE_ERASE) {
         out->kind = MOT_ERASES;
-        const mot_rect given = { (int)arg->u[0], (int)arg->u[1], (int)arg->u[2], (int)arg->u[3] };
-        out->rect = arg->flags & MOT_ARG_RECT ? given : mot_erase_rect(op, width, height, arg);
+        out->rect = mot_erase_rect(op, width, height, arg);
     }
     if (shape != MOTLEY_SHAPE_WARP)
         return 1;
     mot_warp warp;
     mot_warp_matrix(op, width, height, arg, &warp);
     return mot_set_move(out, warp.m);
+}
+
+/* Makes the geometry of a step for an image of the size of `part` that of the step in this part of a larger image. */
+MOT_FN void mot_set_inside(mot_geometry *g, mot_rect part, int32_t width, int32_t height)
+{
+    g->width = width;
+    g->height = height;
+    if (g->kind == MOT_ERASES) {
+        g->rect.x0 += part.x0;
+        g->rect.y0 += part.y0;
+        g->rect.x1 += part.x0;
+        g->rect.y1 += part.y0;
+    } else if (g->kind == MOT_MOVES) {
+        g->rect = part;
+        g->kind = MOT_MOVES_INSIDE;
+    }
 }
 
 /* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_follow_points: keypoints move by the inverse of each step's matrix. */
+/* Keypoints move by the inverse of each step's matrix. */
 #include "base/error.h"
 #include "followers/matrix.h"
 #include "followers/moves.h"
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-motley_status motley_follow_points(const motley_drawn *drawn, motley_convention convention, const size_t *offsets,
-                                   double *points, uint8_t *flags, motley_error *error)
+motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, const size_t *offsets,
+                                double *points, uint8_t *flags, motley_error *error)
 {
     MOT_REQUIRE(convention == MOTLEY_CONTINUOUS || convention == MOTLEY_INDEX, error,
                 "convention is %d, want continuous (0) or index (1)", (int)convention);

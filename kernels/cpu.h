@@ -6,6 +6,7 @@
 #include "augmentations/step.h"
 #include "augmentations/table.h"
 #include "kernels/resize.h"
+#include "kernels/trace.h"
 #include "kernels/view.h"
 #include "motley/apply.h"
 #include "motley/mix.h"
@@ -56,6 +57,10 @@ typedef void mot_cpu_kernel_blur(const mot_view *src, const mot_view *dst, const
 size_t mot_cpu_kernel_blur_row(int32_t width, int32_t channels); /* floats */
 size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size);
 
+/* Moves planes by the trace of their image. `tables` has mot_cpu_trace_tables numbers. */
+typedef void mot_cpu_trace(const mot_planes *planes, const mot_trace_step *steps, int count, int32_t *tables);
+size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count);
+
 /* The kernels of one instruction set. The reference runs what its rows do not take. */
 typedef struct mot_cpu_rows {
     const char *name;
@@ -67,6 +72,7 @@ typedef struct mot_cpu_rows {
     mot_cpu_augmix *mix;
     mot_cpu_kernel_blur *kernel_blur;
     mot_cpu_hue *hue;
+    mot_cpu_trace *trace;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */

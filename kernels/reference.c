@@ -14,6 +14,7 @@
 #include "kernels/warp.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static uint8_t *at(const mot_view *view, int x, int y, int c)
 {
@@ -312,7 +313,23 @@ static void hue(const mot_view *image, uint8_t value)
         }
 }
 
+static void trace(const mot_planes *planes, const mot_trace_step *steps, int count, int32_t *tables)
+{
+    (void)tables;
+    const size_t in = (size_t)planes->src_width * (size_t)planes->src_height,
+                 out = (size_t)planes->width * (size_t)planes->height, size = (size_t)planes->size;
+    for (size_t i = 0; i < out; i++) {
+        int x = (int)(i % (size_t)planes->width), y = (int)(i / (size_t)planes->width);
+        const int inside = mot_trace_element(steps, count, &x, &y);
+        for (size_t p = 0; p < planes->count; p++) {
+            const size_t from = p * in + (size_t)y * (size_t)planes->src_width + (size_t)x;
+            memcpy(planes->dst + (p * out + i) * size, inside ? planes->src + from * size : planes->fill, size);
+        }
+    }
+}
+
 /* clang-format off */
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
-                                          mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur, hue };
+                                          mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur, hue,
+                                          trace };
 /* clang-format on */

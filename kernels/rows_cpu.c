@@ -120,3 +120,12 @@ size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
     const size_t row = (size_t)width * (size_t)channels;
     return 128 * (row > (size_t)height ? row : (size_t)height) + 2048;
 }
+
+size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count)
+{
+    size_t numbers = 0;
+    for (int s = 0; s < count; s++)
+        if (steps[s].kind == MOT_TRACE_AXES)
+            numbers += (size_t)(steps[s].part.x1 - steps[s].part.x0) + (size_t)(steps[s].part.y1 - steps[s].part.y0);
+    return numbers;
+}

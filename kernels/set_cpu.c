@@ -15,6 +15,7 @@
 #include "kernels/resize_cpu.h"
 #include "kernels/spaced_cpu.h"
 #include "kernels/stencil_cpu.h"
+#include "kernels/trace_cpu.h"
 
 #define PASTE(a, b) a##b
 #define NAMED(a, b) PASTE(a, b)
@@ -63,5 +64,6 @@ static const mot_cpu_row rows[] = {
 
 /* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
-                                                 resize_image, resize_image_scratch, mix_bytes, kernel_blur, hue_pixels };
+                                                 resize_image, resize_image_scratch, mix_bytes, kernel_blur, hue_pixels,
+                                                 trace_planes };
 /* clang-format on */

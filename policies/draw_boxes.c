@@ -75,7 +75,8 @@ static motley_status move_boxes(drawing *d, motley_error *error)
                                  .heights = &height };
     motley_error own = { 0 };
     memcpy(d->moved, d->given, d->count * sizeof *d->moved);
-    const motley_status status = motley_follow_boxes(&drawn, NULL, offsets, d->moved[0], NULL, NULL, &own);
+    const motley_followed boxes = { .boxes_count = d->count, .boxes = d->moved, .box_offsets = offsets };
+    const motley_status status = motley_follow(&drawn, &boxes, &own);
     if (status != MOTLEY_OK) /* it knows only this image, which it calls image 0 */
         return mot_fail(error, status, "image %zu%s", d->image,
                         strncmp(own.message, "image 0", 7) == 0 ? own.message + 7 : own.message);

@@ -102,7 +102,7 @@ DETECTION = (
     "a step inside boxes is applied to each box separately, with a third of the published chance and in a drawn "
     "order; its level and sign are the same for all boxes, and it does not move the boxes. Motley decides the rest. A "
     "box is the pixels that it touches; the source takes one more column and row. Earlier steps of the image move "
-    "boxes by the polygon rule of `motley_follow_boxes`, which does not round to whole pixels as the source does. No "
+    "boxes by the polygon rule of `motley_follow`, which does not round to whole pixels as the source does. No "
     "step works in a box that has left the image. Masks that follow are warped inside boxes like their image, while "
     "points stay where they are. `bbox_cutout` chooses one of the boxes that are left, and its rectangle is clipped "
     "to the image, not to the box."
@@ -264,7 +264,7 @@ def policy_text(name):
     if profile == "tf" and ("contrast" in ops or "solarize" in ops):
         comments.append("Draws, ranges and rounding are TensorFlow's; the pixels of each op are Pillow's.")
     if any("boxes" in row for row in ops.values()):
-        comments.append("Boxes move with the image: by motley_follow_boxes, or motley.Follow in Python.")
+        comments.append("Boxes move with the image: by motley_follow, or motley.Follow in Python.")
     if any(op.endswith(IN_BOXES) for op in ops):
         comments.append("Steps inside boxes have a third of the published chance, in each box, as in the source.")
     comments += [f"{note[0].upper()}{note[1:]}." for note in facts["notes"] if "'ops' holds" not in note]

@@ -144,7 +144,15 @@ static motley_status call(const plan *p, int number, motley_error *error)
                                      .views = p->views ? views : NULL,
                                      .levels = u->levels };
     const uint64_t *const counter = p->counter ? u->counter : NULL;
-    const motley_followed followed = { .boxes_count = 4, .boxes = u->boxes, .box_offsets = u->box_offsets };
+    const motley_planes planes = { /* record.c takes `dst` as what the list points to */
+                                   .element_size = 8,
+                                   .images = (const motley_plane *)u->labels,
+                                   .dst = u->targets,
+                                   .count = 1
+    };
+    const motley_followed followed = {
+        .boxes_count = 4, .boxes = u->boxes, .box_offsets = u->box_offsets, .planes = &planes, .planes_count = 1
+    };
     motley_batch src = { .count = n, .channels = 3, .data = u->src, .width = SIDE, .height = SIDE }, dst = src;
     dst.data = u->dst;
     for (size_t i = 0; i < n; i++) {

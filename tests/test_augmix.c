@@ -4,6 +4,7 @@
  * torchvision's. */
 #include "augmentations/augmix.h"
 #include "policies/policy.h"
+#include "tests/followed.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -268,7 +269,7 @@ Test(augmix, wrong_steps_are_refused)
     double matrix[6];
     motley_error error;
     steps[0].op = MOTLEY_STEP_MIX_BLEND;
-    cr_expect_eq(motley_steps_matrix(steps, 1, 9, 9, matrix, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(steps_matrix(steps, 1, 9, 9, matrix, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "mix_blend"), "%s", error.message);
     motley_context_destroy(context);
 }

@@ -293,11 +293,11 @@ def matrices_differ(lib, steps, s, counts):
             name = lib.op_names[step["op"]] if step["op"] >= 0 else ""
             if name not in draws.WARPS or step["inside"].any():
                 continue
-            size, found, error = (int(s.width[i]), int(s.height[i])), (ctypes.c_double * 6)(), library.Error()
-            lib.check(lib.c.motley_steps_matrix(step.tobytes(), 1, *size, found, ctypes.byref(error)), error)
+            size = int(s.width[i]), int(s.height[i])
+            found = lib.matrix(step.tobytes(), *size)
             wanted = draws.matrix(name, float(step["values"][0]), *size)
-            if list(found) != wanted:
-                return i, f"the matrix of {name}", list(found), wanted
+            if found != wanted:
+                return i, f"the matrix of {name}", found, wanted
     return None
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Followers: replayed draws, masks, points and boxes, against the pixels that actually moved. */
 #include "tests/builtins.h"
+#include "tests/followed.h"
 #include "tests/inputs.h"
 
 #include <criterion/criterion.h>
@@ -285,7 +286,7 @@ Test(follow, numbers_go_through_chains_as_their_matrices_say)
                 want[k] = k;
             for (int32_t s = 0; s < count; s++) {
                 double m[6];
-                cr_assert_eq(motley_steps_matrix(&steps[s], 1, W, H, m, NULL), MOTLEY_OK);
+                cr_assert_eq(steps_matrix(&steps[s], 1, W, H, m, NULL), MOTLEY_OK);
                 memcpy(before, want, sizeof before);
                 for (int k = 0; k < PIXELS; k++) {
                     const int32_t from = pixel_before(m, k % W, k / W);
@@ -513,8 +514,8 @@ static void blob_error(motley_context *context, const motley_step *step, int pla
     cr_assert_eq(replay(context, &batch, &batch, step, &one, 1, NULL), MOTLEY_OK);
     centre_of_mass(pixels, &x, &y);
     const motley_drawn drawn = one_image(step, &one, &width, &height);
-    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, &flags, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_INDEX, offsets, index, NULL, NULL), MOTLEY_OK);
+    cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, &flags, NULL), MOTLEY_OK);
+    cr_assert_eq(follow_points(&drawn, MOTLEY_INDEX, offsets, index, NULL, NULL), MOTLEY_OK);
     cr_expect_float_eq(index[0] + 0.5, point[0], 1e-9);
     cr_expect_float_eq(index[1] + 0.5, point[1], 1e-9);
     const char *name = motley_op_get(step->op)->name;
@@ -579,7 +580,7 @@ Test(follow, lost_and_erased_points_stay_marked)
     double points[4][2] = { { 5, 5 }, { 20, 5 }, { 5, 15 }, { -1, 5 } };
     const size_t offsets[2] = { 0, 4 };
     uint8_t flags[4];
-    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
+    cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
     cr_expect_eq(flags[0], MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED);
     cr_expect_eq(flags[1], MOTLEY_POINT_UNERASED, "it left the image in the first step and came back");
     cr_expect_eq(flags[2], MOTLEY_POINT_INSIDE);
@@ -599,9 +600,9 @@ Test(follow, the_matrix_of_all_steps_is_where_points_come_from)
         double m[6], point[2] = { 11.25, 20.5 };
         const motley_samples samples = { .seed = 1, .first = id };
         cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, NULL, steps, &count, NULL), MOTLEY_OK);
-        cr_assert_eq(motley_steps_matrix(steps, count, width, height, m, NULL), MOTLEY_OK);
+        cr_assert_eq(steps_matrix(steps, count, width, height, m, NULL), MOTLEY_OK);
         motley_drawn drawn = one_image(steps, &count, &width, &height);
-        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, NULL, NULL), MOTLEY_OK);
+        cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, point, NULL, NULL), MOTLEY_OK);
         cr_expect_float_eq(m[0] * point[0] + m[1] * point[1] + m[2], 11.25, 1e-9);
         cr_expect_float_eq(m[3] * point[0] + m[4] * point[1] + m[5], 20.5, 1e-9);
     }
@@ -651,7 +652,7 @@ Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
             memcpy(step.values, warps[w].values, sizeof step.values);
             cr_assert_eq(replay(context, &batch, &batch, &step, &one, 1, NULL), MOTLEY_OK);
             const motley_drawn drawn = one_image(&step, &one, &width, &height);
-            cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, box, &visible, NULL, NULL), MOTLEY_OK);
+            cr_assert_eq(follow_boxes(&drawn, NULL, offsets, box, &visible, NULL, NULL), MOTLEY_OK);
             if (!covered(pixels, BLOB_W, BLOB_H, real))
                 continue;
             compared++;
@@ -675,8 +676,7 @@ static void follow_one(const motley_step *steps, int32_t count, const motley_box
     const motley_drawn drawn = one_image(steps, &count, &width, &height);
     const size_t offsets[2] = { 0, 1 };
     motley_error error;
-    cr_assert_eq(motley_follow_boxes(&drawn, params, offsets, box, visible, keep, &error), MOTLEY_OK, "%s",
-                 error.message);
+    cr_assert_eq(follow_boxes(&drawn, params, offsets, box, visible, keep, &error), MOTLEY_OK, "%s", error.message);
 }
 
 Test(follow, what_left_the_image_does_not_come_back)
@@ -742,19 +742,18 @@ static void boxes_fail(const double *box, const size_t *offsets, const motley_bo
     double copy[4];
     memcpy(copy, box, sizeof copy);
     motley_error error;
-    cr_expect_eq(motley_follow_boxes(&drawn, params, offsets, copy, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, "%s",
-                 words);
+    cr_expect_eq(follow_boxes(&drawn, params, offsets, copy, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT, "%s", words);
     cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
 }
 
 Test(follow, wrong_boxes_and_points_are_refused)
 {
-    const size_t good[2] = { 0, 1 }, falling[2] = { 1, 0 };
+    const size_t good[2] = { 0, 1 }, falling[2] = { 2, 1 };
     boxes_fail((double[]){ 5, 0, 4, 1 }, good, NULL, "box 0 is (5, 0, 4, 1)");
     boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
     boxes_fail((double[]){ -4, 0, -1, 1 }, good, NULL, "(-4, 0, -1, 1) as left, top, right, bottom, outside its image");
     boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_params){ .format = MOTLEY_CXCYWH }, "outside its image");
-    boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 1 to 0");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 2 to 1");
     boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_params){ .format = MOTLEY_XYWH }, "left <= right");
     boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .min_visibility = 2 }, "min_visibility is 2");
     boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .format = (motley_box_format)3 }, "format is 3");
@@ -764,15 +763,15 @@ Test(follow, wrong_boxes_and_points_are_refused)
     double point[2] = { 1, 1 }, m[6];
     motley_error error;
     motley_drawn drawn = one_image(&flat, &one, &width, &height);
-    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "no inverse"), "%s", error.message);
     drawn.steps = &custom;
-    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_eq(motley_steps_matrix(&custom, 1, 10, 10, m, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_eq(steps_matrix(&custom, 1, 10, 10, m, &error), MOTLEY_ERR_UNSUPPORTED);
     point[0] = INFINITY;
     drawn.steps = &(motley_step){ .op = motley_op_find("flip_lr") };
-    cr_expect_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect_eq(motley_steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
 }
 
 /* A transform's steps work on what its crop and resize made of the image. */
@@ -1137,7 +1136,7 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
             motley_apply(context, p.follower, &src, &dst, &(motley_apply_params){ .samples = placed_samples }, NULL),
             MOTLEY_OK);
         const motley_drawn drawn = drawn_of(&p);
-        cr_assert_eq(motley_follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(follow_matrices(&drawn, matrices[0], &error), MOTLEY_OK, "%s", error.message);
         size_t offsets[PLACED + 1];
         double points[PLACED][2], boxes[PLACED][4], visibility[PLACED];
         uint8_t flags[PLACED];
@@ -1147,9 +1146,9 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
             points[i][0] = 30.25, points[i][1] = 20.5;
             boxes[i][0] = boxes[i][1] = 0, boxes[i][2] = SOURCE_W, boxes[i][3] = SOURCE_H;
         }
-        cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, &error), MOTLEY_OK,
-                     "%s", error.message);
-        cr_assert_eq(motley_follow_boxes(&drawn, NULL, offsets, boxes[0], visibility, NULL, &error), MOTLEY_OK, "%s",
+        cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, &error), MOTLEY_OK, "%s",
+                     error.message);
+        cr_assert_eq(follow_boxes(&drawn, NULL, offsets, boxes[0], visibility, NULL, &error), MOTLEY_OK, "%s",
                      error.message);
         for (size_t i = 0; i < PLACED; i++) {
             const double *m = matrices[i];
@@ -1237,7 +1236,7 @@ Test(follow, erased_boxes_reach_masks_and_points)
     double points[2][2] = { { box.left + 0.5, box.top + 0.5 }, { box.left + box.width + 0.5, box.top + 0.5 } };
     const size_t offsets[2] = { 0, 2 };
     uint8_t flags[2];
-    cr_assert_eq(motley_follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
+    cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, offsets, points[0], flags, NULL), MOTLEY_OK);
     cr_expect_eq(flags[0], MOTLEY_POINT_INSIDE);
     cr_expect_eq(flags[1] & MOTLEY_POINT_UNERASED, MOTLEY_POINT_UNERASED);
     motley_policy_destroy(transform);
@@ -1251,15 +1250,13 @@ Test(follow, draws_of_another_image_are_refused)
     motley_place place = { .crop = { 5, 0, 20, 10 }, .width = 8, .height = 8 };
     motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height, .places = &place };
     double m[6];
-    cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message,
                      "image 0: the crop of 20x10 at (5, 0) leaves the image of 20x10, so it was not drawn for it");
     place.crop.left = 0;
     place.width = 0;
-    cr_expect_eq(motley_follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "it is resized to 0x8"), "%s", error.message);
-    cr_expect_eq(motley_follow_matrices(&drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "matrices is NULL, want 1 of them"), "%s", error.message);
 
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     motley_policy *policy = parsed("motley: 1\nname: turns\nbranches: [{op: rotate, value: 10}]\n");
@@ -1385,4 +1382,137 @@ Test(follow, clips_are_the_same_on_every_backend_and_in_every_layout)
     cr_expect(strstr(error.message, "want whole clips"), "%s", error.message);
     cr_expect(got[0] == 7 && got[1] == 7);
     motley_policy_destroy(policy);
+}
+
+/* ---- planes ---- */
+
+/* Steps that take every way in which positions are computed, in the whole image and in parts of it. */
+static int32_t random_steps(uint64_t *random, int32_t width, int32_t height, motley_step steps[4])
+{
+    const int32_t count = (int32_t)(input_random(random) % 4) + 1;
+    for (int32_t s = 0; s < count; s++) {
+        motley_step *const step = &steps[s];
+        const double v = (double)(input_random(random) % 2001) / 1000 - 1, w = (double)(input_random(random) % 997) / 7;
+        *step = (motley_step){ .fill = { 9 }, .values_count = 1 };
+        switch (input_random(random) % 7) {
+        case 0: /* columns and rows by running sums, with and without exact numbers */
+            step->op = motley_op_find("affine");
+            step->values_count = 6;
+            memcpy(step->values,
+                   (double[]){ 1.5 * v + 0.01, 0, w - 60, 0, input_random(random) % 2 ? 0.5 : v + 1.01, -w / 9 },
+                   sizeof(double[6]));
+            break;
+        case 1: /* both by sums, since it reads far away */
+            step->op = motley_op_find("affine");
+            step->values_count = 6;
+            memcpy(step->values, (double[]){ 1.1, v, 0.3, 600 * v + 400, 0.9, -w }, sizeof(double[6]));
+            break;
+        case 2:
+            *step = (motley_step){ .op = motley_op_find("cutout_tf"), .fill = { 9 }, .values_count = 3 };
+            memcpy(step->values, (double[]){ 5, width / 2, height / 3 }, sizeof(double[3]));
+            break;
+        case 3:
+            *step = (motley_step){ .op = motley_op_find(input_random(random) % 2 ? "flip_lr" : "flip_ud") };
+            break;
+        case 4:
+            step->op = motley_op_find("translate_x");
+            step->values[0] = 20 * v;
+            break;
+        case 5:
+            step->op = motley_op_find("shear_y");
+            step->values[0] = v;
+            break;
+        default:
+            step->op = motley_op_find("rotate");
+            step->values[0] = 180 * v;
+        }
+        if (width > 8 && height > 8 && input_random(random) % 3 == 0)
+            memcpy(step->inside, (int32_t[]){ 2, 3, width - 1, height - 4 }, sizeof step->inside);
+    }
+    return count;
+}
+
+/* Elements of every size are where a grey image's pixels are. */
+static void planes_move(motley_context *context, const motley_step *steps, int32_t count, int32_t width, int32_t height)
+{
+    const size_t pixels = (size_t)width * (size_t)height;
+    uint8_t *const image = malloc(pixels), *const src = malloc(16 * pixels), *const dst = malloc(16 * pixels);
+    motley_error error;
+    for (int32_t size = 1; size <= 8; size *= 2) {
+        motley_planes planes = { .element_size = size, .erase = 1, .src = src, .dst = dst, .count = 2 };
+        for (size_t i = 0; i < pixels; i++) {
+            image[i] = (uint8_t)(i * 37 % 251);
+            for (size_t b = 0; b < (size_t)size; b++) {
+                src[i * (size_t)size + b] = (uint8_t)(image[i] + b);
+                src[(pixels + i) * (size_t)size + b] = (uint8_t)(image[i] - b);
+            }
+        }
+        for (int b = 0; b < size; b++)
+            planes.fill[b] = (uint8_t)(9 + b);
+        const motley_followed followed = { .planes = &planes, .planes_count = 1 };
+        const motley_batch batch = batch_of(image, 1, 1, width, height);
+        const motley_apply_params given = {
+            .given_steps = steps, .given_step_counts = &count, .given_max_steps = 4, .followed = &followed
+        };
+        cr_assert_eq(motley_apply(context, NULL, &batch, &batch, &given, &error), MOTLEY_OK, "%s", error.message);
+        for (int turn = 0; turn < 2; turn++) {
+            size_t wrong = 0;
+            for (size_t i = 0; i < pixels; i++)
+                for (size_t b = 0; b < (size_t)size; b++)
+                    wrong +=
+                        dst[i * (size_t)size + b] != (uint8_t)(image[i] + b) ||
+                        (dst[i * (size_t)size] != 9 && dst[(pixels + i) * (size_t)size + b] != (uint8_t)(image[i] - b));
+            cr_assert_eq(wrong, 0, "%d x %d, %d bytes, first %s %g: %zu wrong", width, height, size,
+                         motley_op_get(steps[0].op)->name, steps[0].values[0], wrong);
+            memset(dst, 0, 2 * pixels * (size_t)size);
+            motley_drawn drawn = one_image(steps, &count, &width, &height);
+            if (!turn)
+                cr_assert_eq(motley_follow(&drawn, &followed, &error), MOTLEY_OK, "%s", error.message);
+        }
+    }
+    free(image);
+    free(src);
+    free(dst);
+}
+
+Test(follow, planes_move_as_images_do)
+{
+    uint64_t random = 1;
+    motley_context *const contexts[] = { context_of(MOTLEY_BACKEND_CPU), context_of(MOTLEY_BACKEND_REFERENCE) };
+    for (int turn = 0; turn < 400 / EVERY + 20; turn++) {
+        motley_step steps[4];
+        const int32_t width = turn == 7 ? 40000 : 1 + (int32_t)(input_random(&random) % 300),
+                      height = turn == 7 ? 3 : 1 + (int32_t)(input_random(&random) % 40);
+        const int32_t count = random_steps(&random, width, height, steps);
+        for (int c = 0; c < 2; c++)
+            planes_move(contexts[c], steps, count, width, height);
+    }
+    motley_context_destroy(contexts[0]);
+    motley_context_destroy(contexts[1]);
+}
+
+static void planes_fail(motley_planes planes, const char *words)
+{
+    const int32_t width = 4, height = 2, none = 0;
+    const motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
+    motley_error error;
+    cr_expect_eq(motley_follow(&drawn, &(motley_followed){ .planes = &planes, .planes_count = 1 }, &error),
+                 MOTLEY_ERR_ARGUMENT, "%s", words);
+    cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
+}
+
+Test(follow, wrong_planes_are_refused)
+{
+    uint64_t memory[64];
+    uint8_t *const bytes = (uint8_t *)memory;
+    planes_fail((motley_planes){ .element_size = 3 }, "element_size is 3, want 1, 2, 4 or 8");
+    planes_fail((motley_planes){ .element_size = 8, .src = bytes, .count = 1 }, "dst is NULL");
+    planes_fail((motley_planes){ .element_size = 4, .src = bytes + 2, .dst = memory + 32, .count = 1 },
+                "not aligned to the 4 bytes");
+    planes_fail((motley_planes){ .element_size = 8, .src = memory, .dst = memory + 15, .count = 2 },
+                "dst overlaps src");
+    planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, bytes + 101, 1 } },
+                "not aligned to the 2 bytes");
+    planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, NULL, 1 } },
+                "planes of image 0: dst is NULL");
 }

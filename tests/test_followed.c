@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Boxes, points and matrices that a call moves with its images have, on any backend, the bits of the functions on the
- * host, captured calls of the GPU included; and the frames of clips have the bytes of the CPU.
+/* Boxes, points and matrices that a call moves with its images have, on any backend, the bits of motley_follow on the
+ * host, captured calls of the GPU included; planes have the bytes of images that follow; and the frames of clips have
+ * the bytes of the CPU.
  *
  *     test_followed cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/builtins.h"
+#include "tests/followed.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
 
@@ -64,6 +66,13 @@ static void *sent(const void *from, size_t bytes)
     void *const memory = create(bytes);
     copy(memory, from, bytes);
     return memory;
+}
+
+static void fill_zeros(void *to, size_t bytes)
+{
+    uint8_t *const zeros = allocate(bytes);
+    copy(to, zeros, bytes);
+    free(zeros);
 }
 
 static void compare(const char *name, const char *what, const void *device, const void *wanted, size_t bytes)
@@ -200,11 +209,10 @@ static void check_followed(const char *name, const numbers *n, const motley_draw
     double *const points = allocate((n->points * 2 + 1) * sizeof(double));
     memcpy(boxes, n->box, n->boxes * 4 * sizeof(double));
     memcpy(points, n->point, n->points * 2 * sizeof(double));
-    need(motley_follow_boxes(drawn, &f->box_params, n->box_offsets, boxes, n->visibility, n->keep, &error) == MOTLEY_OK,
+    need(follow_boxes(drawn, &f->box_params, n->box_offsets, boxes, n->visibility, n->keep, &error) == MOTLEY_OK,
          error.message);
-    need(motley_follow_points(drawn, f->convention, n->point_offsets, points, n->flags, &error) == MOTLEY_OK,
-         error.message);
-    need(motley_follow_matrices(drawn, n->matrices, &error) == MOTLEY_OK, error.message);
+    need(follow_points(drawn, f->convention, n->point_offsets, points, n->flags, &error) == MOTLEY_OK, error.message);
+    need(follow_matrices(drawn, n->matrices, &error) == MOTLEY_OK, error.message);
     compare_numbers(name, "boxes", f->boxes, boxes, 4 * n->boxes, f->single);
     compare_numbers(name, "visibilities", f->visibility, n->visibility, n->boxes, f->single);
     compare_numbers(name, "points", f->points, points, 2 * n->points, f->single);
@@ -255,6 +263,108 @@ static void drop_set(set *s)
     drop_numbers(&s->n);
 }
 
+/* ---- planes ---- */
+
+#define PLANED 24 /* images of a batch that have planes */
+#define PLANES 2  /* of an image, at most */
+
+/* Planes of one kind, and what the calls write to. */
+typedef struct plane_set {
+    motley_planes planes;
+    motley_plane host[IMAGES], device[IMAGES];
+    uint8_t *memory;
+    void *sent, *made;
+    size_t bytes;          /* of an image's planes, at most: those of its source, and of its result */
+    int32_t width, height; /* of the results; 0: each has its own */
+} plane_set;
+
+static void make_planes(plane_set *p, const set *s, int turn, int32_t width, int32_t height)
+{
+    uint64_t state = (uint64_t)turn + 1;
+    const size_t pixels = (size_t)(width > SIDE ? width : SIDE) * (size_t)(height > SIDE ? height : SIDE);
+    *p = (plane_set){ .planes = { .element_size = 1 << turn % 4, .erase = turn / 4 % 2 },
+                      .width = width,
+                      .height = height };
+    const int dense = !s->batch.images && turn % 3 == 0 && width <= SIDE;
+    const size_t images = dense ? IMAGES : PLANED;
+    p->bytes = PLANES * pixels * (size_t)p->planes.element_size;
+    p->memory = allocate(images * p->bytes);
+    for (size_t i = 0; i < images * p->bytes; i++)
+        p->memory[i] = (uint8_t)input_random(&state);
+    for (int i = 0; i < 8; i++)
+        p->planes.fill[i] = (uint8_t)input_random(&state);
+    p->sent = sent(p->memory, images * p->bytes);
+    p->made = create(images * p->bytes);
+    for (size_t i = 0; i < PLANED; i++) {
+        const size_t at = dense ? i * PLANES * SIDE * SIDE * (size_t)p->planes.element_size : i * p->bytes;
+        const size_t to =
+            dense ? at / SIDE / SIDE * (size_t)(width ? width : SIDE) * (size_t)(width ? height : SIDE) : at;
+        const size_t count = dense ? PLANES : i % (PLANES + 1);
+        p->host[i] = (motley_plane){ p->memory + at, NULL, count };
+        p->device[i] = (motley_plane){ (uint8_t *)p->sent + at, (uint8_t *)p->made + to, count };
+    }
+    if (dense) {
+        p->planes.src = p->sent;
+        p->planes.dst = p->made;
+        p->planes.count = PLANES;
+    } else {
+        p->planes.images = sent(p->device, sizeof p->device);
+    }
+}
+
+static void drop_planes(plane_set *p)
+{
+    free(p->memory);
+    motley_memory_destroy(context, p->sent);
+    motley_memory_destroy(context, p->made);
+    if (p->planes.images)
+        motley_memory_destroy(context, (void *)p->planes.images);
+}
+
+/* Moves plane k of each image as an image of as many channels as an element has bytes, four at a time. */
+static void move_as_images(const char *name, const plane_set *p, const set *s, size_t k, const motley_policy *policy,
+                           const motley_samples *samples, uint8_t *made)
+{
+    const int32_t size = p->planes.element_size, channels = size < 4 ? size : 4;
+    motley_image from[PLANED], to[PLANED];
+    motley_error error;
+    motley_policy *follower;
+    for (int32_t part = 0; part < size; part += 4) {
+        motley_follower_params params = { .channels = channels, .erase = p->planes.erase };
+        memcpy(params.fill, p->planes.fill + part, (size_t)channels);
+        need(motley_policy_follower(policy, &params, &follower, &error) == MOTLEY_OK, error.message);
+        for (size_t i = 0; i < PLANED; i++) {
+            const int32_t w = s->widths[i], h = s->heights[i], width = p->width ? p->width : w;
+            const size_t plane = k < p->host[i].count ? k * (size_t)w * (size_t)h * (size_t)size : 0;
+            from[i] = (motley_image){ (uint8_t *)p->host[i].src + plane + part, w, h, (int64_t)w * size, size, 1 };
+            to[i] = (motley_image){ made + i * p->bytes + part, width, p->width ? p->height : h,
+                                    (int64_t)width * size,      size,  1 };
+        }
+        const motley_batch src = { .count = PLANED, .channels = channels, .images = from },
+                           dst = { .count = PLANED, .channels = channels, .images = to };
+        need(motley_apply(host, follower, &src, &dst, &(motley_apply_params){ .samples = *samples }, &error) ==
+                 MOTLEY_OK,
+             name);
+        motley_policy_destroy(follower);
+    }
+}
+
+static void check_planes(const char *name, plane_set *p, const set *s, const motley_policy *policy,
+                         const motley_samples *samples)
+{
+    uint8_t *const wanted = allocate(PLANED * p->bytes);
+    for (size_t k = 0; k < PLANES; k++) {
+        move_as_images(name, p, s, k, policy, samples, wanted);
+        for (size_t i = 0; i < PLANED; i++) {
+            const size_t bytes = (size_t)(p->width ? p->width : s->widths[i]) *
+                                 (size_t)(p->width ? p->height : s->heights[i]) * (size_t)p->planes.element_size;
+            if (k < p->host[i].count)
+                compare(name, "planes", (uint8_t *)p->device[i].dst + k * bytes, wanted + i * p->bytes, bytes);
+        }
+    }
+    free(wanted);
+}
+
 static const motley_box_params limits = { .min_area = 4, .min_side = 1, .min_visibility = 0.2 };
 
 /* Applies, and replays what was drawn, with everything that follows. */
@@ -274,23 +384,30 @@ static void check_policy(set *s, const char *name, int turn)
     need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, NULL, steps, counts, &error) == MOTLEY_OK,
          error.message);
     const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL, 0, 0 };
+    static plane_set p;
+    make_planes(&p, s, turn, 0, 0);
     for (int replays = 0; replays < 2; replays++) {
         motley_box_params box_params = limits;
         box_params.torchvision = turn % 3 == 2;
-        const motley_followed f =
-            send_followed(&s->n, turn % 2, &box_params, turn % 3 ? MOTLEY_INDEX : MOTLEY_CONTINUOUS);
+        motley_followed f = send_followed(&s->n, turn % 2, &box_params, turn % 3 ? MOTLEY_INDEX : MOTLEY_CONTINUOUS);
+        f.planes = &p.planes;
+        f.planes_count = 1;
+        fill_zeros(p.made, PLANED * p.bytes);
         const motley_apply_params params = { .samples = samples,
                                              .followed = &f,
                                              .given_steps = replays ? steps : NULL,
                                              .given_step_counts = replays ? counts : NULL,
                                              .given_max_steps = most };
         const motley_status status = motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
-        if (status == MOTLEY_OK)
+        if (status == MOTLEY_OK) {
             check_followed(name, &s->n, &drawn, &f);
-        else
+            check_planes(name, &p, s, policy, &samples);
+        } else {
             need(status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "nothing can follow"), error.message);
+        }
         drop_followed(&f);
     }
+    drop_planes(&p);
     motley_policy_destroy(policy);
     free(steps);
     free(counts);
@@ -319,16 +436,23 @@ static void check_transform(set *s, size_t turn)
                                .data = results,
                                .width = width,
                                .height = height };
-    const motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
+    motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
+    static plane_set p;
+    make_planes(&p, s, (int)turn, info->width, info->height);
+    f.planes = &p.planes;
+    f.planes_count = 1;
     motley_mixed *const mixed = allocate(IMAGES * sizeof *mixed);
     const motley_apply_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
     const motley_status status = motley_apply(context, transform, &s->batch, &dst, &params, &error);
     const motley_drawn drawn = { IMAGES,     steps,  counts,      info->max_steps, s->widths,
                                  s->heights, places, info->width, info->height };
-    if (status == MOTLEY_OK)
+    if (status == MOTLEY_OK) {
         check_followed(name, &s->n, &drawn, &f);
-    else
+        check_planes(name, &p, s, transform, &samples);
+    } else {
         need(status == MOTLEY_ERR_UNSUPPORTED && strstr(error.message, "nothing can follow"), error.message);
+    }
+    drop_planes(&p);
     motley_memory_destroy(context, results);
     drop_followed(&f);
     motley_policy_destroy(transform);

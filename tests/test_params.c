@@ -134,11 +134,9 @@ static motley_status follower(const void *params, motley_error *error)
     return status;
 }
 
-static motley_status follow_boxes(const void *params, motley_error *error)
+static motley_status follow(const void *params, motley_error *error)
 {
-    const size_t offsets[] = { 0 };
-    double boxes[4];
-    return motley_follow_boxes(&(motley_drawn){ 0 }, params, offsets, boxes, NULL, NULL, error);
+    return motley_follow(&(motley_drawn){ 0 }, params, error);
 }
 
 static motley_status apply_transform(const void *params, motley_error *error)
@@ -197,7 +195,7 @@ static const struct {
     { TYPE(motley_parse_params), parse_transform, sizeof(size_t) },
     { TYPE(motley_policy_changes), change, sizeof(size_t) },
     { TYPE(motley_follower_params), follower, sizeof(size_t) },
-    { TYPE(motley_box_params), follow_boxes, sizeof(size_t) },
+    { TYPE(motley_followed), follow, sizeof(size_t) },
     { TYPE(motley_apply_params), apply_transform, sizeof(size_t) },
     { TYPE(motley_dlpack_params), from_dlpack, sizeof(size_t) },
     { TYPE(motley_mix_params), create_mix, offsetof(motley_mix_params, cutmix) },

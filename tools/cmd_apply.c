@@ -388,8 +388,11 @@ static void write_boxes(job *self, const item *at)
                                  .places = info ? &at->place : NULL,
                                  .width = info ? info->width : 0,
                                  .height = info ? info->height : 0 };
+    const motley_followed followed = {
+        .boxes_count = n, .boxes = moved, .box_offsets = offsets, .visibility = visibility, .keep = keep
+    };
     motley_error error;
-    if (motley_follow_boxes(&drawn, NULL, offsets, moved, visibility, keep, &error) == MOTLEY_OK)
+    if (motley_follow(&drawn, &followed, &error) == MOTLEY_OK)
         boxes_file_write(self->boxes_out.stream, at->path, &at->image, boxes, moved, visibility, keep);
     else
         complain_about(self, input_path(self, at->source), error.message);

@@ -334,8 +334,9 @@ static void put_boxes(job *self, size_t i, const picture *shown, bool original)
                                  .places = original || self->policy ? NULL : &self->places,
                                  .width = self->policy ? 0 : shown->width,
                                  .height = self->policy ? 0 : shown->height };
+    const motley_followed followed = { .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .keep = keep };
     motley_error error;
-    want(motley_follow_boxes(&drawn, NULL, offsets, boxes, NULL, keep, &error), self->arguments->boxes, &error);
+    want(motley_follow(&drawn, &followed, &error), self->arguments->boxes, &error);
     begin_overlay(self, shown);
     for (size_t b = 0; b < n; b++)
         if (keep[b])

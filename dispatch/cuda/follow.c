@@ -21,40 +21,74 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         if (arrays[i].memory)
             MOT_TRY(mot_cuda_check_pointer(state, arrays[i].name, arrays[i].memory, error));
+    for (size_t k = 0; k < followed->planes_count; k++) {
+        const motley_planes *const planes = &followed->planes[k];
+        const void *const memory[] = { planes->images, planes->images ? NULL : planes->src,
+                                       planes->images ? NULL : planes->dst };
+        for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+            if (memory[i])
+                MOT_TRY(mot_cuda_check_pointer(state, "followed planes", memory[i], error));
+    }
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
-                                    motley_error *error)
+/* Queues the kernel that moves planes, or the one for boxes and points if `planes` is NULL. */
+static motley_status queue_one(mot_cuda_call *call, mot_follow_job *job, const motley_planes *planes,
+                               mot_follow_waits waits, motley_error *error)
 {
     mot_lane lane;
     const int last = waits == MOT_FOLLOW_WAITS_LAST;
     const mot_node node = { .reads = MOT_NUMBERS | MOT_STEPS | MOT_PLACES | MOT_SENT,
                             .writes = MOT_NUMBERS,
                             .waits = last ? MOT_WAITS_LAST : MOT_WAITS_FIRST,
-                            .early = MOT_NUMBERS };
+                            .early = planes ? 0 : MOT_NUMBERS };
     MOT_TRY(mot_call_next(call, &node, &lane, error));
     job->waits = lane.overlap ? waits : MOT_FOLLOW_BEGINS_AFTER;
+    if (planes)
+        return mot_cuda_try(mot_planes_launch(job, planes, lane.stream), "launching the kernel that moves planes",
+                            error);
     return mot_cuda_try(mot_follow_launch(job, lane.stream), "launching the kernel that moves boxes and points", error);
 }
 
-motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
-                                   const motley_image *images, mot_follow_waits waits, motley_error *error)
+motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
+                                    motley_error *error)
+{
+    const motley_followed *const followed = &job->followed;
+    if (followed->boxes_count > 0 || followed->points_count > 0 || followed->matrices)
+        MOT_TRY(queue_one(call, job, NULL, waits, error));
+    for (size_t k = 0; k < followed->planes_count; k++)
+        if (followed->planes[k].images || followed->planes[k].count > 0)
+            MOT_TRY(queue_one(call, job, &followed->planes[k], waits, error));
+    return MOTLEY_OK;
+}
+
+/* By the steps of `plan`. inside: as in mot_follow_job. */
+static motley_status follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
+                                 const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
+                                 motley_error *error)
 {
     mot_follow_job follow = { .count = (int32_t)job->count,
                               .max_steps = (int32_t)job->max_steps,
                               .steps = plan->steps,
                               .step_count = plan->step_count,
+                              .inside = inside,
                               .src = mot_cuda_batch_of(job->src, images),
                               .followed = *job->followed };
     return mot_cuda_follow_queue(call, &follow, waits, error);
 }
 
-/* The memory of a call that moves boxes and points only. */
-static mot_cuda_plan lay_out_follow(const mot_job *job, motley_image **images, mot_arena *scratch)
+motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
+                                   const motley_image *images, mot_follow_waits waits, motley_error *error)
+{
+    return follow_plan(call, job, plan, images, NULL, waits, error);
+}
+
+/* The memory of a call that only moves what follows. */
+static mot_cuda_plan lay_out_follow(const mot_job *job, motley_image **images, mot_rect **inside, mot_arena *scratch)
 {
     mot_cuda_plan plan = { .steps = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step)) };
     plan.step_count = mot_take(scratch, MOT_STEPS, job->count * sizeof(int32_t));
+    *inside = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_rect));
     *images = mot_take_if(job->src->images != NULL, scratch, MOT_SENT, job->count * sizeof(motley_image));
     return plan;
 }
@@ -62,16 +96,19 @@ static mot_cuda_plan lay_out_follow(const mot_job *job, motley_image **images, m
 static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     motley_image *images;
+    mot_rect *inside;
     mot_arena counted = { 0 };
-    lay_out_follow(job, &images, &counted);
+    lay_out_follow(job, &images, &inside, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
-    const mot_cuda_plan plan = lay_out_follow(job, &images, &call->scratch);
+    const mot_cuda_plan plan = lay_out_follow(job, &images, &inside, &call->scratch);
     mot_cuda_batch src;
     MOT_TRY(mot_cuda_send_batch(call, job->src, images, &src, error));
     MOT_TRY(mot_call_send(call, MOT_STEPS, plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step),
                           "sending the steps", error));
+    MOT_TRY(mot_call_send(call, MOT_STEPS, inside, job->inside, job->count * job->max_steps * sizeof(mot_rect),
+                          "sending the parts of images", error));
     MOT_TRY(mot_cuda_send_counts(call, &plan, job, error));
-    return mot_cuda_follow_plan(call, job, &plan, images, MOT_FOLLOW_WAITS_FIRST, error);
+    return follow_plan(call, job, &plan, images, inside, MOT_FOLLOW_WAITS_FIRST, error);
 }
 
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error)

@@ -22,7 +22,7 @@ extern "C" {
  *  different view.
  *
  *  Boxes    Steps inside boxes (`inside: boxes` in a policy's ops, bbox_cutout) work where the image's earlier steps
- *           have moved its boxes, as motley_follow_boxes does, and skip boxes that have left the image. A step changes
+ *           have moved its boxes, as motley_follow does, and skip boxes that have left the image. A step changes
  *           all pixels that its box touches. Each box draws whether such a step is applied to it, and where a cutout
  *           goes; all boxes share the step's level and sign, and their order is drawn. These steps do not move the
  *           boxes themselves, nor points. Other policies ignore `boxes`; stages refuse policies that need them.

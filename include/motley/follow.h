@@ -23,18 +23,16 @@ typedef struct motley_follower_params {
     int erase;                          /* != 0: ops that erase (cutout) fill the follower, too, with `fill` */
 } motley_follower_params;
 
-/** Makes a policy for what accompanies the images of `policy`: masks, label maps, depth, a second view. With stages, it
- *  crops, resizes, windows, flips and warps as they do, by the interpolation of `params`.
+/** Makes a policy for images that accompany those of `policy`, such as a second view. With stages, it crops, resizes,
+ *  windows, flips and warps as they do, by the interpolation of `params`.
  *
  *  Draws    It draws as `policy` does, at the same (seed, epoch, id, view) and image size, but steps that move no
  *           pixels change nothing. So motley_apply with the same samples, or with given draws from
  *           motley_follower_steps, moves the followers' pixels as it moved those of the images, on every backend and
  *           stream, and nothing is copied between host and device. With stages, followers come out as bytes: jitter,
  *           grayscale, blur and the normalised output are left out.
- *  Types    u8 images of 1 to 4 channels. With NEAREST an element may also be wider: pass u16 as 2 channels and i32 or
- *           f32 as 4. Their bytes then move together, and `fill` is the element's bytes, lowest first. Pass i64 and f64
- *           as two images of 4 channels with a pixel_stride of 8, the second of which begins 4 bytes later: each is
- *           moved separately, with its half of the element's bytes as `fill`.
+ *  Types    u8 images of 1 to 4 channels. Elements of other sizes, and any number of channels, move with the call of
+ *           their images: motley_planes.
  *  Fill     Windows that reach past the image (padding, a centre crop of a smaller image) are filled with `fill`, too.
  *  Params   NULL: nearest, filled with 0, not erased. `erase` also fills the boxes of an erase stage.
  *  Text     The follower of a policy with stages has none: motley_policy_print refuses it.
@@ -42,13 +40,6 @@ typedef struct motley_follower_params {
  *           which may move pixels differently, or mixes images. MEMORY. *follower is NULL then. */
 MOTLEY_API motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                                 motley_policy **follower, motley_error *error);
-
-/** Computes the matrix, output to input, of all `count` steps of an image of this size in pixels: output (x, y) shows
- *  input (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]). Steps that move no pixels, or only those inside a box, count
- *  as the identity.
- *  Errors   ARGUMENT: a step's op, values or the size are wrong; UNSUPPORTED: a step is a custom op. */
-MOTLEY_API motley_status motley_steps_matrix(const motley_step *steps, int32_t count, int32_t width, int32_t height,
-                                             double matrix[6], motley_error *error);
 
 /** The draws of a batch, from motley_draw or motley_apply. */
 typedef struct motley_drawn {
@@ -67,17 +58,10 @@ typedef struct motley_drawn {
  *  Shapes   steps: [drawn->count][max_steps], step_counts: [drawn->count]. places: [drawn->count], NULL if `drawn`
  *           has none. Each may be the array of `drawn`, which is then changed in place.
  *  Memory   Host memory.  Threads  Any; nothing is shared.
- *  Errors   As motley_follow_points; the results are then unspecified. */
+ *  Errors   As motley_follow; the results are then unspecified. */
 MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const motley_follower_params *params,
                                                motley_step *steps, int32_t *step_counts, motley_place *places,
                                                motley_error *error);
-
-/** Computes for each image the matrix, output to input, of everything that it drew.
- *
- *  Shapes   matrices: [drawn->count][6], in the form of motley_steps_matrix.
- *  Memory   Host memory.  Threads  Any; nothing is shared.
- *  Errors   As motley_follow_points; matrices are then unspecified. */
-MOTLEY_API motley_status motley_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
 
 /** How a data set's coordinates refer to pixels. */
 typedef enum motley_convention {
@@ -89,17 +73,6 @@ typedef enum motley_convention {
 #define MOTLEY_POINT_UNERASED 2 /* no op erased its position */
 #define MOTLEY_POINT_MIRRORED 4 /* its image is mirrored: left and right keypoints swap */
 
-/** Moves keypoints as their images were moved. Nothing is clamped.
- *
- *  Shapes   points: [offsets[drawn->count]][2], x and y in pixels, changed in place; image i has points
- *           offsets[i] .. offsets[i + 1] - 1. flags: a byte of MOTLEY_POINT_* for each point, or NULL.
- *  Memory   Host memory.  Threads  Any; nothing is shared.
- *  Errors   ARGUMENT (a point that is not finite, decreasing offsets, wrong steps), UNSUPPORTED (a custom op): points
- *           are then unspecified. */
-MOTLEY_API motley_status motley_follow_points(const motley_drawn *drawn, motley_convention convention,
-                                              const size_t *offsets, double *points, uint8_t *flags,
-                                              motley_error *error);
-
 typedef enum motley_box_format {
     MOTLEY_XYXY = 0,  /* left, top, right, bottom */
     MOTLEY_XYWH = 1,  /* left, top, width, height */
@@ -107,7 +80,6 @@ typedef enum motley_box_format {
 } motley_box_format;
 
 typedef struct motley_box_params {
-    size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_box_format format;
     int torchvision;       /* != 0: take the bounding box and clamp it at each step, as torchvision does; 0: clip
                               the polygon of the corners at each step and take its box at the end, which is tighter */
@@ -116,34 +88,51 @@ typedef struct motley_box_params {
     double min_visibility; /* 0..1; boxes with a smaller visible share are not kept */
 } motley_box_params;
 
-/** Moves boxes as their images were moved.
- *
- *  Shapes   boxes: [offsets[drawn->count]][4] in the format of `params` (NULL: XYXY, everything with an area is kept),
- *           continuous coordinates in pixels, changed in place. Image i has boxes offsets[i] .. offsets[i + 1] - 1.
- *           visibility: the share of each box's area that is left in the image, 0..1, or NULL. keep: 1 if the box
- *           passes the limits and has an area, else 0; or NULL. Boxes that are not kept stay in the array, so that
- *           labels still match.
- *  Memory   Host memory.  Threads  Any; nothing is shared.
- *  Errors   ARGUMENT (a box that is not finite, has a negative side or lies outside its image, decreasing offsets,
- *           wrong steps), UNSUPPORTED (a custom op): boxes are then unspecified. */
-MOTLEY_API motley_status motley_follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
-                                             const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
-                                             motley_error *error);
+/** The planes of one image: [count][height][width] elements, dense. src has the image's size, dst its result's. */
+typedef struct motley_plane {
+    const void *src;
+    void *dst;
+    size_t count;
+} motley_plane;
 
-/** Boxes and points that a call moves with its images: `followed` of motley_apply_params.
+/** Masks, label maps, depth: planes of elements of any type. An element of the result is the one of the source from
+ * which its pixel came, nearest. Where the pixel came from outside of the image, it is `fill`.
  *
- *  Shapes   boxes: [boxes_count][4] and points: [points_count][2], changed in place. visibility, keep: [boxes_count],
- *           and flags: [points_count], as in motley_follow_boxes and motley_follow_points; each may be NULL.
- *           Image i has boxes box_offsets[i] .. box_offsets[i + 1] - 1, and points likewise. matrices: [images][6],
- *           as in motley_follow_matrices, or NULL. With 0 boxes or points, their arrays are not read.
- *  Memory   The caller's, on the context's device like the images. Must not overlap anything else of the call.
+ *  Shapes   images: [images] of the batch, or NULL: all images have one size and `count` planes, and src and dst are
+ *           [images][count][height][width]. Everything is dense, and aligned to an element. dst must not overlap src.
+ *  Bits     Those of a u8 image that is moved with NEAREST, on every backend.
+ *  Errors   CUDA: where `images` is wrong, dst is unspecified. */
+typedef struct motley_planes {
+    int32_t element_size; /* bytes: 1, 2, 4 or 8 */
+    int32_t erase;        /* != 0: what erases (cutout, an erase stage) fills the planes, too */
+    uint8_t fill[8];      /* the bytes of an element, as they are in memory */
+    const motley_plane *images;
+    const void *src;
+    void *dst;
+    size_t count;
+} motley_planes;
+
+/** What moves with the images of a call (`followed` of motley_apply_params), or by recorded draws (motley_follow).
+ *
+ *  Boxes    [boxes_count][4] in the format of box_params, continuous coordinates in pixels, changed in place. Image i
+ * has boxes box_offsets[i] .. box_offsets[i + 1] - 1. visibility: the share of each box's area that is left in the
+ *           image, 0..1, or NULL. keep: 1 if the box passes the limits and has an area, else 0; or NULL. Boxes that are
+ *           not kept stay in the array, so that labels still match.
+ *  Points   [points_count][2], x and y in pixels, changed in place, and not clamped; offsets as of boxes. flags: a byte
+ *           of MOTLEY_POINT_* for each point, or NULL.
+ *  Matrices [images][6], or NULL: of everything that an image drew, from output to input: output (x, y) shows input
+ *           (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]). Steps that move no pixels, or only those inside a box,
+ *           count as the identity.
+ *  Planes   [planes_count], each moved in all images.
+ *  Memory   The caller's, on the context's device like the images; `planes` itself is host memory. Must not overlap
+ *           anything else of the call. With 0 boxes or points, their arrays are not read.
  *  Stream   CUDA: moved on the call's stream. The host reads nothing and waits for nothing, so graphs can capture it;
- *           with a counter, boxes and points move with the images of each replay.
- *  Values   Equal bits on every backend: those of motley_follow_boxes and motley_follow_points, rounded once to
- *           binary32 where `single` is set.
- *  Errors   ARGUMENT: as those two; UNSUPPORTED: the policy has custom ops, or mixes chains of ops or images. CUDA:
- * boxes and points that those two refuse become NaN, with 0 for visibility, keep and flags, and offsets past the count
- * are cut to it. */
+ *           with a counter, everything moves with the images of each replay.
+ *  Values   Equal bits on every backend, rounded once to binary32 where `single` is set.
+ *  Errors   ARGUMENT: a box that is not finite, has a negative side or lies outside its image, a point that is not
+ *           finite, decreasing offsets. UNSUPPORTED: the policy has custom ops, or mixes chains of ops or images. dst
+ * of planes is then unspecified, all else untouched. CUDA: such boxes and points become NaN, with 0 for visibility,
+ * keep and flags, and offsets past the count are cut to it. */
 typedef struct motley_followed {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */
@@ -159,7 +148,15 @@ typedef struct motley_followed {
     uint8_t *flags;
     motley_convention convention;
     double *matrices;
+    const motley_planes *planes;
+    size_t planes_count;
 } motley_followed;
+
+/** Moves what followed the images of recorded draws: what motley_apply does with `followed`, in host memory.
+ *
+ *  Threads  Any; nothing is shared.
+ *  Errors   As there, and ARGUMENT if the draws are not for these sizes. */
+MOTLEY_API motley_status motley_follow(const motley_drawn *drawn, const motley_followed *followed, motley_error *error);
 
 #ifdef __cplusplus
 }

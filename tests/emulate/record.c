@@ -1003,11 +1003,30 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
     waits();
     READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->step_count, n * sizeof *job->step_count);
+    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
     READS_OWN(job->places, n * sizeof *job->places);
     LISTED(job->src, job->count);
     of(MOT_NUMBERS);
     WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     WRITES(job->followed.matrices, n * 6 * sizeof(double));
+    return cudaSuccess;
+}
+
+cudaError_t mot_planes_launch(const mot_follow_job *job, const motley_planes *planes, cudaStream_t stream)
+{
+    const size_t n = (size_t)job->count;
+    LAUNCH("kernel of planes", stream);
+    if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
+        begins_early(0);
+    waits();
+    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->step_count, n * sizeof *job->step_count);
+    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
+    READS_OWN(job->places, n * sizeof *job->places);
+    LISTED(job->src, job->count);
+    of(MOT_NUMBERS);
+    READS(planes->images, n * sizeof *planes->images);
+    WRITES(planes->dst, planes->count * (size_t)planes->element_size);
     return cudaSuccess;
 }
 

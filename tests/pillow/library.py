@@ -108,6 +108,21 @@ class ApplyParams(Params):
                 ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS))]
 
 
+class Draws(ctypes.Structure):
+    """motley_drawn"""
+    _fields_ = [("count", c_size_t), ("steps", c_char_p), ("step_counts", POINTER(c_int32)), ("max_steps", c_size_t),
+                ("widths", POINTER(c_int32)), ("heights", POINTER(c_int32)), ("places", POINTER(Drawn)),
+                ("width", c_int32), ("height", c_int32)]
+
+
+class Followed(Params):
+    _fields_ = [("single", c_int32), ("boxes_count", c_size_t), ("boxes", c_void_p), ("box_offsets", c_void_p),
+                ("visibility", c_void_p), ("keep", c_void_p), ("box_format", c_int), ("box_torchvision", c_int),
+                ("box_limits", c_double * 3), ("points_count", c_size_t), ("points", c_void_p),
+                ("point_offsets", c_void_p), ("flags", c_void_p), ("convention", c_int),
+                ("matrices", POINTER(c_double)), ("planes", c_void_p), ("planes_count", c_size_t)]
+
+
 class ContextParams(Params):
     _fields_ = [("backend", c_int), ("device", c_int), ("threads", c_int), ("allocate", c_void_p),
                 ("release", c_void_p), ("allocator_user", c_void_p)]
@@ -201,6 +216,13 @@ class Library:
 
     def context(self, backend, threads=1):
         return Context(self, backend, threads)
+
+    def matrix(self, step, width, height):
+        """The matrix, output to input, of a step's bytes for an image of this size."""
+        made, error, one = (c_double * 6)(), Error(), c_int32(1)
+        drawn = Draws(1, step, ctypes.pointer(one), 1, ctypes.pointer(c_int32(width)), ctypes.pointer(c_int32(height)))
+        self.check(self.c.motley_follow(byref(drawn), byref(Followed(matrices=made)), byref(error)), error)
+        return list(made)
 
     def builtins(self):
         """The names of those without stages."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the images of one call move, and what goes with them. Pixels are moved by the library's follower policies; boxes
-and points of a batch as one table of numbers, in host memory by motley_follow_boxes and motley_follow_points, on a GPU
-by the call that augments its images."""
+"""How the images of one call move, and what goes with them: masks as planes of elements, boxes and points of a batch as
+one table of numbers. The call that augments the images moves what lies where they are, motley_follow what lies in host
+memory otherwise. Other images are moved by the library's follower policies."""
 
 import functools
 import itertools
@@ -22,15 +22,8 @@ from .transform import Transform
 _INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
 ELEMENTS = {"bool": "<?", **_INTEGERS, "int64": "<q", "float16": "<e", "float32": "<f", "float64": "<d"}
 
-# mode of a PIL mask -> dtype of its elements, mode of an image with as many bytes
-PIL_MODES = {
-    "1": ("uint8", "L"),
-    "L": ("uint8", "L"),
-    "P": ("uint8", "L"),
-    "I;16": ("uint16", "LA"),
-    "I": ("int32", "RGBA"),
-    "F": ("float32", "RGBA"),
-}
+# mode of a PIL mask -> dtype of its elements
+PIL_MODES = {"1": "uint8", "L": "uint8", "P": "uint8", "I;16": "uint16", "I": "int32", "F": "float32"}
 
 FOLLOWERS_KEPT = 256
 
@@ -46,13 +39,6 @@ class Moves:
         self.transform, self.sizes, self.single, self.given = transform, sizes, single, given
         self.image_key = None  # of the sample that is followed
         self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
-
-    def _of(self, i):
-        """Those of image i alone."""
-        if self.given is not None:
-            return Moves(self.transform, [self.sizes[i]], True, given=self.given.taken([i]))
-        view = self.view[i] if isinstance(self.view, list) else self.view
-        return Moves(self.transform, [self.sizes[i]], True, self.seed, self.epoch, [self.ids[i]], view)
 
     # ---- one value for all images, and one for each ----
 
@@ -76,83 +62,28 @@ class Moves:
 
     # ---- pixels ----
 
-    def _pixels(self, pixels, each, layout, **params):
-        """Images that follow, `each` of them in a row for every image."""
+    def _pixels(self, pixels, layout, followed=ffi.NULL, **params):
+        """Images that follow, and what the call moves with them."""
         transform = follower_of(self.transform, self.given, **params)
         if self.given is not None:
-            return transform.replay(pixels, follower_draws(self.given, each, transform, **params), layout=layout)
-        ids, view = self.ids, self.view
-        if each != 1:
-            ids = [id for id in ids for _ in range(each)]
-            view = [v for v in view for _ in range(each)] if isinstance(view, list) else view
-        return transform(pixels, sample_ids=ids, epoch=self.epoch, seed=self.seed, view=view, layout=layout)
+            given = follower_draws(self.given, **params)
+            return transform._run_as_set(pixels, None, layout, given=given, followed=followed)
+        return transform._run(pixels, None, layout, (self.ids, self.view, self.epoch, self.seed), followed=followed)
+
+    def along(self, name, c, array=None):
+        """Moves what a motley_followed says, without the images: in host memory, or on the device of `array`."""
+        if array is None:
+            error = ffi.new("motley_error *")
+            check(lib.motley_follow(self.drawn.c, c, error), error, f"{name}: ")
+        else:
+            pixels = [KINDS[type(array)].new(array, (1, height, width), "uint8") for width, height in self.sizes]
+            self._pixels(pixels[0] if self.single else pixels, "chw", c, fill=b"\0", erase=True)
 
     def mask(self, name, value, fill, erase):
-        kind = KINDS[type(value)]
-        if kind is Pillow and self.single:
-            return self._pil_mask(name, value, fill, erase)
-        if isinstance(value, (list, tuple)) or kind is Pillow:
-            if self.single or kind is Pillow:
-                raise ArgumentError(
-                    f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * self.single}"
-                )
-            parts = self.parts(name, value)
-            made = [self._of(i).mask(f"{name}[{i}]", x, fill, erase) for i, x in enumerate(parts)]
-            if self.transform.size and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
-                if KINDS[type(made[0])] is not Pillow:  # of one size now, as the images
-                    return sys.modules[KINDS[type(made[0])].base[0]].stack(made)
-            return self.joined(made, value)
-        if kind is None:
-            raise UnsupportedError(
-                f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
-            )
-        if any(base.__name__ == "MaskedArray" for base in type(value).__mro__):
-            raise ArgumentError(
-                f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()"
-            )
-        array, lead = plain(value), 0 if self.single else 1
-        self._check_mask(name, tuple(array.shape), lead)
-        each = array.shape[lead] if array.ndim == 3 + lead else 1
-        element = element_of(name, name_of(array.dtype), fill)
-        if 0 in array.shape:
-            return _resized_nothing(kind, value, self.transform.size)
-        made = moved_elements(
-            kind, array, element, functools.partial(self._pixels, each=each, layout="hwc", erase=erase)
-        )
-        finish = kind.finish_for(type(value))
-        return made if finish is None else finish(made, value)
-
-    def _check_mask(self, name, shape, lead):
-        wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
-        if not 2 + lead <= len(shape) <= 3 + lead:
-            raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
-        if lead and shape[0] != len(self.sizes):
-            raise ArgumentError(f"{name} has shape {shape}, there are {len(self.sizes)} images: want {wanted}")
-        if self.sizes and shape[-2:] != self.sizes[0][::-1]:
-            width, height = self.sizes[0]
-            raise ArgumentError(
-                f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
-            )
-
-    def _pil_mask(self, name, mask, fill, erase):
-        if mask.size != self.sizes[0]:
-            raise ArgumentError(f"{name} is {_by(mask.size)} pixels, the image {_by(self.sizes[0])}: want one size")
-        if mask.mode not in PIL_MODES:
-            raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
-        dtype, mode = PIL_MODES[mask.mode]
-        bits = mask.mode == "1"
-        element = element_of(name, dtype, 255 if bits and fill else fill)
-        from_bytes = sys.modules["PIL.Image"].frombytes
-        bytes_ = from_bytes(mode, mask.size, (mask.convert("L") if bits else mask).tobytes())
-        bytes_ = self._pixels(bytes_, 1, None, fill=element, erase=erase)
-        if bits:
-            made = bytes_.convert("1", dither=0)
-        else:
-            made = from_bytes("L" if mask.mode == "P" else mask.mode, bytes_.size, bytes_.tobytes())
-        if mask.mode == "P":
-            made.putpalette(mask.palette)
-        made.info = mask.info.copy()
-        return made
+        """A mask, moved without its image."""
+        planes = Planes(name, value, fill, erase, self)
+        planes.move(self)
+        return planes.moved()
 
     def image(self, name, value, interpolation, fill, erase):
         source = images_of(value, self.transform.layout)
@@ -174,7 +105,7 @@ class Moves:
         if len(fills) != source.channels:
             raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
         params = {"fill": bytes(fills), "erase": erase, "interpolation": interpolation}
-        return self._pixels(value, 1, self.transform.layout, **params)
+        return self._pixels(value, self.transform.layout, **params)
 
     # ---- numbers ----
 
@@ -219,14 +150,12 @@ def follower_params(fill, erase, interpolation):
     return params
 
 
-def follower_draws(given, each, transform, fill, erase, interpolation="nearest"):
-    """Recorded draws of images as those of their followers, `each` of them in a row for every image, for the replay of
-    `transform`, the follower's."""
+def follower_draws(given, fill, erase, interpolation="nearest"):
+    """Recorded draws of images as those of their followers."""
     made = given.taken(range(len(given)))
     params = follower_params(fill, erase, interpolation)
     checked(lib.motley_follower_steps, made.c, params, made.steps, made.counts, made.places)
-    most = transform.policy.max_steps if given.transform else None
-    return made.taken([i // each for i in range(len(given) * each)], most)
+    return made
 
 
 def element_of(name, dtype, fill):
@@ -247,44 +176,117 @@ def element_of(name, dtype, fill):
         raise ArgumentError(f"{name} is of dtype {dtype}, but fill is {fill!r}: want a value of that dtype") from None
 
 
-def moved_elements(kind, array, element, move):
-    """`array` [..., H, W] moved, by way of images whose channels are the bytes of an element."""
-    library = sys.modules[kind.base[0]]
-    dense = kind.contiguous(array)
-    if len(element) == 8:
-        return _moved_in_parts(kind, dense, element, move)
-    bytes_ = dense.view(library.uint8).reshape(-1, *array.shape[-2:], len(element))
-    made = move(bytes_, fill=element)
-    return made.view(array.dtype).reshape(*array.shape[:-2], *made.shape[1:3])
+class Planes:
+    """The mask of an image, or those of a batch, one array or a list, and what they become. pieces: for each array what
+    makes the result, the addresses from and to which elements move, the planes of an image, an element's bytes."""
+
+    on_device = moves_along = False
+
+    def __init__(self, name, value, fill, erase, moves):
+        self.name, self.fill, self.erase, self.value = name, fill, erase, value
+        self.moves, self.size, self.device, self.array, self.pieces = moves, moves.transform.size, None, None, []
+        self.dense = not moves.single and not isinstance(value, (list, tuple))
+        if isinstance(value, (list, tuple)) if moves.single else KINDS[type(value)] is Pillow:
+            raise ArgumentError(f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * moves.single}")
+        if self.dense or moves.single:
+            self._add(name, value, moves.sizes[0] if moves.sizes else None)
+        else:
+            for i, part in enumerate(moves.parts(name, value)):
+                self._add(f"{name}[{i}]", part, moves.sizes[i])
+
+    def _add(self, name, value, size):
+        kind, lead = KINDS[type(value)], int(self.dense)
+        if kind is Pillow:
+            return self._add_pil(name, value, size)
+        if kind is None:
+            raise UnsupportedError(
+                f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
+            )
+        if any(base.__name__ == "MaskedArray" for base in type(value).__mro__):
+            raise ArgumentError(
+                f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()"
+            )
+        array = kind.contiguous(plain(value))
+        self._check(name, tuple(array.shape), size, lead)
+        element = element_of(name, name_of(array.dtype), self.fill)
+        if kind is NumPy and not array.flags.aligned:
+            array = array.copy()
+        made = kind.new(array, (*array.shape[:-2], *(self.size or array.shape[-2:])), name_of(array.dtype))
+        finish, self.array, self.device = kind.finish_for(type(value)), array, kind.look(array)[4]
+        count = 0 if 0 in array.shape else array.shape[lead] if array.ndim == 3 + lead else 1
+        result = made if finish is None else finish(made, value)
+        self.pieces.append((result, kind.pointer(array), kind.pointer(made), count, element, array))
+
+    def _check(self, name, shape, size, lead):
+        wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
+        if not 2 + lead <= len(shape) <= 3 + lead:
+            raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
+        if lead and shape[0] != len(self.moves.sizes):
+            raise ArgumentError(f"{name} has shape {shape}, there are {len(self.moves.sizes)} images: want {wanted}")
+        if size is not None and shape[-2:] != size[::-1]:
+            width, height = size
+            raise ArgumentError(
+                f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
+            )
+
+    def _add_pil(self, name, mask, size):
+        if mask.size != size:
+            raise ArgumentError(f"{name} is {_by(mask.size)} pixels, the image {_by(size)}: want one size")
+        if mask.mode not in PIL_MODES:
+            raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
+        bits, (height, width) = mask.mode == "1", self.size or size[::-1]
+        element = element_of(name, PIL_MODES[mask.mode], 255 if bits and self.fill else self.fill)
+        source, made = (mask.convert("L") if bits else mask).tobytes(), bytearray(width * height * len(element))
+
+        def result():
+            mode = "L" if mask.mode in "1P" else mask.mode
+            done = sys.modules["PIL.Image"].frombytes(mode, (width, height), bytes(made))
+            done = done.convert("1", dither=0) if bits else done
+            if mask.mode == "P":
+                done.putpalette(mask.palette)
+            done.info = mask.info.copy()
+            return done
+
+        self.pieces.append((result, *(address(ffi.from_buffer(x)) for x in (source, made)), 1, element, source))
+
+    def describe(self):
+        """(element, fields) of each motley_planes; the call with them moves the masks."""
+        self.moves_along, self.held = True, []
+        for element in dict.fromkeys(piece[4] for piece in self.pieces):
+            if self.dense:
+                _, source, to, count, *_ = self.pieces[0]
+                fields = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", to), "count": count}
+            else:
+                rows = (piece[1:4] if piece[4] == element else (0, 0, 0) for piece in self.pieces)
+                table = list(itertools.chain.from_iterable(rows))
+                table = ffi.new("size_t[]", table) if self.device is None else sent(table, self.array)
+                self.held.append(table)
+                at = table if self.device is None else KINDS[type(table)].pointer(table)
+                fields = {"images": ffi.cast("motley_plane *", at)}
+            yield element, fields
+
+    def move(self, moves):
+        """Moves them by the draws of their images, unless the images' call does it."""
+        if not self.moves_along and any(piece[3] for piece in self.pieces):
+            moves.along(self.name, followed_by([], [self]), None if self.device is None else self.array)
+
+    def moved(self):
+        made = [result() if callable(result) else result for result, *_ in self.pieces]
+        if self.dense or self.moves.single:
+            return made[0]
+        if self.size and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
+            if KINDS[type(made[0])] is not Pillow:  # of one size now, as the images
+                return sys.modules[KINDS[type(made[0])].base[0]].stack(made)
+        return self.moves.joined(made, self.value)
 
 
-def _moved_in_parts(kind, array, element, move):
-    """The same for elements of eight bytes, of which an image has four at most: by narrower integers where all numbers
-    fit (and the device need not be waited for), else by halves."""
-    library = sys.modules[kind.base[0]]
-    if "int" in name_of(array.dtype) and not (kind is CuPy or getattr(array, "is_cuda", False)):
-        low, high = (int(x) for x in (library.aminmax(array) if kind is Torch else (array.min(), array.max())))
-        fill = int.from_bytes(element, "little", signed=name_of(array.dtype) == "int64")
-        for dtype, least, most in NARROWER:
-            if least <= min(low, fill) and max(high, fill) <= most:
-                narrow = array.to(getattr(library, dtype)) if kind is Torch else array.astype(dtype)
-                made = moved_elements(kind, narrow, struct.pack(ELEMENTS[dtype], fill), move)
-                return made.to(array.dtype) if kind is Torch else made.astype(array.dtype)
-    words = array.view(library.int32).reshape(*array.shape, 2)
-    halves = [moved_elements(kind, kind.contiguous(words[..., i]), element[4 * i : 4 * i + 4], move) for i in (0, 1)]
-    made = library.stack(halves, -1)
-    return made.view(array.dtype).reshape(made.shape[:-1])
-
-
-NARROWER = ("uint8", 0, 255), ("int16", -(1 << 15), (1 << 15) - 1), ("int32", -(1 << 31), (1 << 31) - 1)
-
-
-def _resized_nothing(kind, value, size):
-    """A mask without instances, in the size (None: its own) of what comes out."""
-    if size is None:
-        return value
-    shape = (*value.shape[:-2], *size)
-    return value.new_empty(shape) if kind is Torch else sys.modules[kind.base[0]].empty(shape, value.dtype)
+def sent(numbers, like):
+    """Whole numbers on the device of a tensor or CuPy array; nothing waits for torch's."""
+    if KINDS[type(like)] is Torch:
+        held = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64).pin_memory()
+        return held.to(like.device, non_blocking=True)
+    with like.device:
+        return sys.modules["cupy"].asarray(numbers, "int64")
 
 
 # ---- boxes and points ----
@@ -385,16 +387,11 @@ class Rows:
     def pointer(array, kind="void *"):
         return ffi.cast(kind, KINDS[type(array)].pointer(array))
 
-    def sent(self, numbers):
-        """Whole numbers as a tensor on the table's device, for which nothing waits."""
-        held = self.library.tensor(numbers, dtype=self.library.int64).pin_memory()
-        return held.to(self.table.device, non_blocking=True)
-
     def describe(self, c):
         """Fills a motley_followed: the call with it changes the table."""
         self.table = self.table.to(self.library.float32 if c.single else self.library.float64)
-        self.places, self.moves_along = self.sent(self.offsets), True
-        self._describe(c)
+        self.places, self.moves_along = sent(self.offsets, self.table), True
+        self._describe(c, self.pointer(self.places, "size_t *"))
 
     def move(self, moves):
         """Moves the table in host memory by the draws of its images, unless the images' call does it."""
@@ -402,8 +399,9 @@ class Rows:
             return
         if self.on_device:
             self.table, self.on_device = self.table.to("cpu", self.library.float64), False
-        drawn, error = moves.drawn, ffi.new("motley_error *")
-        check(self._move(drawn, ffi.new("size_t[]", self.offsets), error), error, f"{self.name}: ")
+        c, offsets = ffi.new("motley_followed *"), ffi.new("size_t[]", self.offsets)
+        self._describe(c, offsets)
+        moves.along(self.name, c)
 
     # ---- for the caller ----
 
@@ -482,20 +480,11 @@ class BoxRows(Rows):
             table[:, 2:] += table[:, :2]
         return self.pointer(table, "double *"), ffi.new("size_t[]", self.offsets)
 
-    def _new(self):
-        self.seen = self.empty(str(self.table.dtype).split(".")[-1])
-        self.keep = self.empty("uint8")
-        return self.pointer(self.seen, "double *"), self.pointer(self.keep, "uint8_t *")
-
-    def _describe(self, c):
-        c.boxes_count, c.boxes = self.count, self.pointer(self.table)
-        c.box_offsets = self.pointer(self.places, "size_t *")
-        c.visibility, c.keep = self._new()
+    def _describe(self, c, offsets):
+        c.boxes_count, c.boxes, c.box_offsets = self.count, self.pointer(self.table), offsets
+        self.seen, self.keep = self.empty(str(self.table.dtype).split(".")[-1]), self.empty("uint8")
+        c.visibility, c.keep = self.pointer(self.seen), self.pointer(self.keep, "uint8_t *")
         c.box_params = self.params[0]
-
-    def _move(self, drawn, offsets, error):
-        table = self.pointer(self.table, "double *")
-        return lib.motley_follow_boxes(drawn.c, self.params, offsets, table, *self._new(), error)
 
     def moved(self):
         """For each image its boxes, and functions that return how much of each is left, and which are kept: None for
@@ -543,20 +532,13 @@ class PointRows(Rows):
             order[a], order[b] = order[b], order[a]
         return [self.offsets[i] + group + place for group in range(0, count, len(order)) for place in order]
 
-    def _new(self):
+    def _describe(self, c, offsets):
         self.xy = self.table[:, :2]
         self.xy = self.xy.contiguous() if self.of_torch else self.library.ascontiguousarray(self.xy)
         self.flags = self.empty("uint8")
-        return self.pointer(self.xy, "double *"), self.pointer(self.flags, "uint8_t *")
-
-    def _describe(self, c):
-        c.points_count, c.convention = self.count, self.convention
-        c.point_offsets = self.pointer(self.places, "size_t *")
-        c.points, c.flags = self._new()
-        self.order = None if self.order is None else self.sent(self.order)
-
-    def _move(self, drawn, offsets, error):
-        return lib.motley_follow_points(drawn.c, self.convention, offsets, *self._new(), error)
+        c.points_count, c.convention, c.point_offsets = self.count, self.convention, offsets
+        c.points, c.flags = self.pointer(self.xy), self.pointer(self.flags, "uint8_t *")
+        self.order = sent(self.order, self.table) if self.order is not None and self.moves_along else self.order
 
     def moved(self):
         """For each image its points, and a function that returns whether each was inside."""
@@ -606,13 +588,28 @@ def _numpy(name):
 
 
 def followed(source, rows):
-    """What a call on `source` moves with its images, a motley_followed: the first boxes and the first points that lie
-    on its GPU. None: there are none."""
-    there = {type(each): each for each in reversed(list(rows)) if each.on_device}
-    if not there or not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
+    """What a call on `source` moves with its images, a motley_followed: masks where the images are, and the first boxes
+    and the first points that lie on their GPU. None: there are none."""
+    if not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
         return None
+    masks = [each for each in rows if isinstance(each, Planes) and each.pieces and each.device == source.device]
+    there = {type(each): each for each in reversed(list(rows)) if each.on_device}
+    return followed_by(list(there.values()), masks) if there or masks else None
+
+
+def followed_by(rows, masks):
+    """The motley_followed that moves all of them."""
     c = ffi.new("motley_followed *")
-    c.single = all(each.table.dtype == each.library.float32 for each in there.values())
-    for each in there.values():
+    c.single = bool(rows) and all(each.table.dtype == each.library.float32 for each in rows)
+    for each in rows:
         each.describe(c)
+    structs = [(each.erase, *own) for each in masks for own in each.describe()]
+    planes = ffi.new("motley_planes[]", len(structs))
+    for own, (erase, element, fields) in zip(planes, structs):
+        own.element_size, own.erase, own.fill = len(element), erase, element.ljust(8, b"\0")
+        for field, value in fields.items():
+            setattr(own, field, value)
+    c.planes, c.planes_count = planes, len(structs)
+    for each in masks:
+        each.held.append(planes)
     return c

@@ -188,7 +188,7 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     channels = _channels_of(every)
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
     numbers = ffi.new("double[]", 6 * len(drawn))
-    checked(lib.motley_follow_matrices, drawn.c, numbers)
+    checked(lib.motley_follow, drawn.c, ffi.new("motley_followed *", {"matrices": numbers}))
     found = [[list(numbers[i : i + 3]), list(numbers[i + 3 : i + 6])] for i in range(0, len(numbers), 6)]
     return found[0] if single else found
 

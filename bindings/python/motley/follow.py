@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._core import lib
 from ._arrays import KINDS, plain
 from ._native import ArgumentError, UnsupportedError, epoch_given, one_of, whole
-from ._follow import BoxRows, Moves, PointRows, followed
+from ._follow import BoxRows, Moves, Planes, PointRows, followed
 from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
@@ -61,8 +61,11 @@ class Mask:
     fill: float = 0
     erase: bool = False
 
+    def rows(self, sample, key, moves, device=None):
+        return Planes(f"sample[{key!r}]", sample[key], self.fill, self.erase, moves)
+
     def follow(self, sample, key, moves, rows):
-        sample[key] = moves.mask(f"sample[{key!r}]", sample[key], self.fill, self.erase)
+        sample[key] = rows.moved()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -357,8 +360,8 @@ class Follow:
         return (made, draws) if return_draws else made
 
     def _rows(self, sample, following, moves, device=None):
-        """The boxes and points of a sample, by key."""
-        kinds = {key: kind for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
+        """The masks, boxes and points of a sample, by key."""
+        kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
         return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
     def _in_boxes(self, sample, source, following, moves, of_image, return_draws):

@@ -63,7 +63,7 @@ class Inverse:
         self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), policy)
         self._results = [policy.size or size for size in self.sizes]
         numbers = ffi.new("double[]", 6 * len(given))
-        checked(lib.motley_follow_matrices, self._drawn.c, numbers)
+        checked(lib.motley_follow, self._drawn.c, ffi.new("motley_followed *", {"matrices": numbers}))
         self.matrices = [(tuple(numbers[i : i + 3]), tuple(numbers[i + 3 : i + 6])) for i in range(0, len(numbers), 6)]
         """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
         self._grids = [None] * len(given)
@@ -162,8 +162,9 @@ class Inverse:
             points[..., 0], points[..., 1] = numpy.arange(width) + 0.5, (numpy.arange(height) + 0.5)[:, None]
             flags = numpy.empty((height, width), "uint8")
             offsets, one = ffi.new("size_t[]", [0, height * width]), self._drawn.taken([i])
-            where = ffi.from_buffer("double[]", points), ffi.from_buffer("uint8_t[]", flags)
-            checked(lib.motley_follow_points, one.c, lib.MOTLEY_CONTINUOUS, offsets, *where)
+            c = ffi.new("motley_followed *", {"points_count": height * width, "point_offsets": offsets})
+            c.points, c.flags = ffi.from_buffer(points), ffi.from_buffer("uint8_t[]", flags)
+            checked(lib.motley_follow, one.c, c)
             shown = lib.MOTLEY_POINT_INSIDE | lib.MOTLEY_POINT_UNERASED
             self._grids[i] = points, (flags & shown) == shown
         return self._grids[i]

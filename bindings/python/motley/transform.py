@@ -491,8 +491,11 @@ class Transform(Sampled):
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
 
-    def _run_as_set(self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None, levels=None):
-        """A call that mixes images, (labels, classes), or is given its draws."""
+    def _run_as_set(
+        self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None, levels=None,
+        followed=NULL,
+    ):
+        """A call that mixes images, (labels, classes), or is given its draws. followed: as of _run."""
         policy, drawn = self.policy, given
         what = () if isinstance(given, Drawn) and not policy.whole else policy._what
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
@@ -510,6 +513,7 @@ class Transform(Sampled):
                     given = [given] if call.single else given
                     drawn = Drawn.read(given, call.sizes, call.channels, policy)
                 call.give(drawn)
+            params.followed = followed
             made = []
             if mixing is not None:
                 mixed = self._mixed(given, params, count)
@@ -524,6 +528,7 @@ class Transform(Sampled):
                 made.append(self._draws_of(call, samples, mixed))
         finally:
             lib.forget(call.c)
+            params.followed = NULL
         if samples is not None:
             self._note(samples, count)
             if which[0] is None and self.training:

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planes on the CPU: the positions of some elements of a row at a time are followed step by step, and then gathered in
+ * every plane. Steps that keep columns as columns become one table of columns and one of rows. Compiled once per
+ * instruction set, by set_cpu.c. */
+#ifndef MOT_TRACE_CPU_H
+#define MOT_TRACE_CPU_H
+
+#include "kernels/trace.h"
+#include "kernels/warp_cpu.h"
+
+#define TRACE_POSITIONS 256 /* that are followed at a time */
+
+/* What each position of an axis reads, by running sums as in Pillow; -1: nothing. */
+static void trace_table(const mot_trace_axis *a, int32_t count, int32_t *table)
+{
+    for (int32_t i = 0; i < count; i++)
+        table[i] = -1;
+    double at = a->first;
+    for (int32_t n = 0; n < a->limit; n++, at += a->step) {
+        const int64_t i = a->mirrored ? (int64_t)a->last + a->shift - n : (int64_t)n - a->shift;
+        const int32_t index = mot_warp_index(at, a->size);
+        if (i >= 0 && i < count && index >= 0)
+            table[i] = index + a->offset;
+    }
+}
+
+/* The part that a step changes, and what it reads, without pointers that could alias what the loops write. */
+typedef struct trace_part {
+    int32_t left, top;
+    uint32_t width, height;
+} trace_part;
+
+static trace_part trace_part_of(const mot_trace_step *s)
+{
+    return (trace_part){ s->part.x0, s->part.y0, (uint32_t)(s->part.x1 - s->part.x0),
+                         (uint32_t)(s->part.y1 - s->part.y0) };
+}
+
+/* One step back. A column of -1 is the fill, and in no step's part. */
+static void trace_fixed(const mot_trace_step *s, int32_t *restrict columns, int32_t *restrict rows, int n)
+{
+    const trace_part part = trace_part_of(s);
+    const uint32_t xx = s->fixed[0], xy = s->fixed[1], x1 = s->fixed[2], yx = s->fixed[3], yy = s->fixed[4],
+                   y1 = s->fixed[5];
+    for (int i = 0; i < n; i++) {
+        const uint32_t x = (uint32_t)(columns[i] - part.left), y = (uint32_t)(rows[i] - part.top);
+        const int32_t to_x = (int32_t)(x1 + x * xx + y * xy) >> 16, to_y = (int32_t)(y1 + x * yx + y * yy) >> 16;
+        const int32_t column = ((uint32_t)to_x < part.width) & ((uint32_t)to_y < part.height) ? to_x + part.left : -1;
+        const int moves = (x < part.width) & (y < part.height);
+        columns[i] = moves ? column : columns[i];
+        rows[i] = moves ? to_y + part.top : rows[i];
+    }
+}
+
+static void trace_axes(const mot_trace_step *s, const int32_t *restrict table, int32_t *restrict columns,
+                       int32_t *restrict rows, int n)
+{
+    const trace_part part = trace_part_of(s);
+    for (int i = 0; i < n; i++) {
+        const uint32_t x = (uint32_t)(columns[i] - part.left), y = (uint32_t)(rows[i] - part.top);
+        const int moves = (x < part.width) & (y < part.height);
+        const int32_t to_x = table[moves ? x : 0], to_y = table[part.width + (moves ? y : 0)];
+        const int32_t column = (to_x | to_y) >= 0 ? to_x + part.left : -1;
+        columns[i] = moves ? column : columns[i];
+        rows[i] = moves ? to_y + part.top : rows[i];
+    }
+}
+
+static void trace_step(const mot_trace_step *s, const int32_t *table, int32_t *columns, int32_t *rows, int n)
+{
+    if (s->kind == MOT_TRACE_FIXED)
+        trace_fixed(s, columns, rows, n);
+    else if (s->kind == MOT_TRACE_AXES)
+        trace_axes(s, table, columns, rows, n);
+    else
+        for (int i = 0; i < n; i++)
+            if (columns[i] >= 0 && !mot_trace_back(s, &columns[i], &rows[i]))
+                columns[i] = -1;
+}
+
+/* Eight elements at a time, which become one store where elements are small. holes: some are the fill. */
+#define TRACE_GATHER(type) \
+    static void trace_fill_##type(void *out, int n, const uint8_t *fill) \
+    { \
+        type outside; \
+        memcpy(&outside, fill, sizeof outside); \
+        for (int i = 0; i < n; i++) \
+            ((type *)out)[i] = outside; \
+    } \
+    static void trace_gather_##type(const void *in, void *out, const int32_t *restrict at, int n, int holes, \
+                                    const uint8_t *fill) \
+    { \
+        const type *const restrict from = in; \
+        type outside, eight[8]; \
+        memcpy(&outside, fill, sizeof outside); \
+        int i = 0; \
+        for (; i + 8 <= n && !holes; i += 8) { \
+            for (int k = 0; k < 8; k++) \
+                eight[k] = from[at[i + k]]; \
+            memcpy((type *)out + i, eight, sizeof eight); \
+        } \
+        for (; i < n; i++) \
+            ((type *)out)[i] = at[i] < 0 ? outside : from[at[i]]; \
+    }
+TRACE_GATHER(uint8_t)
+TRACE_GATHER(uint16_t)
+TRACE_GATHER(uint32_t)
+TRACE_GATHER(uint64_t)
+
+#define TRACE_BY_SIZE(size, function, ...) \
+    ((size) == 1   ? function##_uint8_t(__VA_ARGS__) \
+     : (size) == 2 ? function##_uint16_t(__VA_ARGS__) \
+     : (size) == 4 ? function##_uint32_t(__VA_ARGS__) \
+                   : function##_uint64_t(__VA_ARGS__))
+
+/* Elements of a row, from the `to`th on, by what they read in each plane; -1: the fill. */
+static void trace_write(const mot_planes *p, size_t to, const int32_t *at, int n)
+{
+    const size_t in = (size_t)p->src_width * (size_t)p->src_height, out = (size_t)p->width * (size_t)p->height;
+    const size_t size = (size_t)p->size;
+    int begin = 0, end = n; /* outside of these all are the fill */
+    while (begin < end && at[begin] < 0)
+        begin++;
+    while (end > begin && at[end - 1] < 0)
+        end--;
+    int32_t apart = 0, holes = 0; /* apart == 0: they read neighbours */
+    for (int i = begin; i < end; i++) {
+        apart |= (at[i] - i) ^ (at[begin] - begin);
+        holes |= at[i];
+    }
+    for (size_t k = 0; k < p->count; k++) {
+        const uint8_t *const from = p->src + k * in * size;
+        uint8_t *const write = p->dst + (k * out + to) * size;
+        TRACE_BY_SIZE(size, trace_fill, write, begin, p->fill);
+        TRACE_BY_SIZE(size, trace_fill, write + (size_t)end * size, n - end, p->fill);
+        if (begin < end && !apart)
+            memcpy(write + (size_t)begin * size, from + (size_t)at[begin] * size, (size_t)(end - begin) * size);
+        else
+            TRACE_BY_SIZE(size, trace_gather, from, write + (size_t)begin * size, at + begin, end - begin, holes < 0,
+                          p->fill);
+    }
+}
+
+/* Whether a step changes all of an image. */
+static int trace_is_whole(const mot_trace_step *s, int32_t width, int32_t height)
+{
+    return s->part.x0 == 0 && s->part.y0 == 0 && s->part.x1 == width && s->part.y1 == height;
+}
+
+/* Columns and rows of all steps as one table, at `tables`; 0: some step is of another kind. */
+static int trace_only_axes(const mot_planes *p, const mot_trace_step *steps, int count, int32_t *tables)
+{
+    const int32_t sides[2] = { p->width, p->height };
+    int32_t *step = tables;
+    for (int s = 0; s < count; s++, step += sides[0] + sides[1]) {
+        if (steps[s].kind != MOT_TRACE_AXES || !trace_is_whole(&steps[s], p->width, p->height))
+            return 0;
+        for (int k = 0, at = 0; k < 2; at += sides[k++]) {
+            trace_table(&steps[s].axis[k], sides[k], step + at);
+            for (int32_t i = at; s > 0 && i < at + sides[k]; i++)
+                step[i] = step[i] < 0 ? -1 : (step - sides[0] - sides[1])[at + step[i]];
+        }
+    }
+    memmove(tables, step - sides[0] - sides[1], (size_t)(sides[0] + sides[1]) * sizeof *tables);
+    return 1;
+}
+
+static void trace_by_tables(const mot_planes *p, const int32_t *columns, const int32_t *rows)
+{
+    int32_t at[TRACE_POSITIONS];
+    for (int32_t y = 0; y < p->height; y++)
+        for (int32_t x = 0; x < p->width; x += TRACE_POSITIONS) {
+            const int n = p->width - x < TRACE_POSITIONS ? p->width - x : TRACE_POSITIONS;
+            const int32_t first = rows[y] < 0 ? 0 : rows[y] * p->src_width, outside = rows[y] >> 31;
+            for (int i = 0; i < n; i++)
+                at[i] = (columns[x + i] < 0 ? -1 : first + columns[x + i]) | outside;
+            trace_write(p, (size_t)y * (size_t)p->width + (size_t)x, at, n);
+        }
+}
+
+/* The positions of a row's elements x to x + n - 1 before a fixed step of the whole image. only: there is no other
+ * step, and `columns` gets what the elements read. */
+static void trace_line(const mot_trace_step *s, int32_t y, int32_t x, int n, int only, int32_t *restrict columns,
+                       int32_t *restrict rows)
+{
+    const int64_t step_x = (int32_t)s->fixed[0], step_y = (int32_t)s->fixed[3];
+    const int64_t first_x = (int32_t)(s->fixed[2] + (uint32_t)y * s->fixed[1]) + x * step_x,
+                  first_y = (int32_t)(s->fixed[5] + (uint32_t)y * s->fixed[4]) + x * step_y;
+    const int32_t width = s->width;
+    int64_t begin = 0, end = n;
+    warp_inside(first_x, step_x, (int64_t)width * WARP_ONE, &begin, &end);
+    warp_inside(first_y, step_y, (int64_t)s->height * WARP_ONE, &begin, &end);
+    const uint32_t fx = (uint32_t)first_x, fy = (uint32_t)first_y, xx = (uint32_t)step_x, yx = (uint32_t)step_y;
+    for (int i = 0; i < begin; i++)
+        columns[i] = -1;
+    for (int i = (int)begin; i < end && only; i++)
+        columns[i] = (int32_t)((fy + (uint32_t)i * yx) >> 16) * width + (int32_t)((fx + (uint32_t)i * xx) >> 16);
+    for (int i = (int)begin; i < end && !only; i++) {
+        columns[i] = (int32_t)((fx + (uint32_t)i * xx) >> 16);
+        rows[i] = (int32_t)((fy + (uint32_t)i * yx) >> 16);
+    }
+    for (int i = (int)end; i < n; i++)
+        columns[i] = -1;
+}
+
+static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int count, int32_t *tables)
+{
+    int32_t columns[TRACE_POSITIONS], rows[TRACE_POSITIONS];
+    int32_t *end = tables;
+    if (count == 0) { /* the result has the source's size */
+        memcpy(p->dst, p->src, p->count * (size_t)p->width * (size_t)p->height * (size_t)p->size);
+        return;
+    }
+    if (trace_only_axes(p, steps, count, tables)) {
+        trace_by_tables(p, tables, tables + p->width);
+        return;
+    }
+    for (int s = 0; s < count; s++) {
+        const int32_t sides[] = { steps[s].part.x1 - steps[s].part.x0, steps[s].part.y1 - steps[s].part.y0 };
+        for (int k = 0; k < 2 && steps[s].kind == MOT_TRACE_AXES; end += sides[k++])
+            trace_table(&steps[s].axis[k], sides[k], end);
+    }
+    const mot_trace_step *const last = &steps[count - 1];
+    const int linear = last->kind == MOT_TRACE_FIXED && trace_is_whole(last, p->width, p->height) &&
+                       p->width <= WARP_FIXED_SIDE && p->height <= WARP_FIXED_SIDE;
+    for (int32_t y = 0; y < p->height; y++)
+        for (int32_t x = 0; x < p->width; x += TRACE_POSITIONS) {
+            const int n = p->width - x < TRACE_POSITIONS ? p->width - x : TRACE_POSITIONS;
+            if (linear)
+                trace_line(last, y, x, n, count == 1, columns, rows);
+            for (int i = 0; i < n && !linear; i++) {
+                columns[i] = x + i;
+                rows[i] = y;
+            }
+            const int32_t *table = end;
+            for (int s = count - 1 - linear; s >= 0; s--) {
+                table -= mot_cpu_trace_tables(&steps[s], 1);
+                trace_step(&steps[s], table, columns, rows, n);
+            }
+            for (int i = 0; i < n && !(linear && count == 1); i++)
+                columns[i] = columns[i] < 0 ? -1 : rows[i] * p->src_width + columns[i];
+            trace_write(p, (size_t)y * (size_t)p->width + (size_t)x, columns, n);
+        }
+}
+
+#endif
