@@ -86,9 +86,9 @@ for library in json-c jpeg62-turbo png exif; do # what is linked in
     cat "$sysroot/usr/share/doc/lib$library-dev/copyright" >"$scratch/source/packaging/licenses/lib$library.txt"
 done
 # Shared, so that the module and the command have one copy of the library in the wheel. Without cairo, which would bring
-# much of X11 along.
+# much of X11 along. The command is position-independent: what patchelf makes of one that is not crashes on ARM.
 settings=(-Cbuild-dir="$scratch/build")
-for option in $machine_file="$room/$arch.ini" -Ddefault_library=shared -Dsheets=disabled -Dtools=enabled \
+for option in $machine_file="$room/$arch.ini" -Ddefault_library=shared -Db_pie=true -Dsheets=disabled -Dtools=enabled \
     --force-fallback-for=libyaml,pthreadpool,random123 "$@"; do
     settings+=(-Csetup-args="$option")
 done

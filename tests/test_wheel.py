@@ -36,6 +36,9 @@ class Contents(unittest.TestCase):
         self.assertEqual(self.metadata["Name"], "motley-augment")
         self.assertIn("motley/__init__.py", self.names)
 
+    def test_a_package_index_takes_it(self):
+        self.assertLess(os.path.getsize(wheel), 100 << 20)
+
     def test_the_version_is_the_library_s(self):
         version = re.search(r"version: '([\d.]+)'", (SOURCE / "meson.build").read_text()).group(1)
         self.assertEqual(self.metadata["Version"], version)
@@ -110,6 +113,12 @@ class Runs(unittest.TestCase):
                               env={"PATH": "/nowhere", "PYTHONPATH": self.site})
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def test_the_command_by_itself(self):
+        command = [*launcher[:-1], os.path.join(self.site, "motley", "command")]
+        done = subprocess.run([*command, "show", "rand_augment"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("name: rand_augment", done.stdout)
 
     @unittest.skipIf(len(sys.argv) > 2, "a command of another processor is started by no Python")
     def test_the_command_by_both_ways(self):
