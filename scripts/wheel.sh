@@ -92,6 +92,7 @@ for option in $machine_file="$room/$arch.ini" -Ddefault_library=shared -Db_pie=t
     --force-fallback-for=libyaml,pthreadpool,random123 "$@"; do
     settings+=(-Csetup-args="$option")
 done
+export NVCC_APPEND_FLAGS="--compress-mode=size ${NVCC_APPEND_FLAGS:-}" # drivers that know CUDA 13 unpack it
 _PYTHON_HOST_PLATFORM=linux-$arch python3 -m pip wheel -q --disable-pip-version-check --no-deps \
     --no-build-isolation -w "$scratch" "${settings[@]}" "$scratch/source"
 mkdir "$scratch/bin"
