@@ -19,6 +19,7 @@ import unittest
 site = None
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
 PAGES = ("doc/site/index.html", "doc/site/gallery.html", "doc/ops.html", "README.html", "doc/supported.html",
+         "doc/performance.html", "doc/benchmarks.html", "doc/migrate.html", "doc/site/python-reference.html",
          "doc/site/c/apply.html")
 # A page beside the site, which opens a page of it in a frame of each width and writes down what it finds.
 PROBE = """<!doctype html><body><pre id="found"></pre><script>
