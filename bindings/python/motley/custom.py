@@ -12,7 +12,7 @@ motley.Transform("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._core import ffi, lib
@@ -20,11 +20,10 @@ from ._native import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from ._types import CustomFunction
 
-registered = {}  # name -> CustomOp
+registered: dict[str, CustomOp] = {}
 
 
 class CustomOp:
@@ -35,7 +34,7 @@ class CustomOp:
         self.handle = ffi.new_handle(self)
         self.texts = ffi.new("char[]", name.encode()), ffi.NULL if unit is None else ffi.new("char[]", unit.encode())
 
-    def fill(self, op):
+    def fill(self, op: Any) -> None:
         """Fills a motley_custom_op; what it points to lives as long as this object."""
         op.name, op.unit = self.texts
         op.minimum, op.maximum = self.minimum, self.maximum
@@ -46,7 +45,7 @@ class CustomOp:
     ) -> object:
         return self.function(list(indices), list(images), list(values))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<motley.CustomOp {self.name}>"
 
 
@@ -77,13 +76,13 @@ def custom_op(
     return register
 
 
-def named_in(text):
+def named_in(text: bytes) -> list[CustomOp]:
     """The registered ops that a policy's text may name; the library reports which of them it names."""
     return [op for name, op in registered.items() if name.encode() in text]
 
 
 @ffi.def_extern()
-def run_custom_op(user, batch, error):
+def run_custom_op(user: Any, batch: Any, error: Any) -> Any:
     try:
         count = batch.count
         images = [_array(batch.images.images[i], batch.images.channels, *_native.local.caller) for i in range(count)]
@@ -106,7 +105,7 @@ def run_custom_op(user, batch, error):
 class _Memory:
     """Pixels by their address, for the libraries that read these two attributes."""
 
-    def __init__(self, image, channels, on_cuda):
+    def __init__(self, image: Any, channels: int, on_cuda: bool) -> None:
         interface = {
             "data": (lib.address(image.data), False),
             "typestr": "|u1",
@@ -117,7 +116,7 @@ class _Memory:
         setattr(self, "__cuda_array_interface__" if on_cuda else "__array_interface__", interface)
 
 
-def _array(image, channels, module, device):
+def _array(image: Any, channels: int, module: str, device: int | None) -> Any:
     memory = _Memory(image, channels, device is not None)
     if module == "torch":
         torch = sys.modules["torch"]

@@ -9,16 +9,15 @@ import math
 import os
 import re
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import custom
 from ._core import ffi, lib
 from ._arrays import DTYPES
-from ._native import ArgumentError, FileError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
+from ._native import ArgumentError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ._types import Fill, Interpolations, Level, PolicyLike
 
@@ -26,30 +25,30 @@ INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(
 
 
 @ffi.def_extern()
-def on_problem(user, problem):
+def on_problem(user: Any, problem: Any) -> None:
     ffi.from_handle(user).append((problem.line, problem.column, text_of(problem.message)))
 
 
 PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # PIL.Image.Resampling
 
 
-def filter_number(what, given, names):
+def filter_number(what: str, given: Any, names: Sequence[str]) -> int:
     """The place among `names` of a filter: given by its name, by an enum of Pillow's or torchvision's, or by Pillow's
     number. torchvision's nearest-exact is Pillow's nearest."""
     value = getattr(given, "value", given)
-    name = PILLOWS.get(value) if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
+    name = PILLOWS.get(value, "") if isinstance(value, int) and not isinstance(value, bool) else str(value).lower()
     name = "nearest" if name == "nearest-exact" else name
     if name not in names:
         raise ArgumentError(f"{what} is {given!r}, want one of {', '.join(names)}")
     return names.index(name)
 
 
-def interpolation_number(given):
+def interpolation_number(given: Any) -> int:
     """motley_interpolation's number of a warp's filter."""
     return filter_number("interpolation", given, INTERPOLATIONS)
 
 
-def fill_bytes(fill):
+def fill_bytes(fill: Any) -> bytes:
     """Four bytes of a fill: of one number for every channel, or of 3 or 4 for RGB or RGBA."""
     try:
         numbers = [fill] * 4 if not hasattr(fill, "__len__") else list(fill)
@@ -104,12 +103,13 @@ class Policy:
     takes_boxes: bool
     takes_levels: bool
     custom_ops: Sequence[custom.CustomOp]
+    _still: Policy | None
 
     def __init__(self, text: str | Mapping[str, Any]) -> None:
         data = (text if isinstance(text, str) else _as_json(text)).encode()
         self._take(*_parsed(data))
 
-    def _take(self, handle, custom_ops=()):
+    def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> None:
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
         info = lib.motley_policy_describe(handle)
         self.whole, self.custom_ops, self._still = info.stages > 0, custom_ops, None  # custom_ops have to live as long
@@ -126,7 +126,7 @@ class Policy:
         self._what = "policy", self._handle  # as calls.Call takes it
 
     @classmethod
-    def _of(cls, handle, custom_ops=()):
+    def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:
         policy = cls.__new__(cls)
         policy._take(handle, custom_ops)
         return policy
@@ -172,7 +172,7 @@ class Policy:
     @staticmethod
     def names() -> list[str]:
         """The names of the built-in policies: those that are drawn, then those that have stages."""
-        names = []
+        names: list[str] = []
         while (row := lib.motley_policy_builtin_get(len(names))) != NULL:
             names.append(text_of(row.name))
         return names
@@ -183,7 +183,8 @@ class Policy:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON's dictionaries and lists, with the keys of the file. Policy(...) takes them back."""
-        return json.loads(text_from(lib.motley_policy_print_json, self._handle))
+        data: dict[str, Any] = json.loads(text_from(lib.motley_policy_print_json, self._handle))
+        return data
 
     def at(self, epoch: int) -> Policy:
         """What a policy whose numbers change with the epoch is in one: a policy with these numbers put in. Of others,
@@ -202,7 +203,7 @@ class Policy:
     def views(self) -> dict[str, tuple[int, int, Policy]]:
         """By the name of each view how many results it has, its number, and its own policy; empty without views. Stages
         that all views share come last, under the name ""."""
-        made = {}
+        made: dict[str, tuple[int, int, Policy]] = {}
         while (view := lib.motley_policy_view(self._handle, len(made))) != NULL:
             own = Policy(text_from(lib.motley_policy_print, view.policy))
             made[text_of(view.name)] = view.count, view.number, own
@@ -224,13 +225,13 @@ class Policy:
             self._still = NO_AUGMENTATION if not self.whole else self._without_draws()
         return self._still
 
-    def _without_draws(self):
+    def _without_draws(self) -> Policy:
         data = self.as_dict()
         for part in data.get("phases", [data]):
             part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
         return Policy(data)
 
-    def _still_stages(self, stages):
+    def _still_stages(self, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         left = []
         for stage in stages:
             ((kind, how),) = stage.items()
@@ -295,18 +296,19 @@ class Policy:
             if entry not in self.ops:
                 raise ArgumentError(f"policy '{self.name}' has no range called '{entry}'")
             data["ops"][entry] = _changed_op(data["ops"][entry], numbers)
+        filters = None
         if interpolation is not None:
             several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-            interpolation = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
+            filters = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
         if augmix is not None:
             data.pop("augmix", None)
             augmix = {"width": 3, "alpha": 1, **augmix} if augmix else None
-        given = {"repeat": repeat, "bins": bins, "top": top, "interpolation": interpolation, "augmix": augmix}
+        given: dict[str, Any] = {"repeat": repeat, "bins": bins, "top": top, "interpolation": filters, "augmix": augmix}
         given.update(name=name, title=title, fill=None if fill is None else list(fill_bytes(fill)))
         data.update((key, value) for key, value in given.items() if value is not None)
         return self._of_data(data)
 
-    def _of_data(self, data):
+    def _of_data(self, data: dict[str, Any]) -> Policy:
         """The policy of such data, which a program has changed."""
         text = _as_json(data).encode()
         known = {op.name for op in self.custom_ops}
@@ -353,17 +355,17 @@ class Policy:
     def __hash__(self) -> int:
         return hash(self.show())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[Policy], tuple[str]]:
         return Policy, (self.show(),)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.show()
 
     def _repr_html_(self) -> str:
         """For notebooks."""
         return as_html(self, self.show())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """Its name, and what sets it apart from the built-in policy of that name."""
         if self.name not in Policy.names():
             return f"<motley.Policy {self.name}>"
@@ -376,7 +378,7 @@ class Policy:
 # ---- parts of policies: plain data in the format's words ----
 
 
-def _op_data(entry):
+def _op_data(entry: dict[str, Any]) -> dict[str, float]:
     """The numbers of an entry under `ops`; {} of one without levels."""
     if "range" not in entry and "low" not in entry:
         return {}
@@ -386,14 +388,14 @@ def _op_data(entry):
     return {key: float(number) for key, number in numbers.items()}
 
 
-def _changed_op(entry, numbers):
+def _changed_op(entry: dict[str, Any], numbers: Mapping[str, float]) -> dict[str, Any]:
     """An entry under `ops` with other numbers; an infinite min or max is none."""
     none = {"base": 0, "min": -math.inf, "max": math.inf}
     made = {key: value for key, value in entry.items() if key != "range"} | _op_data(entry) | dict(numbers)
     return {key: value for key, value in made.items() if key not in none or value != none[key]}
 
 
-def _step_data(step, level, levels):
+def _step_data(step: Any, level: Any, levels: set[str]) -> dict[str, Any]:
     """A step in full: its op, probability, and its level or value."""
     step = {"op": step} if isinstance(step, str) else step
     found = {"op": step["op"], "p": float(step.get("p", 1))}
@@ -405,7 +407,7 @@ def _step_data(step, level, levels):
     return found if level is None else {**found, "level": level if isinstance(level, (str, dict)) else float(level)}
 
 
-def _changed_step(step, level, p):
+def _changed_step(step: Mapping[str, Any], level: Any, p: float | None) -> dict[str, Any]:
     """A step with another level, if it has one, and another probability."""
     step = dict(step) if p is None else {**step, "p": p}
     if "level" in step and level is not None:
@@ -413,15 +415,15 @@ def _changed_step(step, level, p):
     return step
 
 
-def _changed_level(old, level):
+def _changed_level(old: Any, level: Any) -> Any:
     """The level that takes the place of `old`: a number is the mean of one that is normal."""
     normal = isinstance(old, dict) and "normal" in old and not isinstance(level, (str, dict))
     return {**old, "normal": level} if normal else level
 
 
-def _put_branches(data, branches):
+def _put_branches(data: dict[str, Any], branches: Iterable[Mapping[str, Any]]) -> None:
     """Writes branches, in the form of Policy.branches, into a policy's data."""
-    phases = {}
+    phases: dict[int, list[dict[str, Any]]] = {}
     for branch in map(dict, branches):
         phases.setdefault(branch.pop("from", 0), []).append(branch)
     for key in ("phases", "branches"):
@@ -432,13 +434,13 @@ def _put_branches(data, branches):
         data["phases"] = [{"from": first, "branches": each} for first, each in phases.items()]
 
 
-def as_html(shown, text):
+def as_html(shown: object, text: str) -> str:
     """What a notebook shows of an object: itself, and a policy's or transform's text to open. `motley preview` writes a
     page with pictures and frequencies."""
     return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
-def _as_json(data):
+def _as_json(data: Any) -> str:
     return json.dumps(data, default=lambda number: number.item())
 
 
@@ -447,51 +449,34 @@ STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
 _DTYPES = {number: name for name, (number, _) in DTYPES.items()}
 
 
-def _parsed(text, path=None, custom_ops=None):
+def _parsed(text: bytes, path: str | None = None, custom_ops: Sequence[custom.CustomOp] | None = None) -> Any:
     """The handle of a policy's text, or of the file that has it, and its custom operations; raises one exception with
     every problem."""
     named = custom.named_in(text) if custom_ops is None else custom_ops
-    call, source = lib.motley_policy_parse, (text, len(text))
-    if path is not None:
-        call, source = lib.motley_policy_load, (os.fsencode(path),)
-    try:
-        handle = read("motley_policy **", call, *source, name="<policy>" if path is None else path, custom_ops=named)
-    except PolicyError as wrong:
-        raise _of_custom(wrong) from None
-    kept = set()  # of those in the text, the ones that it names as operations
-    while (row := lib.motley_policy_op(handle, lib.motley_op_count() + len(kept))) != NULL:
-        kept.add(text_of(row.name))
-    return handle, [op for op in named if op.name in kept]
-
-
-def _of_custom(wrong):
-    """The error, which says so where the unknown operation is a custom one."""
-    own = next((name for name in custom.registered if f"unknown operation '{name}'" in str(wrong)), None)
-    if own is None:
-        return wrong
-    return PolicyError(f"{wrong}; '{own}' is a custom operation: want a policy without stages", wrong.problems)
-
-
-def read(kind, call, *arguments, name, custom_ops=()):
-    """What `call` reads out of a text, a pointer of that kind, or raises one exception that lists every problem."""
-    problems = []
-    ops = ffi.new("motley_custom_op[]", len(custom_ops))
-    for op, made in zip(ops, custom_ops):
+    problems: list[tuple[int, int, str]] = []
+    ops = ffi.new("motley_custom_op[]", len(named))
+    for op, made in zip(ops, named):
         made.fill(op)
     user = ffi.new_handle(problems)
-    params, handle, error = (ffi.new(each) for each in ("motley_parse_params *", kind, "motley_error *"))
+    params, handle, error = map(ffi.new, ("motley_parse_params *", "motley_policy **", "motley_error *"))
     params.report, params.user = lib.on_problem, user
-    params.custom_ops, params.custom_ops_count = ops, len(custom_ops)
-    status = call(*arguments, params, handle, error)
+    params.custom_ops, params.custom_ops_count = ops, len(named)
+    if path is None:
+        status = lib.motley_policy_parse(text, len(text), params, handle, error)
+    else:
+        status = lib.motley_policy_load(os.fsencode(path), params, handle, error)
     if status == lib.MOTLEY_ERR_POLICY:
         problems = problems or [(error.line, error.column, text_of(error.message))]
-        raise PolicyError(
-            "\n".join(f"{name}:{line}:{column}: error: {text}" for line, column, text in problems), problems
-        )
-    if status == lib.MOTLEY_ERR_IO:
-        raise FileError(text_of(error.message))
+        said = "\n".join(f"{path or '<policy>'}:{line}:{column}: error: {why}" for line, column, why in problems)
+        own = next((name for name in custom.registered if f"unknown operation '{name}'" in said), None)
+        if own is not None:
+            said += f"; '{own}' is a custom operation: want a policy without stages"
+        raise PolicyError(said, problems)
     check(status, error)
-    return handle[0]
+    kept: set[str] = set()  # of those in the text, the ones that it names as operations
+    while (row := lib.motley_policy_op(handle[0], lib.motley_op_count() + len(kept))) != NULL:
+        kept.add(text_of(row.name))
+    return handle[0], [op for op in named if op.name in kept]
 
 
 NO_AUGMENTATION = Policy("motley: 1\nname: none\nbranches: [identity]\n")

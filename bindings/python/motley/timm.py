@@ -43,14 +43,16 @@ class Transform:
 
     def __call__(self, img: T) -> T:
         seed, ids, rest = samples_of(self, _random_seed)
-        return self.transform(img, seed=seed, sample_ids=ids, **rest)
+        transform: Any = self.transform
+        made: T = transform(img, seed=seed, sample_ids=ids, **rest)
+        return made
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         seed = "" if self._seed is None else f", seed={self._seed}"
         return f"motley.timm.Transform({self.config!r}, policy={self.transform.policy.name}{seed})"
 
 
-def _random_seed():
+def _random_seed() -> int:
     return random.getrandbits(64)
 
 
@@ -120,7 +122,7 @@ def create_transform(*args: Any, **kwargs: Any) -> Any:
         finally:
             vars(transforms_factory).update(theirs)
 
-    def fused(compose):
+    def fused(compose: Any) -> Any:
         try:
             return fuse(compose)
         except ArgumentError:
@@ -187,22 +189,23 @@ class Mixup:
         ids = ids if hasattr(ids, "__len__") else range(len(x))
         return self.mix(x, target, sample_ids=ids, view=rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"motley.timm.Mixup({self.mix!r})"
 
 
 @functools.lru_cache(maxsize=None)
-def _crop_class():
+def _crop_class() -> Any:
     """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels."""
     from PIL.Image import Image
     from timm.data import transforms
     from torchvision.transforms.functional import resized_crop
 
+    from motley._arrays import Pillow
     from motley.torchvision import pixels
 
     class RandomResizedCropAndInterpolation(transforms.RandomResizedCropAndInterpolation):
-        def __call__(self, img):
-            if not isinstance(img, Image) or img.mode not in pixels.Pillow.channels_of:
+        def __call__(self, img: Any) -> Any:
+            if not isinstance(img, Image) or img.mode not in Pillow.channels_of:
                 return super().__call__(img)
             top, left, height, width = self.get_params(img, self.scale, self.ratio)
             several = isinstance(self.interpolation, (tuple, list))
@@ -219,20 +222,20 @@ def _crop_class():
 
 
 @functools.lru_cache(maxsize=None)
-def _tensor_class():
+def _tensor_class() -> Any:
     """timm's MaybeToTensor with its values, of PIL images by Motley's kernels."""
     import motley
     import torch
     from PIL.Image import Image
     from timm.data import transforms
 
-    from motley.torchvision.pixels import Pillow
+    from motley._arrays import Pillow
 
     output = '{"motley": 1, "name": "to_tensor", "stages": [{"output": {"mean": 0, "std": 1}}]}'
     to_array = motley.Transform(output, stream=0)
 
     class MaybeToTensor(transforms.MaybeToTensor):
-        def __call__(self, pic):
+        def __call__(self, pic: Any) -> Any:
             ours = isinstance(pic, Image) and pic.mode in Pillow.channels_of and all(pic.size)
             if not ours or torch.get_default_dtype() is not torch.float32:
                 return super().__call__(pic)
@@ -242,7 +245,7 @@ def _tensor_class():
     return MaybeToTensor
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "RandomResizedCropAndInterpolation":
         return _crop_class()
     if name == "MaybeToTensor":
@@ -250,7 +253,7 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-_theirs = {}
+_theirs: dict[tuple[Any, str], Any] = {}
 
 
 def take_over() -> None:
