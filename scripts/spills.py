@@ -27,7 +27,7 @@ MOST = {
     "tile_kernel": 40,  # around the functions that it calls, once for a tile
     "interpolate_tile": 16,
     "interpolate_exactly": 28,
-    "interpolate_nearly": 44,  # of planes, bicubic along both axes: in the loop
+    "interpolate_nearly": 52,  # of planes, bicubic along both axes: in the loop
     "resident_kernel": 452,  # likewise, once for a pass
     "walk": 104,
     "walk_stencil": 80,

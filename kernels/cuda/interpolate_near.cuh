@@ -33,11 +33,11 @@ DEVICE void find_near_axis(const double *m, int x, int y, near_axis *a)
 }
 
 /* The component left of the position of the output `column` and `row` from the tile's corner, and the distance from it.
- */
-DEVICE int near_position(const near_axis &a, int column, int row, float *d)
+ * WHOLE: there is none, as positions are those of components. */
+template <bool WHOLE> DEVICE int near_position(const near_axis &a, int column, int row, float *d)
 {
-    const uint32_t part = a.at + a.across * (uint32_t)column + a.down * (uint32_t)row;
-    *d = __uint_as_float(0x3F800000u | part >> 9) - 1.0f;
+    const uint32_t part = WHOLE ? 0 : a.at + a.across * (uint32_t)column + a.down * (uint32_t)row;
+    *d = WHOLE ? 0 : __uint_as_float(0x3F800000u | part >> 9) - 1.0f;
     const float x = __uint_as_float(0x4B000000u + column) - 8388608.0f,
                 y = __uint_as_float(0x4B000000u + row) - 8388608.0f;
     const float left = fmaf(a.near_across, x, fmaf(a.near_down, y, a.near_at)) - *d;

@@ -456,7 +456,8 @@ DEVICE bool interpolate_near(const image_reader<FORMAT> &r, const near_axis &alo
                              int column, int row, uint32_t fill, uint32_t *to)
 {
     float dx, dy, across[COLUMNS], down[ROWS];
-    const int i = near_position(along_x, column, row, &dx), j = near_position(along_y, column, row, &dy);
+    const int i = near_position<COLUMNS == 1>(along_x, column, row, &dx),
+              j = near_position<ROWS == 1>(along_y, column, row, &dy);
     const int left = i - (COLUMNS - 1) / 2, top = j - (ROWS - 1) / 2;
     const int first = min(max(left, 0), r.width - COLUMNS);
     if (left != first || top < 0 || top > r.height - ROWS) { /* at an edge, or outside */
@@ -540,16 +541,16 @@ template <int FORMAT, int COLUMNS, int ROWS> OUTLINE int interpolate_nearly(int 
     const uint32_t fill = fill_of(step, 0);
     const tile_blocks blocks;
     const near_axis along_x = s.axis[0], along_y = s.axis[1];
-    const int end = blocks.end();
+    const int columns = s.tile_columns, rows = s.tile_rows, pitch = s.image.pitch, end = blocks.end();
     int b = blocks.begin();
 #pragma unroll 1
     for (; b < end; b++) {
         int row;
         const int column = blocks.column(b, &row);
         bool sure = true, listed = true;
-        if (column < s.tile_columns && row < s.tile_rows)
+        if (column < columns && row < rows)
             sure = interpolate_near<FORMAT, COLUMNS, ROWS>(r, along_x, along_y, column, row, fill,
-                                                           tile_words() + row * s.image.pitch + column);
+                                                           tile_words() + row * pitch + column);
         const uint32_t doubts = __ballot_sync(0xFFFFFFFFu, !sure);
         if (doubts == 0)
             continue;
