@@ -668,7 +668,7 @@ def test_dali_chooses_its_operator(monkeypatch, tmp_path):
 
 # ---- the examples ----
 
-NEEDS = {"ada_augment.py": ["torch"], "class_curriculum.py": ["numpy"], "dino.py": ["torch"],
+NEEDS = {"ada_augment.py": ["torch"], "class_curriculum.py": ["numpy"], "dino.py": ["torch.compiler"],
          "dali_pipeline.py": ["nvidia.dali", "torch"], "dataloader.py": ["torch"],
          "detection.py": ["torchvision.tv_tensors"], "segmentation.py": ["torchvision"], "video_clips.py": ["torch"],
          "ffcv_loader.py": ["ffcv", "torch"], "huggingface.py": ["datasets"], "lightning_module.py": ["lightning"],
