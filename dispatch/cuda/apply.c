@@ -109,7 +109,7 @@ static void choose_threads(const mot_cuda_state *s, mot_cuda_draw *draw)
         threads_log2++;
     draw->by_step = draw->tables.choice == MOT_WITH_REPLACEMENT && threads_log2 <= MOT_SLOTS_LOG2;
     draw->threads_log2 = draw->by_step ? threads_log2 : 0;
-    draw->near_bytes = s->chip.draw_bytes;
+    draw->shared_bytes = s->chip.draw_bytes;
 }
 
 /* Chooses how many samples the first wave of CTAs has and how the others are interleaved; resident_kernel.cu says why.

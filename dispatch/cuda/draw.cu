@@ -116,19 +116,19 @@ static __host__ __device__ int samples_of_cta(const mot_cuda_draw &d)
 /* Shared memory for each warp's program, then for the tables as far as they fit, then for the steps that a CTA draws if
  * they fit as well: while images are being loaded, each access to device memory takes 2 us. The tables are contiguous,
  * levels last. */
-struct near_memory {
+struct cta_layout {
     int programs, tables, steps; /* bytes */
 };
 
-static near_memory near_memory_of(const mot_cuda_draw &d, int programs)
+static cta_layout cta_layout_of(const mot_cuda_draw &d, int programs)
 {
     const int64_t small = (const char *)d.tables.level - (const char *)d.tables.phase, all = d.tables_bytes;
     const int64_t steps = (int64_t)samples_of_cta(d) * d.max_steps * (int64_t)sizeof(mot_step);
-    near_memory n = { programs, 0, 0 };
+    cta_layout n = { programs, 0, 0 };
     if (!d.draws)
         return n;
     n.tables = (int)(all <= MOT_DRAW_TABLES ? all : small <= MOT_DRAW_TABLES ? small : 0);
-    n.steps = (int)(programs + n.tables + steps <= d.near_bytes ? steps : 0);
+    n.steps = (int)(programs + n.tables + steps <= d.shared_bytes ? steps : 0);
     return n;
 }
 
@@ -211,7 +211,7 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
 }
 
 static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
-    draw_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near)
+    draw_kernel(const __grid_constant__ mot_cuda_draw d, const cta_layout layout)
 {
     extern __shared__ uint64_t memory[];
     __shared__ int last, first[MOT_KEYS + 1];
@@ -222,12 +222,12 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const int mine = threadIdx.x >> d.threads_log2, i = begin + mine;
     const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
     const bool any = i < d.count, first_slot = any && slot == 0;
-    const mot_tables tables = begin_tables(d, near.tables, memory);
+    const mot_tables tables = begin_tables(d, layout.tables, memory);
     let_next_kernel_begin(); /* its first loads are behind those of the tables */
     begun_draw draw = begin_draw(d, any ? i : -1, slot);
     wait_for_tables();
     mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
-    mot_step *const here = near.steps ? (mot_step *)(memory + near.tables / 8) : drawn;
+    mot_step *const here = layout.steps ? (mot_step *)(memory + layout.tables / 8) : drawn;
     mot_step *const steps = here + mine * d.max_steps;
     int count = d.max_steps;
     if (d.draws)
@@ -235,7 +235,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     if (first_slot)
         d.plan.step_count[i] = count;
     __syncwarp();
-    if (near.steps) {
+    if (layout.steps) {
         const int first = (threadIdx.x & ~31) >> d.threads_log2, of_warp = 32 >> d.threads_log2;
         copy_steps(here + first * d.max_steps, drawn + first * d.max_steps,
                    min(d.count - begin - first, of_warp) * d.max_steps);
@@ -314,11 +314,11 @@ static __device__ void wait_for_image(int warp)
  * 0: job.src describes them. */
 template <int FEW>
 static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are kept to 64, and spilled */
-    plan_kernel(const __grid_constant__ mot_cuda_draw d, const near_memory near,
+    plan_kernel(const __grid_constant__ mot_cuda_draw d, const cta_layout layout,
                 const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
 {
     extern __shared__ uint4 shared[];
-    uint64_t *const memory = (uint64_t *)((char *)shared + near.programs);
+    uint64_t *const memory = (uint64_t *)((char *)shared + layout.programs);
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * PLAN_WARPS + warp;
     const int sample = job.first + i;
     planner_scratch *const places = (planner_scratch *)shared;
@@ -327,7 +327,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
         wait_for_previous_kernel(); /* as at the end of draw_kernel */
         return;
     }
-    const mot_tables tables = begin_tables(d, near.tables, memory);
+    const mot_tables tables = begin_tables(d, layout.tables, memory);
     begun_draw draw = begin_draw(d, i < job.images ? sample : -1, lane);
     if (i < job.images && job.src.images) {
         const motley_image *images = job.src.images;
@@ -340,7 +340,7 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     if (i >= job.images)
         return;
     mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;
-    mot_step *const steps = near.steps ? (mot_step *)(memory + near.tables / 8) + warp * d.max_steps : drawn;
+    mot_step *const steps = layout.steps ? (mot_step *)(memory + layout.tables / 8) + warp * d.max_steps : drawn;
     int count = d.max_steps;
     if (d.draws)
         count = draw_steps(d, tables, draw, sample, lane, steps);
@@ -349,42 +349,42 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     __syncwarp();
     wait_for_image(warp);
     make_programs(job, places[warp], i, steps, count);
-    if (near.steps)
+    if (layout.steps)
         copy_steps(steps, drawn, d.max_steps);
 }
 
-static_assert(sizeof(mot_cuda_draw) + sizeof(near_memory) + sizeof(mot_tiles_job) <= 4096,
+static_assert(sizeof(mot_cuda_draw) + sizeof(cta_layout) + sizeof(mot_tiles_job) <= 4096,
               "a kernel's arguments are at most 4 KiB");
 static_assert(sizeof(mot_arg) == 64 && sizeof(mot_step) == 96, "as on the host: policies/draw.c asserts the same");
 
-cudaError_t mot_cuda_draw_prepare(int near_bytes)
+cudaError_t mot_cuda_draw_prepare(int shared_bytes)
 {
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
     const void *const planners[] = { (const void *)plan_kernel<0>, (const void *)plan_kernel<MOT_FEW_IMAGES> };
-    cudaError_t error = mot_share_memory((const void *)draw_kernel, near_bytes); /* runs beside images */
+    cudaError_t error = mot_share_memory((const void *)draw_kernel, shared_bytes); /* runs beside images */
     for (int i = 0; i < 2 && error == cudaSuccess; i++)
-        error = cudaFuncSetAttribute(planners[i], most, near_bytes);
+        error = cudaFuncSetAttribute(planners[i], most, shared_bytes);
     return error;
 }
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream)
 {
-    const near_memory near = near_memory_of(*draw, 0);
+    const cta_layout layout = cta_layout_of(*draw, 0);
     const int samples = samples_of_cta(*draw);
     return mot_launch((const void *)draw_kernel, (draw->count + samples - 1) / samples, MOT_DRAW_THREADS,
-                      (size_t)(near.tables + near.steps), draw->overlap, stream, *draw, near);
+                      (size_t)(layout.tables + layout.steps), draw->overlap, stream, *draw, layout);
 }
 
 template <int FEW>
 static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job, const motley_image *images,
                                cudaStream_t stream)
 {
-    const near_memory near = near_memory_of(d, PLAN_WARPS * (int)sizeof(planner_scratch));
+    const cta_layout layout = cta_layout_of(d, PLAN_WARPS * (int)sizeof(planner_scratch));
     few_images<FEW> few;
     if constexpr (FEW > 0)
         memcpy(few.image, images, (size_t)d.count * sizeof *images);
     return mot_launch((const void *)plan_kernel<FEW>, (job.images + PLAN_WARPS - 1) / PLAN_WARPS, PLAN_THREADS,
-                      (size_t)(near.programs + near.tables + near.steps), d.overlap, stream, d, near, job, few);
+                      (size_t)(layout.programs + layout.tables + layout.steps), d.overlap, stream, d, layout, job, few);
 }
 
 cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job, const motley_image *images,
@@ -405,28 +405,28 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job 
 #endif
 #define SEND_FEW_WORDS 480 /* of the kernel for short uploads, whose launch copies fewer arguments */
 
-template <int WORDS> struct letter {
+template <int WORDS> struct inline_upload {
     uint32_t *to;
     uint32_t words;
     uint32_t word[WORDS];
 };
 
-template <int WORDS> static __global__ void send_kernel(const __grid_constant__ letter<WORDS> l)
+template <int WORDS> static __global__ void send_kernel(const __grid_constant__ inline_upload<WORDS> upload)
 {
     let_next_kernel_begin();
-    for (uint32_t i = threadIdx.x; i < l.words; i += blockDim.x)
-        l.to[i] = l.word[i];
+    for (uint32_t i = threadIdx.x; i < upload.words; i += blockDim.x)
+        upload.to[i] = upload.word[i];
 }
 
 template <int WORDS> static cudaError_t send(void *to, const void *from, size_t bytes, cudaStream_t stream)
 {
-    letter<WORDS> l;
-    l.to = (uint32_t *)to;
-    l.words = (uint32_t)(bytes / sizeof(uint32_t));
-    memcpy(l.word, from, bytes);
-    void (*const kernel)(letter<WORDS>) = send_kernel<WORDS>;
+    inline_upload<WORDS> upload;
+    upload.to = (uint32_t *)to;
+    upload.words = (uint32_t)(bytes / sizeof(uint32_t));
+    memcpy(upload.word, from, bytes);
+    void (*const kernel)(inline_upload<WORDS>) = send_kernel<WORDS>;
     const unsigned threads = bytes < 4096 ? 256 : 1024;
-    kernel<<<1, threads, 0, stream>>>(l);
+    kernel<<<1, threads, 0, stream>>>(upload);
     return cudaGetLastError();
 }
 

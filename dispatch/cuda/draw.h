@@ -40,7 +40,7 @@ typedef struct mot_cuda_draw {
     int32_t by_step;      /* each thread draws one step */
     mot_tables tables;    /* pointers to device memory, where they are contiguous */
     int64_t tables_bytes;
-    int32_t near_bytes;    /* shared memory that the kernel may use */
+    int32_t shared_bytes;  /* shared memory that the kernel may use */
     uint64_t seed, sample; /* sample: of image 0 */
     uint32_t epoch, view;
     const uint64_t *ids;     /* device memory [count], or NULL */
@@ -58,7 +58,7 @@ typedef struct mot_cuda_draw {
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);
 
 /* Call once for each device, before the first launch. */
-cudaError_t mot_cuda_draw_prepare(int near_bytes);
+cudaError_t mot_cuda_draw_prepare(int shared_bytes);
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *draw, cudaStream_t stream);
 
 /* For the tiles route: draws the samples of the job's images and makes their programs. `images`: the batch's

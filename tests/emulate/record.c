@@ -717,9 +717,9 @@ void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
     memset(op, 0, MOT_OP_COUNT * sizeof *op);
 }
 
-cudaError_t mot_cuda_draw_prepare(int near_bytes)
+cudaError_t mot_cuda_draw_prepare(int shared_bytes)
 {
-    (void)near_bytes;
+    (void)shared_bytes;
     return cudaSuccess;
 }
 
