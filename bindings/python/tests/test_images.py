@@ -191,3 +191,20 @@ def test_dlpack(pixels):
         with pytest.raises(motley.ArgumentError, match="the NumPy array to write to is read-only"):
             stage.apply_(OnlyDlpack(work))
     assert numpy.array_equal(locked, pixels)
+
+
+def test_dlpack_as_on_cuda(pixels, monkeypatch):
+    """Read as torch's, written in the same memory."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(images, "ON_CUDA", (1,))  # host memory
+    monkeypatch.setitem(images.sys.modules, "cupy", None)
+    stage, ids, given = motley.RandAugment(seed=7), range(len(pixels)), OnlyDlpack(torch.from_numpy(pixels))
+    wanted = stage(pixels, sample_ids=ids)
+    made = stage(given, sample_ids=ids)
+    assert type(made) is torch.Tensor and numpy.array_equal(made, wanted)
+    work = torch.from_numpy(pixels.copy())
+    stage(given, sample_ids=ids, out=OnlyDlpack(work))
+    assert numpy.array_equal(work, wanted)
+    train = motley.Transform("torchvision_train", seed=7)
+    assert numpy.array_equal(train(given, sample_ids=ids), train(pixels, sample_ids=ids))
+    assert same([numpy.asarray(motley.ops.resize(given, (8, 9)))], [motley.ops.resize(pixels, (8, 9))])
