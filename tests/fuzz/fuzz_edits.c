@@ -32,7 +32,7 @@ static const char *take_name(fuzz_input *in)
 
 static motley_level take_level(fuzz_input *in)
 {
-    const motley_level level = { (motley_level_kind)fuzz_number(in, 7), take_number(in), take_number(in) };
+    const motley_level level = { (motley_level_kind)fuzz_number(in, 8), take_number(in), take_number(in) };
     return level;
 }
 
@@ -44,7 +44,8 @@ static void check(const motley_policy *policy)
     motley_policy *back;
     double boxes[2 * SAMPLES][4];
     size_t offsets[SAMPLES + 1];
-    const motley_samples samples = { .seed = 3, .boxes = boxes[0], .box_offsets = offsets };
+    const float levels[SAMPLES] = { -1, 0.3f, 1, NAN };
+    const motley_samples samples = { .seed = 3, .boxes = boxes[0], .box_offsets = offsets, .levels = levels };
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
     const size_t most = motley_policy_max_boxed_steps(policy, 2);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);

@@ -5,6 +5,8 @@
 #include "policies/policy.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <math.h>
+
 static void check_problem(void *user, const motley_error *problem)
 {
     ++*(int *)user;
@@ -42,12 +44,13 @@ static void there_and_back(const motley_policy *policy)
 static void draw(const motley_policy *policy)
 {
     const motley_policy_info *const info = motley_policy_describe(policy);
-    for (int32_t v = 0; v < info->views; v++)
-        draw(motley_policy_view(policy, (size_t)v)->policy);
+    for (size_t v = 0; motley_policy_view(policy, v); v++)
+        draw(motley_policy_view(policy, v)->policy);
     if (info->views)
         return;
     enum { SAMPLES = 8 };
     const int32_t sides[SAMPLES] = { 1, 2, 3, 32, 224, 333, 4096, 1048576 };
+    const float levels[SAMPLES] = { 0, 1, 0.5f, 2, -1, NAN, 0.999f, 1e-30f };
     int32_t counts[SAMPLES];
     double boxes[2 * SAMPLES][4];
     size_t offsets[SAMPLES + 1];
@@ -55,7 +58,9 @@ static void draw(const motley_policy *policy)
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
     for (uint32_t epoch = 0; epoch < 300; epoch += 100) {
-        const motley_samples samples = { .seed = 1, .epoch = epoch, .boxes = boxes[0], .box_offsets = offsets };
+        const motley_samples samples = {
+            .seed = 1, .epoch = epoch, .boxes = boxes[0], .box_offsets = offsets, .levels = levels
+        };
         MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
