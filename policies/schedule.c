@@ -42,6 +42,29 @@ const mot_yaml *mot_schedule_in(const reader *r)
     return list || root->kind != MOT_YAML_MAP ? list : get(r, root, "epochs");
 }
 
+/* Whether a node is written as this epoch. */
+static bool is_epoch(const reader *r, const mot_yaml *node, uint32_t epoch)
+{
+    double value;
+    return mot_number_parse(text_of(r, node), &value) && value == epoch;
+}
+
+const mot_yaml *mot_schedule_place(const reader *r, uint32_t epoch)
+{
+    const mot_yaml *const list = stage_phases(r), *points;
+    schedule_kind kind;
+    for (const mot_yaml *p = list ? mot_yaml_child(&r->tree, list) : NULL; p; p = mot_yaml_next(&r->tree, p))
+        if (is_epoch(r, get(r, p, "from"), epoch))
+            return p;
+    for (uint32_t i = 0; i < r->tree.nodes; i++)
+        for (const mot_yaml *p = (points = points_of(r, &r->tree.node[i], &kind)) ? mot_yaml_child(&r->tree, points)
+                                                                                  : NULL;
+             p; p = mot_yaml_next(&r->tree, p))
+            if (is_epoch(r, mot_yaml_child(&r->tree, p), epoch))
+                return p;
+    return mot_schedule_in(r);
+}
+
 /* ---- reading ---- */
 
 /* Adds an epoch at which something begins or ends. */

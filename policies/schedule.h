@@ -19,6 +19,9 @@ typedef struct mot_schedule {
 /* The first schedule of a text, its phases of stages or its number of epochs; NULL: the text is plain. */
 const mot_yaml *mot_schedule_in(const reader *r);
 
+/* Where such a text says what begins in an epoch: the phase or the point, or the first schedule. */
+const mot_yaml *mot_schedule_place(const reader *r, uint32_t epoch);
+
 /* Finds and checks all schedules of a text. */
 void mot_schedule_read(reader *r, mot_schedule *schedule);
 

@@ -404,8 +404,7 @@ static void raise_steps(mot_transform *transform, const mot_transform *other)
 }
 
 /* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
-static motley_status check_alike(const mot_transform *first, const mot_transform *other, uint32_t epoch,
-                                 const motley_parse_params *params, motley_error *error)
+static void check_alike(reader *r, const mot_transform *first, const mot_transform *other, uint32_t epoch)
 {
     const motley_policy_info *const a = &first->info, *const b = &other->info;
     const char *const what = !same_views(first, other)        ? "names and counts of 'views', and 'stages'"
@@ -416,18 +415,11 @@ static motley_status check_alike(const mot_transform *first, const mot_transform
                              : a->smoothing != b->smoothing                   ? "'smoothing'"
                              : !a->width != !b->width                         ? "crop or resize"
                                                                               : NULL;
-    motley_error problem;
     for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
-        MOT_TRY(check_alike(mot_view_transform(first, v), mot_view_transform(other, v), epoch, params, error));
-    if (!what)
-        return MOTLEY_OK;
-    mot_fail_at(&problem, MOTLEY_ERR_POLICY, 1, 1, "%s: epoch %u has another one than epoch 0, want the same in all%s",
+        check_alike(r, mot_view_transform(first, v), mot_view_transform(other, v), epoch);
+    if (what)
+        PROBLEM(r, mot_schedule_place(r, epoch), "%s: epoch %u has another one than epoch 0, want the same in all%s",
                 what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
-    if (error)
-        *error = problem;
-    if (params->report)
-        params->report(params->user, &problem);
-    return MOTLEY_ERR_POLICY;
 }
 
 /* Reads a text with schedules, which `r` holds. Every epoch at which something changes is checked, and of numbers that
@@ -449,9 +441,10 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
         const uint32_t epoch = schedule->first[k] + next;
         status = read_in_epoch(text, length, epoch, params, &read, error);
         if (status == MOTLEY_OK && first) {
-            status = check_alike(first, read, epoch, params, error);
-            if (status == MOTLEY_OK)
+            check_alike(r, first, read, epoch);
+            if (r->tree.problems == 0)
                 raise_steps(first, read);
+            status = mot_yaml_report(&r->tree, params, error);
             mot_transform_destroy(read);
         } else {
             first = first ? first : read;
