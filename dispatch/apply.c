@@ -119,7 +119,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                           .dst = dst,
                           .output = output,
                           .policy = policy,
-                          .max_steps = motley_policy_max_boxed_steps(policy, boxes),
+                          .max_steps = mot_policy_most_steps(policy, boxes),
                           .samples = samples,
                           .counter = params->counter,
                           .stream = params->stream,

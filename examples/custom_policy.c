@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     motley_error error;
     motley_policy *base = NULL, *policy = NULL;
     const motley_parse_params params = { .report = report, .user = argc > 1 ? argv[1] : NULL };
-    const motley_status loaded = argc > 1 ? motley_policy_load(argv[1], &params, &base, &error)
+    const motley_status loaded = argc > 1 ? motley_policy_open(argv[1], &params, &base, &error)
                                           : motley_policy_builtin("rand_augment", &base, &error);
     const motley_policy_changes changes = { .repeat = 3, .interpolations = 1 << MOTLEY_BILINEAR };
     const int good = loaded == MOTLEY_OK && motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK;

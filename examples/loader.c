@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     motley_call *call;
     double sum = 0;
     need(motley_context_create(NULL, &context, &error)); /* the first GPU, or else the CPU */
-    need(argc > 1 ? motley_policy_load(argv[1], NULL, &policy, &error)
+    need(argc > 1 ? motley_policy_open(argv[1], NULL, &policy, &error)
                   : motley_policy_builtin("trivial_augment_wide", &policy, &error));
     for (int i = 0; i < 5; i++) /* two to decode into, a result; bytes and floats on the device */
         need(motley_memory_create(context, i < 3 ? MOTLEY_MEMORY_HOST : MOTLEY_MEMORY_DEVICE, BYTES * sizeof(float),

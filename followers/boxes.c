@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static motley_status check_params(const motley_box_params *p, motley_error *error)
+static motley_status check_params(const motley_box_rules *p, motley_error *error)
 {
     MOT_REQUIRE((unsigned)p->format <= MOTLEY_CXCYWH, error, "format is %d, want XYXY (0), XYWH (1) or CXCYWH (2)",
                 (int)p->format);
@@ -36,8 +36,8 @@ static motley_status refuse_box(mot_box_fault fault, const motley_drawn *drawn, 
 
 /* Moves one box of image i. */
 static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32_t count, const motley_drawn *drawn,
-                                size_t i, size_t number, const motley_box_params *params, double *in,
-                                double *visibility, uint8_t *keep, motley_error *error)
+                                size_t i, size_t number, const motley_box_rules *params, double *in, double *visibility,
+                                uint8_t *keep, motley_error *error)
 {
     double box[4];
     mot_read_box(params->format, in, box);
@@ -53,7 +53,7 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
     return MOTLEY_OK;
 }
 
-motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_params *params, const size_t *offsets,
+motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, const size_t *offsets,
                                double *boxes, double *visibility, uint8_t *keep, motley_error *error)
 {
     MOT_TRY(check_params(params, error));

@@ -357,7 +357,7 @@ MOT_FN mot_box_fault mot_box_check(const double box[4], int32_t width, int32_t h
 }
 
 /* Whether a box that was moved passes the limits and has an area. */
-MOT_FN int mot_box_kept(const motley_box_params *params, const double box[4], double seen)
+MOT_FN int mot_box_kept(const motley_box_rules *params, const double box[4], double seen)
 {
     const double w = box[2] - box[0], h = box[3] - box[1];
     return w > 0 && h > 0 && w * h >= params->min_area && w >= params->min_side && h >= params->min_side &&

@@ -3,6 +3,7 @@
 #include "policies/builtin.h"
 
 #include "base/error.h"
+#include "policies/policy.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -99,6 +100,18 @@ motley_policy_source motley_policy_source_of(const char *policy)
     return strchr(policy, '/') || access(policy, F_OK) == 0 ? MOTLEY_POLICY_FILE : MOTLEY_POLICY_BUILTIN;
 }
 
+/* Reads a file. */
+static motley_status load(const char *path, const motley_parse_params *params, motley_policy **policy,
+                          motley_error *error)
+{
+    char *text;
+    size_t length = 0;
+    MOT_TRY(mot_policy_text(path, &text, &length, error));
+    const motley_status status = motley_policy_parse(text, length, params, policy, error);
+    free(text);
+    return status;
+}
+
 motley_status motley_policy_open(const char *policy, const motley_parse_params *params, motley_policy **opened,
                                  motley_error *error)
 {
@@ -107,7 +120,7 @@ motley_status motley_policy_open(const char *policy, const motley_parse_params *
     MOT_REQUIRE(policy, error, "policy is NULL, want a built-in policy's name, a path or a text");
     switch (motley_policy_source_of(policy)) {
     case MOTLEY_POLICY_FILE:
-        return motley_policy_load(policy, params, opened, error);
+        return load(policy, params, opened, error);
     case MOTLEY_POLICY_TEXT:
         return motley_policy_parse(policy, strlen(policy), params, opened, error);
     default:

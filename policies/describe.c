@@ -85,10 +85,8 @@ static void say_phase(mot_text *w, const motley_policy *policy, const mot_policy
     mot_say(w, "]}");
 }
 
-motley_status motley_policy_print_values(const motley_policy *policy, char **json, motley_error *error)
+motley_status mot_policy_print_values(const motley_policy *policy, char **json, motley_error *error)
 {
-    MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
-    *json = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE(!policy->staged, error, "policy '%s' has stages, want one that draws ops by itself",
                 policy->staged->name);

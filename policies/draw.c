@@ -114,7 +114,7 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     MOT_TRY(mot_levels_check(&policy->info, samples, count, error));
     for (size_t i = 0; places && i < count; i++)
         places[i] = mot_whole_place(widths[i], heights[i]);
-    const size_t room = motley_policy_max_boxed_steps(policy, mot_most_boxes(policy, samples, count));
+    const size_t room = mot_policy_most_steps(policy, mot_most_boxes(policy, samples, count));
     if (policy->takes_boxes)
         return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);
     for (size_t i = 0; i < count; i++) {

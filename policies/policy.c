@@ -116,19 +116,6 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     return status;
 }
 
-motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
-                                 motley_error *error)
-{
-    MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
-    *policy = NULL;
-    char *text;
-    size_t length = 0;
-    MOT_TRY(mot_policy_text(path, &text, &length, error));
-    const motley_status status = motley_policy_parse(text, length, params, policy, error);
-    free(text);
-    return status;
-}
-
 void motley_policy_destroy(motley_policy *policy)
 {
     if (!policy)
@@ -244,8 +231,8 @@ static bool same_head(const motley_policy *a, const motley_policy *b)
 static bool same_staged(const motley_policy *a, const motley_policy *b)
 {
     char *texts[2] = { NULL, NULL };
-    const bool same = motley_policy_print(a, &texts[0], NULL) == MOTLEY_OK &&
-                      motley_policy_print(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0;
+    const bool same = mot_policy_print_text(a, &texts[0], NULL) == MOTLEY_OK &&
+                      mot_policy_print_text(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0;
     free(texts[0]);
     free(texts[1]);
     return same;
@@ -290,9 +277,4 @@ void mot_policy_finish(motley_policy *policy)
                                          .takes_boxes = policy->takes_boxes,
                                          .takes_levels = policy->takes_levels,
                                          .layout = MOTLEY_CHW };
-}
-
-size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes)
-{
-    return motley_policy_describe(policy)->max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
 }

@@ -170,7 +170,7 @@ motley_status mot_levels_check(const motley_policy_info *policy, const motley_sa
 size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count);
 
 /* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
- * `inside`, both [motley_policy_max_boxed_steps of its boxes]. */
+ * `inside`, both [mot_policy_most_steps of its boxes]. */
 motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
                              int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
                              motley_error *error);
@@ -207,5 +207,15 @@ void mot_policy_finish(motley_policy *policy);
 
 /* A deep copy without the compiled part, or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);
+
+/* The formats of motley_policy_print, but JSON, which is made of the text. */
+motley_status mot_policy_print_text(const motley_policy *policy, char **text, motley_error *error);
+motley_status mot_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
+
+/* The most steps of an image with so many boxes. */
+static inline size_t mot_policy_most_steps(const motley_policy *policy, size_t boxes)
+{
+    return motley_policy_describe(policy)->max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
+}
 
 #endif

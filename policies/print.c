@@ -181,7 +181,7 @@ static void print_branches(mot_text *w, const motley_policy *policy, const mot_p
     }
 }
 
-motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error)
+motley_status mot_policy_print_text(const motley_policy *policy, char **text, motley_error *error)
 {
     MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
     *text = NULL;
@@ -210,10 +210,24 @@ motley_status motley_policy_print(const motley_policy *policy, char **text, motl
     return MOTLEY_OK;
 }
 
-motley_status motley_policy_print_json(const motley_policy *policy, char **json, motley_error *error)
+static motley_status print_json(const motley_policy *policy, char **json, motley_error *error)
 {
-    MOT_REQUIRE(json, error, "json is NULL, want a place for the result");
-    *json = NULL;
-    MOT_TRY(motley_policy_print(policy, json, error));
+    MOT_TRY(mot_policy_print_text(policy, json, error));
     return mot_yaml_to_json(json, motley_policy_describe(policy)->name, error);
+}
+
+motley_status motley_policy_print(const motley_policy *policy, motley_print_format format, char **text,
+                                  motley_error *error)
+{
+    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
+    *text = NULL;
+    switch (format) {
+    case MOTLEY_PRINT_TEXT:
+        return mot_policy_print_text(policy, text, error);
+    case MOTLEY_PRINT_JSON:
+        return print_json(policy, text, error);
+    case MOTLEY_PRINT_VALUES:
+        return mot_policy_print_values(policy, text, error);
+    }
+    return mot_fail(error, MOTLEY_ERR_ARGUMENT, "format is %d, want one of motley_print_format", (int)format);
 }

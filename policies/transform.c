@@ -133,7 +133,7 @@ void mot_transform_of_policy(const motley_policy *policy, mot_transform *only)
 motley_status mot_transform_copy(const motley_policy *policy, motley_policy **made, motley_error *error)
 {
     char *text;
-    MOT_TRY(motley_policy_print(policy, &text, error));
+    MOT_TRY(mot_policy_print_text(policy, &text, error));
     const motley_status status = motley_policy_parse(text, strlen(text), NULL, made, error);
     free(text);
     return status;

@@ -54,7 +54,7 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
         mot_say(w, "}\n");
         return MOTLEY_OK;
     }
-    MOT_TRY(motley_policy_print(stage->policy, &text, error));
+    MOT_TRY(mot_policy_print_text(stage->policy, &text, error));
     mot_say(w, "  - policy:\n");
     for (const char *line = strchr(text, '\n') + 1; *line;) { /* every line but the format's version */
         const size_t length = strcspn(line, "\n") + 1;
@@ -93,7 +93,7 @@ motley_status mot_transform_print(const mot_transform *transform, char **text, m
                      : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", transform->name);
     }
     if (transform->plain)
-        return motley_policy_print(transform->stage[0].policy, text, error);
+        return mot_policy_print_text(transform->stage[0].policy, text, error);
     mot_text w = { 0 };
     mot_say(&w, "motley: 1\nname: %s\n", transform->name);
     mot_print_quoted(&w, "title", transform->title);

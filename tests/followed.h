@@ -5,7 +5,7 @@
 
 #include <motley.h>
 
-static inline motley_status follow_boxes(const motley_drawn *drawn, const motley_box_params *params,
+static inline motley_status follow_boxes(const motley_drawn *drawn, const motley_box_rules *params,
                                          const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
                                          motley_error *error)
 {
@@ -14,7 +14,7 @@ static inline motley_status follow_boxes(const motley_drawn *drawn, const motley
                                        .box_offsets = offsets,
                                        .visibility = visibility,
                                        .keep = keep,
-                                       .box_params = params ? *params : (motley_box_params){ 0 } };
+                                       .box_params = params ? *params : (motley_box_rules){ 0 } };
     return motley_follow(drawn, &followed, error);
 }
 

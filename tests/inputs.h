@@ -15,9 +15,17 @@
 static inline int mixes_chains(const motley_policy *policy)
 {
     char *text = NULL;
-    const int mixes = motley_policy_print(policy, &text, NULL) == MOTLEY_OK && strstr(text, "\naugmix: ") != NULL;
+    const int mixes =
+        motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL) == MOTLEY_OK && strstr(text, "\naugmix: ") != NULL;
     free(text);
     return mixes;
+}
+
+/* The most steps of an image with so many boxes. */
+static inline size_t input_most_steps(const motley_policy *policy, size_t boxes)
+{
+    const motley_policy_info *const info = motley_policy_describe(policy);
+    return info->max_steps * (info->takes_boxes && boxes > 1 ? boxes : 1);
 }
 
 /* A small generator (splitmix64) that gives the same numbers everywhere, so that a failing case can be repeated. */

@@ -62,11 +62,11 @@ static inline motley_status status_of(const char *text, size_t length, motley_er
 static inline void there_and_back(const motley_policy *policy)
 {
     char *text, *again;
-    cr_assert_eq(motley_policy_print(policy, &text, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
     motley_policy *back = parsed(text);
     cr_expect(motley_policy_equal(policy, back), "%s is another policy after:\n%s",
               motley_policy_describe(policy)->name, text);
-    cr_assert_eq(motley_policy_print(back, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(back, MOTLEY_PRINT_TEXT, &again, NULL), MOTLEY_OK);
     cr_expect_str_eq(text, again);
     cr_expect_eq(policy->compiled_bytes, back->compiled_bytes);
     cr_expect_arr_eq(policy->compiled, back->compiled, policy->compiled_bytes, "%s draws otherwise after:\n%s",

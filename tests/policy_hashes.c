@@ -43,7 +43,7 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
                                error) == MOTLEY_OK;
             params = (motley_apply_params){ .given_steps = steps,
                                             .given_step_counts = counts,
-                                            .given_max_steps = motley_policy_max_boxed_steps(policy, 2) };
+                                            .given_max_steps = input_most_steps(policy, 2) };
         }
         good = good && motley_apply(context, policy, &batch, &batch, &params, error) == MOTLEY_OK;
     }

@@ -400,7 +400,7 @@ Test(augmix, can_be_changed)
     cr_expect(mix.width == 5 && mix.alpha == 2.5 && mix.form == MOTLEY_AUGMIX_BLENDS);
     cr_expect_eq(motley_policy_describe(changed)->max_steps, 5 * (2 + 1) + 2);
     char *text;
-    cr_assert_eq(motley_policy_print(changed, &text, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(changed, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
     cr_expect(strstr(text, "\naugmix: {width: 5, alpha: 2.5, form: blends}\n"), "%s", text);
     cr_expect(!motley_policy_equal(policy, changed));
     free(text);

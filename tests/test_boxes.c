@@ -79,7 +79,7 @@ Test(boxes, every_road_gives_the_same_bytes)
     uint8_t *want = wanted();
     run r = begin(MOTLEY_BACKEND_CPU, text);
     motley_error error;
-    const size_t most = motley_policy_max_boxed_steps(r.policy, 2), image = (size_t)W * H * 3;
+    const size_t most = input_most_steps(r.policy, 2), image = (size_t)W * H * 3;
     motley_step *steps = calloc(2 * N * most, sizeof *steps), *drawn = steps + N * most;
     int32_t counts[N], drawn_counts[N], widths[N], heights[N], inside = 0;
     const motley_batch src = batch_of(r.in), dst = batch_of(r.out);

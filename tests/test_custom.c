@@ -335,7 +335,7 @@ static void check_texts(const motley_policy *mine)
     char *text;
     motley_error error;
     motley_policy *changed;
-    need(motley_policy_print(mine, &text, &error) == MOTLEY_OK, error.message);
+    need(motley_policy_print(mine, MOTLEY_PRINT_TEXT, &text, &error) == MOTLEY_OK, error.message);
     motley_policy *again = parse(text);
     check(motley_policy_equal(mine, again), "printed and parsed it is another policy");
     need(motley_policy_change(mine, &(motley_policy_changes){ .repeat = 1 }, &changed, &error) == MOTLEY_OK,

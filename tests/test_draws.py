@@ -237,11 +237,8 @@ class Loaded:
         """Steps [n][most] as NumPy has the struct, their counts, and the places of a transform."""
         samples, sizes, keep = struct_of(s)
         n, error, most_boxes = len(s.ids), library.Error(), max(map(len, s.boxes))
-        if self.whole:
-            most = max(1, self.c.motley_policy_describe(self.handle).contents.max_steps)
-        else:
-            self.c.motley_policy_max_boxed_steps.restype = ctypes.c_size_t
-            most = self.c.motley_policy_max_boxed_steps(self.handle, ctypes.c_size_t(most_boxes))
+        info = self.c.motley_policy_describe(self.handle).contents
+        most = max(1, info.max_steps * (max(1, most_boxes) if info.takes_boxes else 1))
         steps, counts, places = (library.Step * (n * most))(), (ctypes.c_int32 * n)(), (library.Drawn * n)()
         self.lib.check(self.c.motley_draw(self.handle, ctypes.byref(samples), ctypes.c_size_t(n), *sizes, s.channels,
                                           places, steps, counts, ctypes.byref(error)), error)

@@ -74,7 +74,7 @@ Test(follow, recorded_draws_give_the_same_bytes)
                    in + (size_t)i * SMALL);
     for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p);
-        const size_t most = motley_policy_max_boxed_steps(policy, 2);
+        const size_t most = input_most_steps(policy, 2);
         motley_step *steps = calloc(REPLAYED * most + 1, sizeof *steps);
         int32_t *counts = calloc(REPLAYED, sizeof *counts);
         const motley_batch src = batch_of(in, REPLAYED, 3, SMALL_W, SMALL_H);
@@ -380,7 +380,7 @@ Test(follow, a_follower_prints_and_loads_like_any_policy)
         }
         cr_assert_eq(motley_policy_follower(policy, &(motley_follower_params){ .erase = p & 1 }, &follower, &error),
                      MOTLEY_OK);
-        cr_assert_eq(motley_policy_print(follower, &text, &error), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(follower, MOTLEY_PRINT_TEXT, &text, &error), MOTLEY_OK);
         cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &loaded, &error), MOTLEY_OK, "%s:%d: %s", text,
                      error.line, error.message);
         cr_expect(motley_policy_equal(follower, loaded), "%s", text);
@@ -669,7 +669,7 @@ Test(follow, boxes_hold_the_pixels_of_filled_rectangles)
     motley_context_destroy(context);
 }
 
-static void follow_one(const motley_step *steps, int32_t count, const motley_box_params *params, double box[4],
+static void follow_one(const motley_step *steps, int32_t count, const motley_box_rules *params, double box[4],
                        double *visible, uint8_t *keep)
 {
     const int32_t width = 100, height = 100;
@@ -687,7 +687,7 @@ Test(follow, what_left_the_image_does_not_come_back)
     for (int torchvision = 0; torchvision < 2; torchvision++) {
         double box[4] = { 10, 20, 90, 40 }, visible;
         uint8_t keep;
-        follow_one(steps, 2, &(motley_box_params){ .torchvision = torchvision }, box, &visible, &keep);
+        follow_one(steps, 2, &(motley_box_rules){ .torchvision = torchvision }, box, &visible, &keep);
         cr_expect_float_eq(box[0], 60, 1e-9);
         cr_expect_float_eq(box[2], 90, 1e-9);
         cr_expect_float_eq(visible, 30.0 / 80, 1e-9);
@@ -701,7 +701,7 @@ Test(follow, what_left_the_image_does_not_come_back)
     follow_one(steps, 2, NULL, box, NULL, &keep);
     cr_expect_eq(keep, 0, "all of it left the image");
     double half[4] = { 10, 20, 90, 40 };
-    follow_one(steps, 2, &(motley_box_params){ .min_visibility = 0.4 }, half, NULL, &keep);
+    follow_one(steps, 2, &(motley_box_rules){ .min_visibility = 0.4 }, half, NULL, &keep);
     cr_expect_eq(keep, 0);
 }
 
@@ -715,7 +715,7 @@ Test(follow, boxes_of_several_steps_are_tight)
     for (int i = 0; i < 4; i++)
         cr_expect_float_eq(tight[i], ((double[]){ 40, 45, 60, 55 })[i], 1e-9);
     cr_expect_float_eq(visible, 1, 1e-9);
-    follow_one(steps, 2, &(motley_box_params){ .torchvision = 1 }, loose, NULL, NULL);
+    follow_one(steps, 2, &(motley_box_rules){ .torchvision = 1 }, loose, NULL, NULL);
     cr_expect_gt((loose[2] - loose[0]) * (loose[3] - loose[1]), 1.5 * 200, "a box of a box grows");
 }
 
@@ -724,8 +724,8 @@ Test(follow, box_formats_agree)
     const motley_step step = { .op = motley_op_find("shear_x"), .values = { 0.3 }, .values_count = 1 };
     double xyxy[4] = { 20, 30, 50, 70 }, xywh[4] = { 20, 30, 30, 40 }, centre[4] = { 35, 50, 30, 40 };
     follow_one(&step, 1, NULL, xyxy, NULL, NULL);
-    follow_one(&step, 1, &(motley_box_params){ .format = MOTLEY_XYWH }, xywh, NULL, NULL);
-    follow_one(&step, 1, &(motley_box_params){ .format = MOTLEY_CXCYWH }, centre, NULL, NULL);
+    follow_one(&step, 1, &(motley_box_rules){ .format = MOTLEY_XYWH }, xywh, NULL, NULL);
+    follow_one(&step, 1, &(motley_box_rules){ .format = MOTLEY_CXCYWH }, centre, NULL, NULL);
     const double w = xyxy[2] - xyxy[0], h = xyxy[3] - xyxy[1];
     const double want_xywh[4] = { xyxy[0], xyxy[1], w, h };
     const double want_centre[4] = { xyxy[0] + w / 2, xyxy[1] + h / 2, w, h };
@@ -735,7 +735,7 @@ Test(follow, box_formats_agree)
     }
 }
 
-static void boxes_fail(const double *box, const size_t *offsets, const motley_box_params *params, const char *words)
+static void boxes_fail(const double *box, const size_t *offsets, const motley_box_rules *params, const char *words)
 {
     const int32_t width = 10, height = 10, none = 0;
     const motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
@@ -752,11 +752,11 @@ Test(follow, wrong_boxes_and_points_are_refused)
     boxes_fail((double[]){ 5, 0, 4, 1 }, good, NULL, "box 0 is (5, 0, 4, 1)");
     boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
     boxes_fail((double[]){ -4, 0, -1, 1 }, good, NULL, "(-4, 0, -1, 1) as left, top, right, bottom, outside its image");
-    boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_params){ .format = MOTLEY_CXCYWH }, "outside its image");
+    boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_rules){ .format = MOTLEY_CXCYWH }, "outside its image");
     boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 2 to 1");
-    boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_params){ .format = MOTLEY_XYWH }, "left <= right");
-    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .min_visibility = 2 }, "min_visibility is 2");
-    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_params){ .format = (motley_box_format)3 }, "format is 3");
+    boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_rules){ .format = MOTLEY_XYWH }, "left <= right");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_rules){ .min_visibility = 2 }, "min_visibility is 2");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_rules){ .format = (motley_box_format)3 }, "format is 3");
     const int32_t width = 10, height = 10, one = 1;
     const motley_step flat = { .op = motley_op_find("affine"), .values = { 0, 0, 0, 0, 0, 0 }, .values_count = 6 };
     const motley_step custom = { .op = motley_op_count() };
@@ -1057,7 +1057,7 @@ Test(follow, masks_follow_transforms)
             MOTLEY_OK, "%s", error.message);
         cr_assert_arr_eq(again, got, PLACED * p.result * 2, "%s", p.info->name);
         char *text;
-        cr_expect_eq(motley_policy_print(p.follower, &text, &error), MOTLEY_ERR_UNSUPPORTED);
+        cr_expect_eq(motley_policy_print(p.follower, MOTLEY_PRINT_TEXT, &text, &error), MOTLEY_ERR_UNSUPPORTED);
         free(steps);
         free(given);
         free(want);

@@ -164,7 +164,7 @@ static void *sent_numbers(const double *from, size_t count, int single)
     return made;
 }
 
-static motley_followed send_followed(const numbers *n, int single, const motley_box_params *box_params,
+static motley_followed send_followed(const numbers *n, int single, const motley_box_rules *box_params,
                                      motley_convention convention)
 {
     return (motley_followed){ .single = single,
@@ -365,7 +365,7 @@ static void check_planes(const char *name, plane_set *p, const set *s, const mot
     free(wanted);
 }
 
-static const motley_box_params limits = { .min_area = 4, .min_side = 1, .min_visibility = 0.2 };
+static const motley_box_rules limits = { .min_area = 4, .min_side = 1, .min_visibility = 0.2 };
 
 /* Applies, and replays what was drawn, with everything that follows. */
 static void check_policy(set *s, const char *name, int turn)
@@ -373,7 +373,7 @@ static void check_policy(set *s, const char *name, int turn)
     motley_policy *policy;
     motley_error error;
     need(motley_policy_builtin(name, &policy, &error) == MOTLEY_OK, error.message);
-    const size_t most = motley_policy_max_boxed_steps(policy, s->n.most_boxes);
+    const size_t most = input_most_steps(policy, s->n.most_boxes);
     motley_step *const steps = allocate((IMAGES * most + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
     const motley_samples samples = { .seed = 7 + (uint64_t)turn,
@@ -387,7 +387,7 @@ static void check_policy(set *s, const char *name, int turn)
     static plane_set p;
     make_planes(&p, s, turn, 0, 0);
     for (int replays = 0; replays < 2; replays++) {
-        motley_box_params box_params = limits;
+        motley_box_rules box_params = limits;
         box_params.torchvision = turn % 3 == 2;
         motley_followed f = send_followed(&s->n, turn % 2, &box_params, turn % 3 ? MOTLEY_INDEX : MOTLEY_CONTINUOUS);
         f.planes = &p.planes;

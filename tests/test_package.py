@@ -30,6 +30,13 @@ def declared():
     return set(re.findall(r"MOTLEY_API[^;]*?\b(motley_\w+)\(", text))
 
 
+class Functions(unittest.TestCase):
+    MOST = 60
+
+    def test_no_more_than_a_reader_keeps_in_mind(self):
+        self.assertLessEqual(len(declared()), self.MOST, "one function for one idea: " + " ".join(sorted(declared())))
+
+
 class Version(unittest.TestCase):
     def test_every_place_that_states_it_agrees(self):
         version = re.search(r"version: '([\d.]+)'", (SOURCE / "meson.build").read_text()).group(1)
@@ -93,7 +100,7 @@ class Package(unittest.TestCase):
         found = []
         for header in HEADERS:
             found += re.findall(r"typedef struct (motley_\w+_(?:params|changes)) \{\n([^\n]*)", header.read_text())
-        self.assertGreater(len(found), 10)
+        self.assertGreater(len(found), 9)
         for name, first in found:
             self.assertTrue(first.startswith("    size_t struct_size;"), f"{name} must begin with it: motley.h, Params")
             self.assertIn(f"TYPE({name})", tested, "tests/test_params.c has no function that takes it")

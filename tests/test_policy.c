@@ -86,7 +86,7 @@ static void check_bad_file(const char *path)
     motley_policy *policy;
     motley_error error = { 0 };
     const motley_parse_params params = { .report = keep, .user = &got };
-    cr_expect_eq(motley_policy_load(path, &params, &policy, &error), MOTLEY_ERR_POLICY, "%s is taken", path);
+    cr_expect_eq(motley_policy_open(path, &params, &policy, &error), MOTLEY_ERR_POLICY, "%s is taken", path);
     cr_assert_null(policy);
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
@@ -131,12 +131,12 @@ Test(policy, files_that_cannot_be_read)
 {
     motley_policy *policy;
     motley_error error;
-    cr_expect_eq(motley_policy_load("/no/such/file.yaml", NULL, &policy, &error), MOTLEY_ERR_IO);
+    cr_expect_eq(motley_policy_open("/no/such/file.yaml", NULL, &policy, &error), MOTLEY_ERR_IO);
     cr_expect(strstr(error.message, "/no/such/file.yaml: No such file"), "%s", error.message);
-    cr_expect_eq(motley_policy_load("/", NULL, &policy, &error), MOTLEY_ERR_IO);
-    cr_expect_eq(motley_policy_load("/dev/null", NULL, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect_eq(motley_policy_open("/", NULL, &policy, &error), MOTLEY_ERR_IO);
+    cr_expect_eq(motley_policy_open("/dev/null", NULL, &policy, &error), MOTLEY_ERR_POLICY);
     cr_expect(strstr(error.message, "empty"), "%s", error.message);
-    cr_expect_eq(motley_policy_load("/dev/zero", NULL, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect_eq(motley_policy_open("/dev/zero", NULL, &policy, &error), MOTLEY_ERR_POLICY);
     cr_expect(strstr(error.message, "want at most 1048576"), "%s", error.message);
 }
 

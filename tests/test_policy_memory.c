@@ -23,7 +23,7 @@ static motley_status print_once(void)
 {
     char *text = (char *)&text;
     motley_error error = { 0 };
-    const motley_status status = motley_policy_print(base_policy, &text, &error);
+    const motley_status status = motley_policy_print(base_policy, MOTLEY_PRINT_TEXT, &text, &error);
     cr_assert_eq(status, error.status);
     cr_assert_eq(text == NULL, status != MOTLEY_OK);
     free(text);

@@ -34,8 +34,8 @@ static char *printed(const motley_policy *transform, int json)
 {
     char *text;
     motley_error error = { 0 };
-    cr_assert_eq((json ? motley_policy_print_json : motley_policy_print)(transform, &text, &error), MOTLEY_OK, "%s",
-                 error.message);
+    cr_assert_eq(motley_policy_print(transform, json ? MOTLEY_PRINT_JSON : MOTLEY_PRINT_TEXT, &text, &error), MOTLEY_OK,
+                 "%s", error.message);
     return text;
 }
 
@@ -297,7 +297,7 @@ static motley_status parse_print_and_resolve(void)
     motley_policy *transform, *plain = NULL;
     char *print = NULL;
     motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
-    if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
+    if (status == MOTLEY_OK && (status = motley_policy_print(transform, MOTLEY_PRINT_TEXT, &print, NULL)) == MOTLEY_OK)
         free(print);
     if (status == MOTLEY_OK)
         status = motley_policy_at(transform, 11, &plain, NULL);

@@ -134,11 +134,11 @@ static void expect_json(const char *text)
 {
     motley_policy *const t = parsed(text);
     char *json, *first, *second, *again;
-    cr_assert_eq(motley_policy_print_json(t, &json, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(t, MOTLEY_PRINT_JSON, &json, NULL), MOTLEY_OK);
     motley_policy *const back = parsed(json);
-    cr_assert_eq(motley_policy_print(t, &first, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_print(back, &second, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_print_json(back, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(t, MOTLEY_PRINT_TEXT, &first, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(back, MOTLEY_PRINT_TEXT, &second, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(back, MOTLEY_PRINT_JSON, &again, NULL), MOTLEY_OK);
     cr_expect_str_eq(first, second);
     cr_expect_str_eq(json, again);
     cr_expect(motley_policy_equal(t, back), "%s", json);
@@ -160,7 +160,7 @@ Test(stages, json_of_every_stage_reads_back_equal)
     for (size_t i = 0; i < COUNT(every_stage); i++) {
         motley_policy *const t = with_stage(every_stage[i]);
         char *text;
-        cr_assert_eq(motley_policy_print(t, &text, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(t, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
         expect_json(text);
         free(text);
         motley_policy_destroy(t);
@@ -178,7 +178,7 @@ Test(stages, json_says_what_the_text_says)
                              "bins: 3\nops: {rotate: {range: [0, 0.1]}}\nbranches:\n  - {weight: 2, steps: [rotate, "
                              "{op: invert, p: 0.5}]}\n  - invert\nlevel: {uniform: [0, 1]}\n";
     cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_print_json(policy, &json, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(policy, MOTLEY_PRINT_JSON, &json, NULL), MOTLEY_OK);
     cr_expect_str_eq(json, "{\"motley\":1,\"name\":\"x\",\"title\":\"a \\\"b\\\" \\\\ \u00fc\U0001F600 2\",\"version\":"
                            "\"1.0\",\"interpolation\":\"nearest\",\"fill\":0,\"repeat\":1,\"bins\":3,\"level\":"
                            "{\"uniform\":[0,1]},\"ops\":{\"rotate\":{\"range\":[0,0.1]},\"invert\":{}},\"branches\":"

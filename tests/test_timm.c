@@ -103,7 +103,7 @@ Test(timm, a_transform_names_them)
     motley_error error = { 0 };
     char *printed;
     cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_policy_print(transform, &printed, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(transform, MOTLEY_PRINT_TEXT, &printed, NULL), MOTLEY_OK);
     cr_expect_str_eq(printed, text);
     free(printed);
     motley_policy_destroy(transform);
@@ -141,7 +141,7 @@ Test(timm, strings_of_any_pieces)
         }
         good++;
         char *text;
-        cr_assert_eq(motley_policy_print_json(policy, &text, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(policy, MOTLEY_PRINT_JSON, &text, NULL), MOTLEY_OK);
         cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &back, &error), MOTLEY_OK, "%s: %s\n%s", name,
                      error.message, text);
         cr_expect(motley_policy_equal(policy, back), "%s", name);

@@ -86,17 +86,17 @@ Test(views, a_text_with_views_is_described_and_prints)
         cr_expect_str_eq(view->name, wanted[v].name);
         cr_expect(view->count == wanted[v].count && view->number == wanted[v].number);
         cr_expect_eq(motley_policy_describe(view->policy)->width, wanted[v].size);
-        cr_assert_eq(motley_policy_print(view->policy, &text, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(view->policy, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
         cr_expect_str_eq(text, wanted[v].text);
         free(text);
     }
     cr_expect_null(motley_policy_view(transform, 2));
     char *text, *json, *again, *json_again;
-    cr_assert_eq(motley_policy_print(transform, &text, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_print_json(transform, &json, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(transform, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(transform, MOTLEY_PRINT_JSON, &json, NULL), MOTLEY_OK);
     motley_policy *const second = parsed(text), *const third = parsed(json);
-    cr_assert_eq(motley_policy_print(third, &again, NULL), MOTLEY_OK);
-    cr_assert_eq(motley_policy_print_json(second, &json_again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(third, MOTLEY_PRINT_TEXT, &again, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_print(second, MOTLEY_PRINT_JSON, &json_again, NULL), MOTLEY_OK);
     cr_expect_str_eq(text, again);
     cr_expect_str_eq(json, json_again);
     cr_expect_eq(
@@ -367,7 +367,7 @@ static motley_status parse_and_print(void)
     char *print = NULL;
     static const char text[] = HEAD "stages: [{grayscale: {p: 0.5}}]\nviews: [{name: v, stages: " SMALL "}]\n";
     motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
-    if (status == MOTLEY_OK && (status = motley_policy_print(transform, &print, NULL)) == MOTLEY_OK)
+    if (status == MOTLEY_OK && (status = motley_policy_print(transform, MOTLEY_PRINT_TEXT, &print, NULL)) == MOTLEY_OK)
         free(print);
     motley_policy_destroy(transform);
     return status;

@@ -720,8 +720,7 @@ static bool begin_boxes(job *self)
         const image_boxes *boxes = boxes_file_find(self->boxes, a->images[i]);
         most = boxes && boxes->count > most ? boxes->count : most;
     }
-    self->max_steps = 1 + (self->policy ? motley_policy_max_boxed_steps(self->policy, most)
-                                        : motley_policy_describe(self->transform)->max_steps);
+    self->max_steps = 1 + most_steps(self->policy ? self->policy : self->transform, most);
     return true;
 }
 

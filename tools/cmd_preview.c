@@ -532,10 +532,10 @@ static bool read_texts(job *self, char **text, double *top)
     motley_error error;
     char *json = NULL;
     *top = 0;
-    if (self->transform && motley_policy_print(self->transform, text, &error) == MOTLEY_OK)
+    if (self->transform && motley_policy_print(self->transform, MOTLEY_PRINT_TEXT, text, &error) == MOTLEY_OK)
         return true;
-    if (self->transform || motley_policy_print(self->policy, text, &error) != MOTLEY_OK ||
-        motley_policy_print_values(self->policy, &json, &error) != MOTLEY_OK) {
+    if (self->transform || motley_policy_print(self->policy, MOTLEY_PRINT_TEXT, text, &error) != MOTLEY_OK ||
+        motley_policy_print(self->policy, MOTLEY_PRINT_VALUES, &json, &error) != MOTLEY_OK) {
         complain("%s: %s", policy_label(self->arguments->policy), error.message);
         return false;
     }
@@ -619,8 +619,7 @@ static void make_room(job *self)
     size_t boxes = 1;
     for (size_t i = 0; i < self->arguments->count; i++)
         boxes = boxes_count(self, i) > boxes ? boxes_count(self, i) : boxes;
-    const size_t most = self->transform ? motley_policy_describe(self->transform)->max_steps
-                                        : motley_policy_max_boxed_steps(self->policy, boxes);
+    const size_t most = most_steps(self->transform ? self->transform : self->policy, boxes);
     self->steps = need(calloc(most + 1, sizeof *self->steps));
 }
 

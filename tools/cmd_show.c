@@ -76,14 +76,13 @@ int cmd_show(int argc, char **argv)
     if (self.epochs && !rescale(&self, &transform))
         return EXIT_INPUT;
     char *text = NULL;
+    const motley_print_format format = self.json ? MOTLEY_PRINT_JSON : MOTLEY_PRINT_TEXT;
     motley_error error = { .message = "it is a transform, want a policy for --values" };
     motley_status status = MOTLEY_ERR_ARGUMENT;
     if (policy)
-        status = (self.values ? motley_policy_print_values
-                  : self.json ? motley_policy_print_json
-                              : motley_policy_print)(policy, &text, &error);
+        status = motley_policy_print(policy, self.values ? MOTLEY_PRINT_VALUES : format, &text, &error);
     else if (!self.values)
-        status = (self.json ? motley_policy_print_json : motley_policy_print)(transform, &text, &error);
+        status = motley_policy_print(transform, format, &text, &error);
     const bool good = status == MOTLEY_OK;
     if (good)
         fputs(text, stdout);

@@ -367,7 +367,11 @@ static motley_policy *opened(bool file, const char *policy, const char *name)
     const motley_parse_params params = { .report = report_problem, .user = (void *)name };
     motley_error error;
     motley_policy *made = NULL;
-    const motley_status status = (file ? motley_policy_load : motley_policy_open)(policy, &params, &made, &error);
+    char *path = NULL; /* by which a file is opened, whatever it is called */
+    if (file && motley_policy_source_of(policy) != MOTLEY_POLICY_FILE && asprintf(&path, "./%s", policy) < 0)
+        path = NULL;
+    const motley_status status = motley_policy_open(path ? path : policy, &params, &made, &error);
+    free(path);
     if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
         complain("%s%s%s", name, *name ? ": " : "", error.message);
     return made;
@@ -402,6 +406,12 @@ motley_policy *open_policy(const char *name, const motley_policy_changes *change
 {
     const bool builtin = motley_policy_source_of(name) == MOTLEY_POLICY_BUILTIN; /* its messages name it themselves */
     return with_changes(policy_label(name), opened(false, name, builtin ? "" : policy_label(name)), changes);
+}
+
+size_t most_steps(const motley_policy *policy, size_t boxes)
+{
+    const motley_policy_info *info = motley_policy_describe(policy);
+    return info->max_steps * (info->takes_boxes && boxes > 1 ? boxes : 1);
 }
 
 int32_t result_channels(const motley_policy *transform, int32_t channels)

@@ -64,7 +64,7 @@ static void add_values(op_summary *op, struct json_object *step)
 static bool read_description(const motley_policy *policy, op_summary *summary, motley_error *error)
 {
     char *text;
-    if (motley_policy_print_values(policy, &text, error) != MOTLEY_OK)
+    if (motley_policy_print(policy, MOTLEY_PRINT_VALUES, &text, error) != MOTLEY_OK)
         return false;
     struct json_object *described = need(json_tokener_parse(text)), *phases = list(described, "phases");
     free(text);

@@ -112,6 +112,9 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
 /* How many channels images come out with; transform: NULL where a policy works. */
 int32_t result_channels(const motley_policy *transform, int32_t channels);
 
+/* The most steps of an image with so many boxes. */
+size_t most_steps(const motley_policy *policy, size_t boxes);
+
 /* Adds a centred box to each of `count` images of one size, so that policies that take boxes can draw without
  * images. The memory belongs to the function; the next call changes it. */
 void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int32_t height);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** Deriving new policies from loaded ones. A policy is read by its JSON: motley_policy_print_json. */
+/** Deriving new policies from loaded ones. A policy is read by its JSON: motley_policy_print. */
 #ifndef MOTLEY_CHANGE_H
 #define MOTLEY_CHANGE_H
 

@@ -79,14 +79,14 @@ typedef enum motley_box_format {
     MOTLEY_CXCYWH = 2 /* centre, width, height */
 } motley_box_format;
 
-typedef struct motley_box_params {
+typedef struct motley_box_rules {
     motley_box_format format;
     int torchvision;       /* != 0: take the bounding box and clamp it at each step, as torchvision does; 0: clip
                               the polygon of the corners at each step and take its box at the end, which is tighter */
     double min_area;       /* pixels squared; smaller boxes are not kept */
     double min_side;       /* pixels; boxes with a shorter side are not kept */
     double min_visibility; /* 0..1; boxes with a smaller visible share are not kept */
-} motley_box_params;
+} motley_box_rules;
 
 /** The planes of one image: [count][height][width] elements, dense. src has the image's size, dst its result's. */
 typedef struct motley_plane {
@@ -141,7 +141,7 @@ typedef struct motley_followed {
     const size_t *box_offsets; /* [images + 1] */
     void *visibility;
     uint8_t *keep;
-    motley_box_params box_params;
+    motley_box_rules box_params;
     size_t points_count; /* of all images */
     void *points;
     const size_t *point_offsets; /* [images + 1] */

@@ -36,10 +36,6 @@ typedef struct motley_parse_params {
 MOTLEY_API motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
                                              motley_policy **policy, motley_error *error);
 
-/** Reads a policy from the file at `path`. Errors: as motley_policy_parse, and IO. */
-MOTLEY_API motley_status motley_policy_load(const char *path, const motley_parse_params *params, motley_policy **policy,
-                                            motley_error *error);
-
 /** Loads a policy that is built into the library, by name.
  *
  *  Name     That of motley_policy_builtin_get, or one of timm's configuration strings: "timm:rand-m9-mstd0.5-inc1".
@@ -59,7 +55,7 @@ typedef enum motley_policy_source {
 MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
 
 /** Opens a policy by built-in name, path or text. The command and all bindings follow this rule.
- *  Errors   As motley_policy_builtin, motley_policy_load or motley_policy_parse. */
+ *  Errors   As motley_policy_builtin or motley_policy_parse, and IO. */
 MOTLEY_API motley_status motley_policy_open(const char *policy, const motley_parse_params *params,
                                             motley_policy **opened, motley_error *error);
 
@@ -72,30 +68,28 @@ typedef struct motley_builtin {
 /** The i-th policy that is built in: first those that draw ops, then those with stages. NULL past the end. */
 MOTLEY_API const motley_builtin *motley_policy_builtin_get(size_t i);
 
-/** The policy as canonical text, which parses back (with the same custom_ops) to an equal policy.
- *
- *  Memory   *text is malloc'd: free() it.
- *  Errors   UNSUPPORTED: the follower of a policy with stages has no text; ARGUMENT, MEMORY. *text is NULL then. */
-MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, char **text, motley_error *error);
+typedef enum motley_print_format {
+    MOTLEY_PRINT_TEXT = 0,  /* canonical text */
+    MOTLEY_PRINT_JSON = 1,  /* the same content as JSON, without keys that have their default */
+    MOTLEY_PRINT_VALUES = 2 /* what the policy can draw, as JSON */
+} motley_print_format;
 
-/** The same content as JSON: the keys of doc/policy-format.md without those that have their default. It parses back to
- *  an equal policy, too, so programs change a policy by changing its JSON. Memory and errors: as motley_policy_print.
- */
-MOTLEY_API motley_status motley_policy_print_json(const motley_policy *policy, char **json, motley_error *error);
-
-/** What the policy can draw, as JSON: name, citation, probabilities, and each step's values at each of its levels.
+/** Prints a policy. Text and JSON parse back (with the same custom_ops) to an equal policy, so programs change a policy
+ *  by changing its JSON.
  *
- *  Keys     name, title, profile, paper, table, version (null if the policy has none), interpolation (a list),
+ *  Values   Name, citation, probabilities, and each step's values at each of its levels; not of a policy with stages.
+ *           Keys: name, title, profile, paper, table, version (null if the policy has none), interpolation (a list),
  *           repeat (the probabilities of 0, 1, ... repetitions), choice, augmix (only of a policy that mixes: width,
  *           alpha, form), top and bins (the scale of levels; null and 0: none), phases: [{from (epoch), branches:
  *           [{chance, steps: [{op, entry (its key under `ops`), p (the probability that it is applied, to each box if
  *           it works inside boxes), levels: [{level, value, minus}], of, round, fill, inside}]}]}].
- *  Values   In the op's unit; `minus` is the value of the other sign, if the sign is random. In a step with `of` they
+ *           In the op's unit; `minus` is the value of the other sign, if the sign is random. In a step with `of` they
  *           are fractions of that side, before `round`. A continuum of levels is given as 512 of them,
  *           that of given levels as 513.
- *  Memory   *json is malloc'd: free() it.
- *  Errors   ARGUMENT (a policy with stages, too), MEMORY. *json is NULL then. */
-MOTLEY_API motley_status motley_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
+ *  Memory   *text is malloc'd: free() it.
+ *  Errors   UNSUPPORTED: the follower of a policy with stages has no text; ARGUMENT, MEMORY. *text is NULL then. */
+MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, motley_print_format format, char **text,
+                                             motley_error *error);
 
 /** True when both policies have the same content, name and citations included. */
 MOTLEY_API int motley_policy_equal(const motley_policy *a, const motley_policy *b);
@@ -115,9 +109,10 @@ typedef struct motley_policy_info {
     const char *profile;          /* whose conventions it follows */
     const char *paper;            /* citation */
     int32_t stages;               /* how many the text has; 0: it draws ops, and images keep their sizes */
-    size_t max_steps;             /* the most steps that one image can draw: the second dimension of steps */
+    size_t max_steps;             /* the most steps that one image can draw: the second dimension of steps; of a
+                                     policy that takes boxes, times the boxes of the image that has most */
     int32_t takes_boxes;          /* 1: steps work inside an image's boxes or choose one of them. motley_samples must
-                                     have the boxes of every image; see motley_policy_max_boxed_steps */
+                                     have the boxes of every image */
     int32_t width, height;        /* of every result, pixels; 0: each image keeps its size (no crop or resize) */
     int32_t to_rgb;               /* 1: it has the stage to_rgb; images come out with three channels */
     int32_t has_output;           /* 1: there is an output stage; 0: results are pictures, as U8 */
@@ -140,10 +135,6 @@ MOTLEY_API const motley_policy_info *motley_policy_describe(const motley_policy 
 /** Describes an op that the policy can draw, by the `op` of a step: a row of the table; from motley_op_count() on, the
  *  custom_ops that the policy names, in their order; or a MOTLEY_STEP_MIX_*. NULL for other numbers. */
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
-
-/** The most steps of an image with so many boxes. For a policy that takes boxes this replaces max_steps: the second
- *  dimension of steps is that of the image with most boxes. */
-MOTLEY_API size_t motley_policy_max_boxed_steps(const motley_policy *policy, size_t boxes);
 
 /** Makes the plain policy that a policy with schedules is in an epoch ("Numbers that change with the epoch" in
  *  doc/policy-format.md): the same text with that epoch's numbers put in. Of a policy without schedules, a copy.

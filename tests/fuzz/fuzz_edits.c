@@ -47,9 +47,10 @@ static void check(const motley_policy *policy)
     const float levels[SAMPLES] = { -1, 0.3f, 1, NAN };
     const motley_samples samples = { .seed = 3, .boxes = boxes[0], .box_offsets = offsets, .levels = levels };
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
-    const size_t most = motley_policy_max_boxed_steps(policy, 2);
+    const motley_policy_info *const info = motley_policy_describe(policy);
+    const size_t most = info->max_steps * (info->takes_boxes ? 2 : 1);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
-    MUST(steps && motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
+    MUST(steps && motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), NULL, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
     MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);

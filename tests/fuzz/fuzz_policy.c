@@ -28,12 +28,12 @@ static void there_and_back(const motley_policy *policy)
     char *text;
     motley_policy *back;
     const motley_parse_params params = { .custom_ops = ops, .custom_ops_count = 2 };
-    MUST(motley_policy_print(policy, &text, NULL) == MOTLEY_OK);
+    MUST(motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), &params, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
     motley_policy_destroy(back);
     free(text);
-    MUST(motley_policy_print_json(policy, &text, NULL) == MOTLEY_OK);
+    MUST(motley_policy_print(policy, MOTLEY_PRINT_JSON, &text, NULL) == MOTLEY_OK);
     MUST(motley_policy_parse(text, strlen(text), &params, &back, NULL) == MOTLEY_OK);
     MUST(motley_policy_equal(policy, back));
     MUST(policy->compiled_bytes == back->compiled_bytes);
@@ -54,7 +54,7 @@ static void draw(const motley_policy *policy)
     int32_t counts[SAMPLES];
     double boxes[2 * SAMPLES][4];
     size_t offsets[SAMPLES + 1];
-    const size_t most = motley_policy_max_boxed_steps(policy, 2);
+    const size_t most = info->max_steps * (info->takes_boxes ? 2 : 1);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
     for (uint32_t epoch = 0; epoch < 300; epoch += 100) {

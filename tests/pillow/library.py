@@ -345,7 +345,7 @@ class Transform:
 
     def printed(self):
         text, error = c_char_p(), Error()
-        self.library.check(self.library.c.motley_policy_print(self.handle, byref(text), byref(error)), error)
+        self.library.check(self.library.c.motley_policy_print(self.handle, 0, byref(text), byref(error)), error)
         return text.value.decode()
 
     def close(self):

@@ -3,7 +3,6 @@
 one table of numbers. The call that augments the images moves what lies where they are, motley_follow what lies in host
 memory otherwise. Other images are moved by the library's follower policies."""
 
-import functools
 import itertools
 import math
 import struct
@@ -445,11 +444,11 @@ class Rows:
 
 
 class BoxRows(Rows):
-    """Boxes; the settings are motley_box_params'."""
+    """Boxes; the settings are motley_box_rules'."""
 
     def __init__(self, name, parts, sizes, form, torchvision, limits, device=None):
         super().__init__(name, parts, sizes, (4,), device)
-        self.params = params = ffi.new("motley_box_params *")
+        self.params = params = ffi.new("motley_box_rules *")
         params.format, params.torchvision = form, torchvision
         params.min_area, params.min_side, params.min_visibility = limits
         self.scaled = self._looks_scaled()

@@ -76,7 +76,7 @@ class Drawn:
         if boxes_given(source, boxes) and sizes:
             samples.boxes, samples.box_offsets = boxes
             most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
-            self = cls(sizes, lib.motley_policy_max_boxed_steps(source._handle, most_boxes))
+            self = cls(sizes, source.max_steps * max(most_boxes, 1))
         checked(lib.motley_draw, source._handle, samples, *images, *self.structs)
         return self
 

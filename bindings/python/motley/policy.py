@@ -179,11 +179,11 @@ class Policy:
 
     def show(self) -> str:
         """The policy as canonical text, which parses back to an equal policy."""
-        return text_from(lib.motley_policy_print, self._handle)
+        return text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_TEXT)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON's dictionaries and lists, with the keys of the file. Policy(...) takes them back."""
-        data: dict[str, Any] = json.loads(text_from(lib.motley_policy_print_json, self._handle))
+        data: dict[str, Any] = json.loads(text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_JSON))
         return data
 
     def at(self, epoch: int) -> Policy:
@@ -205,7 +205,7 @@ class Policy:
         that all views share come last, under the name ""."""
         made: dict[str, tuple[int, int, Policy]] = {}
         while (view := lib.motley_policy_view(self._handle, len(made))) != NULL:
-            own = Policy(text_from(lib.motley_policy_print, view.policy))
+            own = Policy(text_from(lib.motley_policy_print, view.policy, lib.MOTLEY_PRINT_TEXT))
             made[text_of(view.name)] = view.count, view.number, own
         return made
 
@@ -464,7 +464,9 @@ def _parsed(text: bytes, path: str | None = None, custom_ops: Sequence[custom.Cu
     if path is None:
         status = lib.motley_policy_parse(text, len(text), params, handle, error)
     else:
-        status = lib.motley_policy_load(os.fsencode(path), params, handle, error)
+        file = os.fsencode(path)
+        named_so = lib.motley_policy_source_of(file) == lib.MOTLEY_POLICY_FILE  # else it is called like a built-in
+        status = lib.motley_policy_open(file if named_so else b"./" + file, params, handle, error)
     if status == lib.MOTLEY_ERR_POLICY:
         problems = problems or [(error.line, error.column, text_of(error.message))]
         said = "\n".join(f"{path or '<policy>'}:{line}:{column}: error: {why}" for line, column, why in problems)

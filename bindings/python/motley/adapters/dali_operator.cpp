@@ -64,17 +64,7 @@ Transform transform_of(const std::string &transform)
 {
     motley_policy *made = nullptr;
     motley_error error;
-    const char *text = transform.c_str();
-    switch (motley_policy_source_of(text)) {
-    case MOTLEY_POLICY_FILE:
-        check(motley_policy_load(text, nullptr, &made, &error), error);
-        break;
-    case MOTLEY_POLICY_BUILTIN:
-        check(motley_policy_builtin(text, &made, &error), error);
-        break;
-    default:
-        check(motley_policy_parse(text, transform.size(), nullptr, &made, &error), error);
-    }
+    check(motley_policy_open(transform.c_str(), nullptr, &made, &error), error);
     return Transform(made);
 }
 
