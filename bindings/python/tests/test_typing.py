@@ -46,6 +46,7 @@ def test_right_calls(tmp_path):
 TYPED = "_arrays", "_images", "_native", "_resize", "custom", "ops", "policy", "samples", "timm"
 TYPED += "adapters/columns", "adapters/dali", "adapters/ffcv", "adapters/webdataset"
 TYPED += "torch/data", "torch/module", "torch/prefetch"
+TYPED += tuple(f"torchvision/{name}" for name in ("fused", "pixels", "policies", "recipe"))
 
 UNKNOWN = "--allow-untyped-calls", "--allow-subclassing-any", "--allow-untyped-decorators"  # of other packages
 

@@ -67,7 +67,7 @@ __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "ColorJitter", "Gaussia
 # ---- what takes the place of torchvision's methods ----
 
 
-def _ours_or_theirs(self, method, *arguments):
+def _ours_or_theirs(self: Any, method: Any, *arguments: Any) -> Any:
     """What our method makes of a transform's inputs, or torchvision's."""
     cls = class_of(type(self))
     try:
@@ -78,14 +78,14 @@ def _ours_or_theirs(self, method, *arguments):
     return THEIRS[cls]["forward"](self, *arguments)
 
 
-def _forward_v1(self, img: torch.Tensor) -> torch.Tensor:
+def _forward_v1(self: Any, img: torch.Tensor) -> torch.Tensor:
     if torch.jit.is_scripting():  # a subclass with its own operations: torch.jit.script compiles this branch only
         return self._torchvision_forward(img)
     else:
         return _ours_or_theirs(self, "augment", img)
 
 
-def _forward_v2(self, *inputs):
+def _forward_v2(self: Any, *inputs: Any) -> Any:
     return _ours_or_theirs(self, "augment_sample", *inputs)
 
 
@@ -96,7 +96,7 @@ class Scripted(torch.nn.Module):
     """What torch.jit.script compiles in a transform's place: a call of an operator, which runs the transform. theirs:
     what torchvision has for images of other types than bytes, with gradients."""
 
-    def __init__(self, settings, theirs):
+    def __init__(self, settings: Any, theirs: Any) -> None:
         super().__init__()
         self.settings, self.theirs = settings, theirs
         self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
@@ -109,12 +109,12 @@ class Scripted(torch.nn.Module):
 
 
 @functools.lru_cache(maxsize=None)
-def _plain_class(cls):
+def _plain_class(cls: Any) -> Any:
     """A class of v1 as it was before take_over()."""
     return type(cls.__name__, (cls,), {"forward": THEIRS[cls]["forward"], "__prepare_scriptable__": lambda self: self})
 
 
-def _plain(transform):
+def _plain(transform: Any) -> Any:
     """torchvision's transform of v1 with the same arguments."""
     theirs = transform
     if class_of(type(transform)) in _V2:
@@ -125,7 +125,7 @@ def _plain(transform):
     return plain
 
 
-def _prepare_scriptable(self):
+def _prepare_scriptable(self: Any) -> Any:
     cls, own, theirs = class_of(type(self)), vars(self), None
     seed = own.get("_seed")
     if cls.__name__ in POLICIES:
@@ -145,13 +145,13 @@ def _prepare_scriptable(self):
     return Scripted(json.dumps([cls.__name__, cls in _V2, arguments, seed]), theirs)
 
 
-def _plain_value(value):
+def _plain_value(value: Any) -> Any:
     value = getattr(value, "value", value)  # of an enum
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 @functools.lru_cache(maxsize=64)
-def _of_settings(settings):
+def _of_settings(settings: Any) -> Any:
     name, v2, arguments, seed = json.loads(settings)
     for key, enum in (("policy", AutoAugmentPolicy), ("interpolation", InterpolationMode)):
         if isinstance(arguments.get(key), str):
@@ -165,7 +165,7 @@ def _of_settings(settings):
     return transform
 
 
-def _augment_scripted(image, calls, settings):
+def _augment_scripted(image: Any, calls: Any, settings: Any) -> Any:
     transform = _of_settings(settings)
     if transform._seed is not None:
         transform._calls = int(calls)
@@ -184,11 +184,12 @@ _operators.impl("augment", _augment_scripted, "CompositeExplicitAutograd")
 # ---- the classes ----
 
 
-def _methods(cls):
+def _methods(cls: Any) -> Any:
     """What takes the place of a class's own methods."""
     if cls.__name__ in MIXERS:
         return {MAKE_PARAMS: recipe.mix_params}
-    made = {"forward": _forward_v2 if cls in _V2 else _forward_v1, "__prepare_scriptable__": _prepare_scriptable}
+    forward: Any = _forward_v2 if cls in _V2 else _forward_v1
+    made = {"forward": forward, "__prepare_scriptable__": _prepare_scriptable}
     if cls in _V2 and cls.__name__ not in POLICIES and recipe.KINDS[cls.__name__].drawn is not None:
         made[TRANSFORM] = recipe.transform
     return made
@@ -198,7 +199,7 @@ _V2 = {cls for cls in THEIRS if _v2 is not None and issubclass(cls, _v2.Transfor
 OURS = {cls: _methods(cls) for cls in THEIRS}
 
 
-def _named(forward):
+def _named(forward: Any) -> Any:
     """A copy of torchvision's forward for torch.jit.script, which takes a method's name from the function."""
     copy = types.FunctionType(forward.__code__, forward.__globals__, "_torchvision_forward", forward.__defaults__)
     copy.__annotations__ = forward.__annotations__
@@ -210,38 +211,39 @@ class Seeded(torch.nn.Module):
 
     if TYPE_CHECKING:  # torchvision's arguments, and
 
-        def __init__(self, *args: Any, seed: int | None = None, **kwargs: Any) -> None: ...
+        def __init__(self: Any, *args: Any, seed: int | None = None, **kwargs: Any) -> None: ...
 
     __jit_unused_properties__ = ["seed"]
 
     @property
-    def seed(self):
+    def seed(self) -> Any:
         """Makes two runs differ where motley.samples() says which samples are drawn for. Without motley.samples() the
         transform then counts its calls, separately in each worker and rank; transforms of equal seeds draw alike. None:
         each call takes a new seed from torch's generator."""
         return self._seed
 
     @seed.setter
-    def seed(self, seed):
+    def seed(self, seed: Any) -> None:
         self._seed = None if seed is None else seed_given(seed)  # a name that torchvision neither prints nor hands on
         self._lineage = Lineage()
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         shown = super().__repr__()
         return shown if self.seed is None else f"{shown[:-1]}{', ' * (shown[-2] != '(')}seed={self.seed})"
 
 
-def _seeded(theirs):
+def _seeded(theirs: Any) -> Any:
     """Its __init__ with one more argument."""
 
-    def __init__(self, *args, seed=None, **kwargs):
+    def __init__(self: Any, *args: Any, seed: int | None = None, **kwargs: Any) -> None:
         theirs.__init__(self, *args, **kwargs)
         self.seed = seed
 
     signature = inspect.signature(theirs.__init__)
     keyword = inspect.Parameter("seed", inspect.Parameter.KEYWORD_ONLY, default=None)
-    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
-    return __init__
+    made: Any = __init__
+    made.__signature__ = signature.replace(parameters=[*signature.parameters.values(), keyword])
+    return made
 
 
 def standing_for(theirs: Any, module: str) -> type[Seeded]:
@@ -257,7 +259,7 @@ def standing_for(theirs: Any, module: str) -> type[Seeded]:
 
 
 @functools.lru_cache(maxsize=None)
-def _standing_for(theirs):
+def _standing_for(theirs: Any) -> Any:
     return standing_for(theirs, __name__)
 
 
@@ -277,7 +279,7 @@ RandomErasing = standing_for(_v1.RandomErasing, __name__)
 # ---- torchvision's own classes ----
 
 
-def take_over():
+def take_over() -> None:
     """From here on torchvision's own transforms of which Motley has a class run on Motley, v1 and v2, the objects that
     exist already included. A process that is spawned with one of them (a DataLoader's worker, with its data set) takes
     over as well; one that is spawned without has to call this itself. Not AugMix, whose pixels are not torchvision's to
@@ -292,10 +294,10 @@ def take_over():
             setattr(cls, name, method)
 
 
-_replaced = {}  # torchvision's class -> its own methods, None for those that it had not
+_replaced: dict[Any, dict[str, Any]] = {}  # torchvision's class -> its own methods, None for those that it had not
 
 
-def hand_back():
+def hand_back() -> None:
     """Ends what take_over() began."""
     while _replaced:
         cls, methods = _replaced.popitem()
@@ -306,14 +308,15 @@ def hand_back():
                 setattr(cls, name, method)
 
 
-def _reduce_ex(self, protocol):
+def _reduce_ex(self: Any, protocol: Any) -> Any:
     """Pickles as usual; for a process that is being spawned, unpickling there takes over first."""
-    function, arguments, *rest = object.__reduce_ex__(self, protocol)
+    reduced: Any = object.__reduce_ex__(self, protocol)
+    function, arguments, *rest = reduced
     if _processes.get_spawning_popen() is None:
         return (function, arguments, *rest)
     return (_taken_over, (function, arguments, Lineage()), *rest)
 
 
-def _taken_over(function, arguments, lineage):
+def _taken_over(function: Any, arguments: Any, lineage: Any) -> Any:
     take_over()
     return function(*arguments)

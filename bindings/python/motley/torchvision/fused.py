@@ -42,7 +42,7 @@ class Fused(torch.nn.Module):
         not_taken: [(transform, why)] of `before` and `after`.
     """
 
-    def __init__(self, before, run, after, not_taken, seed=None):
+    def __init__(self, before: Any, run: Any, after: Any, not_taken: Any, seed: Any = None) -> None:
         super().__init__()
         self.before, self.after, self.not_taken = before, after, not_taken
         self.transform = motley.Transform(run.text(), stream=0)
@@ -61,14 +61,14 @@ class Fused(torch.nn.Module):
             image = transform(image)
         return image
 
-    def _staged(self, image):
+    def _staged(self, image: Any) -> Any:
         if isinstance(image, (list, tuple)):
             raise motley.ArgumentError(
                 f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `transform` takes lists"
             )
         return like(augmented(self.transform, image, samples_of(self, torch_seed)), image)
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         lines = [*map(repr, self.before), repr(self.transform), *map(repr, self.after)]
         lines += [] if self._seed is None else [f"seed={self._seed}"]
         return "Fused(\n" + "".join(f"    {line}\n" for line in lines) + ")"
@@ -130,7 +130,7 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     return Fused(listed[:at], run, listed[end:], not_taken, seed)
 
 
-def _flat(transforms):
+def _flat(transforms: Any) -> Any:
     for transform in transforms:
         name = type(transform).__name__ if _is_known(transform, "torch") else None
         if name in ("Compose", "Sequential"):
@@ -145,25 +145,25 @@ def _flat(transforms):
 
 
 @functools.lru_cache(maxsize=256)
-def _transform_of(text):
+def _transform_of(text: Any) -> Any:
     return motley.Transform(text, stream=0)
 
 
 class Run:
     """Transforms that were taken so far, as stages."""
 
-    def __init__(self):
-        self.stages = []  # (name, settings)
+    def __init__(self) -> None:
+        self.stages: list[Any] = []  # (name, settings)
         self.scaled = False  # whether ToTensor or its like has been
         self.began_as_tensor = False  # by ToImage, before everything else
         self.to_image = False  # whether a tv_tensors.Image comes out
         self.to_rgb = False  # whether grey images become RGB
         self.transform = None  # the motley.Transform that they are, shared with equal runs
 
-    def text(self):
+    def text(self) -> Any:
         return json.dumps({"motley": 1, "name": "fused", "stages": [{name: how} for name, how in self.stages]})
 
-    def finish(self):
+    def finish(self) -> None:
         names = [name for name, _ in self.stages]
         if not names:
             raise NotTaken("there is nothing to do at once")
@@ -172,11 +172,11 @@ class Run:
         if self.began_as_tensor and not {"output", "erase"} & {*names}:
             self.add("output", type="u8")
 
-    def lacks_crop(self):
+    def lacks_crop(self) -> Any:
         resize = dict(self.stages).get("resize", {})
         return isinstance(resize.get("size"), int) and not {"center_crop", "random_crop"} & {*dict(self.stages)}
 
-    def take(self, transform):
+    def take(self, transform: Any) -> None:
         names = [cls.__name__ for cls in type(transform).__mro__]
         take = next((TAKERS[name] for name in names if name in TAKERS), None)
         if take is None or not _is_known(transform):
@@ -190,7 +190,7 @@ class Run:
             vars(self).update(before)
             raise NotTaken("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
 
-    def add(self, name, settings=None, **more):
+    def add(self, name: Any, settings: Any = None, **more: Any) -> None:
         for other, _ in self.stages:
             if RANKS[other] > RANKS[name] or (other == name and name in SINGLE):
                 raise NotTaken(f"'{name}' cannot stand behind '{other}'")
@@ -200,7 +200,7 @@ class Run:
             raise NotTaken("there is another crop before it")
         self.stages.append((name, more if settings is None else settings))
 
-    def flip(self, which, p):
+    def flip(self, which: Any, p: Any) -> None:
         if self.stages and self.stages[-1][0] == "flip" and which not in self.stages[-1][1]:
             self.stages[-1] = "flip", {**self.stages[-1][1], which: p}
         elif any(name == "flip" for name, _ in self.stages):
@@ -209,11 +209,11 @@ class Run:
             self.add("flip", **{which: p})
 
 
-def _is_known(transform, *others):
+def _is_known(transform: Any, *others: Any) -> Any:
     return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley", *others)
 
 
-def _rgb(image):
+def _rgb(image: Any) -> Any:
     """A grey image as RGB. All stages do the same to three equal channels, so it can come before them."""
     channels = 3
     if isinstance(image, PIL.Image.Image):
@@ -229,7 +229,7 @@ def _rgb(image):
     return image
 
 
-def _filters(interpolation):
+def _filters(interpolation: Any) -> Any:
     several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
     names = []
     for each in several:
@@ -240,13 +240,13 @@ def _filters(interpolation):
     return names[0] if len(names) == 1 else names
 
 
-def _size(size):
+def _size(size: Any) -> Any:
     """[height, width] or one side."""
     numbers = [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)]
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _numbers(values):
+def _numbers(values: Any) -> Any:
     values = values.tolist() if hasattr(values, "tolist") else values
     return [float(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
 
@@ -254,23 +254,23 @@ def _numbers(values):
 # ---- one function for each kind of transform ----
 
 
-def _random_resized_crop(run, t):
+def _random_resized_crop(run: Any, t: Any) -> None:
     size = _size(t.size)
     run.add("random_resized_crop", size=size, scale=_numbers(t.scale), ratio=_numbers(t.ratio),
             filter=_filters(t.interpolation), order=ORDER)  # fmt: skip
 
 
-def _resize(run, t):
+def _resize(run: Any, t: Any) -> None:
     if getattr(t, "max_size", None) is not None:
         raise NotTaken("max_size is given")
     run.add("resize", size=_size(t.size), filter=_filters(t.interpolation), order=ORDER)
 
 
-def _center_crop(run, t):
+def _center_crop(run: Any, t: Any) -> None:
     run.add("center_crop", size=_size(t.size))
 
 
-def _random_crop(run, t):
+def _random_crop(run: Any, t: Any) -> None:
     if t.pad_if_needed or t.padding_mode != "constant" or _fill(t) != 0:
         raise NotTaken("pad_if_needed, padding_mode or fill is given")
     padding = t.padding if t.padding is not None else 0
@@ -280,12 +280,12 @@ def _random_crop(run, t):
     run.add("random_crop", size=_size(t.size), padding=int(sides.pop()))
 
 
-def _fill(t):
+def _fill(t: Any) -> Any:
     fill = _fill_of_images(t.fill)
     return 0 if fill in (0, None, [0], (0,)) else fill
 
 
-def _fill_of_images(fill):
+def _fill_of_images(fill: Any) -> Any:
     """v2 has a fill for each type of input, and for "others"."""
     if not isinstance(fill, dict):
         return fill
@@ -296,7 +296,7 @@ def _fill_of_images(fill):
     return found[0]
 
 
-def _policy(run, t):
+def _policy(run: Any, t: Any) -> None:
     v2 = is_v2(t)
     fill = _fill_of_images(vars(t)["_fill" if v2 else "fill"])
     try:
@@ -305,12 +305,12 @@ def _policy(run, t):
         raise NotTaken(str(found)) from None
 
 
-def _data(policy):
+def _data(policy: Any) -> Any:
     """A policy as settings of a stage."""
     return {key: value for key, value in policy.as_dict().items() if key != "motley"}
 
 
-def _timm_policy(run, t):
+def _timm_policy(run: Any, t: Any) -> None:
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotTaken("Motley has no such stage")
     if t.transform.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
@@ -318,7 +318,7 @@ def _timm_policy(run, t):
     run.add("policy", _data(t.transform.policy))
 
 
-def _jitter(run, t, p=1.0):
+def _jitter(run: Any, t: Any, p: Any = 1.0) -> None:
     ranges = {}
     for name in ("brightness", "contrast", "saturation", "hue"):
         given = getattr(t, name)
@@ -328,14 +328,14 @@ def _jitter(run, t, p=1.0):
         run.add("jitter", p=float(p), **ranges)
 
 
-def _blur(run, t, p=1.0):
+def _blur(run: Any, t: Any, p: Any = 1.0) -> None:
     width, height = t.kernel_size
     if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
         raise NotTaken(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
     run.add("blur", p=float(p), kernel_size=width, sigma=_numbers(t.sigma))
 
 
-def _random_apply(run, t):
+def _random_apply(run: Any, t: Any) -> None:
     inner = list(t.transforms)
     take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and _is_known(inner[0]) else None
     if take is None:
@@ -343,32 +343,32 @@ def _random_apply(run, t):
     take(run, inner[0], t.p)
 
 
-def _grayscale(run, t):
+def _grayscale(run: Any, t: Any) -> None:
     if getattr(t, "num_output_channels", 3) != 3:
         raise NotTaken("num_output_channels is not 3")
     run.add("grayscale", p=float(getattr(t, "p", 1.0)))
     run.to_rgb = run.to_rgb or type(t).__name__ == "Grayscale"
 
 
-def _to_tensor(run, t):
+def _to_tensor(run: Any, t: Any) -> None:
     if hasattr(t, "dtype"):  # timm's
         raise NotTaken("it does not divide by 255")
     run.add("output")
     run.scaled = True
 
 
-def _to_bytes(run, t):
+def _to_bytes(run: Any, t: Any) -> None:
     if run.stages:
         run.add("output", type="u8")
     run.began_as_tensor = True
     run.to_image = type(t).__name__ == "ToImage"
 
 
-def _to_pure_tensor(run, t):
+def _to_pure_tensor(run: Any, t: Any) -> None:
     run.to_image = False
 
 
-def _to_dtype(run, t):
+def _to_dtype(run: Any, t: Any) -> None:
     dtypes = t.dtype if isinstance(t.dtype, dict) else {None: t.dtype}
     if not t.scale or set(dtypes.values()) != {torch.float32}:
         raise NotTaken("it is not to float32 with scale=True")
@@ -378,14 +378,14 @@ def _to_dtype(run, t):
     run.scaled = True
 
 
-def _normalize(run, t):
+def _normalize(run: Any, t: Any) -> None:
     if not run.scaled or not run.stages or run.stages[-1][0] != "output" or "mean" in run.stages[-1][1]:
         raise NotTaken("there is no ToTensor right before it")
     mean, std = _numbers(t.mean), _numbers(t.std)
     run.stages[-1] = "output", {**run.stages[-1][1], "mean": mean, "std": std}
 
 
-def _erasing(run, t):
+def _erasing(run: Any, t: Any) -> None:
     value = t.value
     if value is None or value == "random":
         value = "pixel"
@@ -396,13 +396,13 @@ def _erasing(run, t):
     _erase(run, t.p, t.scale, t.ratio, value, 1)
 
 
-def _timm_erasing(run, t):
+def _timm_erasing(run: Any, t: Any) -> None:
     low, high = (math.exp(side) for side in t.log_aspect_ratio)
     value = "pixel" if t.per_pixel else "channel" if t.rand_color else 0
     _erase(run, t.probability, (t.min_area, t.max_area), (low, high), value, [t.min_count, t.max_count])
 
 
-def _erase(run, p, area, ratio, value, boxes):
+def _erase(run: Any, p: Any, area: Any, ratio: Any, value: Any, boxes: Any) -> None:
     if not run.scaled:
         raise NotTaken("there is no ToTensor before it")
     run.add("erase", p=float(p), area=_numbers(area), ratio=_numbers(ratio), value=value, boxes=boxes)

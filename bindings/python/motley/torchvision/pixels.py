@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import logging
 import math
+from typing import Any
 
 import PIL.Image
 import torch
@@ -24,8 +25,8 @@ from motley.draws import Drawn
 from motley.policy import PILLOWS, filter_number
 
 try:
-    from torchvision import tv_tensors
-    from torchvision.transforms import v2
+    from torchvision import tv_tensors as tv_tensors
+    from torchvision.transforms import v2 as v2
 except ImportError:  # before torchvision 0.16
     tv_tensors = v2 = None
 
@@ -42,7 +43,7 @@ POLICIES = {
 RECIPES = ("RandomResizedCrop", "Resize", "RandomHorizontalFlip", "ColorJitter", "RandomGrayscale", "GaussianBlur",
            "RandomErasing")  # fmt: skip
 MIXERS = "MixUp", "CutMix"
-THEIRS = {  # torchvision's class -> its methods before take_over()
+THEIRS: dict[Any, dict[str, Any]] = {  # torchvision's class -> its methods before take_over()
     cls: {method: getattr(cls, method) for method in ("forward", TRANSFORM, MAKE_PARAMS) if hasattr(cls, method)}
     for module, names in ((v1, [*POLICIES, *RECIPES]), (v2, [*POLICIES, *RECIPES, *MIXERS]))
     for cls in (getattr(module, name, None) for name in names)
@@ -68,32 +69,34 @@ class NotOurs(Exception):
 
 
 @functools.lru_cache(maxsize=None)
-def class_of(cls):
-    """torchvision's class that `cls` is, or stands for, or is made of."""
+def _class_of(cls: Any) -> Any:
     return next(base for base in cls.__mro__ if base in THEIRS)
 
 
-def is_v2(transform):
+class_of: Any = _class_of  # torchvision's class that a class is, or stands for, or is made of
+
+
+def is_v2(transform: Any) -> Any:
     return v2 is not None and isinstance(transform, v2.Transform)
 
 
 @functools.lru_cache(maxsize=None)
-def say(name, why, what="runs in torchvision, not in Motley"):
+def say(name: Any, why: Any, what: Any = "runs in torchvision, not in Motley") -> None:
     """Logs, once, that a transform is not Motley's."""
     logging.getLogger("motley.torchvision").warning("%s %s: %s", name, what, why)
 
 
-def is_plain(entry):
+def is_plain(entry: Any) -> Any:
     """Whether an entry of a sample is an image of a type that v2 knows, and no subclass."""
     return isinstance(entry, PIL.Image.Image) or type(entry) is torch.Tensor or type(entry) in IMAGES
 
 
-def size_of(image):
+def size_of(image: Any) -> Any:
     """(height, width)"""
     return image.size[::-1] if isinstance(image, PIL.Image.Image) else tuple(image.shape[-2:])
 
 
-def channels_of(image, wanted=(1, 2, 3, 4)):
+def channels_of(image: Any, wanted: Any = (1, 2, 3, 4)) -> Any:
     """How many channels the image has, one of `wanted`. Raises NotOurs where it is torchvision's."""
     if isinstance(image, PIL.Image.Image):
         channels = Pillow.channels_of.get(image.mode)
@@ -112,7 +115,7 @@ def channels_of(image, wanted=(1, 2, 3, 4)):
 
 
 @functools.lru_cache(maxsize=None)
-def filter_of(interpolation):
+def filter_of(interpolation: Any) -> Any:
     """The number of Motley's filter that is torchvision's on PIL images."""
     try:
         return filter_number("interpolation", interpolation, FILTERS)
@@ -123,7 +126,7 @@ def filter_of(interpolation):
 # ---- images through a motley.Transform ----
 
 
-def ids_for(ids, lead):
+def ids_for(ids: Any, lead: Any) -> Any:
     """An id for each image of a tensor [*lead, C, H, W]: `ids` is that of all, or has one for each entry of lead[0]."""
     count = math.prod(lead)
     if not hasattr(ids, "__len__"):
@@ -137,7 +140,7 @@ def ids_for(ids, lead):
     return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
-def augmented(transform, image, samples):
+def augmented(transform: Any, image: Any, samples: Any) -> Any:
     """What a motley.Transform makes of an image, by the seed, ids and further arguments that samples_of found."""
     seed, ids, rest = samples
     if not isinstance(image, torch.Tensor):
@@ -150,7 +153,7 @@ def augmented(transform, image, samples):
     return made.reshape(*lead, *made.shape[1:])
 
 
-def like(made, image):
+def like(made: Any, image: Any) -> Any:
     """A tensor as one of torchvision's types, if `image` is."""
     wraps = tv_tensors is not None and isinstance(image, tv_tensors.TVTensor) and made is not image
     return tv_tensors.wrap(made, like=image) if wraps else made
@@ -159,7 +162,7 @@ def like(made, image):
 # ---- what torchvision's functions do ----
 
 
-def _batch(image):
+def _batch(image: Any) -> Any:
     """A PIL image, or a tensor [N, C, H, W] on the CPU, as a motley_batch; None where it cannot be one."""
     if not isinstance(image, PIL.Image.Image):
         data, (count, channels, height, width), strides = image.data_ptr(), image.shape, image.stride()
@@ -172,7 +175,7 @@ def _batch(image):
     return ffi.new("motley_batch *", lib.batch_of(data, count, channels, height, width, *strides))
 
 
-def _made(image, size, run, otherwise):
+def _made(image: Any, size: Any, run: Any, otherwise: Any) -> Any:
     """A new image of `size` by run(src, dst), motley_batches that need no call kept for them: no two images of a data
     set may have one size. Where there are none by otherwise(batch)."""
     if isinstance(image, PIL.Image.Image):
@@ -192,7 +195,7 @@ def _made(image, size, run, otherwise):
     return made.reshape(*image.shape[:-2], *size)
 
 
-def resized(image, size, interpolation, crop=None):
+def resized(image: Any, size: Any, interpolation: Any, crop: Any = None) -> Any:
     """`image`, or its rectangle `crop` of (left, top, width, height), in `size`, (height, width)."""
     filter = filter_of(interpolation)
     if isinstance(image, PIL.Image.Image):
@@ -210,16 +213,16 @@ def resized(image, size, interpolation, crop=None):
                 check(status, error)
                 return made
 
-    def run(src, dst):
+    def run(src: Any, dst: Any) -> None:
         crops = ffi.NULL if crop is None else ffi.new("motley_crop[]", [crop] * src.count)
         params = ffi.new("motley_resize_params *", {"filter": filter, "order": ORDER_NUMBER, "crops": crops})
         checked(lib.motley_resize, context_of(None).handle, src, dst, params)
 
-    return _made(image, size, run,
-                 lambda batch: ops.resize(batch, size, filter=FILTERS[filter], crop=crop, order=ORDER))  # fmt: skip
+    how: Any = {"filter": FILTERS[filter], "order": ORDER}
+    return _made(image, size, run, lambda batch: ops.resize(batch, size, crop=crop, **how))
 
 
-def _without_info(image):
+def _without_info(image: Any) -> Any:
     """`image` without its info, which torchvision does not copy to the PIL images that these functions return."""
     if isinstance(image, PIL.Image.Image):
         image.info = {}
@@ -227,11 +230,11 @@ def _without_info(image):
 
 
 @functools.lru_cache(maxsize=None)
-def _any_steps():
+def _any_steps() -> Any:
     return motley.Transform('{"motley": 1, "name": "jitter", "stages": [{"jitter": {"brightness": 1}}]}', stream=0)
 
 
-def _stepped(image, steps, weights=()):
+def _stepped(image: Any, steps: Any, weights: Any = ()) -> Any:
     """`image` after these steps, each (op, value, ...), in one pass; weights: along each axis of a kernel blur."""
     height, width = size_of(image)
     count, most = 1 if isinstance(image, PIL.Image.Image) else math.prod(image.shape[:-3]), len(steps)
@@ -248,7 +251,7 @@ def _stepped(image, steps, weights=()):
         drawn.counts[i] = most
         ffi.memmove(drawn.steps + i * most, drawn.steps, most * ffi.sizeof("motley_step"))
 
-    def run(src, dst):
+    def run(src: Any, dst: Any) -> None:
         params = ffi.new("motley_apply_params *")
         params.given, params.given_steps, params.given_step_counts = drawn.structs
         params.given_max_steps, params.given_kernels = most, drawn.kernels
@@ -257,7 +260,7 @@ def _stepped(image, steps, weights=()):
     return _made(image, (height, width), run, lambda batch: _any_steps().replay(batch, drawn))
 
 
-def jittered(image, order, factors):
+def jittered(image: Any, order: Any, factors: Any) -> Any:
     """`image` with the changes numbered in `order`, by their factors; None: not done."""
     steps = [(JITTER_OPS[which], factors[which]) for which in order if factors[which] is not None]
     if channels_of(image) == 1:  # saturation and hue leave grey images as they are
@@ -269,15 +272,16 @@ def jittered(image, order, factors):
     return made if all(op == SATURATION for op, _ in steps) else _without_info(made)
 
 
-def blurred(image, sigma, weights):
+def blurred(image: Any, sigma: Any, weights: Any) -> Any:
     """`image` blurred as torchvision's gaussian_blur does it, by a square kernel with these weights along each axis."""
     return _without_info(_stepped(image, [(lib.MOTLEY_STEP_KERNEL_BLUR, sigma, len(weights))], weights))
 
 
-def grey(image):
+def grey(image: Any) -> Any:
     """`image` in grey, with as many channels."""
     if channels_of(image) > 1:
-        if isinstance(image, torch.Tensor):
-            return ops.grayscale(image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])).reshape(image.shape)
-        return _without_info(ops.grayscale(image))
+        if isinstance(image, PIL.Image.Image):
+            return _without_info(ops.apply("grayscale", image))
+        batch = image.as_subclass(torch.Tensor).reshape(-1, *image.shape[-3:])
+        return ops.apply("grayscale", batch).reshape(image.shape)
     return image.copy() if isinstance(image, PIL.Image.Image) else image.clone()  # as torchvision does

@@ -5,7 +5,8 @@ with the image."""
 from __future__ import annotations
 
 import functools
-import numbers
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
@@ -30,7 +31,7 @@ MOST_OPS = 16
 # ---- which policy a transform is ----
 
 
-def _level_value(level, bins):
+def _level_value(level: Any, bins: Any) -> Any:
     """The threshold that v2 gives solarize at a level: 255.0 * torch.linspace(1, 0, bins)[level], as its vectorised
     kernels round it. (v1 and our files have torch.linspace(255, 0, bins).)"""
     step = torch.tensor(-1.0) / (bins - 1)
@@ -38,7 +39,7 @@ def _level_value(level, bins):
     return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
 
 
-def _v2_branches(policy, bins):
+def _v2_branches(policy: Any, bins: Any) -> Any:
     """The branches of `policy` with the thresholds of v2. Each drawn level's threshold gets a separate branch."""
     branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
     for branch in policy.branches:
@@ -53,7 +54,7 @@ def _v2_branches(policy, bins):
 
 
 @functools.lru_cache(maxsize=64)
-def _stage(name, repeat, bins, level, interpolation, fill, v2):
+def _stage(name: Any, repeat: Any, bins: Any, level: Any, interpolation: Any, fill: Any, v2: Any) -> Any:
     policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
                                          fill=fill)
     return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
@@ -64,7 +65,9 @@ ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
 
 
 @functools.lru_cache(maxsize=64)
-def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v2):
+def _augmix_stage(
+    severity: Any, width: Any, depth: Any, alpha: Any, all_ops: Any, interpolation: Any, fill: Any, v2: Any
+) -> Any:
     """Each op at each of the first `severity` bins."""
     branches = []
     for branch in Policy.builtin("augmix").branches:
@@ -81,7 +84,7 @@ def _augmix_stage(severity, width, depth, alpha, all_ops, interpolation, fill, v
     return Transform(policy.change(branches=_v2_branches(policy, AUGMIX_BINS)) if v2 else policy, stream=0)
 
 
-def _fill_of(fill, channels):
+def _fill_of(fill: Any, channels: Any) -> Any:
     """torchvision's fill as a policy's: a byte for every channel, or one for each."""
     if fill is None:
         return 0
@@ -91,21 +94,21 @@ def _fill_of(fill, channels):
         raise ValueError(f"fill has {len(values)} values, want {wanted}, one for each channel of the image")
     if len(values) == 2:
         raise NotOurs("a fill for grey and one for alpha")
-    values = tuple(min(max(int(v), 0), 255) for v in values)
-    return values[0] if len(values) == 1 else values
+    numbers = tuple(min(max(int(v), 0), 255) for v in values)
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
-def overridden(transform):
+def overridden(transform: Any) -> Any:
     """What a subclass defines itself and Motley would not call; None if nothing."""
     cls = class_of(type(transform))
     return next((n for n in OVERRIDES if getattr(type(transform), n, None) is not getattr(cls, n, None)), None)
 
 
 STAGES_KEPT = 256
-_stages = {}  # what a policy depends on -> Transform
+_stages: dict[Any, Transform] = {}  # what a policy depends on -> Transform
 
 
-def stage_of(transform, v2, image, channels):
+def stage_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
     """The stage of a transform's arguments as they are now."""
     own = vars(transform)
     fill = own["_fill" if v2 else "fill"]
@@ -123,7 +126,7 @@ def stage_of(transform, v2, image, channels):
     return stage
 
 
-def new_stage(transform, v2, channels, fill):
+def new_stage(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
     cls = class_of(type(transform))
     if name := overridden(transform):
         raise NotOurs(f"{type(transform).__name__} defines {name} itself")
@@ -133,7 +136,7 @@ def new_stage(transform, v2, channels, fill):
         raise NotOurs(f"interpolation {transform.interpolation}") from None
     fill = _fill_of(fill, channels)
     repeat = getattr(transform, "num_ops", None)
-    bins = getattr(transform, "num_magnitude_bins", None)
+    bins: Any = getattr(transform, "num_magnitude_bins", None)
     if repeat is not None and repeat > MOST_OPS:
         raise NotOurs(f"num_ops is {repeat}, Motley has up to {MOST_OPS}")
     if bins is not None and not 2 <= bins <= MOST_BINS:
@@ -155,7 +158,7 @@ def new_stage(transform, v2, channels, fill):
 # ---- running it ----
 
 
-def _stage_for(transform, image, v2):
+def _stage_for(transform: Any, image: Any, v2: Any) -> Any:
     """The stage for `image`; None where there is nothing to do. Raises NotOurs when torchvision has to do it."""
     if isinstance(image, FOLLOWERS):
         raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
@@ -166,14 +169,14 @@ def _stage_for(transform, image, v2):
     return None if vars(transform).get("num_ops") == 0 else stage
 
 
-def augment(self, img, v2=False):
+def augment(self: Any, img: Any, v2: Any = False) -> Any:
     """forward() of v1. Raises NotOurs when torchvision has to do it."""
     stage, samples = _stage_for(self, img, v2), samples_of(self, torch_seed)
     made = img if stage is None else augmented(stage, img, samples)
     return like(made, img) if v2 else made
 
 
-def augment_sample(self, *inputs):
+def augment_sample(self: Any, *inputs: Any) -> Any:
     """forward() of v2. Raises NotOurs when torchvision has to do it."""
     if len(inputs) == 1 and pixels.is_plain(inputs[0]):
         return augment(self, inputs[0], True)
@@ -190,7 +193,7 @@ def augment_sample(self, *inputs):
 class Sample:
     """What a transform is called with: its images and videos, and what goes with them."""
 
-    def __init__(self, transform, inputs):
+    def __init__(self, transform: Any, inputs: Any) -> None:
         self.transform = transform
         self.flat, self.spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
         mine = [i for i, needed in enumerate(transform._needs_transform_list(self.flat)) if needed]
@@ -209,7 +212,7 @@ class Sample:
             if len(sizes) > 1:
                 raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
 
-    def with_images(self, images, stage, samples):
+    def with_images(self, images: Any, stage: Any, samples: Any) -> Any:
         """The sample with its images replaced by these, and their followers moved. stage: of the first of them,
         None where nothing moved. samples: the seed, ids and further arguments that it was called with."""
         for i, image in zip(self.places, images):
@@ -221,18 +224,18 @@ class Sample:
         return tree_unflatten(self.flat, self.spec)
 
 
-def size_of(value):
+def size_of(value: Any) -> Any:
     """(height, width) of an image, a video or what belongs to one."""
     return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
 
 
-def _moves(stage, size, seed, ids, rest):
-    single = isinstance(ids, numbers.Integral)
+def _moves(stage: Any, size: Any, seed: Any, ids: Any, rest: Any) -> Any:
+    single = isinstance(ids, Integral)
     ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
     return Moves(stage, [size[::-1]] * len(ids), single, seed, rest.get("epoch", 0), ids, rest.get("view", 0))
 
 
-def _follow(value, moves, transform):
+def _follow(value: Any, moves: Any, transform: Any) -> Any:
     plain, name = value.as_subclass(torch.Tensor), f"the sample's {type(value).__name__}"
     if isinstance(value, tv_tensors.Mask):
         lead = plain.shape[:-2] if moves.single else plain.shape[1:-2]
@@ -246,7 +249,7 @@ def _follow(value, moves, transform):
     return tv_tensors.wrap(made, like=value)
 
 
-def _rows(value, name, plain, moves):
+def _rows(value: Any, name: Any, plain: Any, moves: Any) -> Any:
     if not moves.single:
         raise ArgumentError(
             f"motley.samples has an id for each image of a batch, and {name} are those of one: want one id"
@@ -261,7 +264,7 @@ def _rows(value, name, plain, moves):
     return BoxRows(name, [plain], moves.sizes, form, False, (0, 0, 0))
 
 
-def _fill(transform):
+def _fill(transform: Any) -> Any:
     """That of masks: `fill` by type says it; a number is the image's, and would be a class of the mask's."""
     fill = transform.fill
     if not isinstance(fill, dict):

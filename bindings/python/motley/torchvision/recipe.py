@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import PIL.Image
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
+from torchvision import transforms as v1
 from torchvision.transforms import functional as F
 
 import motley
@@ -33,11 +34,10 @@ from motley._core import lib
 from motley._resize import FILTERS
 from motley.draws import Drawn
 from motley.mix import BOX
-from motley.samples import draws_by_id, samples, samples_of
+from motley.samples import draws_by_id, samples, samples_of, torch_seed
 from motley.torchvision import fused, pixels
 from motley.torchvision.pixels import (
-    JITTER_OPS, JITTERS, MAKE_PARAMS, THEIRS, TRANSFORM, NotOurs, channels_of, class_of, is_v2, like, say, size_of, v1,
-    v2,
+    JITTER_OPS, JITTERS, MAKE_PARAMS, THEIRS, TRANSFORM, NotOurs, channels_of, class_of, is_v2, like, say, size_of, v2,
 )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ MOST_PIXELS = 1 << 20  # of a side
 SIGMAS = 1e-3, 1e3  # that Motley's blur takes
 
 
-def _takes_resize(t, image, size):
+def _takes_resize(t: Any, image: Any, size: Any) -> None:
     channels_of(image)
     height, width = size
     if not (0 < height <= MOST_PIXELS and 0 < width <= MOST_PIXELS):
@@ -76,11 +76,11 @@ TRIES = 10  # of torchvision's, for a crop that fits
 
 
 @functools.lru_cache(maxsize=64)
-def _log_ratio(ratio, dtype):
+def _log_ratio(ratio: Any, dtype: Any) -> Any:
     return torch.log(torch.tensor(ratio, dtype=dtype)).tolist()
 
 
-def _crop_of(image, scale, ratio):
+def _crop_of(image: Any, scale: Any, ratio: Any) -> Any:
     """What torchvision's get_params draws and returns, in half the time: the ratio's logarithms are kept."""
     height, width = size_of(image)
     low, high = _log_ratio(tuple(ratio), torch.get_default_dtype())
@@ -96,7 +96,7 @@ def _crop_of(image, scale, ratio):
 
 
 @functools.lru_cache(maxsize=None)
-def _crops_alike():
+def _crops_alike() -> Any:
     """Whether this torchvision draws as _crop_of does."""
     image, given = PIL.Image.new("L", (50, 30)), ((0.08, 1.0), (0.75, 4 / 3))
     with torch.random.fork_rng(devices=()):
@@ -107,17 +107,17 @@ def _crops_alike():
     return drawn[0] == drawn[1]
 
 
-def _crop_drawn(t, image):
+def _crop_drawn(t: Any, image: Any) -> Any:
     theirs = type(t).get_params is v1.RandomResizedCrop.get_params and _crops_alike()
     drawn = (_crop_of if theirs else t.get_params)(image, t.scale, t.ratio)
     return dict(zip(("top", "left", "height", "width"), drawn))
 
 
-def _crop_found(t, drawn, steps, channels):
+def _crop_found(t: Any, drawn: Any, steps: Any, channels: Any) -> Any:
     return {name: getattr(drawn.crop, name) for name in ("top", "left", "height", "width")}
 
 
-def _crop_run(t, image, p):
+def _crop_run(t: Any, image: Any, p: Any) -> Any:
     crop = p["left"], p["top"], p["width"], p["height"]
     if not (p["width"] and p["height"]):  # of a tiny image, with a ratio far from 1: Pillow makes it black
         functional = F if v2 is None else v2.functional
@@ -125,7 +125,7 @@ def _crop_run(t, image, p):
     return pixels.resized(image, tuple(t.size), t.interpolation, crop)
 
 
-def _new_size(t, image):
+def _new_size(t: Any, image: Any) -> Any:
     """What torchvision's Resize makes of the image's (height, width)."""
     channels_of(image)
     size = [t.size] if isinstance(t.size, int) else t.size
@@ -135,11 +135,11 @@ def _new_size(t, image):
 
 
 @functools.lru_cache(maxsize=1024)
-def _resized_size(size, wanted, most):
+def _resized_size(size: Any, wanted: Any, most: Any) -> Any:
     return tuple(F._compute_resized_output_size(size, list(wanted), most))
 
 
-def _resize_run(t, image, p):
+def _resize_run(t: Any, image: Any, p: Any) -> Any:
     size = _new_size(t, image)
     return image if size == size_of(image) else pixels.resized(image, size, t.interpolation)
 
@@ -151,35 +151,35 @@ MOST_FACTOR = 1e4  # that an op takes
 
 
 @functools.lru_cache(maxsize=1024)
-def _rounded(p):
+def _rounded(p: Any) -> Any:
     return torch.tensor(p, dtype=torch.float32).item()
 
 
-def _says_yes(p):
+def _says_yes(p: Any) -> Any:
     """torch.rand(1) < p, in less time: as torch does it, p is rounded to the type that is drawn."""
     drawn = torch.rand(1)
     plain = drawn.dtype == torch.float32 and isinstance(p, (int, float))
     return drawn.item() < _rounded(p) if plain else drawn < p
 
 
-def _takes_jitter(t, image):
+def _takes_jitter(t: Any, image: Any) -> None:
     channels_of(image, (1, 3))
     ranges = t.brightness, t.contrast, t.saturation
     if any(given is not None and given[1] > MOST_FACTOR for given in ranges):
         raise NotOurs(f"a factor above {MOST_FACTOR:g}")
 
 
-def _jitter_drawn(t, image):
+def _jitter_drawn(t: Any, image: Any) -> Any:
     order, *factors = t.get_params(t.brightness, t.contrast, t.saturation, t.hue)
     return {"fn_idx": order, **{f"{name}_factor": factor for name, factor in zip(JITTERS, factors)}}
 
 
-def _jitter_found(t, drawn, steps, channels):
+def _jitter_found(t: Any, drawn: Any, steps: Any, channels: Any) -> Any:
     factors = {JITTER_OPS.index(step.op): step.values[0] for step in steps}
     return {"fn_idx": list(factors), **{f"{name}_factor": factors.get(i) for i, name in enumerate(JITTERS)}}
 
 
-def _jitter_run(t, image, p):
+def _jitter_run(t: Any, image: Any, p: Any) -> Any:
     order = p["fn_idx"].tolist() if isinstance(p["fn_idx"], torch.Tensor) else p["fn_idx"]
     return pixels.jittered(image, order, [p[f"{name}_factor"] for name in JITTERS])
 
@@ -187,7 +187,7 @@ def _jitter_run(t, image, p):
 # ---- blur ----
 
 
-def _takes_blur(t, image):
+def _takes_blur(t: Any, image: Any) -> None:
     channels_of(image)
     width, height = t.kernel_size
     if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
@@ -198,12 +198,12 @@ def _takes_blur(t, image):
         raise NotOurs(f"a kernel of {width} on an image of {size_of(image)}")  # torchvision refuses it
 
 
-def _blur_drawn(t, image):
+def _blur_drawn(t: Any, image: Any) -> Any:
     sigma = t.get_params(t.sigma[0], t.sigma[1])
     return {"sigma": [sigma, sigma]}
 
 
-def _kernel(size, sigma, v2):
+def _kernel(size: Any, sigma: Any, v2: Any) -> Any:
     """The weights along an axis, as torchvision and its torch make them: v1's and v2's differ in the last bits."""
     if v2:
         most = (size - 1) / (2 * math.sqrt(2))
@@ -212,7 +212,7 @@ def _kernel(size, sigma, v2):
     return (weights / weights.sum()).tolist()
 
 
-def _blur_run(t, image, p):
+def _blur_run(t: Any, image: Any, p: Any) -> Any:
     sigma = p["sigma"][0]
     return pixels.blurred(image, sigma, _kernel(t.kernel_size[0], sigma, is_v2(t)))
 
@@ -220,7 +220,7 @@ def _blur_run(t, image, p):
 # ---- erasing, of tensors of any type ----
 
 
-def _takes_erasing(t, image):
+def _takes_erasing(t: Any, image: Any) -> None:
     value = t.value
     if not isinstance(image, torch.Tensor):
         raise NotOurs(f"an image of type {type(image).__name__}")
@@ -228,14 +228,14 @@ def _takes_erasing(t, image):
         raise NotOurs(f"value has {len(value)} numbers")  # torchvision refuses it
 
 
-def _value(t):
+def _value(t: Any) -> Any:
     """As get_params takes it: a list, or None for noise."""
     if t.value is None or isinstance(t.value, str):
         return None
     return [float(v) for v in (t.value if isinstance(t.value, (list, tuple)) else [t.value])]
 
 
-def _erasing_found(t, drawn, steps, channels):
+def _erasing_found(t: Any, drawn: Any, steps: Any, channels: Any) -> Any:
     if not drawn.boxes_count:
         return None
     box, value = drawn.boxes[0], _value(t)
@@ -277,14 +277,14 @@ KINDS = {
 }
 
 
-def kind_of(transform):
+def kind_of(transform: Any) -> Any:
     return KINDS[class_of(type(transform)).__name__]
 
 
 # ---- draws by sample id ----
 
 
-def _stage_by_id(transform):
+def _stage_by_id(transform: Any) -> Any:
     """The transform that draws for one of torchvision's by sample id; None where that draws, or nothing is drawn."""
     cls, kind = class_of(type(transform)), kind_of(transform)
     if kind.found is None or not draws_by_id(transform):
@@ -306,7 +306,7 @@ def _stage_by_id(transform):
 MOST_CHANNELS = 4  # that a stage draws for; flips and boxes do not depend on their number
 
 
-def _found(transform, stage, image, seed, ids, rest):
+def _found(transform: Any, stage: Any, image: Any, seed: Any, ids: Any, rest: Any) -> Any:
     """The transform's parameters by sample id."""
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
     ids = [ids] if isinstance(ids, int) else ids
@@ -315,7 +315,11 @@ def _found(transform, stage, image, seed, ids, rest):
     return kind_of(transform).found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
-def _each(transform, images, ids, rest):
+def _samples_of(transform: Any) -> Any:
+    return samples_of(transform, torch_seed)
+
+
+def _each(transform: Any, images: Any, ids: Any, rest: Any) -> Any:
     """The images of a tensor, each for its id."""
     if not isinstance(images, torch.Tensor) or images.ndim < 4 or len(images) != len(ids):
         shape = f"a tensor of shape {tuple(images.shape)}" if isinstance(images, torch.Tensor) else "one image"
@@ -333,13 +337,13 @@ def _each(transform, images, ids, rest):
 # ---- calls: what takes the place of torchvision's methods ----
 
 
-def augment(self, img):
+def augment(self: Any, img: Any) -> Any:
     """forward() of v1. Raises NotOurs where torchvision has to do it."""
     kind = kind_of(self)
     if kind.drawn is not None or draws_by_id(self):
         kind.takes(self, img)
     if stage := _stage_by_id(self):
-        seed, ids, rest = samples_of(self, None)
+        seed, ids, rest = _samples_of(self)
         if hasattr(ids, "__len__"):
             return _each(self, img, ids, rest)
         parameters = _found(self, stage, img, seed, ids, rest)
@@ -350,7 +354,7 @@ def augment(self, img):
     return img if parameters is None else kind.run(self, img, parameters)
 
 
-def augment_sample(self, *inputs):
+def augment_sample(self: Any, *inputs: Any) -> Any:
     """forward() of v2, whose draws alone differ: by sample id."""
     stage, theirs = _stage_by_id(self), THEIRS[class_of(type(self))]["forward"]
     if stage is None:
@@ -362,7 +366,7 @@ def augment_sample(self, *inputs):
     images = [flat[i] for i in mine if pixels.is_plain(flat[i])]
     if not images:
         return theirs(self, *inputs)
-    seed, ids, rest = samples_of(self, None)
+    seed, ids, rest = _samples_of(self)
     if hasattr(ids, "__len__"):
         if len(mine) > 1:
             raise ArgumentError(
@@ -376,7 +380,7 @@ def augment_sample(self, *inputs):
     return tree_unflatten(flat, spec)
 
 
-def transform(self, inpt, params):
+def transform(self: Any, inpt: Any, params: Any) -> Any:
     """transform() of v2, for classes that Motley has the arithmetic of."""
     if pixels.is_plain(inpt):
         try:
@@ -388,12 +392,12 @@ def transform(self, inpt, params):
     return THEIRS[class_of(type(self))][TRANSFORM](self, inpt, params)
 
 
-def mix_params(self, flat_inputs):
+def mix_params(self: Any, flat_inputs: Any) -> Any:
     """make_params() of v2's MixUp and CutMix."""
     cls = class_of(type(self))
     if not draws_by_id(self):
         return THEIRS[cls][MAKE_PARAMS](self, flat_inputs)
-    seed, ids, rest = samples_of(self, None)
+    seed, ids, rest = _samples_of(self)
     first = [int(ids[0]) if hasattr(ids, "__len__") else ids]
     mix = motley.Mix(**{cls.__name__.lower(): self.alpha}, stream=0)
     (draw,) = mix.draw(sample_ids=first, size=size_of(flat_inputs[0]), seed=seed, **rest)
