@@ -10,14 +10,13 @@ import numpy as np
 
 import motley
 
-Array = np.ndarray[Any, Any]
 CLASSES, EACH, EPOCHS, TOP, ENOUGH = 4, 40, 12, 10, 0.7  # TOP: the highest level
 augment = motley.Transform(
     motley.Policy.of("rand_augment").change(bins=TOP + 1, level="given"), mean=0.5, std=0.25, seed=1
 )
 
 
-def pictures() -> tuple[Array, Array]:
+def pictures() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Discs, the larger the darker: large ones are known by their size even when much is done to their colours."""
     random, labels = np.random.default_rng(2), np.repeat(np.arange(CLASSES), EACH)
     y, x = np.mgrid[:32, :32] - 16
@@ -33,14 +32,14 @@ class Means:
     def __init__(self, side: int) -> None:
         self.sums, self.counts = np.zeros((CLASSES, side)), np.full(CLASSES, 1e-9)
 
-    def learn(self, batch: Array, labels: Array) -> None:
+    def learn(self, batch: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> None:
         np.add.at(self.sums, labels, batch.reshape(len(batch), -1))
         np.add.at(self.counts, labels, 1)
 
-    def knows(self, batch: Array, labels: Array) -> Array:
+    def knows(self, batch: np.ndarray[Any, Any], labels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         means = self.sums / self.counts[:, None]
         found = ((batch.reshape(len(batch), 1, -1) - means) ** 2).sum(-1).argmin(1)
-        known: Array = found == labels
+        known: np.ndarray[Any, Any] = found == labels
         return known
 
 
