@@ -6,7 +6,7 @@ typedef struct kept_call {
     const char *name; /* of what draws, for repeats_note */
     size_t count;
     int in_place, fused;
-    const float *levels; /* motley_samples.levels of the next runs, or NULL */
+    uintptr_t levels; /* motley_samples.levels of the next runs, or 0 */
     motley_apply_params params;
     motley_error error;
 } kept_call;
@@ -64,7 +64,7 @@ static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t str
                     uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views, uintptr_t counter, repeats *seen)
 {
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
-    kept->params.samples.levels = kept->levels;
+    kept->params.samples.levels = (const float *)kept->levels;
     kept->params.counter = (const uint64_t *)counter;
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;

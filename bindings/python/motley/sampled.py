@@ -308,13 +308,18 @@ def levels_of(levels, count, device=None):
     """What holds `count` given levels in binary32, and where the library finds them: in memory of that CUDA device, or
     the host's. They are numbers, an array of any library, or one number for all."""
     kind = KINDS[type(levels)]
+    if (  # the usual case, which costs a tenth of the others
+        kind is Torch and levels.dim() == 1 and levels.numel() == count and name_of(levels.dtype) == "float32"
+        and levels.is_contiguous() and levels.get_device() == (-1 if device is None else device)
+    ):  # fmt: skip
+        return levels, kind.pointer(levels)
     at = None if kind is None else kind.look(levels)[4]
     if at != device and at is not None:
         wanted = "on the host" if device is None else f"on device {device}"
         raise ArgumentError(f"levels is on CUDA device {at}, want it {wanted}, as the images are")
     if device is None:
         if kind is not None and kind.holds(levels, count, "float32"):
-            return levels, ffi.cast("float *", kind.pointer(levels))
+            return levels, kind.pointer(levels)
         numbers = numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels)
         try:
             held = ffi.new("float[]", numbers if hasattr(numbers, "__len__") else [numbers] * count)
@@ -327,7 +332,7 @@ def levels_of(levels, count, device=None):
         there = count if there == 1 else there
     if there != count:
         raise ArgumentError(f"levels has {there} numbers, there are {count} images")
-    return held, held if device is None else ffi.cast("float *", KINDS[type(held)].pointer(held))
+    return held, address(held) if device is None else KINDS[type(held)].pointer(held)
 
 
 def _levels_on(levels, device, kind):
@@ -340,7 +345,5 @@ def _levels_on(levels, device, kind):
         return held, held.size
     if kind is not Torch:
         levels = torch.tensor(numbers_of(levels), dtype=torch.float32)
-    elif levels.dtype is torch.float32 and levels.is_contiguous() and levels.get_device() == device:
-        return levels, levels.numel()  # which takes a tenth of what follows
     held = levels.detach().to(f"cuda:{device}", torch.float32).flatten().contiguous()
     return held, held.numel()

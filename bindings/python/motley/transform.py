@@ -319,7 +319,8 @@ class Transform(Sampled):
         """
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         if self._takes(levels):
-            _held, samples.c.levels = levels_of(numbers_of(levels), count)
+            _held, at = levels_of(numbers_of(levels), count)
+            samples.c.levels = ffi.cast("float *", at)
         boxes = None if boxes is None else same_boxes(boxes, count)
         return self._draws(samples, count, size, channels, boxes)
 
@@ -379,7 +380,7 @@ class Transform(Sampled):
         if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
             device = None  # which the host draws for
         numbers, keep = self._numbers(call.count, samples, device)
-        takes = levels is not None and self._takes(levels)
+        takes = levels is not None and (policy.takes_levels or self._takes(levels))
         if takes:
             _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
         if policy.custom_ops:
@@ -396,7 +397,7 @@ class Transform(Sampled):
             if followed:
                 call.c.params.followed = NULL
             if takes:
-                call.c.levels = NULL
+                call.c.levels = 0
         if status and call.repeats(policy, status):
             self._repeats.warn()
         if samples[0] is None and counting and self.training:
@@ -408,7 +409,8 @@ class Transform(Sampled):
         result = call.result(batch, source, target, result)
         if return_draws:
             if takes and call.caller[1] is not None:
-                _copy, call.c.params.samples.levels = levels_of(numbers_of(levels), call.count)
+                _copy, at = levels_of(numbers_of(levels), call.count)
+                call.c.params.samples.levels = ffi.cast("float *", at)
             return result, call.draws(policy)
         return result
 
@@ -506,7 +508,8 @@ class Transform(Sampled):
             if given is None:
                 samples = self._samples(count, which)
                 if self._takes(levels):
-                    _held, samples.c.levels = levels_of(levels, count, call.caller[1])
+                    _held, at = levels_of(levels, count, call.caller[1])
+                    samples.c.levels = ffi.cast("float *", at)
                 params.samples = samples.c[0]
             else:
                 if not isinstance(given, Drawn):
@@ -524,7 +527,8 @@ class Transform(Sampled):
             call.run_as_set(pixels, written)
             if return_draws:
                 if samples.c.levels and call.caller[1] is not None:
-                    _copy, samples.c.levels = levels_of(numbers_of(levels), count)
+                    _copy, at = levels_of(numbers_of(levels), count)
+                    samples.c.levels = ffi.cast("float *", at)
                 made.append(self._draws_of(call, samples, mixed))
         finally:
             lib.forget(call.c)
