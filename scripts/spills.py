@@ -36,8 +36,11 @@ MOST = {
     "resize_source_end": 36,
     "fill_last": 12,
     "load_word_before": 12,
+    "fetch_tile": 4,  # sm_100
+    "blur_kernel": 28,  # sm_100
     "chains_kernel": 36,
     # draws and numbers, once for an image
+    "draw_kernel": 20,  # sm_100
     "transform_draw_kernel": 296,
     "draw_stage": 124,
     "fill_other": 188,
