@@ -24,17 +24,6 @@ static inline void warp_put(uint8_t *out, const uint8_t *in, int size)
         out[c] = in[c];
 }
 
-static void warp_fill(const warp_plane *p, uint8_t *out_row, int64_t x0, int64_t x1)
-{
-    if (x0 < x1)
-        memcpy(out_row + x0 * p->size, p->filled, (size_t)(x1 - x0) * (size_t)p->size);
-}
-
-static int64_t clamp64(int64_t v, int64_t low, int64_t high)
-{
-    return v < low ? low : v > high ? high : v;
-}
-
 /* memcpy's calls take as long as the bytes of a row of 224 pixels. */
 static inline void warp_copy(uint8_t *out, const uint8_t *in, size_t bytes)
 {
@@ -51,6 +40,17 @@ static inline void warp_copy(uint8_t *out, const uint8_t *in, size_t bytes)
     }
 #endif
     memcpy(out, in, bytes);
+}
+
+static void warp_fill(const warp_plane *p, uint8_t *out_row, int64_t x0, int64_t x1)
+{
+    if (x0 < x1)
+        warp_copy(out_row + x0 * p->size, p->filled, (size_t)(x1 - x0) * (size_t)p->size);
+}
+
+static int64_t clamp64(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
 }
 
 /* The output columns whose input column is x + shift: a copy between two fills. */
@@ -154,19 +154,24 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Narrows x0..x1 to the x for which 0 <= start + x * step < end. */
+/* Narrows x0..x1 to the x for which 0 <= start + x * step < end. Divides only where an end is not inside. */
 static void warp_inside(int64_t start, int64_t step, int64_t end, int64_t *x0, int64_t *x1)
 {
     int64_t low = *x0, high = *x1; /* half-open */
+    const int64_t first = start + low * step, last = start + (high - 1) * step;
     if (step == 0) {
         if (start < 0 || start >= end)
             high = low;
     } else if (step > 0) {
-        low = -floor_div(start, step);        /* the first x with start + x step >= 0 */
-        high = -floor_div(start - end, step); /* the first with start + x step >= end */
+        if (first < 0)
+            low = -floor_div(start, step); /* the first x with start + x step >= 0 */
+        if (last >= end)
+            high = -floor_div(start - end, step); /* the first with start + x step >= end */
     } else {
-        low = floor_div(end - start, step) + 1; /* the first with start + x step < end */
-        high = floor_div(-start, step) + 1;     /* the first with start + x step < 0 */
+        if (first >= end)
+            low = floor_div(end - start, step) + 1; /* the first with start + x step < end */
+        if (last < 0)
+            high = floor_div(-start, step) + 1; /* the first with start + x step < 0 */
     }
     low = low > *x0 ? low : *x0;
     high = high < *x1 ? high : *x1;
@@ -187,14 +192,14 @@ typedef struct warp_line {
 /* Positions of which `at` has room are computed at a time; 1 KiB on the stack. */
 #define WARP_POSITIONS 256
 
-/* Where n pixels of `size` bytes are, from pixel x of a line. */
+/* Where n pixels of `size` bytes are, from pixel x of a line; whole vectors, which may be some more. */
 static inline void warp_positions(const warp_line *l, int64_t x, int n, int size, int32_t *at)
 {
     const uint32_t fx = l->fx + (uint32_t)x * l->step_x, fy = l->fy + (uint32_t)x * l->step_y;
-    const int32_t row = (int32_t)l->row;
-    for (int i = 0; i < n; i++)
-        at[i] = (int32_t)((fy + (uint32_t)i * l->step_y) >> 16) * row +
-                (int32_t)((fx + (uint32_t)i * l->step_x) >> 16) * size;
+    const uint32_t row = (uint32_t)l->row, step_x = l->step_x, step_y = l->step_y;
+    const uint32_t whole = ((uint32_t)n + 15) & ~15u;
+    for (uint32_t i = 0; i < whole; i++)
+        at[i] = (int32_t)(((fy + i * step_y) >> 16) * row + ((fx + i * step_x) >> 16) * (uint32_t)size);
 }
 
 /* Four bytes a pixel are loaded and stored one by one, which takes half the time of gathers. Of three, the next pixel
@@ -210,6 +215,9 @@ static inline int64_t warp_gather_four(const warp_line *l, int size)
         int i = 0;
         for (; i + 8 <= n; i += 8)
             for (int k = 0; k < 8; k++)
+                memcpy(out + (i + k) * size, l->in + at[i + k], 4);
+        for (; i + 4 <= n; i += 4)
+            for (int k = 0; k < 4; k++)
                 memcpy(out + (i + k) * size, l->in + at[i + k], 4);
         for (; i < n; i++)
             memcpy(out + i * size, l->in + at[i], 4);
