@@ -815,5 +815,6 @@ int cmd_apply(int argc, char **argv)
     motley_policy_destroy(self.policy);
     motley_policy_destroy(self.transform);
     motley_policy_destroy(self.pictures);
+    free(arguments.options.levels);
     return self.failed ? EXIT_INPUT : 0;
 }

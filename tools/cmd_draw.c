@@ -119,5 +119,6 @@ int cmd_draw(int argc, char **argv)
         open_either(self.policy, &self.options, &policy, &transform) && draw_all(&self, policy, transform);
     motley_policy_destroy(policy);
     motley_policy_destroy(transform);
+    free(self.options.levels);
     return good ? 0 : EXIT_INPUT;
 }

@@ -671,5 +671,6 @@ int cmd_preview(int argc, char **argv)
     motley_policy_destroy(self.pictures);
     motley_policy_destroy(self.transform);
     motley_context_destroy(self.context);
+    free(a.options.levels);
     return good ? 0 : EXIT_INPUT;
 }

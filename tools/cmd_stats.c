@@ -80,5 +80,6 @@ int cmd_stats(int argc, char **argv)
     summary_free(summary);
     motley_policy_destroy(policy);
     motley_policy_destroy(transform);
+    free(self.options.levels);
     return good ? 0 : EXIT_INPUT;
 }
