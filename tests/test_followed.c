@@ -265,8 +265,8 @@ static void drop_set(set *s)
 
 /* ---- planes ---- */
 
-#define PLANED 24 /* images of a batch that have planes */
-#define PLANES 2  /* of an image, at most */
+#define PLANED (IMAGES < 24 ? IMAGES : 24) /* images of a batch that have planes */
+#define PLANES 2                           /* of an image, at most */
 
 /* Planes of one kind, and what the calls write to. */
 typedef struct plane_set {
