@@ -204,6 +204,7 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 #define PLANE_WARPS 8   /* of a CTA; each takes every eighth row of its band */
 #define BANDS 8         /* of an image, at least */
 #define PLANE_CTAS 2048 /* of a launch, at least, so that few images occupy the device, too */
+#define ROWS_AT_ONCE 4  /* whose loads are under way together, where columns and rows move by themselves */
 
 /* What a thread moves at once, and stores with as few instructions as possible. */
 template <class T> struct __align__(sizeof(T) < 4 ? 4 * sizeof(T) : 16) four
@@ -257,6 +258,112 @@ static __device__ void trace_four(const mot_trace_step &s, int x[4], int y[4])
     }
 }
 
+/* The planes of one image and the rows of them that this CTA makes. */
+template <class T> struct band_of {
+    const T *src;
+    T *dst;
+    size_t count;
+    T fill;
+    int32_t source_width, source_height, width, height, begin, end;
+
+    __device__ T source(size_t plane, int x, int y) const
+    {
+        return x < 0 || y < 0 ? fill : src[((int64_t)plane * source_height + y) * source_width + x];
+    }
+
+    __device__ void store(size_t plane, int row, int column, const four<T> &made) const
+    {
+        T *const to = &dst[((int64_t)plane * height + row) * width + column];
+        if (column + 4 <= width && (uintptr_t)to % alignof(four<T>) == 0)
+            *(four<T> *)to = made;
+        else
+            for (int k = 0; k < 4 && column + k < width; k++)
+                to[k] = made.v[k];
+    }
+};
+
+/* Nothing moves: the rows are copied, 16 bytes at once where both sides allow. */
+template <class T> static __device__ void copy_band(const band_of<T> &b)
+{
+    const int64_t first = (int64_t)b.begin * b.width, bytes = ((int64_t)b.end * b.width - first) * (int64_t)sizeof(T);
+    for (size_t p = 0; p < b.count; p++) {
+        const int64_t at = (int64_t)p * b.width * b.height + first;
+        const uint8_t *const from = (const uint8_t *)(b.src + at);
+        uint8_t *const to = (uint8_t *)(b.dst + at);
+        int64_t done = 0;
+        if (((uintptr_t)from | (uintptr_t)to) % 16 == 0) {
+            done = bytes & ~(int64_t)15;
+            for (int64_t n = 16 * threadIdx.x; n < done; n += 16 * 32 * PLANE_WARPS)
+                *(uint4 *)(to + n) = *(const uint4 *)(from + n);
+        }
+        for (int64_t n = done + threadIdx.x; n < bytes; n += 32 * PLANE_WARPS)
+            to[n] = from[n];
+    }
+}
+
+/* Columns and rows move by themselves: where a column comes from is found once for all rows. */
+template <class T> static __device__ void move_axes(const band_of<T> &b, const mot_trace_step *steps, int count)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int column = 4 * lane; column < b.width; column += 128) {
+        int x[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            x[k] = column + k < b.width ? column + k : -1;
+        for (int s = count - 1; s >= 0; s--)
+            if (steps[s].kind == MOT_TRACE_AXES)
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    x[k] = x[k] < 0 ? -1 : mot_trace_on_axis(&steps[s].axis[0], x[k]);
+        for (int top = b.begin + warp; top < b.end; top += ROWS_AT_ONCE * PLANE_WARPS) {
+            int y[ROWS_AT_ONCE];
+#pragma unroll
+            for (int r = 0; r < ROWS_AT_ONCE; r++) {
+                y[r] = top + r * PLANE_WARPS;
+                for (int s = count - 1; s >= 0 && y[r] >= 0; s--)
+                    if (steps[s].kind == MOT_TRACE_AXES)
+                        y[r] = mot_trace_on_axis(&steps[s].axis[1], y[r]);
+            }
+            for (size_t p = 0; p < b.count; p++) {
+                four<T> made[ROWS_AT_ONCE];
+#pragma unroll
+                for (int r = 0; r < ROWS_AT_ONCE; r++)
+#pragma unroll
+                    for (int k = 0; k < 4; k++)
+                        made[r].v[k] = b.source(p, x[k], y[r]);
+#pragma unroll
+                for (int r = 0; r < ROWS_AT_ONCE; r++)
+                    if (top + r * PLANE_WARPS < b.end)
+                        b.store(p, top + r * PLANE_WARPS, column, made[r]);
+            }
+        }
+    }
+}
+
+template <class T> static __device__ void move_elements(const band_of<T> &b, const mot_trace_step *steps, int count)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int row = b.begin + warp; row < b.end; row += PLANE_WARPS)
+        for (int column = 4 * lane; column < b.width; column += 128) {
+            int x[4], y[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                x[k] = column + k < b.width ? column + k : -1;
+                y[k] = row;
+            }
+            for (int s = count - 1; s >= 0; s--)
+                if (steps[s].kind != MOT_TRACE_STAYS)
+                    trace_four(steps[s], x, y);
+            for (size_t p = 0; p < b.count; p++) {
+                four<T> made;
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    made.v[k] = b.source(p, x[k], y[k]);
+                b.store(p, row, column, made);
+            }
+        }
+}
+
 template <class T>
 static __global__ void __launch_bounds__(32 * PLANE_WARPS)
     planes_kernel(const __grid_constant__ mot_follow_job job, const __grid_constant__ motley_planes planes,
@@ -264,51 +371,39 @@ static __global__ void __launch_bounds__(32 * PLANE_WARPS)
 {
     extern __shared__ double memory[];
     mot_trace_step *const steps = (mot_trace_step *)memory;
-    const int i = blockIdx.x / bands, band = blockIdx.x % bands, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int i = blockIdx.x / bands, band = blockIdx.x % bands;
     if (job.waits != MOT_FOLLOW_WAITS_LAST)
         wait_for_previous_kernel();
-    int32_t source_width, source_height;
-    size_of(job.src, i, &source_width, &source_height);
+    band_of<T> b;
+    size_of(job.src, i, &b.source_width, &b.source_height);
     const motley_place *const d = job.places ? &job.places[i] : NULL;
-    const int32_t width = job.width ? job.width : d ? d->width : source_width;
-    const int32_t height = job.width ? job.height : d ? d->height : source_height;
-    const int64_t in = (int64_t)source_width * source_height, out = (int64_t)width * height;
-    const T *src = (const T *)planes.src + i * (int64_t)planes.count * in;
-    T *dst = (T *)planes.dst + i * (int64_t)planes.count * out;
-    size_t count = planes.count;
+    b.width = job.width ? job.width : d ? d->width : b.source_width;
+    b.height = job.width ? job.height : d ? d->height : b.source_height;
+    b.begin = (int)((int64_t)b.height * band / bands);
+    b.end = (int)((int64_t)b.height * (band + 1) / bands);
+    b.count = planes.count;
+    b.src = (const T *)planes.src + i * (int64_t)planes.count * b.source_width * b.source_height;
+    b.dst = (T *)planes.dst + i * (int64_t)planes.count * b.width * b.height;
     if (planes.images) {
-        src = (const T *)planes.images[i].src;
-        dst = (T *)planes.images[i].dst;
-        count = planes.images[i].count;
+        b.src = (const T *)planes.images[i].src;
+        b.dst = (T *)planes.images[i].dst;
+        b.count = planes.images[i].count;
     }
-    T fill;
-    memcpy(&fill, planes.fill, sizeof fill);
-    const int traced = set_trace(job, planes.erase, i, width, height, steps);
-    const int end = (int)((int64_t)height * (band + 1) / bands);
-    for (int row = (int)((int64_t)height * band / bands) + warp; row < end && count > 0; row += PLANE_WARPS)
-        for (int column = 4 * lane; column < width; column += 128) {
-            int x[4], y[4];
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                x[k] = column + k < width ? column + k : -1;
-                y[k] = row;
-            }
-            for (int s = traced - 1; s >= 0; s--)
-                if (steps[s].kind != MOT_TRACE_STAYS)
-                    trace_four(steps[s], x, y);
-            for (size_t p = 0; p < count; p++) {
-                four<T> made;
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    made.v[k] = x[k] < 0 ? fill : src[p * in + (int64_t)y[k] * source_width + x[k]];
-                T *const to = &dst[p * out + (int64_t)row * width + column];
-                if (column + 4 <= width && (uintptr_t)to % alignof(four<T>) == 0)
-                    *(four<T> *)to = made;
-                else
-                    for (int k = 0; k < 4 && column + k < width; k++)
-                        to[k] = made.v[k];
-            }
-        }
+    memcpy(&b.fill, planes.fill, sizeof b.fill);
+    const int count = set_trace(job, planes.erase, i, b.width, b.height, steps);
+    bool moves = false, by_axes = true;
+    for (int s = 0; s < count; s++) {
+        moves |= steps[s].kind != MOT_TRACE_STAYS;
+        by_axes &= steps[s].kind == MOT_TRACE_STAYS ||
+                   (steps[s].kind == MOT_TRACE_AXES && steps[s].part.x0 == 0 && steps[s].part.y0 == 0 &&
+                    steps[s].part.x1 == b.width && steps[s].part.y1 == b.height);
+    }
+    if (!moves)
+        copy_band(b);
+    else if (by_axes)
+        move_axes(b, steps, count);
+    else
+        move_elements(b, steps, count);
     if (job.waits == MOT_FOLLOW_WAITS_LAST)
         wait_for_previous_kernel();
 }
