@@ -65,6 +65,9 @@ static motley_status check_plane(const mot_planes_call *call, size_t i, motley_e
     int32_t width, height;
     if (plane.count == 0)
         return MOTLEY_OK;
+    MOT_REQUIRE((int64_t)w * h <= INT32_MAX, error,
+                "planes of image %zu have %" PRId32 "x%" PRId32 " elements, want at most %d of them", i, w, h,
+                INT32_MAX);
     MOT_REQUIRE(plane.src && plane.dst, error, "planes of image %zu: %s is NULL", i, plane.src ? "dst" : "src");
     MOT_REQUIRE(((uintptr_t)plane.src | (uintptr_t)plane.dst) % size == 0, error,
                 "planes of image %zu: src or dst is not aligned to the %zu bytes of an element", i, size);

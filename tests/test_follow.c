@@ -1491,14 +1491,19 @@ Test(follow, planes_move_as_images_do)
     motley_context_destroy(contexts[1]);
 }
 
-static void planes_fail(motley_planes planes, const char *words)
+static void planes_of_size_fail(motley_planes planes, int32_t width, int32_t height, const char *words)
 {
-    const int32_t width = 4, height = 2, none = 0;
+    const int32_t none = 0;
     const motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
     motley_error error;
     cr_expect_eq(motley_follow(&drawn, &(motley_followed){ .planes = &planes, .planes_count = 1 }, &error),
                  MOTLEY_ERR_ARGUMENT, "%s", words);
     cr_expect(strstr(error.message, words), "'%s' does not say '%s'", error.message, words);
+}
+
+static void planes_fail(motley_planes planes, const char *words)
+{
+    planes_of_size_fail(planes, 4, 2, words);
 }
 
 Test(follow, wrong_planes_are_refused)
@@ -1511,6 +1516,8 @@ Test(follow, wrong_planes_are_refused)
                 "not aligned to the 4 bytes");
     planes_fail((motley_planes){ .element_size = 8, .src = memory, .dst = memory + 15, .count = 2 },
                 "dst overlaps src");
+    planes_of_size_fail((motley_planes){ .element_size = 1, .src = bytes, .dst = bytes, .count = 1 }, 65536, 32768,
+                        "have 65536x32768 elements, want at most 2147483647");
     planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, bytes + 101, 1 } },
                 "not aligned to the 2 bytes");
     planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, NULL, 1 } },
