@@ -369,7 +369,7 @@ static motley_policy *opened(bool file, const char *policy, const char *name)
     motley_policy *made = NULL;
     char *path = NULL; /* by which a file is opened, whatever it is called */
     if (file && motley_policy_source_of(policy) != MOTLEY_POLICY_FILE && asprintf(&path, "./%s", policy) < 0)
-        path = NULL;
+        path = need(NULL);
     const motley_status status = motley_policy_open(path ? path : policy, &params, &made, &error);
     free(path);
     if (status != MOTLEY_OK && status != MOTLEY_ERR_POLICY) /* those have been reported one by one */
