@@ -992,6 +992,17 @@ cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* What says how the images of followers moved. */
+static void reads_draws(const mot_follow_job *job)
+{
+    const size_t n = (size_t)job->count;
+    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->step_count, n * sizeof *job->step_count);
+    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
+    READS_OWN(job->places, n * sizeof *job->places);
+    LISTED(job->src, job->count);
+}
+
 cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
@@ -1001,11 +1012,7 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
     of(MOT_NUMBERS);
     READS(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     waits();
-    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    READS_OWN(job->step_count, n * sizeof *job->step_count);
-    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
-    READS_OWN(job->places, n * sizeof *job->places);
-    LISTED(job->src, job->count);
+    reads_draws(job);
     of(MOT_NUMBERS);
     WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     WRITES(job->followed.matrices, n * 6 * sizeof(double));
@@ -1019,11 +1026,7 @@ cudaError_t mot_planes_launch(const mot_follow_job *job, const motley_planes *pl
     if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
         begins_early(0);
     waits();
-    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    READS_OWN(job->step_count, n * sizeof *job->step_count);
-    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
-    READS_OWN(job->places, n * sizeof *job->places);
-    LISTED(job->src, job->count);
+    reads_draws(job);
     of(MOT_NUMBERS);
     READS(planes->images, n * sizeof *planes->images);
     WRITES(planes->dst, planes->count * (size_t)planes->element_size);
