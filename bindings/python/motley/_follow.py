@@ -28,16 +28,18 @@ FOLLOWERS_KEPT = 256
 
 
 class Moves:
-    """sizes: [(width, height)] of the images that `transform` augments as samples `ids`, by the key `seed`; single:
-    there is one, and no axis of images. view: one number or a list. given: recorded draws in place of samples, a Drawn.
-    Values are followed as callers have them; `name` is what errors call them."""
+    """sizes: [(width, height)] of the images that `transform` augments; single: there is one, and no axis of images.
+    which: the samples, as Sampled._with_ids has them; given: recorded draws in their place, a Drawn. Values are
+    followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("transform", "sizes", "single", "seed", "epoch", "ids", "view", "given", "image_key", "_drawn")
+    __slots__ = ("transform", "sizes", "single", "which", "given", "image_key", "_drawn")
 
-    def __init__(self, transform, sizes, single, seed=0, epoch=0, ids=(), view=0, given=None):
-        self.transform, self.sizes, self.single, self.given = transform, sizes, single, given
+    def __init__(self, transform, sizes, single, which=None, given=None):
+        self.transform, self.sizes, self.single, self.given, self._drawn = transform, sizes, single, given, given
         self.image_key = None  # of the sample that is followed
-        self.seed, self.epoch, self.ids, self.view, self._drawn = seed, epoch, ids, view, given
+        if which is not None:
+            *which, seed = which
+            self.which = *which, transform._key(seed, counted=False)
 
     # ---- one value for all images, and one for each ----
 
@@ -67,7 +69,7 @@ class Moves:
         if self.given is not None:
             given = follower_draws(self.given, **params)
             return transform._run_as_set(pixels, None, layout, given=given, followed=followed)
-        return transform._run(pixels, None, layout, (self.ids, self.view, self.epoch, self.seed), followed=followed)
+        return transform._run(pixels, None, layout, self.which, followed=followed)
 
     def along(self, name, c, array=None):
         """Moves what a motley_followed says, without the images: in host memory, or on the device of `array`."""
@@ -112,8 +114,9 @@ class Moves:
     def drawn(self):
         """What the images draw, in host memory."""
         if self._drawn is None:
-            ids, (views, view) = ffi.new("uint64_t[]", self.ids), views_of(self.view, len(self.ids))
-            samples = Samples(self.seed, self.epoch, 0, address(ids), view, (ids, views))
+            ids, view, epoch, seed = self.which
+            held, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
+            samples = Samples(seed, epoch, 0, address(held), view)
             self._drawn = Drawn.of(self.transform.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 
@@ -588,12 +591,12 @@ def _numpy(name):
 
 def followed(source, rows):
     """What a call on `source` moves with its images, a motley_followed: masks where the images are, and the first boxes
-    and the first points that lie on their GPU. None: there are none."""
+    and the first points that lie on their GPU. NULL: there are none."""
     if not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
-        return None
+        return ffi.NULL
     masks = [each for each in rows if isinstance(each, Planes) and each.pieces and each.device == source.device]
     there = {type(each): each for each in reversed(list(rows)) if each.on_device}
-    return followed_by(list(there.values()), masks) if there or masks else None
+    return followed_by(list(there.values()), masks) if there or masks else ffi.NULL
 
 
 def followed_by(rows, masks):

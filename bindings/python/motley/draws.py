@@ -26,14 +26,13 @@ class TransformDraw(dict):
 
 class Samples:
     """What samples draw by as a motley_samples, `c`. ids, views: addresses, whose memory `keep` holds; 0 for ids that
-    follow `first`; below 65536 the view of all. counter: the address of one on the device, or 0. seen: where they are
-    noted, or NULL."""
+    follow `first`; below 65536 the view of all. seen: where they are noted, or NULL."""
 
-    __slots__ = "c", "keep", "counter", "seen"
+    __slots__ = "c", "keep", "seen"
 
-    def __init__(self, seed, epoch, first=0, ids=0, views=0, keep=None, counter=0, seen=ffi.NULL):
+    def __init__(self, seed, epoch, first=0, ids=0, views=0, keep=None, seen=ffi.NULL):
         self.c = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-        self.keep, self.counter, self.seen = keep, ffi.cast("uint64_t *", counter), seen
+        self.keep, self.seen = keep, seen
 
 
 class Drawn:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from ._core import lib
 from ._arrays import KINDS, plain
-from ._native import ArgumentError, UnsupportedError, epoch_given, one_of, whole
+from ._native import ArgumentError, UnsupportedError, one_of, whole
 from ._follow import BoxRows, Moves, Planes, PointRows, followed
 from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
 from .policy import fill_bytes, interpolation_number
-from .sampled import numbers_of, split_views, views_of_each
+from .sampled import split_views, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -343,18 +343,15 @@ class Follow:
     def _view(self, sample, sample_ids, epoch, seed, view, return_draws):
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
-        following = self.following_in(sample)
-        source = images_of(sample[self.image], self.transform.layout)
-        moves, of_image = _moves(self.transform, source, sample_ids, epoch, seed, view)
-        if self.transform.policy_now.takes_boxes:
-            return self._in_boxes(sample, source, following, moves, of_image, return_draws)
+        following, transform = self.following_in(sample), self.transform
+        source = images_of(sample[self.image], transform.layout)
+        which = transform._with_ids(source.count, (sample_ids, view, epoch, seed))
+        if transform.policy_now.takes_boxes:
+            return self._in_boxes(sample, source, following, which, return_draws)
+        moves = Moves(transform, source.sizes(), source.single, which)
         rows = self._rows(sample, following, moves, source.device)
         along = followed(source, rows.values())
-        if along is None:
-            image = self.transform(sample[self.image], **of_image, views=1, return_draws=return_draws)
-        else:
-            how = self.transform.layout, _which(of_image), return_draws
-            image = self.transform._run(sample[self.image], None, *how, followed=along)
+        image = transform._run(sample[self.image], None, transform.layout, which, return_draws, followed=along)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves, rows)
         return (made, draws) if return_draws else made
@@ -364,7 +361,7 @@ class Follow:
         kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
         return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
-    def _in_boxes(self, sample, source, following, moves, of_image, return_draws):
+    def _in_boxes(self, sample, source, following, which, return_draws):
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
         policy = self.transform.policy_now
@@ -373,16 +370,16 @@ class Follow:
                 f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
                 "followed as boxes: want one"
             )
-        channels = self.transform._channels(source)
-        samples = self.transform._samples(source.count, _which(of_image))
-        boxes = following[keys[0]].rows(sample, keys[0], moves)
-        drawn = Drawn.of(policy, samples.c, moves.sizes, channels, boxes.corners())
-        self.transform._note(samples, source.count)
-        made = self._replayed(sample, following, Moves(self.transform, moves.sizes, moves.single, given=drawn), drawn)
+        channels, sizes = self.transform._channels(source), source.sizes()
+        samples = self.transform._samples(source.count, which)
+        boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
+        drawn = Drawn.of(policy, samples.c, sizes, channels, boxes.corners())
+        self.transform._done(samples, source.count, which)
+        made = self._replayed(sample, following, source, drawn, drawn)
         if not return_draws:
             return made
         plain = drawn.plain(policy, channels)
-        return made, plain[0] if moves.single else plain
+        return made, plain[0] if source.single else plain
 
     def replay(self, sample: Sample, draws: Sequence[Any]) -> Sample:
         """The sample, moved by recorded draws: the same image and the same of everything that follows it.
@@ -398,12 +395,12 @@ class Follow:
             return _several(sample, self.replay, draws)
         following, transform = self.following_in(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
-        sizes = source.sizes() if source.count else []
         given = [draws] if source.single else draws
-        drawn = Drawn.read(given, sizes, transform._channels(source), transform.policy)
-        return self._replayed(sample, following, Moves(transform, sizes, source.single, given=drawn), draws)
+        drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
+        return self._replayed(sample, following, source, drawn, draws)
 
-    def _replayed(self, sample, following, moves, draws):
+    def _replayed(self, sample, following, source, drawn, draws):
+        moves = Moves(self.transform, source.sizes(), source.single, given=drawn)
         rows = self._rows(sample, following, moves)
         image = self.transform.replay(sample[self.image], draws)
         return self._followed(sample, image, following, moves, rows)
@@ -487,33 +484,3 @@ def _selected(value, keep):
     made = plain(value)[places]
     finish = kind.finish_for(type(value))
     return made if finish is None else finish(made, value)
-
-
-def _which(of_image):
-    """The same arguments as Transform._run takes them."""
-    return [of_image[name] for name in ("sample_ids", "view", "epoch", "seed")]
-
-
-def _moves(transform, source, sample_ids, epoch, seed, view):
-    """The Moves of a call on these images, and the arguments of the transform's own call on the same samples."""
-    if epoch is None:
-        epoch = transform.epoch if sample_ids is None else transform._epoch_by_id(transform.epoch)
-    else:
-        epoch = epoch_given(epoch)
-    if sample_ids is None:
-        first, seed = transform._place(transform.counter)[1], transform._seed_as_counted(seed)
-        ids = list(range(first, first + source.count))
-        if transform.training:
-            transform._count(transform.counter, source.count)
-    else:  # the transform gets the seed as it was given: without one it warns of samples that come again
-        sample_ids, view = split_views(sample_ids, view)
-        ids = numbers_of(sample_ids)
-        if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
-            raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
-        ids = [ids] if hasattr(ids, "__index__") else list(ids)
-        if len(ids) != source.count:
-            raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {source.count} images")
-    view = numbers_of(view)
-    key = transform._key(seed, counted=False)
-    moves = Moves(transform, source.sizes() if source.count else [], source.single, key, epoch, ids, view)
-    return moves, {"sample_ids": ids, "epoch": epoch, "seed": seed, "view": view}

@@ -217,9 +217,7 @@ class Mix(Sampled):
             written = src if out is batch else dst
             checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
         if given is None:
-            self._note(samples, count)
-            if which[0] is None and self.training:
-                self._count(self.counter, count)
+            self._done(samples, count, which)
         images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)

@@ -145,19 +145,42 @@ class Sampled:
             count = len(sample_ids)
         return self._samples(count, (sample_ids, view, epoch, seed)), count
 
-    def _samples(self, count, which, device=None):
-        """The Samples of a call that cannot be kept. which, device: as _numbers has it."""
-        (seed, epoch, first, ids, signed, views, counter, seen), keep = self._numbers(count, which, device)
+    def _samples(self, count, which):
+        """The Samples of a call that cannot be kept. which: as _numbers has it."""
+        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
-        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, counter, seen)
+        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, seen)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
 
-    def _note(self, samples, count):
-        """Warns when the samples of an epoch come again."""
+    def _done(self, samples, count, which):
+        """Counts the samples of a call that was done; warns when those of an epoch come again."""
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
             self._repeats.warn()
+        if which[0] is None and self.training:
+            self._count(self.counter, count)
+
+    def _with_ids(self, count, which, counting=True):
+        """The same samples with an id each, (ids, view, epoch, seed). Those without ids are counted, and get ids and a
+        seed by which they draw alike."""
+        sample_ids, view, epoch, seed = which
+        if epoch is None:
+            epoch = self.epoch if sample_ids is None else self._epoch_by_id(self.epoch)
+        if sample_ids is None:
+            first, seed = self._place(self.counter)[1], self._key(seed, True) ^ self._stream[2]
+            sample_ids = range(first, first + count)
+            if counting and self.training:
+                self._count(self.counter, count)
+        sample_ids, view = split_views(sample_ids, view)
+        ids, view = numbers_of(sample_ids), numbers_of(view)
+        if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
+            raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
+        ids = [ids] if hasattr(ids, "__index__") else list(ids)
+        for name, numbers in (("sample_ids", ids), ("view", view if hasattr(view, "__len__") else ids)):
+            if len(numbers) != count:
+                raise ArgumentError(f"{name} has {len(numbers)} numbers, there are {count} images")
+        return ids, view, epoch_given(epoch), seed
 
     def _epoch_by_id(self, own):
         """The epoch of draws by id: its own; while a loader reads, that of its pass."""
@@ -188,10 +211,6 @@ class Sampled:
         """What the library calls the seed."""
         seed = self.seed if seed is None else seed_given(seed)
         return seed ^ process_key(self.rank) ^ self._stream[3] if counted else seed ^ self._stream[2]
-
-    def _seed_as_counted(self, seed):
-        """The seed by which ids draw as samples do that are counted."""
-        return self._key(seed, True) ^ self._stream[2]
 
     def _numbers(self, count, samples, device=None):
         """What run_call takes of the samples, in its order, and what holds ids and views until it is done.

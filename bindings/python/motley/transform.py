@@ -248,15 +248,15 @@ class Transform(Sampled):
             which = sample_ids, view, epoch, seed
             return self._mixing(batch, out, layout, which, return_draws, labels, classes, views, levels)
         if views == 1 or not self.training:
-            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels=levels)
+            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels)
         whole("views", views, 1, 65536, "from 1")
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view = split_views(sample_ids, view)
         each = views_of_each(view, views)
         return tuple(  # counted samples are the same in each view
-            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, numbers is each[-1],
-                      levels=levels)
+            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, levels,
+                      counting=numbers is each[-1])
             for numbers in each
         )
 
@@ -267,7 +267,7 @@ class Transform(Sampled):
             what = "labels are" if labels is not None else "classes is"
             raise ArgumentError(f"{what} given, but policy '{policy.name}' has no stage 'mix'")
         if not self.training:  # labels come back as they are
-            made = self._run(batch, out, layout, which, return_draws, levels=levels)
+            made = self._run(batch, out, layout, which, return_draws, levels)
             if labels is None:
                 return made
             return (made[0], labels, *made[1:]) if return_draws else (made, labels)
@@ -291,7 +291,7 @@ class Transform(Sampled):
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type."""
         which = sample_ids, view, epoch, seed
-        return self._run(batch, batch, layout or self.layout, which, return_draws, levels=levels)
+        return self._run(batch, batch, layout or self.layout, which, return_draws, levels)
 
     def draw(
         self,
@@ -322,9 +322,6 @@ class Transform(Sampled):
             _held, at = levels_of(numbers_of(levels), count)
             samples.c.levels = ffi.cast("float *", at)
         boxes = None if boxes is None else same_boxes(boxes, count)
-        return self._draws(samples, count, size, channels, boxes)
-
-    def _draws(self, samples, count, size, channels, boxes):
         policy = self.policy_now
         channels = 3 if policy.to_rgb else channels
         return Drawn.of(policy, samples.c, [size[::-1]] * count, channels, boxes).plain(policy, channels)
@@ -370,7 +367,7 @@ class Transform(Sampled):
             raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
         return levels is not None and self.policy_now.takes_levels
 
-    def _run(self, batch, out, layout, samples, return_draws=False, counting=True, followed=NULL, levels=None):
+    def _run(self, batch, out, layout, samples, return_draws=False, levels=None, counting=True, followed=NULL):
         """followed: a motley_followed, what the call moves with the images."""
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
@@ -467,28 +464,17 @@ class Transform(Sampled):
         """A list of images of different numbers of channels: a call for each number."""
         if self.policy.whole:
             return source.channels  # raises, and says which image has another number
-        sample_ids, view, epoch, seed = samples
-        if sample_ids is None:
-            first, seed = self._place(self.counter)[1], self._seed_as_counted(seed)
-            sample_ids = range(first, first + len(batch))
-            if counting and self.training:
-                self._count(self.counter, len(batch))
-        sample_ids, view = split_views(sample_ids, view)
-        sample_ids = list(sample_ids.tolist() if hasattr(sample_ids, "tolist") else sample_ids)
-        views = [view] * len(batch) if hasattr(view, "__index__") else list(view)
-        if not len(sample_ids) == len(views) == len(batch):
-            raise ArgumentError(
-                f"sample_ids and view have {len(sample_ids)} and {len(views)} numbers, there are {len(batch)} images"
-            )
+        ids, view, epoch, seed = self._with_ids(len(batch), samples, counting)
+        views = view if hasattr(view, "__len__") else [view] * len(batch)
         made, drawn = list(batch), [None] * len(batch)
         if self._takes(levels):
             levels = list(levels_of(numbers_of(levels), len(batch))[0])
         for group in source.by_channels():
             part = [batch[i] for i in group]
             to = None if out is None else part if out is batch else [out[i] for i in group]
-            of_part = [sample_ids[i] for i in group], [views[i] for i in group], epoch, seed
+            of_part = [ids[i] for i in group], [views[i] for i in group], epoch, seed
             own = None if levels is None else [levels[i] for i in group]
-            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True, levels=own)):
+            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True, own)):
                 made[i], drawn[i] = image, steps
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
@@ -534,9 +520,7 @@ class Transform(Sampled):
             lib.forget(call.c)
             params.followed = NULL
         if samples is not None:
-            self._note(samples, count)
-            if which[0] is None and self.training:
-                self._count(self.counter, count)
+            self._done(samples, count, which)
         result = call.result(batch, source, target, result)
         return (result, *made) if made else result
 

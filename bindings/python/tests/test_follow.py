@@ -809,6 +809,18 @@ def test_data_sets_of_samples(workers):
     assert same_samples([dataset[5, 1]], [follow(Detections()[5], sample_ids=5, epoch=1, view=1)])
 
 
+@needs_torch
+@pytest.mark.parametrize("settings", [{"policy": "torchvision_train"}, {"policy": "rand_augment", "layout": "nhwc"}])
+def test_a_module_of_torch_gives_the_image_that_it_gives_alone(settings):
+    image = Image.fromarray(photographs(1)[0])
+    image = image if "layout" not in settings else torch.from_numpy(photographs(1)[0])
+    mask = np.zeros((41, 53), "uint8")
+    module = motley.torch.Transform(**settings)
+    made = Follow(module)({"image": image, "mask": mask}, sample_ids=3, epoch=1)["image"]
+    assert type(made) is torch.Tensor and made.shape[0] == 3
+    assert made.equal(module(image, sample_ids=3, epoch=1))
+
+
 # ---- mistakes ----
 
 IMAGE, BATCH = photographs(1)[0], photographs(3)

@@ -265,6 +265,8 @@ def test_lists_of_different_sizes(pixels):
     want = [counted(a) for a in grey]
     counted.set_epoch(0)
     assert all(map(np.array_equal, counted(tuple(grey)), want)) and counted.next_sample == 4
+    with pytest.raises(motley.ArgumentError, match="sample_ids has 1 numbers, there are 4 images"):
+        counted(grey, sample_ids=3)
     with pytest.raises(motley.ArgumentError, match="image 1 of the list has 1 channels, image 0 has 3"):
         motley.ops.invert(grey)
     with pytest.raises(motley.ArgumentError, match="image 0 of the list is itself a batch"):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 _HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
 _FAKES = (torch._subclasses.FakeTensor,) if _HAS_OPERATORS else ()  # what torch.export calls a model with
+_call, _run = motley.Transform.__call__, motley.Transform._run  # super() would look them up in each call
+HWC = "hwc", "nhwc"
 _FORMATS = {None: torch.preserve_format, "chw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
@@ -90,30 +92,30 @@ class Transform(motley.Transform, torch.nn.Module):
     ) -> Any:
         """As motley.Transform's call. With return_draws or `out` a call is not an operator of torch.compile, and on
         CUDA return_draws waits for the counter."""
-        layout = layout or self.layout
-        if self._whole:
-            call = motley.Transform.__call__
-            return _of_torch(call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options))
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        if compiling and out is None and not options:
+        if compiling and not self._whole and out is None and not options:
             single = images.dim() == 3
             batch = images.unsqueeze(0) if single else images
-            made = self._operated(_seen_as_chw(batch, layout, None)[0], sample_ids, view)
+            made = self._operated(_seen_as_chw(batch, layout or self.layout, None)[0], sample_ids, view)
             views = tuple(image.squeeze(0) if single else image for image in made)
             return views[0] if len(views) == 1 else views
-        images, layout = _seen_as_chw(images, layout, out)
-        call = motley.Transform.__call__
-        return call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
+        return _call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
 
     if not TYPE_CHECKING:  # checkers take motley.Transform's signatures
         __call__ = torch.nn.Module.__call__
 
-        def replay(self, batch, draws, *, out=None, layout=None, **labels):
-            layout = layout or self.layout
-            if self._whole:
-                return _of_torch(super().replay(batch, draws, out=out, layout=layout, **labels))
+    def _run(self, batch: Any, out: Any, layout: Any, *rest: Any, **how: Any) -> Any:
+        if self._whole:
+            return _of_torch(_run(self, batch, out, layout, *rest, **how))
+        if layout in HWC:
             batch, layout = _seen_as_chw(batch, layout, out)
-            return super().replay(batch, draws, out=out, layout=layout, **labels)
+        return _run(self, batch, out, layout, *rest, **how)
+
+    def _run_as_set(self, batch: Any, out: Any, layout: Any, *rest: Any, **how: Any) -> Any:
+        if self._whole:
+            return _of_torch(super()._run_as_set(batch, out, layout, *rest, **how))
+        batch, layout = _seen_as_chw(batch, layout, out)
+        return super()._run_as_set(batch, out, layout, *rest, **how)
 
     def _operated(self, batch: torch.Tensor, ids: Any, view: Any) -> "list[torch.Tensor]":
         """The views of a batch, each by the operator."""
@@ -179,7 +181,7 @@ class Transform(motley.Transform, torch.nn.Module):
 
 def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
     """images, layout: of an hwc tensor, unless it is changed in place, a chw view."""
-    if layout in ("hwc", "nhwc") and out is not images and isinstance(images, torch.Tensor) and images.dim() in (3, 4):
+    if layout in HWC and out is not images and isinstance(images, torch.Tensor) and images.dim() in (3, 4):
         return images.movedim(-1, -3), "chw"
     return images, layout
 

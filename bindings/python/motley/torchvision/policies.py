@@ -232,7 +232,8 @@ def size_of(value: Any) -> Any:
 def _moves(stage: Any, size: Any, seed: Any, ids: Any, rest: Any) -> Any:
     single = isinstance(ids, Integral)
     ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    return Moves(stage, [size[::-1]] * len(ids), single, seed, rest.get("epoch", 0), ids, rest.get("view", 0))
+    which = ids, rest.get("view", 0), rest.get("epoch", 0), seed
+    return Moves(stage, [size[::-1]] * len(ids), single, which)
 
 
 def _follow(value: Any, moves: Any, transform: Any) -> Any:
