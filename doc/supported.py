@@ -11,7 +11,8 @@ import re
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NAMES = ("torch", "torchvision", "timm", "webdataset", "lightning", "ray", "datasets", "nvidia-dali-cuda130", "ffcv")
+NAMES = ("torch", "torchvision", "torchcodec", "timm", "webdataset", "lightning", "ray", "datasets",
+         "nvidia-dali-cuda130", "ffcv")
 PAGE = """# What is supported
 
 `doc/supported.py` writes this page out of the files that the tests and the builds read.

@@ -123,6 +123,13 @@ if [ "${1:-}" = ci ] && [ -x .venv-torch/bin/python3 ]; then
         echo "setup: FFCV could not be built; its tests will be skipped" >&2
 fi
 
+# torchvision is to lose its decoders to TorchCodec; both are tested.
+if [ "${1:-}" = ci ] && [ -x .venv-torch/bin/python3 ]; then
+    .venv-torch/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("torchcodec") is None)' ||
+        .venv-torch/bin/python3 -m pip install -q --disable-pip-version-check torchcodec==0.17.0 ||
+        echo "setup: TorchCodec could not be installed; its tests will be skipped" >&2
+fi
+
 # DALI's operator in C++ needs a compiler of C++ and CUDA's headers; its tests are skipped where these are missing.
 dali=
 if [ "${1:-}" = ci ] && .venv-torch/bin/python3 bindings/python/motley/adapters/dali_flags.py compile >/dev/null; then

@@ -20,8 +20,9 @@ from conftest import cuda  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
-from motley.torch import Indexed, Prefetcher, Transform, list_images, read_file  # noqa: E402
-from motley.torch.prefetch import decoded, without  # noqa: E402
+from motley.torch import Indexed, Prefetcher, Transform, decode, list_images, read_file  # noqa: E402
+from motley.torch.decode import decoded  # noqa: E402
+from motley.torch.prefetch import without  # noqa: E402
 
 TEXT = """motley: 1
 name: small
@@ -213,22 +214,22 @@ def test_decoding_leaves_the_filters_of_other_threads(monkeypatch):
     """A filter is set while another thread decodes, and is gone when that is over."""
     decoding, over = threading.Event(), threading.Event()
 
-    def slow_decode(*args, **settings):
+    def slow_decode(file):
         decoding.set()
         over.wait(5)
-        return decode_image(*args, **settings)
+        return decode_image(file)
 
-    monkeypatch.setattr(torchvision.io, "decode_image", slow_decode)
+    monkeypatch.setattr(decode, "_on_cpu", lambda: slow_decode)
     file = png(np.zeros((8, 8, 3), np.uint8))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        thread = threading.Thread(target=decoded, args=([file], torch.device("cpu"), ["black"]))
+        thread = threading.Thread(target=decoded, args=([file], torch.device("cpu"), str))
         thread.start()
         decoding.wait(5)
     before = list(warnings.filters)
     over.set()
     thread.join()
-    assert warnings.filters == before
+    assert warnings.filters == before and decoding.is_set()
 
 
 def test_decoding_warns_of_nothing(folder):

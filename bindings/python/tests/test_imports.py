@@ -108,12 +108,12 @@ def test_decoding_leaves_warnings_alone():
     script = """
 import io, json, sys, warnings, PIL.Image, torch, torchvision.io
 import motley.torch
-from motley.torch import prefetch
+from motley.torch import decode
 file = io.BytesIO()
 PIL.Image.new("RGB", (16, 9), (200, 100, 50)).save(file, "jpeg")
 warnings.filters.insert(0, ("error", None, Warning, None, 0))
 strict = list(warnings.filters)
-images, kept = prefetch.decoded([file.getvalue()], torch.device("cpu"), str)
+images, kept = decode.decoded([file.getvalue()], torch.device("cpu"), str)
 print(json.dumps([list(images[0].shape), kept, warnings.filters == strict]))
 """
     assert child(script) == [[3, 9, 16], [0], True]

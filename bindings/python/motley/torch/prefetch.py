@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader whose next batch is made while the model trains, and torchvision's decoders, on the GPU if they can."""
+"""A loader whose next batch is made while the model trains, out of images or of files that it decodes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from motley._native import one_of
 from motley.sampled import Sampled
 from motley.samples import Count, loading_of, own_epoch
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
+from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
 
 Lent = deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]]  # images, and the event that follows their last use
@@ -321,7 +321,7 @@ def read_file(path: str | os.PathLike[str]) -> torch.Tensor:
     """The bytes of a file, not decoded: a loader for torchvision's ImageFolder where the Prefetcher decodes the images.
     (torchvision.io.read_file does the same, but warns from torchvision 0.29 on.)"""
     with open(path, "rb") as file:
-        return _tensor(file.read())
+        return file_tensor(file.read())
 
 
 def list_images(samples: Sequence[Any]) -> Any:
@@ -346,81 +346,6 @@ def _is_file(image: Any) -> Any:
     if isinstance(image, torch.Tensor):
         return image.dim() == 1 and image.dtype == torch.uint8
     return isinstance(image, (bytes, bytearray, memoryview))
-
-
-def decoded(
-    files: Sequence[Any], device: torch.device, name_of: Callable[[int], str], broken: str = "raise"
-) -> tuple[list[torch.Tensor], list[int]]:
-    """The images as RGB tensors [3, H, W] on the device, and which of the files they are.
-
-    On a CUDA device all JPEG files are decoded together. Files that its decoder does not support, such as PNG or CMYK
-    JPEG, are decoded on the CPU and copied. A file that no decoder can read is an error that names it, or is left out
-    with a warning.
-
-    Args:
-        name_of: What messages call file i.
-        broken: "raise" or "skip".
-
-    Raises:
-        motley.FileError: A file is broken, and broken is "raise".
-    """
-    tensors = [_tensor(file) for file in files]
-    if device.type == "cuda":
-        try:
-            return _on_device(tensors, device), list(range(len(tensors)))
-        except RuntimeError:  # of all files at once: one by one, to find which
-            pass
-    images, kept = [], []
-    for i, tensor in enumerate(tensors):
-        try:
-            images.append(_alone(tensor, device))
-            kept.append(i)
-        except (RuntimeError, ValueError) as wrong:
-            said = (str(wrong) or type(wrong).__name__).splitlines()[0]
-            why = re.sub(r"^.*\.cpp:\d+, ", "", said)
-            if broken == "raise":
-                raise motley.FileError(f"{name_of(i)}: cannot be decoded: {why}") from None
-            warnings.warn(f"{name_of(i)}: left out, cannot be decoded: {why}", stacklevel=4)
-    return images, kept
-
-
-def _tensor(file: Any) -> torch.Tensor:
-    if isinstance(file, torch.Tensor):
-        return file.cpu()
-    if not len(file):
-        return torch.empty(0, dtype=torch.uint8)
-    return torch.frombuffer(bytearray(file), dtype=torch.uint8)
-
-
-# From 0.29 on torchvision's functions warn that TorchCodec will replace them, about which users cannot do anything. The
-# operators that they call do not warn. Where an operator is missing, the function says why, or does without it.
-
-
-def _on_device(tensors: list[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
-    from torchvision.io import ImageReadMode, decode_jpeg
-
-    if hasattr(torch.ops.image, "decode_jpegs_cuda"):
-        return list(torch.ops.image.decode_jpegs_cuda(tensors, ImageReadMode.RGB.value, device))
-    return list(decode_jpeg(tensors, mode=ImageReadMode.RGB, device=device))
-
-
-def _alone(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    from torchvision.io import ImageReadMode, decode_image
-
-    if device.type == "cuda":
-        try:
-            return _on_device([tensor], device)[0]
-        except RuntimeError:
-            pass
-    if hasattr(torch.ops.image, "decode_image"):
-        image = torch.ops.image.decode_image(tensor, ImageReadMode.RGB.value)
-    else:
-        image = decode_image(tensor, mode=ImageReadMode.RGB)
-    if image.dtype != torch.uint8:
-        raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
-    if image.dim() != 3:
-        raise ValueError(f"it has {len(image)} frames, want one image")
-    return image.to(device)
 
 
 def without(batch: Any, count: int, kept: Sequence[int]) -> Any:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which decoder reads a file, and that all that are installed make the same of it."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import PIL.Image
+import pytest
+
+import motley
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchvision")
+from motley.torch import decode  # noqa: E402
+
+torchcodec = pytest.mark.skipif(decode._on_cpu() is decode._torchvision_on_cpu, reason="TorchCodec is not installed")
+PIXELS = np.random.default_rng(1).integers(0, 256, (30, 50, 3), np.uint8)
+
+
+def file_of(kind="JPEG", mode="RGB", turned=0, **settings):
+    if turned:
+        settings["exif"] = PIL.Image.Exif()
+        settings["exif"][0x0112] = turned
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(PIXELS).convert(mode).save(buffer, kind, **settings)
+    return buffer.getvalue()
+
+
+FILES = {
+    "jpeg": file_of(),
+    "444": file_of(subsampling=0),
+    "progressive": file_of(progressive=True),
+    "grey": file_of(mode="L"),
+    "CMYK": file_of(mode="CMYK"),
+    "png": file_of("PNG"),
+    "palette": file_of("PNG", "P"),
+    "bits": file_of("PNG", "1"),
+    "RGBA": file_of("PNG", "RGBA"),
+    "LA": file_of("PNG", "LA"),
+    "webp": file_of("WEBP"),
+    "gif": file_of("GIF"),
+    **{
+        f"{kind} turned {turned}": file_of(kind, turned=turned) for kind in ("JPEG", "PNG", "WEBP") for turned in (3, 6)
+    },
+}
+
+
+def of_one(file):
+    ((image,), _) = decode.decoded([file], torch.device("cpu"), str)
+    return image
+
+
+@torchcodec
+@pytest.mark.parametrize("name", FILES)
+def test_both_decoders_make_the_same_of_a_file(name, monkeypatch):
+    image = of_one(FILES[name])
+    monkeypatch.setattr(decode, "_on_cpu", lambda: decode._torchvision_on_cpu)
+    assert torch.equal(image, of_one(FILES[name])) and image.shape == (3, 30, 50) and image.dtype == torch.uint8
+
+
+@torchcodec
+@pytest.mark.parametrize("name", ["jpeg", "png", "webp", "gif"])
+def test_both_refuse_what_is_cut_off(name, monkeypatch):
+    said = []
+    for _ in range(2):
+        with pytest.raises(motley.FileError, match="^0: cannot be decoded: [^/]*$") as refused:
+            decode.decoded([FILES[name][:-40]], torch.device("cpu"), str)
+        said.append(str(refused.value))
+        monkeypatch.setattr(decode, "_on_cpu", lambda: decode._torchvision_on_cpu)
+    assert name != "jpeg" or said[0].rstrip(".") == said[1]
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_a_file_without_its_orientation(kind):
+    """Nothing else changes, and a file that has none is not copied."""
+    plain, turned = (decode.file_tensor(file_of(kind, turned=turned)) for turned in (0, 6))
+    assert decode.without_orientation(plain) is plain
+    bare = decode.without_orientation(turned)
+    images = [PIL.Image.open(io.BytesIO(bytes(file.numpy()))) for file in (bare, plain)]
+    assert not images[0].getexif() and np.array_equal(*map(np.asarray, images)) and len(bare) < len(turned)
+
+
+def test_the_orientation_is_found_behind_other_segments():
+    """Adobe's and fill bytes; and a file that is cut off anywhere is left to the decoder."""
+    file = file_of(turned=6)
+    before, exif = file[:2], file[file.index(b"\xff\xe1") :]
+    odd = before + b"\xff\xee\x00\x04ab" + b"\xff\xff" + exif
+    bare = decode.without_orientation(decode.file_tensor(odd))
+    assert b"Exif" not in bytes(bare.numpy()) and bytes(bare[:8].numpy()) == odd[:8]
+    for kind in ("JPEG", "PNG", "WEBP"):
+        file = file_of(kind, turned=6)
+        for length in range(0, 200, 3):
+            decode.without_orientation(decode.file_tensor(file[:length]))
+
+
+@pytest.mark.parametrize("wrong", ["ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')"])
+def test_torchvision_where_torchcodec_is_of_no_use(wrong, tmp_path):
+    (tmp_path / "torchcodec").mkdir()
+    (tmp_path / "torchcodec/__init__.py").write_text("")
+    (tmp_path / "torchcodec/decoders.py").write_text(f"raise {wrong}")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + (
+        "from motley.torch import decode\nassert decode._on_cpu() is decode._torchvision_on_cpu"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
