@@ -3,13 +3,22 @@
  * a hundred of these lines. CFFI reads this file verbatim. */
 typedef struct kept_call {
     motley_call *call;
-    const char *name; /* of what draws, for repeats_note */
+    struct kept_views *views; /* in place of `call`, of a policy with views */
+    const char *name;         /* of what draws, for repeats_note */
     size_t count;
     int in_place, fused;
     uintptr_t levels; /* motley_samples.levels of the next runs, or 0 */
     motley_apply_params params;
     motley_error error;
 } kept_call;
+
+/* What motley_views_apply takes that stays. */
+typedef struct kept_views {
+    motley_context *context;
+    const motley_policy *policy;
+    motley_batch src;
+    motley_view_results *results;
+} kept_views;
 
 /* What run_call returns beside a motley_status: the work was done, and `seen` reports repeated samples; the work was
  * not done. */
@@ -47,6 +56,12 @@ static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uin
 {
     void *const to = (void *)dst;
     kept->params.stream = (void *)stream;
+    kept_views *const views = kept->views;
+    if (views) { /* whose results have their addresses */
+        views->src.data = (void *)src;
+        return motley_views_apply(views->context, views->policy, &views->src, views->results, &kept->params,
+                                  &kept->error);
+    }
     return motley_call_run(kept->call, (void *)src, kept->in_place || kept->fused ? NULL : to, kept->fused ? to : NULL,
                            &kept->params, &kept->error);
 }

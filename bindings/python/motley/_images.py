@@ -395,7 +395,7 @@ class Many:
 
     def made_of(self, parts: list[Any]) -> Many:
         """Another list, of these Batches."""
-        return Many([part.array for part in parts], None, self.cls, parts)
+        return list_of(parts, self.cls)
 
     def _together(self) -> Many:
         """New tensors like those of the list, as views of one allocation: that of a device takes longer than a view."""
@@ -421,6 +421,11 @@ class Many:
 
     def finish_for(self) -> Any:
         return self.first.finish_for()
+
+
+def list_of(parts: list[Any], cls: type = list) -> Many:
+    """The list of these Batches."""
+    return Many([part.array for part in parts], None, cls, parts)
 
 
 # ---- what is written ----
@@ -484,33 +489,38 @@ def given_target(out: Any, source: Any, layout: str | None, dtype: str, shape: A
 
 
 def target_of(
-    source: Any, sizes: Any, out: Any, dtype: str, layout: str | None, picture: bool, stacked: bool, channels: int = 0
-) -> Any:
+    source: Any, sizes: Any, out: Any, dtype: str, layout: str | None, picture: bool, stacked: bool, channels: int = 0,
+    times: int = 1,
+) -> Any:  # fmt: skip
     """What images are written to that come out in these sizes, [(height, width)]: `out`, or new ones.
 
     layout: None is the images' own; picture: PIL images become PIL images; stacked: a list becomes one array where all
-    of it comes out in one size; channels: 0 is the images' own."""
+    of it comes out in one size; channels: 0 is the images' own; times: how often each image comes out, all of them
+    behind all of them."""
     many = isinstance(source, Many)
     if many and not source.count:
         return source.made_of([])
     first = source.first if many else source
     one, pictures = len(set(sizes)) == 1, picture and first.kind is Pillow
+    lead = source.lead if times == 1 else (times * source.count,)
     if out is not None:
         if not one:
             raise ArgumentError(f"out is given, but the images come out in {len(set(sizes))} sizes, want one")
         layout = layout or first.layout
         if layout == "hw" and channels:
             layout = first.wide
-        shape = shape_in(layout, source.lead, channels or first.channels, sizes[0])
+        shape = shape_in(layout, lead, channels or first.channels, sizes[0])
         return given_target(out, source, layout, dtype, shape)
-    if not many or (stacked and one and not pictures):
+    if (not many and (times == 1 or not pictures)) or (stacked and one and not pictures):
         channels = channels or source.channels  # which raises, and says which image has another number
-        return new_batch(first, sizes[0], source.lead, dtype, layout or first.layout, pictures, channels)
-    return source.made_of(
+        return new_batch(first, sizes[0], lead, dtype, layout or first.layout, pictures, channels)
+    return list_of(
         [
             new_batch(part, size, (), dtype, layout or part.layout, pictures, channels)
-            for part, size in zip(source.parts, sizes)
-        ]
+            for _ in range(times)
+            for part, size in zip(source.parts if many else [source], sizes)
+        ],
+        source.cls if many else list,
     )
 
 

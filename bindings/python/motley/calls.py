@@ -32,11 +32,16 @@ class Call:
             self.channels = transform._channels(source)
             if source.device is not None:
                 self.stream = source.kind.stream_of(source.device)
-        batches, params, _held = described(transform, source, target, what)
-        c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
-        self.made, self.what = ffi.gc(c.call, lib.motley_call_destroy), what  # which the call borrows
+        self.what = what  # which the call borrows
+        self._describe(transform, source, target)
         if what[:1] == ("policy",):
             c.name = lib.motley_policy_describe(what[1]).name
+
+    def _describe(self, transform, source, target):
+        """Tells the library what is read and written."""
+        batches, params, _held = described(transform, source, target, self.what)
+        self.c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
+        self.made = ffi.gc(self.c.call, lib.motley_call_destroy)
 
     @property
     def sizes(self):

@@ -557,8 +557,8 @@ class Transform(Sampled):
             return source
         return images.given_target(out, source, layout, self._dtype_out)
 
-    def _target_of_stages(self, source, batch, out, policy):
-        """The same for a policy with stages."""
+    def _target_of_stages(self, source, batch, out, policy, times=1):
+        """The same for a policy with stages. times: how often each image comes out."""
         if out is batch:
             raise ArgumentError(
                 f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
@@ -578,7 +578,7 @@ class Transform(Sampled):
                 "a stage that crops or resizes"
             )
         channels = 3 if policy.to_rgb else 0
-        return images.target_of(source, sizes, out, dtype, layout, pictures, stacked=True, channels=channels)
+        return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times)
 
     @property
     def _dtype_out(self):

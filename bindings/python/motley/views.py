@@ -5,18 +5,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._native import ArgumentError, epoch_given, seed_given
+from . import _images as images
+from . import _native
+from ._arrays import KINDS, dtype_name
+from ._core import ffi, lib
+from ._native import ArgumentError, epoch_given, layout_given, threads_given
+from .calls import Call, keep
+from .draws import Drawn
 from .policy import Policy
-from .sampled import numbers_of, split_views
+from .sampled import Sampled, levels_of, numbers_of
 from .transform import Transform
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ._types import DtypeLike, Ids, Layout, Levels, PolicyLike
 
-READS = 256  # of a sample in an epoch, by a policy with views
 
-
-class MultiView:
+class MultiView(Sampled):
     """Runs a policy with views: several results of each image, each with its own draws. Or one with schedules, whose
     numbers change with the epoch::
 
@@ -29,7 +35,7 @@ class MultiView:
 
     "Views" and "Numbers that change with the epoch" of doc/policy-format.md describe the files. A draw depends on
     (policy, seed, epoch, sample id, read) and on the view, so views that are added at the end of a file change no other
-    draws. CUDA tensors are read where they are, for every view, in the current stream; nothing waits.
+    draws. One call makes all views. CUDA tensors are read where they are, in the current stream; nothing waits.
 
     Args:
         policy: A motley.Policy, a built-in's name, a path or a text.
@@ -39,56 +45,70 @@ class MultiView:
         layout: Of the images, as motley.Transform's, like dtype, output_layout and threads.
     """
 
+    _made_of = ("policy",)
+    _defaults = {**Sampled._defaults, "seed": 0, "dtype": None, "output_layout": None}
+
     def __init__(
         self,
         policy: PolicyLike,
         *,
         seed: int = 0,
-        stream: int = 0,
+        stream: int | None = None,
         epoch: int = 0,
         layout: Layout | None = None,
         dtype: DtypeLike | None = None,
-        output_layout: str | None = None,
+        output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
         threads: int | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
-        self.seed, self.stream, self.epoch = seed_given(seed), stream, epoch_given(epoch)
-        self._settings = {"layout": layout, "dtype": dtype, "output_layout": output_layout, "threads": threads}
-        self._kept: dict[tuple[str, str], Transform] = {}  # by view and text
-        self._now: tuple[int, dict[str, tuple[int, int, Transform]]] | None = None
+        self._begin(seed, stream, epoch, None, None)
+        self.layout, self.threads = layout_given(layout), threads_given(threads)
+        self.output_layout, self._dtype = output_layout, None if dtype is None else dtype_name(dtype)
+        self._flavour = repr((threads, self._dtype, output_layout))
+        self._transforms: dict[tuple[str, str], Transform] = {}  # by view and text
+        self._now: tuple[int, Policy, dict[str, tuple[int, int, Transform]]] | None = None
         self.in_epoch(epoch)
 
-    def __repr__(self) -> str:
-        return f"MultiView({self.policy.name!r}, seed={self.seed}, epoch={self.epoch})"
-
-    def set_epoch(self, epoch: int) -> None:
-        """Begins an epoch, on which draws and, with schedules, the numbers of the policy depend."""
-        self.epoch = epoch_given(epoch)
+    @property
+    def mixes(self) -> bool:
+        """Whether it mixes images, so that calls want labels and return targets."""
+        return self.policy.mixes
 
     def in_epoch(self, epoch: int) -> dict[str, tuple[int, int, Transform]]:
         """For each view its count, its number and its motley.Transform in an epoch: {"local": (8, 2, Transform)}. Of a
         policy without views {"": (1, 0, Transform)}. A view's transform has the size of its results."""
-        if self._now is not None and self._now[0] == epoch:
-            return self._now[1]
+        return self._in_epoch(epoch)[2]
+
+    def _in_epoch(self, epoch):
+        """The epoch, its policy, and what in_epoch() returns."""
+        if self._now is not None and (self._now[0] == epoch or not self.policy.scheduled):
+            return self._now
         policy = self.policy.at(epoch)
-        kept, made = self._kept, {}
-        self._kept = {}
+        kept, self._transforms, made = self._transforms, {}, {}
         for name, (count, number, own) in (policy.views or {"": (1, 0, policy)}).items():
             key = name, own.show()
-            transform = kept.get(key) or Transform(own, seed=self.seed, stream=self.stream, **self._settings)
-            self._kept[key], made[name] = transform, (count, number, transform)
-        self._now = epoch, made
-        return made
+            self._transforms[key] = transform = kept.get(key) or self._transform(own, bool(name) or not policy.views)
+            made[name] = count, number, transform
+        self._now = epoch, policy, made
+        return self._now
+
+    def _transform(self, policy, last):
+        """last: whether its results are the caller's."""
+        written = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
+        how = {"seed": self.seed, "stream": self.stream, "layout": self.layout, "threads": self.threads}
+        return Transform(policy, **how, **written)
 
     def __call__(
         self,
         batch: Any,
         *,
-        sample_ids: Ids,
+        sample_ids: Ids | None = None,
         view: Ids = 0,
         epoch: int | None = None,
         seed: int | None = None,
         levels: Levels | None = None,
+        out: Any = None,
+        layout: Layout | None = None,
         return_draws: bool = False,
         **rest: Any,
     ) -> Any:
@@ -96,53 +116,170 @@ class MultiView:
 
         Args:
             batch: As of motley.Transform: a list of images of any sizes, a batch, or one image.
-            sample_ids: A number for each image, such as the data set's indices.
+            sample_ids: A number for each image, such as the data set's indices; None: the next ones.
             view: Which time the samples are read in this epoch, 0 to 255: a number, or one for each image.
             epoch: In place of the current one.
             seed: In place of the one that was given.
             levels: As of motley.Transform, for the views that take them.
+            out: Where to write: a dictionary with an array for each view, of the shape and dtype of its results; where
+                a view has several, one array of all images of the first, then of the second, and so on. Of a policy
+                without views an array.
+            layout: In place of the one that was given.
             return_draws: Give (images, draws) in place of the images of each result.
-            rest: layout; of a policy without views all that motley.Transform takes, such as labels.
+            rest: Of a policy without views what else motley.Transform takes: labels and classes.
 
         Returns:
             A dictionary: by the name of each view its result, or the tuple of its results where it has several; with
             return_draws also, under "", the draws of stages that the views share. Of a policy without views, what a
             motley.Transform returns.
         """
-        epoch = self.epoch if epoch is None else epoch_given(epoch)
-        views = self.in_epoch(epoch)
-        sample_ids, view = split_views(sample_ids, view)
-        how = {"sample_ids": sample_ids, "epoch": epoch, "seed": seed, "return_draws": return_draws, **rest}
-        takes = {name: {"levels": levels} for name, (*_, transform) in views.items() if transform.policy.takes_levels}
+        if epoch is None:
+            epoch = self.epoch if sample_ids is None else self._epoch_by_id(self.epoch)
+        _, policy, views = self._in_epoch(epoch_given(epoch))
+        takes = any(transform.policy.takes_levels for *_, transform in views.values())
         if levels is not None and not takes and not self.policy.scheduled:
             raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
+        levels = levels if takes else None
+        how = sample_ids, view, epoch, seed
         if list(views) == [""]:
-            return views[""][2](batch, view=view, **how, **takes.get("", {}))
-        reads = _reads(view)
+            return self._alone(views[""][2], batch, how, levels=levels, out=out, layout=layout,
+                               return_draws=return_draws, **rest)  # fmt: skip
+        if rest:
+            raise ArgumentError(f"{', '.join(rest)}: want a policy that mixes images, and '{policy.name}' has views")
+        call, pixels, written, source = self._prepare(batch, out, layout or self.layout, policy, views)
+        numbers, _keep = self._numbers(call.count, how)
+        if levels is not None:
+            _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
+        _native.local.caller = call.caller  # of custom operations
+        try:
+            status = lib.run_call(call.c, pixels, 0, call.stream(), *numbers)
+        finally:
+            call.c.levels = 0
+        if status and call.repeats(policy, status):
+            self._repeats.warn()
+        if sample_ids is None:
+            self._count(self.counter, call.count)
+        made = call.results(written, batch, source)
+        if not return_draws:
+            return made
+        if levels is not None:
+            _held, at = levels_of(numbers_of(levels), call.count)
+            call.c.params.samples.levels = ffi.cast("float *", at)
+        return call.with_draws(made)
+
+    def _alone(self, transform, batch, how, **rest):
+        """A call of a policy without views, whose samples are counted here."""
+        sample_ids, view, epoch, seed = how
+        for name in ("seed", "counter", "_stream", "_repeats"):
+            setattr(transform, name, getattr(self, name))
+        return transform(batch, sample_ids=sample_ids, view=view, epoch=epoch, seed=seed, **rest)
+
+    def _prepare(self, batch, out, layout, policy, views):
+        """The call; the address of the images; what is written to, of each view an array, or a Many or Picture; the
+        images' Batch where no kept call knows them."""
+        kind, key = KINDS[type(batch)], None
+        pixels = kind.pointer(batch) if kind is not None and out is None else None
+        if pixels is not None:
+            key = kind.key(batch, False, layout, self._flavour, policy._what)
+            call = _native.local.calls.get(key)
+            if call is not None:
+                return call, pixels, call.made_for(batch), None
+        source = images.source_of(batch, layout)
+        call = ViewsCall(views, source, batch, out, policy._what)
+        _, targets = call.keep
+        pictures = [isinstance(target, (images.Many, images.Picture)) for target in targets]
+        written = [target if is_none else target.array for target, is_none in zip(targets, pictures)]
+        if key is not None and source.array is batch and not any(pictures):
+            call.makes = [(target.make, target.kind.pointer) for target in targets]
+            call.finish = source.finish_for()
+            call.for_any_pixels()
+            keep(key, call)
+        else:
+            images.hold_until_done(call, source, *targets)
+        return call, source.pointer, written, source
+
+    def _what(self):
+        return self.policy, self._flavour
+
+
+class ViewsCall(Call):
+    """The call that makes all views of a batch. Stages that they share come last, under the name ""."""
+
+    def __init__(self, views, source, batch, out, what):
+        self.views, given = views, {} if out is None else out
+        if not isinstance(given, dict) or not given.keys() <= views.keys() - {""}:
+            found = ", ".join(map(str, given)) if isinstance(given, dict) else f"a {type(out).__name__}"
+            raise ArgumentError(f"out is {found}, want a dictionary of {', '.join(filter(None, views))}")
+        shared = views.get("", (0, 0, None))[2]
+        first = [shared] if shared else [transform for *_, transform in views.values()]
+        if isinstance(source, images.Many):
+            source.to_rgb = all(transform.policy.to_rgb for transform in first)
+        last = [shared._target_of_stages(source, batch, None, shared.policy)] if shared else []
+        targets = [
+            transform._target_of_stages(last[0] if last else source, batch, given.get(name), transform.policy, count)
+            for name, (count, _, transform) in views.items() if name
+        ]  # fmt: skip
+        super().__init__(first[0], source, targets + last, what)
+
+    def _describe(self, transform, source, targets):
+        self.c.views = self.made = kept = ffi.new("kept_views *")
+        kept.context, kept.policy = self.context.handle, self.what[1]
+        kept.results = self.to = ffi.new("motley_view_results[]", len(targets))
+        if source.count:
+            source.require_bytes()
+            source.describe(kept.src)
+            for to, target in zip(self.to, targets):
+                target.describe(to.dst)
+
+    def made_for(self, batch):
+        """New arrays for what is made of a batch like the one that it was made for."""
+        arrays = []
+        for to, (make, pointer) in zip(self.to, self.makes):
+            array = make(batch)
+            to.dst.data = ffi.cast("void *", pointer(array))
+            arrays.append(array)
+        return arrays
+
+    def results(self, written, batch, source):
+        """What the caller gets; the arguments are what MultiView._prepare has."""
+        finish = self.finish if source is None else source.finish_for()
         made = {}
-        for name, (count, number, transform) in sorted(views.items(), key=lambda view: view[0] != ""):  # shared first
-            own = {**how, **takes.get(name, {})}
-            results = tuple(transform(batch, view=_word(reads, number, j), **own) for j in range(count))
+        for (name, (count, *_)), target in zip(self.views.items(), written):
+            pieces = [target] if count == 1 else self._pieces(target, count)
+            if isinstance(target, (images.Many, images.Picture)):
+                pieces = [piece.result(source) for piece in pieces]
+            elif finish is not None:
+                pieces = [finish(piece, batch) for piece in pieces]
             if name:
-                made[name] = results[0] if count == 1 else results
-                continue
-            batch = results[0][0] if return_draws else results[0]
-            if return_draws:
-                made[""] = results[0][1]
+                made[name] = pieces[0] if count == 1 else tuple(pieces)
         return made
 
+    def _pieces(self, target, count):
+        """The results of a view that has several."""
+        n = self.count
+        if not isinstance(target, images.Many):
+            return [target[j] if self.single else target[j * n : (j + 1) * n] for j in range(count)]
+        if self.single:
+            return target.parts
+        return [images.list_of(target.parts[j * n : (j + 1) * n], target.cls) for j in range(count)]
 
-def _reads(view):
-    single = hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0
-    reads = [int(read) for read in ([view] if single else numbers_of(view))]
-    for read in reads:
-        if not 0 <= read < READS:
-            raise ArgumentError(f"view is {read}, want a read of 0 to {READS - 1}: the policy has views itself")
-    return reads[0] if single else reads
-
-
-def _word(reads, number, j):
-    """The view by which result j of a view draws."""
-    if isinstance(reads, int):
-        return 256 * reads + 16 * number + j
-    return [256 * read + 16 * number + j for read in reads]
+    def with_draws(self, made):
+        """The results of the last run, each with its draws, and those of shared stages."""
+        samples, sizes, channels = self.c.params.samples, self.sizes, self.channels
+        reads = [samples.views[i] if samples.views else samples.view for i in range(self.count)]
+        drawn = {}
+        for name, (count, number, transform) in sorted(self.views.items(), key=lambda view: view[0] != ""):
+            policy, each = transform.policy, []
+            known = 3 if policy.to_rgb else channels
+            for j in range(count):
+                words = ffi.new("uint32_t[]", [256 * read + 16 * number + j for read in reads])
+                own = ffi.new("motley_samples *", samples)
+                own.views = words
+                draws = Drawn.of(policy, own, sizes, known).plain(policy, known)
+                each.append(draws[0] if self.single else draws)
+            if not name:
+                drawn[name], channels = each[0], known
+                sizes = [policy.size[::-1]] * self.count if policy.size else sizes
+            else:
+                drawn[name] = (made[name], each[0]) if count == 1 else tuple(zip(made[name], each))
+        return drawn

@@ -186,6 +186,15 @@ for name in (name for name in motley.Policy.names() if motley.Policy.builtin(nam
     kind = motley.MultiView if policy.views or policy.scheduled else motley.Transform
     entry(f"motley.{kind.__name__} {name}")(lambda x, kind=kind, name=name: kind(name)(list(x.images), sample_ids=IDS))
 
+for how in ("batch", "list", "draws", "out"):
+
+    @entry(f"motley.MultiView {how}")
+    def _(x, how=how):
+        views = motley.MultiView("dino", seed=3)
+        if how == "out":
+            return views(x.images, sample_ids=IDS, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
+        return views(list(x.images) if how == "list" else x.images, sample_ids=IDS, return_draws=how == "draws")
+
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())
     entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS))

@@ -45,6 +45,63 @@ def test_every_result_is_a_draw_of_its_view(read):
             assert all(map(np.array_equal, result, own))
 
 
+def equal(one, other):
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_results_are_written_where_it_is_said(single):
+    batch = np.stack([image[:30, :40] for image in images()])
+    batch, ids, n = (batch[1], IDS[1], ()) if single else (batch, IDS, (3,))
+    multi = MultiView(PAIR, seed=9)
+    out = {"large": np.empty((*n, 3, 24, 24), np.float32), "small": np.empty((3 * (n or (1,))[0], 9, 9, 3), np.uint8)}
+    wanted, made = multi(batch, sample_ids=ids, view=1), multi(batch, sample_ids=ids, view=1, out=out)
+    assert equal(made, wanted) and made["large"] is out["large"]
+    assert all(np.shares_memory(small, out["small"]) for small in made["small"])
+
+
+def test_a_call_is_kept_for_batches_of_its_shape():
+    multi = MultiView(PAIR, seed=9)
+    batches = [np.stack([np.roll(image, i)[:30, :40] for image in images()]) for i in range(3)]
+    made = [multi(batch, sample_ids=IDS, view=i) for i, batch in enumerate(batches)]
+    for i, batch in enumerate(batches):
+        assert equal(made[i], multi(list(batch), sample_ids=IDS, view=i))
+    assert not equal(made[0], made[1])
+
+
+def test_samples_are_counted():
+    _, number, own = Policy(PAIR).views["small"]
+    multi, alone = (kind(what, seed=9, stream=5) for kind, what in ((MultiView, PAIR), (Transform, own)))
+    for _ in range(2):
+        wanted = alone(images(), view=16 * number + 2)
+        assert all(map(np.array_equal, multi(images())["small"][2], wanted))
+    assert multi.next_sample == alone.next_sample == 6
+    again = MultiView(PAIR)
+    again.load_state_dict(multi.state_dict())
+    assert equal(again(images()), multi(images())) and again != MultiView(PAIR, seed=9)
+
+
+def test_samples_that_come_again_are_noticed():
+    multi = MultiView(PAIR, seed=9)
+    ids = [np.arange(3) + 3 * i for i in range(90)]
+    for each in ids:
+        multi(images(), sample_ids=each, epoch=1)
+    with pytest.warns(motley.RepeatedSamples):
+        for each in ids:
+            multi(images(), sample_ids=each, epoch=1)
+
+
+def test_pictures_stay_pictures():
+    pil = pytest.importorskip("PIL.Image")
+    made = MultiView(PAIR, seed=9)([pil.fromarray(image) for image in images()], sample_ids=IDS)
+    wanted = MultiView(PAIR, seed=9)(images(), sample_ids=IDS)
+    assert np.array_equal(made["large"], wanted["large"]) and made["small"][2][1].size == (9, 9)
+    assert all(np.array_equal(np.stack(made["small"][j]), wanted["small"][j]) for j in range(3))
+    one = MultiView(PAIR, seed=9)(pil.fromarray(images()[1]), sample_ids=IDS[1])
+    assert np.array_equal(one["large"], wanted["large"][1])
+    assert all(np.array_equal(one["small"][j], wanted["small"][j][1]) for j in range(3))
+
+
 def test_draws_come_with_each_result():
     made, draws = MultiView(PAIR)(images(), sample_ids=IDS, return_draws=True)["small"][2]
     own = Policy(PAIR).views["small"][2]
@@ -100,8 +157,13 @@ def test_what_is_refused():
         Transform(GROWS)
     with pytest.raises(motley.ArgumentError, match="view is 256, want a read of 0 to 255"):
         MultiView(PAIR)(images(), sample_ids=IDS, view=256)
-    with pytest.raises(TypeError, match="sample_ids"):
-        MultiView(PAIR)(images())
+    with pytest.raises(motley.ArgumentError, match="labels: want a policy that mixes images, and 'pair' has views"):
+        MultiView(PAIR)(images(), sample_ids=IDS, labels=[0, 1, 2])
+    for out, found in ({"tiny": 0}, "out is tiny"), (np.zeros(3), "out is a ndarray"):
+        with pytest.raises(motley.ArgumentError, match=f"{found}, want a dictionary of large, small"):
+            MultiView(PAIR)(images(), sample_ids=IDS, out=out)
+    with pytest.raises(motley.ArgumentError, match=r"out has shape \(3, 9, 9, 3\), want an array of shape \(9, "):
+        MultiView(PAIR)(images(), sample_ids=IDS, out={"small": np.zeros((3, 9, 9, 3), np.uint8)})
 
 
 @pytest.mark.parametrize("shared", ["[{jitter: {brightness: 0.8}}]", "[{random_resized_crop: {size: 30}}]"])
@@ -110,6 +172,8 @@ def test_shared_stages_run_once(shared, kind):
     text = PAIR.replace("views:", f"stages: {shared}\nviews:")
     batch = kind(images() if kind is list else [image[:30, :40] for image in images()])
     made = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2)
+    half = MultiView(text, seed=9, dtype="float16")(batch, sample_ids=IDS, view=2)  # not of the pictures in between
+    assert np.array_equal(half["large"], made["large"].astype(np.float16)) and half["small"][0].dtype == np.float16
     alone = Transform(f"motley: 1\nname: pair\nstages: {shared}\n", seed=9)
     first = alone(batch, sample_ids=IDS, view=256 * 2 + 240)
     wanted = MultiView(PAIR, seed=9)(first, sample_ids=IDS, view=2)
