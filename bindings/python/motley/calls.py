@@ -5,7 +5,7 @@ from . import _images as images
 from . import _native
 from ._core import ffi, lib
 from ._native import ArgumentError, check, made_by
-from .draws import Drawn, boxes_given
+from .draws import boxes_given
 
 CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
 
@@ -86,12 +86,6 @@ class Call:
             check(lib.run_kept(self.c, pixels, written, self.stream()), self.c.error)
         finally:
             lib.forget(self.c)
-
-    def draws(self, policy):
-        """For each image the list of its steps; for a single image its one list."""
-        samples = ffi.addressof(self.c.params, "samples")
-        drawn = Drawn.of(policy, samples, self.sizes, self.channels).plain(policy, self.channels)
-        return drawn[0] if self.single else drawn
 
 
 def described(transform, source, target, what):

@@ -110,6 +110,12 @@ class Drawn:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
+    def matrices(self):
+        """Of each image ((a, b, c), (d, e, f)), as of matrices()."""
+        numbers = ffi.new("double[][2][3]", len(self))
+        checked(lib.motley_follow, self.c, ffi.new("motley_followed *", {"matrices": ffi.cast("double *", numbers)}))
+        return [tuple(map(tuple, matrix)) for matrix in numbers]
+
     def plain(self, source, channels):
         """For each image the list of its steps, each with the keys that `motley draw` prints; of a transform the object
         that `motley draw` prints."""
@@ -186,9 +192,7 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)
     channels = _channels_of(every)
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
-    numbers = ffi.new("double[]", 6 * len(drawn))
-    checked(lib.motley_follow, drawn.c, ffi.new("motley_followed *", {"matrices": numbers}))
-    found = [[list(numbers[i : i + 3]), list(numbers[i + 3 : i + 6])] for i in range(0, len(numbers), 6)]
+    found = [[list(row) for row in matrix] for matrix in drawn.matrices()]
     return found[0] if single else found
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ._core import ffi, lib
 from ._arrays import KINDS, Torch, plain
 from .draws import Drawn, _channels_of, _is_one
-from ._native import ArgumentError, UnsupportedError, checked
+from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
 
 if TYPE_CHECKING:
@@ -62,9 +62,7 @@ class Inverse:
         steps = [draw["steps"] if isinstance(draw, Mapping) else draw for draw in given]
         self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), policy)
         self._results = [policy.size or size for size in self.sizes]
-        numbers = ffi.new("double[]", 6 * len(given))
-        checked(lib.motley_follow, self._drawn.c, ffi.new("motley_followed *", {"matrices": numbers}))
-        self.matrices = [(tuple(numbers[i : i + 3]), tuple(numbers[i + 3 : i + 6])) for i in range(0, len(numbers), 6)]
+        self.matrices = self._drawn.matrices()
         """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
         self._grids = [None] * len(given)
 
@@ -78,8 +76,7 @@ class Inverse:
     def boxes(self, boxes: Any, format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy") -> Any:
         """Boxes of the results, [..., 4] for each image in pixels, as boxes of the sources: exact after crops, resizing
         and flips, else the least upright box around each. They may reach past the image."""
-        if format not in FORMATS:
-            raise ArgumentError(f"format is {format!r}, want one of {', '.join(map(repr, FORMATS))}")
+        one_of("format", format, FORMATS)
         return self._each("boxes", boxes, lambda i, name, value: self._boxes(i, name, value, format))
 
     def _points(self, i, name, value):
@@ -121,8 +118,7 @@ class Inverse:
             it was not cropped away, moved outside or erased. Of a batch one array where all sources have one size, else
             a list.
         """
-        if interpolation not in ("nearest", "bilinear"):
-            raise ArgumentError(f"interpolation is {interpolation!r}, want 'nearest' or 'bilinear'")
+        one_of("interpolation", interpolation, ("nearest", "bilinear"))
         made = self._each("images", images, lambda i, *value: self._image(i, *value, interpolation, fill), joined=False)
         pairs = [made] if self.single else made
         alike = len(set(self.sizes)) == 1

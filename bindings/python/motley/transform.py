@@ -405,10 +405,7 @@ class Transform(Sampled):
                 self._count(counter, call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
-            if takes and call.caller[1] is not None:
-                _copy, at = levels_of(numbers_of(levels), call.count)
-                call.c.params.samples.levels = ffi.cast("float *", at)
-            return result, call.draws(policy)
+            return result, self._recorded(call, policy, ffi.addressof(call.c.params, "samples"), levels)
         return result
 
     def _prepare(self, batch, out, layout, policy, what):
@@ -512,10 +509,7 @@ class Transform(Sampled):
                 made.append(targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like))
             call.run_as_set(pixels, written)
             if return_draws:
-                if samples.c.levels and call.caller[1] is not None:
-                    _copy, at = levels_of(numbers_of(levels), count)
-                    samples.c.levels = ffi.cast("float *", at)
-                made.append(self._draws_of(call, samples, mixed))
+                made.append(self._recorded(call, policy, samples.c, levels, mixed_plain(mixed, count)))
         finally:
             lib.forget(call.c)
             params.followed = NULL
@@ -524,10 +518,13 @@ class Transform(Sampled):
         result = call.result(batch, source, target, result)
         return (result, *made) if made else result
 
-    def _draws_of(self, call, samples, mixed):
-        """For each image its draw, and how it is mixed."""
-        plain = Drawn.of(self.policy, samples.c, call.sizes, call.channels).plain(self.policy, call.channels)
-        for draw, mix in zip(plain, mixed_plain(mixed, call.count)):
+    def _recorded(self, call, policy, samples, levels, mixed=()):
+        """The draw of each image with how it is mixed, or that of the one image, of a motley_samples."""
+        if samples.levels and call.caller[1] is not None:
+            _copy, at = levels_of(numbers_of(levels), call.count)
+            samples.levels = ffi.cast("float *", at)
+        plain = Drawn.of(policy, samples, call.sizes, call.channels).plain(policy, call.channels)
+        for draw, mix in zip(plain, mixed):
             draw["mix"] = mix
         return plain[0] if call.single else plain
 

@@ -180,7 +180,7 @@ def test_what_has_no_inverse_is_refused():
 @pytest.mark.parametrize("call, sentence", [
     (lambda back: back.points(np.zeros((3, 5, 2))), r"points has 3 entries, the draws are of 2 images"),
     (lambda back: back.points([[1, 2], np.zeros(3)]), r"points\[1\] has shape \(3,\), want \[..., 2\]"),
-    (lambda back: back.boxes(np.zeros((2, 5, 4)), "yolo"), r"format is 'yolo', want one of 'xyxy', 'xywh', 'cxcywh'"),
+    (lambda back: back.boxes(np.zeros((2, 5, 4)), "yolo"), r"format is 'yolo', want 'xyxy', 'xywh', 'cxcywh'"),
     (lambda back: back.images(np.zeros((2, 4, 90, 70))), r"images\[0\] has shape \(4, 90, 70\), the result is 70 high"),
     (lambda back: back.images(np.zeros((2, 70, 90), int), interpolation="bilinear"), "want floats for 'bilinear'"),
     (lambda back: back.images(np.zeros((2, 70, 90)), interpolation="area"), "interpolation is 'area', want 'nearest'"),

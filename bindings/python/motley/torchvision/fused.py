@@ -29,10 +29,6 @@ RANKS = {
 SINGLE = ("random_resized_crop", "resize", "center_crop", "random_crop", "output", "erase")
 
 
-class NotTaken(Exception):
-    """Why a transform is not fused."""
-
-
 class Fused(torch.nn.Module):
     """Transforms of which a run is done at once by Motley; see fuse().
 
@@ -107,14 +103,14 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
         while end < len(listed):
             try:
                 run.take(listed[end])
-            except NotTaken as found:
+            except NotOurs as found:
                 why[end] = str(found)
                 break
             end += 1
         try:
             run.finish()
             break
-        except NotTaken as found:
+        except NotOurs as found:
             why.setdefault(at, str(found))
         at += 1
     else:
@@ -166,9 +162,9 @@ class Run:
     def finish(self) -> None:
         names = [name for name, _ in self.stages]
         if not names:
-            raise NotTaken("there is nothing to do at once")
+            raise NotOurs("there is nothing to do at once")
         if self.lacks_crop():
-            raise NotTaken("it leaves images of many sizes, and no crop stands behind it")
+            raise NotOurs("it leaves images of many sizes, and no crop stands behind it")
         if self.began_as_tensor and not {"output", "erase"} & {*names}:
             self.add("output", type="u8")
 
@@ -180,7 +176,7 @@ class Run:
         names = [cls.__name__ for cls in type(transform).__mro__]
         take = next((TAKERS[name] for name in names if name in TAKERS), None)
         if take is None or not _is_known(transform):
-            raise NotTaken("Motley has no such stage")
+            raise NotOurs("Motley has no such stage")
         before = {**vars(self), "stages": [*self.stages]}
         take(self, transform)
         try:
@@ -188,23 +184,23 @@ class Run:
                 self.transform = _transform_of(self.text())
         except motley.PolicyError as error:
             vars(self).update(before)
-            raise NotTaken("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
+            raise NotOurs("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
 
     def add(self, name: Any, settings: Any = None, **more: Any) -> None:
         for other, _ in self.stages:
             if RANKS[other] > RANKS[name] or (other == name and name in SINGLE):
-                raise NotTaken(f"'{name}' cannot stand behind '{other}'")
+                raise NotOurs(f"'{name}' cannot stand behind '{other}'")
         if {"random_resized_crop", "resize"} <= {name, *(other for other, _ in self.stages)}:
-            raise NotTaken("there is another crop or resize before it")
+            raise NotOurs("there is another crop or resize before it")
         if {"center_crop", "random_crop"} <= {name, *(other for other, _ in self.stages)}:
-            raise NotTaken("there is another crop before it")
+            raise NotOurs("there is another crop before it")
         self.stages.append((name, more if settings is None else settings))
 
     def flip(self, which: Any, p: Any) -> None:
         if self.stages and self.stages[-1][0] == "flip" and which not in self.stages[-1][1]:
             self.stages[-1] = "flip", {**self.stages[-1][1], which: p}
         elif any(name == "flip" for name, _ in self.stages):
-            raise NotTaken("there is another flip before it")
+            raise NotOurs("there is another flip before it")
         else:
             self.add("flip", **{which: p})
 
@@ -231,12 +227,7 @@ def _rgb(image: Any) -> Any:
 
 def _filters(interpolation: Any) -> Any:
     several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-    names = []
-    for each in several:
-        try:
-            names.append(FILTERS[filter_of(each)])
-        except NotOurs as found:
-            raise NotTaken(str(found)) from None
+    names = [FILTERS[filter_of(each)] for each in several]
     return names[0] if len(names) == 1 else names
 
 
@@ -262,7 +253,7 @@ def _random_resized_crop(run: Any, t: Any) -> None:
 
 def _resize(run: Any, t: Any) -> None:
     if getattr(t, "max_size", None) is not None:
-        raise NotTaken("max_size is given")
+        raise NotOurs("max_size is given")
     run.add("resize", size=_size(t.size), filter=_filters(t.interpolation), order=ORDER)
 
 
@@ -272,11 +263,11 @@ def _center_crop(run: Any, t: Any) -> None:
 
 def _random_crop(run: Any, t: Any) -> None:
     if t.pad_if_needed or t.padding_mode != "constant" or _fill(t) != 0:
-        raise NotTaken("pad_if_needed, padding_mode or fill is given")
+        raise NotOurs("pad_if_needed, padding_mode or fill is given")
     padding = t.padding if t.padding is not None else 0
     sides = set(padding) if isinstance(padding, (list, tuple)) else {padding}
     if len(sides) != 1:
-        raise NotTaken(f"padding is {padding}, different on its sides")
+        raise NotOurs(f"padding is {padding}, different on its sides")
     run.add("random_crop", size=_size(t.size), padding=int(sides.pop()))
 
 
@@ -292,7 +283,7 @@ def _fill_of_images(fill: Any) -> Any:
     kinds = PIL.Image.Image, torch.Tensor, tv_tensors.Image
     found = [fill[kind if kind in fill else "others"] for kind in kinds if {kind, "others"} & {*fill}]
     if not found or found.count(found[0]) < len(found):
-        raise NotTaken("fill differs for types of images" if found else "fill has none for images")
+        raise NotOurs("fill differs for types of images" if found else "fill has none for images")
     return found[0]
 
 
@@ -301,8 +292,8 @@ def _policy(run: Any, t: Any) -> None:
     fill = _fill_of_images(vars(t)["_fill" if v2 else "fill"])
     try:
         run.add("policy", _data(new_stage(t, v2, 3, fill).policy))
-    except (NotOurs, ValueError, IndexError) as found:  # also what torchvision refuses, or takes of other channels only
-        raise NotTaken(str(found)) from None
+    except (ValueError, IndexError) as found:  # what torchvision refuses, or takes of other channels only
+        raise NotOurs(str(found)) from None
 
 
 def _data(policy: Any) -> Any:
@@ -312,9 +303,9 @@ def _data(policy: Any) -> Any:
 
 def _timm_policy(run: Any, t: Any) -> None:
     if not hasattr(t, "config"):  # a Transform of v2
-        raise NotTaken("Motley has no such stage")
+        raise NotOurs("Motley has no such stage")
     if t.transform.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
-        raise NotTaken("it mixes chains of ops, and a stage that draws ops stands before it")
+        raise NotOurs("it mixes chains of ops, and a stage that draws ops stands before it")
     run.add("policy", _data(t.transform.policy))
 
 
@@ -331,7 +322,7 @@ def _jitter(run: Any, t: Any, p: Any = 1.0) -> None:
 def _blur(run: Any, t: Any, p: Any = 1.0) -> None:
     width, height = t.kernel_size
     if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
-        raise NotTaken(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
+        raise NotOurs(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
     run.add("blur", p=float(p), kernel_size=width, sigma=_numbers(t.sigma))
 
 
@@ -339,20 +330,20 @@ def _random_apply(run: Any, t: Any) -> None:
     inner = list(t.transforms)
     take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and _is_known(inner[0]) else None
     if take is None:
-        raise NotTaken(f"it applies something else than one {' or '.join(APPLIED)}")
+        raise NotOurs(f"it applies something else than one {' or '.join(APPLIED)}")
     take(run, inner[0], t.p)
 
 
 def _grayscale(run: Any, t: Any) -> None:
     if getattr(t, "num_output_channels", 3) != 3:
-        raise NotTaken("num_output_channels is not 3")
+        raise NotOurs("num_output_channels is not 3")
     run.add("grayscale", p=float(getattr(t, "p", 1.0)))
     run.to_rgb = run.to_rgb or type(t).__name__ == "Grayscale"
 
 
 def _to_tensor(run: Any, t: Any) -> None:
     if hasattr(t, "dtype"):  # timm's
-        raise NotTaken("it does not divide by 255")
+        raise NotOurs("it does not divide by 255")
     run.add("output")
     run.scaled = True
 
@@ -371,7 +362,7 @@ def _to_pure_tensor(run: Any, t: Any) -> None:
 def _to_dtype(run: Any, t: Any) -> None:
     dtypes = t.dtype if isinstance(t.dtype, dict) else {None: t.dtype}
     if not t.scale or set(dtypes.values()) != {torch.float32}:
-        raise NotTaken("it is not to float32 with scale=True")
+        raise NotOurs("it is not to float32 with scale=True")
     if run.stages and run.stages[-1] == ("output", {"type": "u8"}):  # ToImage before it
         run.stages.pop()
     run.add("output", convention="torchvision_v2")
@@ -380,7 +371,7 @@ def _to_dtype(run: Any, t: Any) -> None:
 
 def _normalize(run: Any, t: Any) -> None:
     if not run.scaled or not run.stages or run.stages[-1][0] != "output" or "mean" in run.stages[-1][1]:
-        raise NotTaken("there is no ToTensor right before it")
+        raise NotOurs("there is no ToTensor right before it")
     mean, std = _numbers(t.mean), _numbers(t.std)
     run.stages[-1] = "output", {**run.stages[-1][1], "mean": mean, "std": std}
 
@@ -404,7 +395,7 @@ def _timm_erasing(run: Any, t: Any) -> None:
 
 def _erase(run: Any, p: Any, area: Any, ratio: Any, value: Any, boxes: Any) -> None:
     if not run.scaled:
-        raise NotTaken("there is no ToTensor before it")
+        raise NotOurs("there is no ToTensor before it")
     run.add("erase", p=float(p), area=_numbers(area), ratio=_numbers(ratio), value=value, boxes=boxes)
 
 

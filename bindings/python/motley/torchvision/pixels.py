@@ -65,7 +65,7 @@ SMALL = 64 * 64  # pixels: up to here Pillow is faster than a call of the librar
 
 
 class NotOurs(Exception):
-    """Why a call is torchvision's to run."""
+    """Why a call, or a transform that was to be fused, is torchvision's to run."""
 
 
 @functools.lru_cache(maxsize=None)

@@ -297,7 +297,7 @@ def _stage_by_id(transform: Any) -> Any:
         try:
             run.take(transform)
             return run.transform
-        except fused.NotTaken as found:
+        except NotOurs as found:
             why = str(found)
     say(type(transform).__name__, why, "draws as torchvision does, not by sample id")
     return None
