@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of the library, prepared once for a shape of batches."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from . import _images as images
 from . import _native
 from ._core import ffi, lib
@@ -16,18 +21,22 @@ class Call:
     what: what it does, as the library takes it: ("policy", handle), ("op", its row, the number
     of an interpolation, fill), or () for given steps of any policy."""
 
-    def __init__(self, transform, source, target, what):
+    like: Any = None  # makes what is written to; None: the caller has given it
+    finish: Any = None  # makes of what was written what the caller gets
+    written: Callable[[Any], int]  # where what is written to has its pixels
+
+    def __init__(self, transform: Any, source: Any, target: Any, what: Any) -> None:
         self.context = _native.context_of(source.device, transform.threads)
         self.c = c = ffi.new("kept_call *")
         c.count = self.count = source.count
         c.in_place, c.fused = target is source, transform.fused
         c.params.clip_frames = transform.clip_frames
         self.single = source.single
-        self.keep = source, target
-        self.like = self.finish = None
+        self.keep: Any = source, target
         self.stream = no_stream
         self.caller = images.library_of(source), source.device
-        self._sizes, self.channels = None if self.count else [], 1
+        self._sizes: Any = None if self.count else []
+        self.channels = 1
         if self.count:
             self.channels = transform._channels(source)
             if source.device is not None:
@@ -37,32 +46,32 @@ class Call:
         if what[:1] == ("policy",):
             c.name = lib.motley_policy_describe(what[1]).name
 
-    def _describe(self, transform, source, target):
+    def _describe(self, transform: Any, source: Any, target: Any) -> None:
         """Tells the library what is read and written."""
         batches, params, _held = described(transform, source, target, self.what)
         self.c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
-        self.made = ffi.gc(self.c.call, lib.motley_call_destroy)
+        self.made: Any = ffi.gc(self.c.call, lib.motley_call_destroy)
 
     @property
-    def sizes(self):
+    def sizes(self) -> Any:
         """(width, height) of each image."""
         if self._sizes is None:
             self._sizes = self.keep[0].sizes()
         return self._sizes
 
-    def for_any_pixels(self):
+    def for_any_pixels(self) -> None:
         """Lets go of the arrays that it was made for."""
         _ = self.sizes
         self.keep = None
 
-    def result(self, batch, source, target, result):
+    def result(self, batch: Any, source: Any, target: Any, result: Any) -> Any:
         """What the caller gets; the arguments are Transform._prepare's."""
         if source is not None:
             images.hold_until_done(self, source, target)
             return target.result(source) if result is None else result
         return result if self.finish is None else self.finish(result, batch)
 
-    def repeats(self, policy, status):
+    def repeats(self, policy: Any, status: int) -> bool:
         """Of run_call's status, which is not 0, whether samples come again; raises if nothing was done."""
         if status == lib.CALL_REPEATS:
             return True
@@ -73,14 +82,15 @@ class Call:
         if raised is not None:
             raise raised
         check(status, self.c.error)
+        return False
 
-    def give(self, drawn):
+    def give(self, drawn: Any) -> None:
         """Draws for the next run, a Drawn."""
         params = self.c.params
         params.given, params.given_steps, params.given_step_counts = drawn.structs
         params.given_max_steps, params.given_kernels = drawn.max_steps, drawn.kernels
 
-    def run_as_set(self, pixels, written):
+    def run_as_set(self, pixels: Any, written: Any) -> None:
         """Does or queues the work by the samples or draws that its params have, which are then forgotten."""
         try:
             check(lib.run_kept(self.c, pixels, written, self.stream()), self.c.error)
@@ -88,7 +98,7 @@ class Call:
             lib.forget(self.c)
 
 
-def described(transform, source, target, what):
+def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
     """(src, dst), params: what motley_call_create takes; and what `params` points to."""
     src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
     params = ffi.new("motley_call_params *")
@@ -112,11 +122,11 @@ def described(transform, source, target, what):
     return (src, ffi.NULL if transform.fused else src if target is source else dst), params, held
 
 
-def no_stream():
+def no_stream() -> int:
     return 0
 
 
-def keep(key, call):
+def keep(key: Any, call: Any) -> None:
     """Keeps a call for further batches of its shape, in this thread."""
     calls = _native.local.calls
     if len(calls) >= CALLS_KEPT:
@@ -124,7 +134,7 @@ def keep(key, call):
     calls[key] = call
 
 
-def _four(numbers, channels, rest):
+def _four(numbers: Any, channels: int, rest: int) -> list[float]:
     if numbers is None:
         return [rest] * 4
     if len(numbers) == 1:

@@ -11,17 +11,19 @@ from ._core import ffi, lib
 from ._native import ArgumentError, PolicyError, UnsupportedError, checked, text_from, text_of
 
 
-class Steps(list):
+class Steps(list[Any]):
     """The steps of an image. They know, as long as they are not stored as text, the name of the policy and the size,
     (width, height), that they were drawn for."""
 
-    policy = size = None
+    policy: str | None = None
+    size: tuple[int, int] | None = None
 
 
-class TransformDraw(dict):
+class TransformDraw(dict[str, Any]):
     """The same of an image's draw of a transform."""
 
-    policy = size = None
+    policy: str | None = None
+    size: tuple[int, int] | None = None
 
 
 class Samples:
@@ -30,7 +32,10 @@ class Samples:
 
     __slots__ = "c", "keep", "seen"
 
-    def __init__(self, seed, epoch, first=0, ids=0, views=0, keep=None, seen=ffi.NULL):
+    def __init__(
+        self, seed: Any, epoch: Any, first: Any = 0, ids: Any = 0, views: Any = 0, keep: Any = None,
+        seen: Any = ffi.NULL,
+    ) -> None:
         self.c = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
         self.keep, self.seen = keep, seen
 
@@ -41,7 +46,7 @@ class Drawn:
 
     __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places", "transform", "kernels")
 
-    def __init__(self, sizes, max_steps, transform=None):
+    def __init__(self, sizes: Any, max_steps: Any, transform: Any = None) -> None:
         count = len(sizes)
         self.max_steps, self.transform, self.kernels = max(max_steps, 1), transform, ffi.NULL
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
@@ -54,20 +59,21 @@ class Drawn:
         if transform is not None and transform.size is not None:
             c.height, c.width = transform.size
 
-    def __len__(self):
-        return self.c.count
+    def __len__(self) -> int:
+        count: int = self.c.count
+        return count
 
-    def place(self, i):
+    def place(self, i: Any) -> Any:
         """Where image i's pixels come from, as the library takes it; NULL of a policy."""
         return ffi.NULL if self.transform is None else self.places + i
 
     @property
-    def structs(self):
+    def structs(self) -> Any:
         """What the library takes of a transform's draws."""
         return self.places, self.steps, self.counts
 
     @classmethod
-    def of(cls, source, samples, sizes, channels, boxes=None):
+    def of(cls, source: Any, samples: Any, sizes: Any, channels: int, boxes: Any = None) -> Drawn:
         """What these samples draw of a policy or transform; no pixels are touched. boxes: their address and offsets,
         where a policy takes them."""
         self = cls(sizes, source.max_steps, transform_in(source))
@@ -80,7 +86,7 @@ class Drawn:
         return self
 
     @classmethod
-    def read(cls, draws, sizes, channels, source=None):
+    def read(cls, draws: Any, sizes: Any, channels: int, source: Any = None) -> Drawn:
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         transform = transform_in(source)
@@ -110,26 +116,26 @@ class Drawn:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
-    def matrices(self):
+    def matrices(self) -> Any:
         """Of each image ((a, b, c), (d, e, f)), as of matrices()."""
         numbers = ffi.new("double[][2][3]", len(self))
         checked(lib.motley_follow, self.c, ffi.new("motley_followed *", {"matrices": ffi.cast("double *", numbers)}))
         return [tuple(map(tuple, matrix)) for matrix in numbers]
 
-    def plain(self, source, channels):
+    def plain(self, source: Any, channels: int) -> list[Any]:
         """For each image the list of its steps, each with the keys that `motley draw` prints; of a transform the object
         that `motley draw` prints."""
         drawn = []
         for i in range(len(self)):
             steps = self.steps + i * self.max_steps, self.counts[i], channels
-            made = json.loads(text_from(lib.motley_draw_json, source._handle, i, self.place(i), *steps))
-            del made["sample"]
-            made = Steps(made["steps"]) if self.transform is None else TransformDraw(made)
+            read = json.loads(text_from(lib.motley_draw_json, source._handle, i, self.place(i), *steps))
+            del read["sample"]
+            made = Steps(read["steps"]) if self.transform is None else TransformDraw(read)
             made.policy, made.size = source.name, (self.widths[i], self.heights[i])
             drawn.append(made)
         return drawn
 
-    def taken(self, places, max_steps=None):
+    def taken(self, places: Any, max_steps: Any = None) -> Drawn:
         """Those of the images at these places, in their order, as a copy."""
         sizes = [(self.widths[place], self.heights[place]) for place in places]
         made = Drawn(sizes, max_steps or self.max_steps, self.transform)
@@ -143,28 +149,28 @@ class Drawn:
         return made
 
 
-def transform_in(policy):
+def transform_in(policy: Any) -> Any:
     """`policy` where it has stages, else None."""
     return policy if policy is not None and policy.whole else None
 
 
-def boxes_given(policy, boxes):
+def boxes_given(policy: Any, boxes: Any) -> bool:
     """Whether this policy takes boxes; refuses to go without."""
     if policy.takes_boxes and boxes is None:
         raise UnsupportedError(
             f"policy '{policy.name}' works in the boxes of an image: want them, as in motley.Follow's samples"
         )
-    return policy.takes_boxes
+    return bool(policy.takes_boxes)
 
 
-def same_boxes(boxes, count):
+def same_boxes(boxes: Any, count: int) -> Any:
     """The same boxes, rows of left, top, right and bottom, for each of `count` images, as Drawn.of takes them."""
     numbers = [float(number) for row in boxes for number in row]
     offsets = [i * len(numbers) // 4 for i in range(count + 1)]
     return ffi.new("double[]", numbers * count), ffi.new("size_t[]", offsets)
 
 
-def check_origin(i, draw, size, name):
+def check_origin(i: int, draw: Any, size: Any, name: str | None) -> None:
     """Refuses the draw of image i when it says that it is of another policy or transform than `name`, or for another
     size, (width, height). name: None takes any."""
     recorded = draw if isinstance(draw, dict) else {}
@@ -189,18 +195,18 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     """
     single = _is_one(draws)
     every = [draws] if single else draws
-    sizes = [size] * len(every) if size and hasattr(size[0], "__index__") else list(size)
+    sizes: Any = [size] * len(every) if size and hasattr(size[0], "__index__") else size
     channels = _channels_of(every)
     drawn = Drawn.read(every, [(width, height) for height, width in sizes], channels)
     found = [[list(row) for row in matrix] for matrix in drawn.matrices()]
     return found[0] if single else found
 
 
-def _is_one(draws):
+def _is_one(draws: Any) -> bool:
     """Whether these are the steps of one image, not of a batch. An image may have no steps; a batch has images."""
     return all(isinstance(step, dict) for step in draws)
 
 
-def _channels_of(draws):
+def _channels_of(draws: Any) -> Any:
     """The number of components of the fills."""
     return next((len(step["fill"]) for steps in draws for step in steps if "fill" in step), 3)

@@ -85,7 +85,7 @@ class Mix(Sampled):
         self.classes, self.smoothing, self.multi_label = classes, smoothing, bool(multi_label)
         self._take()
 
-    def _take(self):
+    def _take(self) -> None:
         params = ffi.new("motley_mix_params *")
         params.mixup, params.cutmix = _number("mixup", self.mixup), _number("cutmix", self.cutmix)
         params.p, params.switch_p = _chance("p", self.p), _chance("switch", self.switch)
@@ -99,10 +99,10 @@ class Mix(Sampled):
             raise ArgumentError(f"smoothing is {self.smoothing!r}, want a number from 0 to 1")
         self._handle = ffi.gc(made_by("motley_mix", lib.motley_mix_create, params), lib.motley_mix_destroy)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {key: value for key, value in vars(self).items() if key != "_handle"}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         vars(self).update(state)
         self._take()
 
@@ -148,7 +148,8 @@ class Mix(Sampled):
         layout: Layout | None = None,
     ) -> tuple[Any, Any]:
         """The same, with recorded draws: what a call with return_draws=True returned last."""
-        return self._mixed(batch, labels, out, layout, (None, 0, None, None), given=draws)
+        images, targets = self._mixed(batch, labels, out, layout, (None, 0, None, None), given=draws)
+        return images, targets
 
     def apply_(self, batch: Array, labels: Labels, **arguments: Any) -> tuple[Any, ...]:
         """The same in place: the batch is overwritten, and returned."""
@@ -175,19 +176,21 @@ class Mix(Sampled):
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         return plain(self._drawn(samples, count, size), count)
 
-    def _what(self):
+    def _what(self) -> tuple[Any, ...]:
         return tuple(str(getattr(self, name)) for name in self._made_of)
 
     def _repr_html_(self) -> str:
         """For notebooks, which show its name only."""
         return f"<code>{escape(repr(self))}</code>"
 
-    def _drawn(self, samples, count, size):
+    def _drawn(self, samples: Any, count: int, size: Any) -> Any:
         drawn = ffi.new("motley_mixed[]", max(count, 1))
         checked(lib.motley_mix_draw, self._handle, samples.c, count, size[1], size[0], drawn)
         return drawn
 
-    def _mixed(self, batch, labels, out, layout, which, return_draws=False, given=None):
+    def _mixed(
+        self, batch: Any, labels: Any, out: Any, layout: Any, which: Any, return_draws: bool = False, given: Any = None
+    ) -> tuple[Any, ...]:
         source = images.source_of(batch, layout or self.layout, out)
         if isinstance(source, images.Many) or source.single:
             raise ArgumentError("mixing wants a batch, an array of several images of one size")
@@ -223,19 +226,19 @@ class Mix(Sampled):
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)
 
 
-def _float32(number):
+def _float32(number: Any) -> float:
     """Rounded to binary32, which products with an array of float32 then have."""
     return float(ffi.new("float *", number)[0])
 
 
-def _number(name, value):
+def _number(name: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} is {value!r}, want a number") from None
 
 
-def _chance(name, value):
+def _chance(name: str, value: Any) -> float:
     number = _number(name, value)
     if not 0 < number <= 1:  # 0 is the library's default, which is another
         raise ArgumentError(f"{name} is {value!r}, want a number above 0, up to 1")
@@ -245,7 +248,7 @@ def _chance(name, value):
 # ---- draws: an array of motley_mixed, as plain data ----
 
 
-def plain(drawn, count):
+def plain(drawn: Any, count: int) -> list[Any]:
     """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box"."""
     found = []
     for mixed in drawn[0:count]:
@@ -261,7 +264,7 @@ def plain(drawn, count):
     return found
 
 
-def structs(given, count):
+def structs(given: Any, count: int) -> Any:
     """The inverse."""
     if len(given) != count:
         raise ArgumentError(f"draws has those of {len(given)} images, there are {count} images")
@@ -279,9 +282,9 @@ def structs(given, count):
     return drawn
 
 
-def _refuse_class_numbers(labels, shape):
+def _refuse_class_numbers(labels: Any, shape: Any) -> None:
     """Raises ArgumentError of an array that has several classes for each image in place of each class's share."""
-    wrong = labels[(labels != 0) & (labels != 1)] if labels.dtype.kind in "iu" else ()
+    wrong: Any = labels[(labels != 0) & (labels != 1)] if labels.dtype.kind in "iu" else ()
     if len(wrong):
         raise ArgumentError(
             f"labels have shape {shape} and whole numbers such as {wrong[0]}, want [{shape[0]}]: a class for each "
@@ -289,7 +292,9 @@ def _refuse_class_numbers(labels, shape):
         )
 
 
-def targets_of(drawn, labels, count, classes, smoothing, like, multi_label=False):
+def targets_of(
+    drawn: Any, labels: Any, count: int, classes: Any, smoothing: Any, like: Any, multi_label: Any = False
+) -> Any:
     """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
     on that device, too, nothing waits for them: the targets of a label that is no class, or no share, are NaN."""
     if labels is None:

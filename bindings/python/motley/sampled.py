@@ -17,6 +17,8 @@ from .draws import Samples
 from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._types import Array
 
 NULL = ffi.NULL
@@ -32,6 +34,8 @@ class Sampled:
     """What motley.Transform and motley.Mix share."""
 
     training = True  # an nn.Module's: whether anything is drawn
+    layout: str | None
+    threads: int | None
     _stream: tuple[Any, Any, int, int] = None, 0, 0, 0  # of pickles that were made before there were streams
     _begun = False  # whether a pass has, in this epoch
     _said = None  # an Epoch, once somebody has set it: of draws in loaders' passes
@@ -97,7 +101,7 @@ class Sampled:
         self._take_stream(stream_given(state.get("stream", self.stream)), number)
         self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
 
-    def _settings(self):
+    def _settings(self) -> Iterator[tuple[str, Any]]:
         """The arguments that __repr__ shows: the seed, and those that are not the defaults."""
         import inspect  # slow to import, and only wanted here
 
@@ -107,9 +111,9 @@ class Sampled:
                 yield name, getattr(self, name)
         yield from {"seed": self.seed, **self._kept()}.items()
 
-    def _kept(self):
+    def _kept(self) -> dict[str, Any]:
         """The settings that say anything."""
-        values = {name: self._dtype if name == "dtype" else getattr(self, name) for name in self._defaults}
+        values = {name: getattr(self, "_dtype" if name == "dtype" else name) for name in self._defaults}
         return {name: value for name, value in values.items() if value != self._defaults[name]}
 
     def __repr__(self) -> str:
@@ -119,33 +123,33 @@ class Sampled:
         """Whether both draw and write alike from here on."""
         if not isinstance(other, Sampled) or type(other) is not type(self):
             return NotImplemented
-        return self._compared() == other._compared()
+        return bool(self._compared() == other._compared())
 
     def __hash__(self) -> int:  # of what does not change while it is used
         return hash((type(self), self.layout, self.threads))
 
-    def _compared(self):
+    def _compared(self) -> Any:
         state = {**self.state_dict(), "number": 0}  # equal by id; what they count differs in objects anyway
         return self._what(), state, self.rank, self.layout, self.threads
 
-    def _what(self):
+    def _what(self) -> tuple[Any, ...]:
         """What is drawn, and how it is written."""
         raise NotImplementedError
 
-    def _named(self):
+    def _named(self) -> bytes:
         """What says that another one draws alike, given the same samples."""
         return type(self).__name__.encode()
 
     # ---- the numbers of a call ----
 
-    def _drawn_for(self, count, sample_ids, view, epoch, seed):
+    def _drawn_for(self, count: int, sample_ids: Any, view: Any, epoch: Any, seed: Any) -> Any:
         """The Samples that draw() is asked for, and how many they are."""
         if sample_ids is not None:
             sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
             count = len(sample_ids)
         return self._samples(count, (sample_ids, view, epoch, seed)), count
 
-    def _samples(self, count, which):
+    def _samples(self, count: int, which: Any) -> Any:
         """The Samples of a call that cannot be kept. which: as _numbers has it."""
         (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
@@ -154,14 +158,14 @@ class Sampled:
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
 
-    def _done(self, samples, count, which):
+    def _done(self, samples: Any, count: int, which: Any) -> None:
         """Counts the samples of a call that was done; warns when those of an epoch come again."""
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
             self._repeats.warn()
         if which[0] is None and self.training:
             self._count(self.counter, count)
 
-    def _with_ids(self, count, which, counting=True):
+    def _with_ids(self, count: int, which: Any, counting: bool = True) -> Any:
         """The same samples with an id each, (ids, view, epoch, seed). Those without ids are counted, and get ids and a
         seed by which they draw alike."""
         sample_ids, view, epoch, seed = which
@@ -182,37 +186,38 @@ class Sampled:
                 raise ArgumentError(f"{name} has {len(numbers)} numbers, there are {count} images")
         return ids, view, epoch_given(epoch), seed
 
-    def _epoch_by_id(self, own):
+    def _epoch_by_id(self, own: Any) -> Any:
         """The epoch of draws by id: its own; while a loader reads, that of its pass."""
         if current() is None or not self.training:
             return own
         return epoch_now() if self._said is None else int(self._said)
 
-    def _place(self, counter):
+    def _place(self, counter: Any) -> Any:
         """The epoch, and the number of the next sample without an id, by its counter."""
         return counter if counter.__class__ is list else counter.tolist()
 
-    def _count(self, counter, count):
+    def _count(self, counter: Any, count: int) -> None:
         """So many samples without ids were drawn, by its counter."""
         counter[1] += count
 
     @property
     def stream(self) -> int | None:
         """The stream that was given."""
-        return self._stream[0]
+        stream: int | None = self._stream[0]
+        return stream
 
-    def _take_stream(self, stream, number):
+    def _take_stream(self, stream: Any, number: Any) -> None:
         """number: of this object among all, which sets apart the samples that it counts without a stream."""
         given = stream_key(stream or 0)
         # Behind these two what is mixed into the seed of samples with ids, and into that of samples that are counted.
         self._stream = stream, number, given, given ^ stream_key(number << 32)
 
-    def _key(self, seed, counted):
+    def _key(self, seed: Any, counted: Any) -> Any:
         """What the library calls the seed."""
         seed = self.seed if seed is None else seed_given(seed)
         return seed ^ process_key(self.rank) ^ self._stream[3] if counted else seed ^ self._stream[2]
 
-    def _numbers(self, count, samples, device=None):
+    def _numbers(self, count: int, samples: Any, device: Any = None) -> Any:
         """What run_call takes of the samples, in its order, and what holds ids and views until it is done.
 
         device: the CUDA device that may read the counter by itself."""
@@ -264,7 +269,7 @@ class Sampled:
 # ---- ids and views ----
 
 
-def ids_of(sample_ids, count):
+def ids_of(sample_ids: Any, count: int) -> Any:
     """What holds `count` ids, their address and whether they are signed, of a list, range, array or tensor of whole
     numbers."""
     kind = KINDS[type(sample_ids)]
@@ -282,13 +287,13 @@ def ids_of(sample_ids, count):
     return ids, address(ids), False
 
 
-def numbers_of(array):
+def numbers_of(array: Any) -> Any:
     """An array of any library as a list; anything else as it is. TensorFlow's tensors have no tolist()."""
     array = array.numpy() if hasattr(array, "numpy") and not hasattr(array, "tolist") else array
     return array.tolist() if hasattr(array, "tolist") else array
 
 
-def split_views(sample_ids, view):
+def split_views(sample_ids: Any, view: Any) -> Any:
     """ids, views: of an array [N, 2] its columns."""
     if getattr(sample_ids, "ndim", 1) != 2:
         return sample_ids, view
@@ -299,7 +304,7 @@ def split_views(sample_ids, view):
     return [id for id, _ in columns], [view for _, view in columns]
 
 
-def views_of(view, count):
+def views_of(view: Any, count: int) -> Any:
     """What holds `count` views, and their address; or None and the view of all images."""
     if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
         return None, view_given(view)
@@ -312,7 +317,7 @@ def views_of(view, count):
     return held, address(held)
 
 
-def views_of_each(view, views):
+def views_of_each(view: Any, views: Any) -> Any:
     """For each of several views of samples, what `view` becomes."""
     if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
         return [view_given(view) * views + k for k in range(views)]
@@ -323,7 +328,7 @@ def views_of_each(view, views):
 # ---- levels ----
 
 
-def levels_of(levels, count, device=None):
+def levels_of(levels: Any, count: int, device: Any = None) -> Any:
     """What holds `count` given levels in binary32, and where the library finds them: in memory of that CUDA device, or
     the host's. They are numbers, an array of any library, or one number for all."""
     kind = KINDS[type(levels)]
@@ -354,7 +359,7 @@ def levels_of(levels, count, device=None):
     return held, address(held) if device is None else KINDS[type(held)].pointer(held)
 
 
-def _levels_on(levels, device, kind):
+def _levels_on(levels: Any, device: Any, kind: Any) -> Any:
     """Dense in memory of a CUDA device, by work on the current stream, and how many they are."""
     torch = sys.modules.get("torch")
     if kind is CuPy or torch is None:

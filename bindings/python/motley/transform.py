@@ -38,10 +38,10 @@ SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # ar
 
 def _keeping(init: F) -> F:
     """__init__ of a Transform, which keeps the settings of a transform that is given as its policy."""
-    allowed = init.__kwdefaults__
+    allowed: dict[str, Any] = init.__kwdefaults__  # type: ignore[assignment]
 
     @functools.wraps(init)
-    def __init__(self, policy, **settings):
+    def __init__(self: Any, policy: Any, **settings: Any) -> None:
         for name in settings.keys() - allowed.keys():
             wanted = ", ".join(["policy", *allowed])
             raise TypeError(f"{type(self).__name__}() has no argument {name!r}, want {wanted}")
@@ -209,9 +209,10 @@ class Transform(Sampled):
         out: object | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
     ) -> tuple[Any, ...]: ...
     def __call__(
-        self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, views=None, labels=None, classes=None,
-        levels=None, out=None, layout=None, return_draws=False,
-    ):
+        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, epoch: int | None = None,
+        seed: int | None = None, views: int | None = None, labels: Labels | None = None, classes: int | None = None,
+        levels: Levels | None = None, out: object | None = None, layout: str | None = None, return_draws: bool = False,
+    ) -> Any:
         """The images, augmented.
 
         Args:
@@ -260,7 +261,10 @@ class Transform(Sampled):
             for numbers in each
         )
 
-    def _mixing(self, batch, out, layout, which, return_draws, labels, classes, views, levels):
+    def _mixing(
+        self, batch: Any, out: Any, layout: Any, which: Any, return_draws: bool, labels: Any, classes: Any, views: Any,
+        levels: Any,
+    ) -> Any:
         """A call with labels, or of a policy that mixes images."""
         policy = self.policy
         if not policy.mixes:
@@ -286,8 +290,9 @@ class Transform(Sampled):
         return_draws: Literal[True], **rest: Unpack[CallSettings],
     ) -> tuple[T, list[Any]]: ...
     def apply_(
-        self, batch, *, sample_ids=None, view=0, epoch=None, seed=None, levels=None, layout=None, return_draws=False
-    ):
+        self, batch: Any, *, sample_ids: Ids | None = None, view: Ids = 0, epoch: int | None = None,
+        seed: int | None = None, levels: Levels | None = None, layout: str | None = None, return_draws: bool = False,
+    ) -> Any:
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type."""
         which = sample_ids, view, epoch, seed
@@ -349,10 +354,10 @@ class Transform(Sampled):
             raise ArgumentError(f"labels or classes are given, but policy '{self.policy.name}' has no stage 'mix'")
         return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
 
-    def _what(self):
+    def _what(self) -> tuple[Any, ...]:
         return self.policy, self.views, self._flavour
 
-    def _named(self):
+    def _named(self) -> bytes:
         return self.policy.name.encode()
 
     def _repr_html_(self) -> str:
@@ -361,13 +366,16 @@ class Transform(Sampled):
 
     # ---- how a call goes ----
 
-    def _takes(self, levels):
+    def _takes(self, levels: Any) -> Any:
         """Whether a call takes these levels; in eval() nothing is drawn by them."""
         if levels is not None and not self.policy.takes_levels:
             raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
         return levels is not None and self.policy_now.takes_levels
 
-    def _run(self, batch, out, layout, samples, return_draws=False, levels=None, counting=True, followed=NULL):
+    def _run(
+        self, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool = False, levels: Any = None,
+        counting: bool = True, followed: Any = NULL,
+    ) -> Any:
         """followed: a motley_followed, what the call moves with the images."""
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
@@ -408,7 +416,7 @@ class Transform(Sampled):
             return result, self._recorded(call, policy, ffi.addressof(call.c.params, "samples"), levels)
         return result
 
-    def _prepare(self, batch, out, layout, policy, what):
+    def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
         """The call for `batch` that does `what`, as calls.Call has it, with results as `policy` makes them; the batches
         to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
         decides it. The call is None for a list of several channel counts."""
@@ -445,7 +453,7 @@ class Transform(Sampled):
         result = call.like(batch) if out is None else out
         return call, None, None, pixels, call.written(result), result
 
-    def _prepare_once(self, batch, out, layout, policy, what):
+    def _prepare_once(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
         source = images.source_of(batch, layout, out)
         source.to_rgb = policy is not None and policy.to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
@@ -453,11 +461,14 @@ class Transform(Sampled):
         target = self._target(source, batch, out, layout, policy)
         return calls.Call(self, source, target, what), source, target, source.pointer, target.pointer, out
 
-    def _channels(self, source):
+    def _channels(self, source: Any) -> Any:
         """How many channels the steps for these images know."""
         return 3 if self.policy.to_rgb or not source.count else source.channels
 
-    def _run_by_channels(self, source, batch, out, layout, samples, return_draws, counting, levels):
+    def _run_by_channels(
+        self, source: Any, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool, counting: bool,
+        levels: Any,
+    ) -> Any:
         """A list of images of different numbers of channels: a call for each number."""
         if self.policy.whole:
             return source.channels  # raises, and says which image has another number
@@ -477,16 +488,17 @@ class Transform(Sampled):
         return (result, drawn) if return_draws else result
 
     def _run_as_set(
-        self, batch, out, layout, which=None, return_draws=False, given=None, mixing=None, levels=None,
-        followed=NULL,
-    ):
+        self, batch: Any, out: Any, layout: Any, which: Any = None, return_draws: bool = False, given: Any = None,
+        mixing: Any = None, levels: Any = None, followed: Any = NULL,
+    ) -> Any:
         """A call that mixes images, (labels, classes), or is given its draws. followed: as of _run."""
         policy, drawn = self.policy, given
         what = () if isinstance(given, Drawn) and not policy.whole else policy._what
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
         if call is None:
             _ = source.channels  # raises, and says which image has another number
-        count, params, samples = call.count, call.c.params, None
+        count, params = call.count, call.c.params
+        samples: Any = None
         try:
             if given is None:
                 samples = self._samples(count, which)
@@ -518,7 +530,7 @@ class Transform(Sampled):
         result = call.result(batch, source, target, result)
         return (result, *made) if made else result
 
-    def _recorded(self, call, policy, samples, levels, mixed=()):
+    def _recorded(self, call: Any, policy: Any, samples: Any, levels: Any, mixed: Any = ()) -> Any:
         """The draw of each image with how it is mixed, or that of the one image, of a motley_samples."""
         if samples.levels and call.caller[1] is not None:
             _copy, at = levels_of(numbers_of(levels), call.count)
@@ -528,11 +540,12 @@ class Transform(Sampled):
             draw["mix"] = mix
         return plain[0] if call.single else plain
 
-    def _mixed(self, given, params, count):
+    def _mixed(self, given: Any, params: Any, count: int) -> Any:
         """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
         if given is None:
             mixed, samples = ffi.new("motley_mixed[]", max(count, 1)), ffi.addressof(params, "samples")
-            checked(lib.motley_mix_draw, self.policy._mix[0], samples, count, self.size[1], self.size[0], mixed)
+            size: Any = self.size  # which a policy that mixes always has
+            checked(lib.motley_mix_draw, self.policy._mix[0], samples, count, size[1], size[0], mixed)
         else:
             missing = [i for i, draw in enumerate(given) if "mix" not in draw]
             if missing:
@@ -541,7 +554,7 @@ class Transform(Sampled):
         params.mixed = mixed
         return mixed
 
-    def _target(self, source, batch, out, layout, policy):
+    def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
         """What to write to."""
         if policy is not None and policy.whole:
             return self._target_of_stages(source, batch, out, policy)
@@ -554,7 +567,7 @@ class Transform(Sampled):
             return source
         return images.given_target(out, source, layout, self._dtype_out)
 
-    def _target_of_stages(self, source, batch, out, policy, times=1):
+    def _target_of_stages(self, source: Any, batch: Any, out: Any, policy: Any, times: int = 1) -> Any:
         """The same for a policy with stages. times: how often each image comes out."""
         if out is batch:
             raise ArgumentError(
@@ -578,6 +591,6 @@ class Transform(Sampled):
         return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times)
 
     @property
-    def _dtype_out(self):
+    def _dtype_out(self) -> Any:
         made = self.policy._made
         return self._dtype or (made[0] if made else "uint8" if self.mean is None else "float32")

@@ -43,7 +43,8 @@ def test_right_calls(tmp_path):
     assert complaints(tmp_path, [HERE / "typing" / "right.py"]) == {}
 
 
-TYPED = "_arrays", "_images", "_native", "_resize", "custom", "ops", "policy", "samples", "timm"
+TYPED = "_arrays", "_images", "_native", "_resize", "calls", "custom", "draws", "mix", "named", "ops", "policy"
+TYPED += "sampled", "samples", "timm", "transform"
 TYPED += "adapters/columns", "adapters/dali", "adapters/ffcv", "adapters/webdataset"
 TYPED += "torch/data", "torch/module", "torch/prefetch"
 TYPED += tuple(f"torchvision/{name}" for name in ("fused", "pixels", "policies", "recipe"))
