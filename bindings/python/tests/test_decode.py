@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchvision")
 from motley.torch import decode  # noqa: E402
 
-torchcodec = pytest.mark.skipif(decode._on_cpu() is decode._torchvision_on_cpu, reason="TorchCodec is not installed")
+torchcodec = pytest.mark.skipif(decode.cpu_decoder() is decode.torchvision_on_cpu, reason="TorchCodec is not installed")
 PIXELS = np.random.default_rng(1).integers(0, 256, (30, 50, 3), np.uint8)
 
 
@@ -56,7 +56,7 @@ def of_one(file):
 @pytest.mark.parametrize("name", FILES)
 def test_both_decoders_make_the_same_of_a_file(name, monkeypatch):
     image = of_one(FILES[name])
-    monkeypatch.setattr(decode, "_on_cpu", lambda: decode._torchvision_on_cpu)
+    monkeypatch.setattr(decode, "cpu_decoder", lambda: decode.torchvision_on_cpu)
     assert torch.equal(image, of_one(FILES[name])) and image.shape == (3, 30, 50) and image.dtype == torch.uint8
 
 
@@ -68,7 +68,7 @@ def test_both_refuse_what_is_cut_off(name, monkeypatch):
         with pytest.raises(motley.FileError, match="^0: cannot be decoded: [^/]*$") as refused:
             decode.decoded([FILES[name][:-40]], torch.device("cpu"), str)
         said.append(str(refused.value))
-        monkeypatch.setattr(decode, "_on_cpu", lambda: decode._torchvision_on_cpu)
+        monkeypatch.setattr(decode, "cpu_decoder", lambda: decode.torchvision_on_cpu)
     assert name != "jpeg" or said[0].rstrip(".") == said[1]
 
 
@@ -95,12 +95,26 @@ def test_the_orientation_is_found_behind_other_segments():
             decode.without_orientation(decode.file_tensor(file[:length]))
 
 
+@pytest.mark.parametrize("bad", [(), (3,), (0, 6), range(7)])
+def test_files_that_a_decoder_does_not_support_are_found_by_halves(bad):
+    calls = []
+
+    def decoder(files):
+        calls.append(len(files))
+        if {*bad} & {*files}:
+            raise RuntimeError
+        return [10 * file for file in files]
+
+    assert decode.in_halves(decoder, range(7)) == [None if i in bad else 10 * i for i in range(7)]
+    assert len(calls) <= 1 + 6 * len(bad) and calls[0] == 7
+
+
 @pytest.mark.parametrize("wrong", ["ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')"])
 def test_torchvision_where_torchcodec_is_of_no_use(wrong, tmp_path):
     (tmp_path / "torchcodec").mkdir()
     (tmp_path / "torchcodec/__init__.py").write_text("")
     (tmp_path / "torchcodec/decoders.py").write_text(f"raise {wrong}")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + (
-        "from motley.torch import decode\nassert decode._on_cpu() is decode._torchvision_on_cpu"
+        "from motley.torch import decode\nassert decode.cpu_decoder() is decode.torchvision_on_cpu"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

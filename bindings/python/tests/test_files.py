@@ -219,7 +219,7 @@ def test_decoding_leaves_the_filters_of_other_threads(monkeypatch):
         over.wait(5)
         return decode_image(file)
 
-    monkeypatch.setattr(decode, "_on_cpu", lambda: slow_decode)
+    monkeypatch.setattr(decode, "cpu_decoder", lambda: slow_decode)
     file = png(np.zeros((8, 8, 3), np.uint8))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -33,15 +33,14 @@ def decoded(
         motley.FileError: A file is broken, and broken is "raise".
     """
     tensors = [file_tensor(file) for file in files]
+    images: list[torch.Tensor | None] = [None] * len(tensors)
     if device.type == "cuda":
+        images = in_halves(lambda some: _on_device(some, device), tensors)
+    kept = []
+    for i, image in enumerate(images):
         try:
-            return _on_device()(tensors, device), list(range(len(tensors)))
-        except RuntimeError:  # of all files at once: one by one, to find which
-            pass
-    images, kept = [], []
-    for i, tensor in enumerate(tensors):
-        try:
-            images.append(_alone(tensor, device))
+            if image is None:
+                images[i] = _on_cpu(tensors[i]).to(device)
             kept.append(i)
         except (RuntimeError, ValueError, ImportError) as wrong:  # ImportError: a format's library is not installed
             said = (str(wrong) or type(wrong).__name__).splitlines()[0]
@@ -49,7 +48,18 @@ def decoded(
             if broken == "raise":
                 raise motley.FileError(f"{name_of(i)}: cannot be decoded: {why}") from None
             warnings.warn(f"{name_of(i)}: left out, cannot be decoded: {why}", stacklevel=4)
-    return images, kept
+    return [images[i] for i in kept], kept
+
+
+def in_halves(decode: Callable[[Files], list[torch.Tensor]], files: Files) -> list[torch.Tensor | None]:
+    """What `decode` makes of the files: of as many at once as it supports, and None of one that it does not."""
+    try:
+        return list(decode(files))
+    except RuntimeError:
+        if len(files) < 2:
+            return [None] * len(files)
+    half = len(files) // 2
+    return in_halves(decode, files[:half]) + in_halves(decode, files[half:])
 
 
 def file_tensor(file: Any) -> torch.Tensor:
@@ -61,18 +71,13 @@ def file_tensor(file: Any) -> torch.Tensor:
     return torch.frombuffer(bytearray(file), dtype=torch.uint8)
 
 
-def _alone(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    if device.type == "cuda":
-        try:
-            return _on_device()([tensor], device)[0]
-        except RuntimeError:
-            pass
-    image = _on_cpu()(tensor)
+def _on_cpu(file: torch.Tensor) -> torch.Tensor:
+    image = cpu_decoder()(file)
     if image.dtype != torch.uint8:
         raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
     if image.dim() != 3:
         raise ValueError(f"it has {len(image)} frames, want one image")
-    return image.to(device)
+    return image
 
 
 # ---- the decoders that are installed ----
@@ -81,16 +86,16 @@ def _alone(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 @functools.cache
-def _on_cpu() -> Callable[[torch.Tensor], torch.Tensor]:
-    """Decodes one file, to 8 or 16 bits a channel, and to more than one frame if it has them."""
+def cpu_decoder() -> Callable[[torch.Tensor], torch.Tensor]:
+    """A function that decodes one file, to 8 or 16 bits a channel, and to more than one frame if it has them."""
     try:
         from torchcodec.decoders import decode_image
     except (ImportError, OSError, RuntimeError):  # missing, without images (before 0.16), or made for another torch
-        return _torchvision_on_cpu
+        return torchvision_on_cpu
     return lambda file: decode_image(without_orientation(file), mode="RGB", output_dtype="auto")
 
 
-def _torchvision_on_cpu(file: torch.Tensor) -> torch.Tensor:
+def torchvision_on_cpu(file: torch.Tensor) -> torch.Tensor:
     from torchvision.io import ImageReadMode, decode_image
 
     if hasattr(torch.ops.image, "decode_image"):
@@ -98,13 +103,8 @@ def _torchvision_on_cpu(file: torch.Tensor) -> torch.Tensor:
     return decode_image(file, mode=ImageReadMode.RGB)
 
 
-@functools.cache
-def _on_device() -> Callable[[Files, torch.device], list[torch.Tensor]]:
-    """Decodes JPEG files on a CUDA device, or raises RuntimeError if it does not support one of them."""
-    return _torchvision_on_device
-
-
-def _torchvision_on_device(files: Files, device: torch.device) -> list[torch.Tensor]:
+def _on_device(files: Files, device: torch.device) -> list[torch.Tensor]:
+    """JPEG files decoded on a CUDA device; RuntimeError if it does not support one of them."""
     from torchvision.io import ImageReadMode, decode_jpeg
 
     if hasattr(torch.ops.image, "decode_jpegs_cuda"):
