@@ -674,7 +674,7 @@ def test_followers_are_collated(workers, start):
                 assert torch.equal(batch["mask"][k], one["mask"]) and torch.equal(batch["boxes"][k], one["boxes"])
                 assert torch.equal(batch["labels"][k], one["labels"])
             places = {labels.data_ptr() - 8 * labels.storage_offset() for labels in batch["labels"] if len(labels)}
-            assert len(places) == 1 or not workers  # a worker passes them on in one piece
+            assert len(places) <= 1 or not workers  # a worker passes them on in one piece
 
 
 def test_followers_of_several_views_are_collated():
