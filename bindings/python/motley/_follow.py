@@ -3,10 +3,13 @@
 one table of numbers. The call that augments the images moves what lies where they are, motley_follow what lies in host
 memory otherwise. Other images are moved by the library's follower policies."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import struct
 import sys
+from typing import Any
 
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, name_of, plain
 from ._core import ffi, lib
@@ -34,7 +37,7 @@ class Moves:
 
     __slots__ = ("transform", "sizes", "single", "which", "given", "image_key", "_drawn")
 
-    def __init__(self, transform, sizes, single, which=None, given=None):
+    def __init__(self, transform: Any, sizes: Any, single: Any, which: Any = None, given: Any = None) -> None:
         self.transform, self.sizes, self.single, self.given, self._drawn = transform, sizes, single, given, given
         self.image_key = None  # of the sample that is followed
         if which is not None:
@@ -43,7 +46,7 @@ class Moves:
 
     # ---- one value for all images, and one for each ----
 
-    def parts(self, name, value):
+    def parts(self, name: str, value: Any) -> Any:
         """`value` as a list with what belongs to each image."""
         if self.single:
             return [value]
@@ -52,7 +55,7 @@ class Moves:
             raise ArgumentError(f"{name} has {found}, there are {len(self.sizes)} images")
         return list(value)
 
-    def joined(self, parts, like):
+    def joined(self, parts: Any, like: Any) -> Any:
         """The contrary; `like` is the value that was taken apart."""
         if self.single:
             return parts[0]
@@ -63,7 +66,7 @@ class Moves:
 
     # ---- pixels ----
 
-    def _pixels(self, pixels, layout, followed=ffi.NULL, **params):
+    def _pixels(self, pixels: Any, layout: Any, followed: Any = ffi.NULL, **params: Any) -> Any:
         """Images that follow, and what the call moves with them."""
         transform = follower_of(self.transform, self.given, **params)
         if self.given is not None:
@@ -71,7 +74,7 @@ class Moves:
             return transform._run_as_set(pixels, None, layout, given=given, followed=followed)
         return transform._run(pixels, None, layout, self.which, followed=followed)
 
-    def along(self, name, c, array=None):
+    def along(self, name: str, c: Any, array: Any = None) -> None:
         """Moves what a motley_followed says, without the images: in host memory, or on the device of `array`."""
         if array is None:
             error = ffi.new("motley_error *")
@@ -80,13 +83,13 @@ class Moves:
             pixels = [KINDS[type(array)].new(array, (1, height, width), "uint8") for width, height in self.sizes]
             self._pixels(pixels[0] if self.single else pixels, "chw", c, fill=b"\0", erase=True)
 
-    def mask(self, name, value, fill, erase):
+    def mask(self, name: str, value: Any, fill: Any, erase: Any) -> Any:
         """A mask, moved without its image."""
         planes = Planes(name, value, fill, erase, self)
         planes.move(self)
         return planes.moved()
 
-    def image(self, name, value, interpolation, fill, erase):
+    def image(self, name: str, value: Any, interpolation: Any, fill: Any, erase: Any) -> Any:
         source = images_of(value, self.transform.layout)
         if source.single != self.single or source.count != len(self.sizes):
             found = "one image" if source.single else f"a batch of {source.count}"
@@ -111,7 +114,7 @@ class Moves:
     # ---- numbers ----
 
     @property
-    def drawn(self):
+    def drawn(self) -> Any:
         """What the images draw, in host memory."""
         if self._drawn is None:
             ids, view, epoch, seed = self.which
@@ -121,16 +124,16 @@ class Moves:
         return self._drawn
 
 
-def _by(size):
+def _by(size: Any) -> Any:
     return f"{size[0]} x {size[1]}"
 
 
 # ---- pixels ----
 
-_followers = {}
+_followers: dict[Any, tuple[Policy, Transform]] = {}
 
 
-def follower_of(transform, given, fill, erase, interpolation="nearest"):
+def follower_of(transform: Any, given: Any, fill: Any, erase: Any, interpolation: Any = "nearest") -> Any:
     """What moves what follows the images of `transform`, for recorded draws or None. fill: a byte for each channel."""
     followed = transform.policy_now if given is None else transform.policy
     key = id(followed), transform.threads, fill, bool(erase), interpolation
@@ -145,14 +148,14 @@ def follower_of(transform, given, fill, erase, interpolation="nearest"):
     return found[1]
 
 
-def follower_params(fill, erase, interpolation):
+def follower_params(fill: Any, erase: Any, interpolation: Any) -> Any:
     params = ffi.new("motley_follower_params *")
     params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
     params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
     return params
 
 
-def follower_draws(given, fill, erase, interpolation="nearest"):
+def follower_draws(given: Any, fill: Any, erase: Any, interpolation: Any = "nearest") -> Any:
     """Recorded draws of images as those of their followers."""
     made = given.taken(range(len(given)))
     params = follower_params(fill, erase, interpolation)
@@ -160,7 +163,7 @@ def follower_draws(given, fill, erase, interpolation="nearest"):
     return made
 
 
-def element_of(name, dtype, fill):
+def element_of(name: str, dtype: Any, fill: Any) -> Any:
     """The bytes of `fill` as an element of that dtype."""
     try:
         if dtype == "bfloat16":
@@ -184,9 +187,10 @@ class Planes:
 
     on_device = moves_along = False
 
-    def __init__(self, name, value, fill, erase, moves):
+    def __init__(self, name: str, value: Any, fill: Any, erase: Any, moves: Any) -> None:
         self.name, self.fill, self.erase, self.value = name, fill, erase, value
-        self.moves, self.size, self.device, self.array, self.pieces = moves, moves.transform.size, None, None, []
+        self.moves, self.size, self.device, self.array = moves, moves.transform.size, None, None
+        self.pieces: list[Any] = []
         self.dense = not moves.single and not isinstance(value, (list, tuple))
         if isinstance(value, (list, tuple)) if moves.single else KINDS[type(value)] is Pillow:
             raise ArgumentError(f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * moves.single}")
@@ -196,7 +200,7 @@ class Planes:
             for i, part in enumerate(moves.parts(name, value)):
                 self._add(f"{name}[{i}]", part, moves.sizes[i])
 
-    def _add(self, name, value, size):
+    def _add(self, name: str, value: Any, size: Any) -> Any:
         kind, lead = KINDS[type(value)], int(self.dense)
         if kind is Pillow:
             return self._add_pil(name, value, size)
@@ -219,7 +223,7 @@ class Planes:
         result = made if finish is None else finish(made, value)
         self.pieces.append((result, kind.pointer(array), kind.pointer(made), count, element, array))
 
-    def _check(self, name, shape, size, lead):
+    def _check(self, name: str, shape: Any, size: Any, lead: Any) -> None:
         wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
         if not 2 + lead <= len(shape) <= 3 + lead:
             raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
@@ -231,7 +235,7 @@ class Planes:
                 f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
             )
 
-    def _add_pil(self, name, mask, size):
+    def _add_pil(self, name: str, mask: Any, size: Any) -> None:
         if mask.size != size:
             raise ArgumentError(f"{name} is {_by(mask.size)} pixels, the image {_by(size)}: want one size")
         if mask.mode not in PIL_MODES:
@@ -240,7 +244,7 @@ class Planes:
         element = element_of(name, PIL_MODES[mask.mode], 255 if bits and self.fill else self.fill)
         source, made = (mask.convert("L") if bits else mask).tobytes(), bytearray(width * height * len(element))
 
-        def result():
+        def result() -> Any:
             mode = "L" if mask.mode in "1P" else mask.mode
             done = sys.modules["PIL.Image"].frombytes(mode, (width, height), bytes(made))
             done = done.convert("1", dither=0) if bits else done
@@ -251,7 +255,7 @@ class Planes:
 
         self.pieces.append((result, *(address(ffi.from_buffer(x)) for x in (source, made)), 1, element, source))
 
-    def describe(self):
+    def describe(self) -> Any:
         """(element, fields) of each motley_planes; the call with them moves the masks."""
         self.moves_along, self.held = True, []
         for element in dict.fromkeys(piece[4] for piece in self.pieces):
@@ -267,12 +271,12 @@ class Planes:
                 fields = {"images": ffi.cast("motley_plane *", at)}
             yield element, fields
 
-    def move(self, moves):
+    def move(self, moves: Any) -> None:
         """Moves them by the draws of their images, unless the images' call does it."""
         if not self.moves_along and any(piece[3] for piece in self.pieces):
             moves.along(self.name, followed_by([], [self]), None if self.device is None else self.array)
 
-    def moved(self):
+    def moved(self) -> Any:
         made = [result() if callable(result) else result for result, *_ in self.pieces]
         if self.dense or self.moves.single:
             return made[0]
@@ -282,7 +286,7 @@ class Planes:
         return self.moves.joined(made, self.value)
 
 
-def sent(numbers, like):
+def sent(numbers: Any, like: Any) -> Any:
     """Whole numbers on the device of a tensor or CuPy array; nothing waits for torch's."""
     if KINDS[type(like)] is Torch:
         held = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64).pin_memory()
@@ -302,10 +306,10 @@ class Rows:
 
     widths: how many numbers a row may have; sizes: [(width, height)] of the images."""
 
-    def __init__(self, name, parts, sizes, widths, device=None):
+    def __init__(self, name: str, parts: Any, sizes: Any, widths: Any, device: Any = None) -> None:
         self.name, self.parts, self.sizes, self.moves_along = name, parts, sizes, False
         listed = _listed(name, parts, widths)
-        alike = None if listed is not None else _alike(parts, widths)
+        alike: Any = None if listed is not None else _alike(parts, widths)
         self.alike = alike is not None
         if self.alike:
             arrays, self.shapes = parts, alike
@@ -338,10 +342,10 @@ class Rows:
         else:
             self.table = self.library.concatenate(tables).astype("float64", order="C")
 
-    def _at(self, i):
+    def _at(self, i: Any) -> Any:
         return self.name if len(self.parts) == 1 else f"{self.name}[{i}]"
 
-    def _array(self, i, part, widths):
+    def _array(self, i: Any, part: Any, widths: Any) -> Any:
         width, height = self.sizes[i]
         canvas = getattr(part, "canvas_size", (height, width))  # of tv_tensors
         if tuple(canvas) != (height, width):
@@ -368,7 +372,7 @@ class Rows:
             raise ArgumentError(f"{self._at(i)} has shape {tuple(array.shape)}, want {shape}")
         return array
 
-    def _check_alike(self, arrays):
+    def _check_alike(self, arrays: Any) -> None:
         if len({KINDS[type(array)] is Torch for array in arrays}) > 1:
             raise ArgumentError(f"{self.name} has torch tensors and others, want one kind")
         for i, shape in enumerate(self.shapes):
@@ -379,23 +383,27 @@ class Rows:
 
     # ---- for the library ----
 
-    def empty(self, dtype):
+    def empty(self, dtype: Any) -> Any:
         """A number for each row, beside the table."""
         if not self.of_torch:
             return self.library.empty(self.count, dtype)
         return self.library.empty(self.count, dtype=getattr(self.library, dtype), device=self.table.device)
 
     @staticmethod
-    def pointer(array, kind="void *"):
+    def pointer(array: Any, kind: Any = "void *") -> Any:
         return ffi.cast(kind, KINDS[type(array)].pointer(array))
 
-    def describe(self, c):
+    def describe(self, c: Any) -> None:
         """Fills a motley_followed: the call with it changes the table."""
         self.table = self.table.to(self.library.float32 if c.single else self.library.float64)
         self.places, self.moves_along = sent(self.offsets, self.table), True
         self._describe(c, self.pointer(self.places, "size_t *"))
 
-    def move(self, moves):
+    def _describe(self, c: Any, offsets: Any) -> None:
+        """The same; the table is where it moves."""
+        raise NotImplementedError
+
+    def move(self, moves: Any) -> None:
         """Moves the table in host memory by the draws of its images, unless the images' call does it."""
         if self.moves_along:
             return
@@ -407,7 +415,7 @@ class Rows:
 
     # ---- for the caller ----
 
-    def back(self, table, dtype=None):
+    def back(self, table: Any, dtype: Any = None) -> Any:
         """A table or column as a list of what belongs to each part, of its kind and shape. dtype None: of its dtype, or
         float32 where that is none of floats."""
         like = next((part for part in self.parts if KINDS[type(part)] is not None), None)
@@ -421,7 +429,7 @@ class Rows:
             return list(rows)
         return [self._like(part, row, shape, dtype) for part, row, shape in zip(self.parts, rows, self.shapes)]
 
-    def _cast(self, rows, like, dtype):
+    def _cast(self, rows: Any, like: Any, dtype: Any) -> Any:
         kind = KINDS[type(like)]
         if kind is Torch:
             wanted = getattr(self.library, dtype) if dtype else None
@@ -433,7 +441,7 @@ class Rows:
         with like.device:
             return sys.modules["cupy"].asarray(rows)
 
-    def _like(self, part, rows, shape, dtype):
+    def _like(self, part: Any, rows: Any, shape: Any, dtype: Any) -> Any:
         if len(shape) != 2:
             rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
@@ -449,7 +457,9 @@ class Rows:
 class BoxRows(Rows):
     """Boxes; the settings are motley_box_rules'."""
 
-    def __init__(self, name, parts, sizes, form, torchvision, limits, device=None):
+    def __init__(
+        self, name: str, parts: Any, sizes: Any, form: Any, torchvision: Any, limits: Any, device: Any = None
+    ) -> None:
         super().__init__(name, parts, sizes, (4,), device)
         self.params = params = ffi.new("motley_box_rules *")
         params.format, params.torchvision = form, torchvision
@@ -458,14 +468,14 @@ class BoxRows(Rows):
         if not self.on_device:
             self._refuse_scaled(self.scaled)
 
-    def _looks_scaled(self):
+    def _looks_scaled(self) -> Any:
         """Whether all numbers are in 0..1, and some between the two; on a GPU a tensor says so."""
         pixels = any(hasattr(part, "canvas_size") for part in self.parts)  # tv_tensors say so
         if not self.count or pixels or min(map(min, self.sizes)) <= 2:
             return False
         return ((self.table >= 0) & (self.table <= 1)).all() & ((self.table > 0) & (self.table < 1)).any()
 
-    def _refuse_scaled(self, scaled):
+    def _refuse_scaled(self, scaled: Any) -> None:
         if scaled:
             width, height = self.sizes[0]
             raise ArgumentError(
@@ -473,7 +483,7 @@ class BoxRows(Rows):
                 "and width by the image's width, y and height by its height"
             )
 
-    def corners(self):
+    def corners(self) -> Any:
         """Left, top, right and bottom of each box, and the offsets of the images, for a policy that works in boxes."""
         table = self.table
         if self.params.format == lib.MOTLEY_CXCYWH:
@@ -482,18 +492,18 @@ class BoxRows(Rows):
             table[:, 2:] += table[:, :2]
         return self.pointer(table, "double *"), ffi.new("size_t[]", self.offsets)
 
-    def _describe(self, c, offsets):
+    def _describe(self, c: Any, offsets: Any) -> None:
         c.boxes_count, c.boxes, c.box_offsets = self.count, self.pointer(self.table), offsets
         self.seen, self.keep = self.empty(str(self.table.dtype).split(".")[-1]), self.empty("uint8")
         c.visibility, c.keep = self.pointer(self.seen), self.pointer(self.keep, "uint8_t *")
         c.box_params = self.params[0]
 
-    def moved(self):
+    def moved(self) -> Any:
         """For each image its boxes, and functions that return how much of each is left, and which are kept: None for
         all of an image's. Of a GPU a byte for each box is read back when these are asked for."""
         return self.back(self.table), lambda: self.back(self.seen), self._kept
 
-    def _kept(self):
+    def _kept(self) -> Any:
         keep = self.keep
         self._refuse_scaled(bool(self.scaled))
         if self.on_device:  # where the call could not refuse boxes, they are not numbers
@@ -514,13 +524,13 @@ class BoxRows(Rows):
 class PointRows(Rows):
     """Points; pairs: places that change places where an image is mirrored."""
 
-    def __init__(self, name, parts, sizes, convention, pairs, device=None):
+    def __init__(self, name: str, parts: Any, sizes: Any, convention: Any, pairs: Any, device: Any = None) -> None:
         super().__init__(name, parts, sizes, (2, 3), device)
         self.convention, self.order = convention, None
         if pairs and self.count:
             self.order = list(itertools.chain.from_iterable(self._paired(i, pairs) for i in range(len(parts))))
 
-    def _paired(self, i, pairs):
+    def _paired(self, i: Any, pairs: Any) -> Any:
         """The rows of image i's points when the pairs have changed places."""
         shape, count = self.shapes[i], self.counts[i]
         if not count:
@@ -534,7 +544,7 @@ class PointRows(Rows):
             order[a], order[b] = order[b], order[a]
         return [self.offsets[i] + group + place for group in range(0, count, len(order)) for place in order]
 
-    def _describe(self, c, offsets):
+    def _describe(self, c: Any, offsets: Any) -> None:
         self.xy = self.table[:, :2]
         self.xy = self.xy.contiguous() if self.of_torch else self.library.ascontiguousarray(self.xy)
         self.flags = self.empty("uint8")
@@ -542,7 +552,7 @@ class PointRows(Rows):
         c.points, c.flags = self.pointer(self.xy), self.pointer(self.flags, "uint8_t *")
         self.order = sent(self.order, self.table) if self.order is not None and self.moves_along else self.order
 
-    def moved(self):
+    def moved(self) -> Any:
         """For each image its points, and a function that returns whether each was inside."""
         where, table = self.library.where, self.table
         inside, unerased, mirrored = ((self.flags & bit) != 0 for bit in POINT_FLAGS)
@@ -555,7 +565,7 @@ class PointRows(Rows):
         return self.back(table), lambda: self.back(inside, "bool")
 
 
-def _alike(parts, widths):
+def _alike(parts: Any, widths: Any) -> Any:
     """The shapes of tables of one library, width, dtype and device, and of no subclass: then nothing is done to each by
     itself. None of others."""
     if not parts or KINDS[type(parts[0])] not in (Torch, NumPy) or type(parts[0]).__module__ not in ("torch", "numpy"):
@@ -568,7 +578,7 @@ def _alike(parts, widths):
     return None if any(getattr(part, "requires_grad", False) for part in parts) else shapes
 
 
-def _listed(name, parts, widths):
+def _listed(name: str, parts: Any, widths: Any) -> Any:
     """One table of parts that are all lists of rows, None of others. To convert each part takes twice as long."""
     if not parts or not all(isinstance(part, (list, tuple)) for part in parts):
         return None
@@ -581,7 +591,7 @@ def _listed(name, parts, widths):
     return numbers.reshape(-1, width) if width in widths else None
 
 
-def _numpy(name):
+def _numpy(name: str) -> Any:
     try:
         import numpy
     except ImportError:
@@ -589,7 +599,7 @@ def _numpy(name):
     return numpy
 
 
-def followed(source, rows):
+def followed(source: Any, rows: Any) -> Any:
     """What a call on `source` moves with its images, a motley_followed: masks where the images are, and the first boxes
     and the first points that lie on their GPU. NULL: there are none."""
     if not source.count or isinstance(source, Many) and len(source.by_channels()) > 1:
@@ -599,7 +609,7 @@ def followed(source, rows):
     return followed_by(list(there.values()), masks) if there or masks else ffi.NULL
 
 
-def followed_by(rows, masks):
+def followed_by(rows: Any, masks: Any) -> Any:
     """The motley_followed that moves all of them."""
     c = ffi.new("motley_followed *")
     c.single = bool(rows) and all(each.table.dtype == each.library.float32 for each in rows)

@@ -10,7 +10,7 @@ import dataclasses
 import enum
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._core import lib
 from ._arrays import KINDS, plain
@@ -25,12 +25,11 @@ from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
-    from typing import Any, Literal, TypeVar, Union, overload
+    from typing import Literal
 
     from ._types import Ids, Interpolation, PolicyLike
 
-    Sample = TypeVar("Sample", bound=Union[Mapping[Any, Any], Sequence[Mapping[Any, Any]]])
-    Kind = Union["Mask", "Image", "Boxes", "Points"]
+Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
 FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
 OTHERS_FORMATS = {
@@ -61,10 +60,10 @@ class Mask:
     fill: float = 0
     erase: bool = False
 
-    def rows(self, sample, key, moves, device=None):
+    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         return Planes(f"sample[{key!r}]", sample[key], self.fill, self.erase, moves)
 
-    def follow(self, sample, key, moves, rows):
+    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
         sample[key] = rows.moved()
 
 
@@ -81,11 +80,11 @@ class Image:
     fill: int | Sequence[int] = 0
     erase: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
 
-    def follow(self, sample, key, moves, rows):
+    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
         sample[key] = moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)
 
 
@@ -118,7 +117,7 @@ class Boxes:
     label_fields: Sequence[Hashable] | None = None
     visibility: Hashable = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.format in OTHERS_FORMATS:
             raise ArgumentError(f"format is {self.format!r}, want {OTHERS_FORMATS[self.format]}")
         one_of("format", self.format, tuple(FORMATS))
@@ -132,19 +131,19 @@ class Boxes:
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
 
-    def _format_of(self, name, value):
+    def _format_of(self, name: str, value: Any) -> Any:
         own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
         if not isinstance(own, enum.Enum):
             return FORMATS[self.format]
         return FORMATS[one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
 
-    def rows(self, sample, key, moves, device=None):
+    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         name, value = f"sample[{key!r}]", sample[key]
         limits = self.min_area, self.min_side, self.min_visibility
         how = self._format_of(name, value), self.rule == "torchvision", limits
         return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device)
 
-    def follow(self, sample, key, moves, rows):
+    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
         value, (boxes, visibility, keep) = sample[key], rows.moved()
         fields = {field: sample[field] for field in self.fields_in(sample) if field != key}
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
@@ -169,7 +168,7 @@ class Boxes:
         for field, parts in per_image.items():
             sample[field] = moves.joined(parts, fields.get(field, value))
 
-    def fields_in(self, sample):
+    def fields_in(self, sample: Any) -> Any:
         """The label_fields of a sample."""
         if self.label_fields is None:
             return [field for field in ("labels",) if field in sample]
@@ -181,7 +180,7 @@ class Boxes:
         return self.label_fields
 
     @staticmethod
-    def _refuse_others(sample, known, moves, counts):
+    def _refuse_others(sample: Any, known: Any, moves: Any, counts: Any) -> None:
         """Boxes are dropped: no entry may be left that has an element for each of them."""
         for other, value in sample.items():
             parts = [value] if moves.single else value
@@ -195,7 +194,7 @@ class Boxes:
                 )
 
 
-def _is_listed(value):
+def _is_listed(value: Any) -> bool:
     """Whether a value may have an element for each box."""
     return isinstance(value, (list, tuple)) or (
         KINDS[type(value)] is not None and getattr(value, "ndim", 0) > 0 and not hasattr(value, "getbands")
@@ -220,32 +219,28 @@ class Points:
     pairs: Sequence[tuple[int, int]] = ()
     inside: Hashable = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one_of("convention", self.convention, tuple(CONVENTIONS))
         for pair in self.pairs:
             if len(pair) != 2 or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
 
-    def rows(self, sample, key, moves, device=None):
+    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         name = f"sample[{key!r}]"
         how = CONVENTIONS[self.convention], self.pairs
         return PointRows(name, moves.parts(name, sample[key]), moves.sizes, *how, device)
 
-    def follow(self, sample, key, moves, rows):
+    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
         value, (points, inside) = sample[key], rows.moved()
         sample[key] = moves.joined(points, value)
         if self.inside is not None:
             sample[self.inside] = moves.joined(inside(), value)
 
 
-BY_NAME = {
-    "mask": Mask(),
-    "masks": Mask(),
-    "boxes": Boxes(),
-    "bboxes": Boxes(),
-    "points": Points(),
-    "keypoints": Points(),
-}
+Kind = Mask | Image | Boxes | Points
+BY_NAME: dict[str, Kind] = {
+    "mask": Mask(), "masks": Mask(), "boxes": Boxes(), "bboxes": Boxes(), "points": Points(), "keypoints": Points(),
+}  # fmt: skip
 
 
 class Follow:
@@ -304,48 +299,45 @@ class Follow:
         """For notebooks: its transform."""
         return self.transform._repr_html_()
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def __call__(
-            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-            view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[False] = False,
-        ) -> Sample: ...
-        @overload
-        def __call__(
-            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-            view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[True],
-        ) -> tuple[Sample, list[Any]]: ...
-        @overload
-        def __call__(
-            self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-            view: Ids = 0, views: int, return_draws: bool = False,
-        ) -> tuple[Any, ...]: ...
-        # fmt: on
+    @overload
+    def __call__(
+        self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+        view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[False] = False,
+    ) -> Sample: ...
+    @overload
+    def __call__(
+        self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+        view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[True],
+    ) -> tuple[Sample, list[Any]]: ...
+    @overload
+    def __call__(
+        self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+        view: Ids = 0, views: int, return_draws: bool = False,
+    ) -> tuple[Any, ...]: ...
+    def __call__(
+        self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
+        view: Ids = 0, views: int | None = None, return_draws: bool = False,
+    ) -> Any:
+        """The sample with its image augmented and what follows it moved. The other arguments are a Transform's;
+        several views are a tuple of samples."""
+        views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
+        if views == 1 or not self.transform.training:
+            return self._view(sample, (sample_ids, view, epoch, seed), return_draws)
+        if sample_ids is not None:
+            sample_ids, view = split_views(sample_ids, view)
+        first, made = self.transform.next_sample, []
+        for numbers in views_of_each(view, views):
+            if sample_ids is None:
+                self.transform.next_sample = first  # counted samples are the same in each view
+            made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws))
+        return tuple(made)
 
-    else:
-
-        def __call__(self, sample, *, sample_ids=None, epoch=None, seed=None, view=0, views=None, return_draws=False):
-            """The sample with its image augmented and what follows it moved. The other arguments are a Transform's;
-            several views are a tuple of samples."""
-            views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
-            if views == 1 or not self.transform.training:
-                return self._view(sample, sample_ids, epoch, seed, view, return_draws)
-            if sample_ids is not None:
-                sample_ids, view = split_views(sample_ids, view)
-            first, made = self.transform.next_sample, []
-            for numbers in views_of_each(view, views):
-                if sample_ids is None:
-                    self.transform.next_sample = first  # counted samples are the same in each view
-                made.append(self._view(sample, sample_ids, epoch, seed, numbers, return_draws))
-            return tuple(made)
-
-    def _view(self, sample, sample_ids, epoch, seed, view, return_draws):
+    def _view(self, sample: Any, which: Any, return_draws: bool) -> Any:
         if isinstance(sample, (list, tuple)):
-            return _several(sample, self._view, sample_ids, epoch, seed, view, return_draws, draws=return_draws)
+            return _several(sample, self._view, which, return_draws, draws=return_draws)
         following, transform = self.following_in(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
-        which = transform._with_ids(source.count, (sample_ids, view, epoch, seed))
+        which = transform._with_ids(source.count, which)
         if transform.policy_now.takes_boxes:
             return self._in_boxes(sample, source, following, which, return_draws)
         moves = Moves(transform, source.sizes(), source.single, which)
@@ -356,12 +348,12 @@ class Follow:
         made = self._followed(sample, image, following, moves, rows)
         return (made, draws) if return_draws else made
 
-    def _rows(self, sample, following, moves, device=None):
+    def _rows(self, sample: Any, following: Any, moves: Any, device: Any = None) -> Any:
         """The masks, boxes and points of a sample, by key."""
         kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
         return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
-    def _in_boxes(self, sample, source, following, which, return_draws):
+    def _in_boxes(self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool) -> Any:
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
         policy = self.transform.policy_now
@@ -391,21 +383,24 @@ class Follow:
         Raises:
             ArgumentError: The draws are of another policy or for another size.
         """
-        if isinstance(sample, (list, tuple)):
-            return _several(sample, self.replay, draws)
-        following, transform = self.following_in(sample), self.transform
-        source = images_of(sample[self.image], transform.layout)
+        one: Any = sample
+        if isinstance(one, (list, tuple)):
+            made: Sample = _several(one, self.replay, draws)
+            return made
+        following, transform = self.following_in(one), self.transform
+        source = images_of(one[self.image], transform.layout)
         given = [draws] if source.single else draws
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
-        return self._replayed(sample, following, source, drawn, draws)
+        made = self._replayed(one, following, source, drawn, draws)
+        return made
 
-    def _replayed(self, sample, following, source, drawn, draws):
+    def _replayed(self, sample: Any, following: Any, source: Any, drawn: Any, draws: Any) -> Any:
         moves = Moves(self.transform, source.sizes(), source.single, given=drawn)
         rows = self._rows(sample, following, moves)
         image = self.transform.replay(sample[self.image], draws)
         return self._followed(sample, image, following, moves, rows)
 
-    def _followed(self, sample, image, following, moves, rows):
+    def _followed(self, sample: Any, image: Any, following: Any, moves: Any, rows: Any) -> Any:
         made, moves.image_key = {**sample, self.image: image}, self.image
         for key, kind in following.items():
             if key in rows:
@@ -422,7 +417,7 @@ class Follow:
                 raise ArgumentError(f"the sample has no {key!r}, it has {', '.join(map(repr, sample)) or 'nothing'}")
         if self.following is not None:
             return self.following
-        found = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
+        found: dict[Any, Kind] = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
         batch = isinstance(sample[self.image], (list, tuple)) or getattr(sample[self.image], "ndim", 0) > 3
         others = [key for key in sample if key != self.image and _may_follow(sample[key], 2 + batch)]
         if others and not found:
@@ -436,11 +431,11 @@ class Follow:
         """Begins an epoch, as Transform.set_epoch."""
         self.transform.set_epoch(epoch)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Follow({self.transform!r}, {self.following!r}, image={self.image!r})"
 
 
-def _several(samples, call, *arguments, draws=False):
+def _several(samples: Any, call: Any, *arguments: Any, draws: bool = False) -> Any:
     """`call` on a list of samples, as one batch whose entries are lists. draws: it returns draws, too."""
     for i, sample in enumerate(samples):
         if not isinstance(sample, Mapping):
@@ -461,7 +456,7 @@ def _several(samples, call, *arguments, draws=False):
     return (result, drawn) if draws else result
 
 
-def _may_follow(value, axes):
+def _may_follow(value: Any, axes: Any) -> bool:
     """Whether an entry looks like a mask, or like boxes or points: pictures, or numbers of so many axes."""
     if isinstance(value, (list, tuple)):
         return any(_may_follow(part, axes - 1) for part in value)
@@ -470,7 +465,7 @@ def _may_follow(value, axes):
     return hasattr(value, "getbands") or getattr(value, "ndim", 0) >= axes
 
 
-def _selected(value, keep):
+def _selected(value: Any, keep: Any) -> Any:
     """The entries of `value` that `keep` says True for; None: all of them."""
     if keep is None:
         return value

@@ -64,7 +64,7 @@ class Inverse:
         self._results = [policy.size or size for size in self.sizes]
         self.matrices = self._drawn.matrices()
         """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
-        self._grids = [None] * len(given)
+        self._grids: list[Any] = [None] * len(given)
 
     # ---- numbers ----
 
@@ -79,12 +79,12 @@ class Inverse:
         one_of("format", format, FORMATS)
         return self._each("boxes", boxes, lambda i, name, value: self._boxes(i, name, value, format))
 
-    def _points(self, i, name, value):
+    def _points(self, i: Any, name: str, value: Any) -> Any:
         value, library, x, y = _columns(name, value, 2)
         (a, b, c), (d, e, f) = self.matrices[i]
         return library.stack((a * x + b * y + c, d * x + e * y + f), -1)
 
-    def _boxes(self, i, name, value, form):
+    def _boxes(self, i: Any, name: str, value: Any, form: Any) -> Any:
         value, library, left, top, right, bottom = _columns(name, value, 4)
         if form == "cxcywh":
             left, top = left - right / 2, top - bottom / 2
@@ -119,13 +119,17 @@ class Inverse:
             a list.
         """
         one_of("interpolation", interpolation, ("nearest", "bilinear"))
-        made = self._each("images", images, lambda i, *value: self._image(i, *value, interpolation, fill), joined=False)
-        pairs = [made] if self.single else made
+        made = self._each(
+            "images", images, lambda i, name, value: self._image(i, name, value, interpolation, fill), joined=False
+        )
+        if self.single:
+            image, valid = made
+            return image, valid
         alike = len(set(self.sizes)) == 1
-        parts = [_joined(values) if alike and not self.single else values for values in map(list, zip(*pairs))]
-        return tuple(values[0] if self.single else values for values in parts or ([], []))
+        parts = [_joined(values) if alike else values for values in map(list, zip(*made))]
+        return (parts[0], parts[1]) if parts else ([], [])
 
-    def _image(self, i, name, value, interpolation, fill):
+    def _image(self, i: Any, name: str, value: Any, interpolation: Any, fill: Any) -> Any:
         library = _library(name, value)
         floats = value.is_floating_point() if library.__name__ == "torch" else value.dtype.kind == "f"
         if interpolation == "bilinear" and not floats:
@@ -148,7 +152,7 @@ class Inverse:
         outside = library.full_like(made[..., :1, :1], fill)
         return library.where(valid, made, outside), valid
 
-    def _grid(self, i):
+    def _grid(self, i: Any) -> Any:
         """Where the centre of each pixel of source i is in the result, [H, W, 2], and whether it is shown there."""
         if self._grids[i] is None:
             import numpy
@@ -167,7 +171,7 @@ class Inverse:
 
     # ---- a batch ----
 
-    def _each(self, name, values, move, joined=True):
+    def _each(self, name: str, values: Any, move: Any, joined: Any = True) -> Any:
         if self.single:
             return move(0, name, values)
         if not hasattr(values, "__len__") or len(values) != len(self.sizes):
@@ -176,11 +180,11 @@ class Inverse:
         made = [move(i, f"{name}[{i}]", value) for i, value in enumerate(values)]
         return _joined(made) if joined and not isinstance(values, (list, tuple)) else made
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Inverse of the draws of {'one image' if self.single else f'{len(self.sizes)} images'}"
 
 
-def _refuse(i, draw):
+def _refuse(i: Any, draw: Any) -> None:
     """Refuses what has no inverse, or is no draw."""
     steps = draw.get("steps") if isinstance(draw, Mapping) else draw
     if not isinstance(steps, (list, tuple)) or not all(isinstance(step, Mapping) for step in steps):
@@ -192,7 +196,7 @@ def _refuse(i, draw):
             raise UnsupportedError(f"image {i}: '{step['op']}' works in a part of the image, which has no inverse")
 
 
-def _size_of(i, draw, size, count):
+def _size_of(i: Any, draw: Any, size: Any, count: int) -> Any:
     """(height, width) of image i's source."""
     if size is None:
         known = getattr(draw, "size", None) or (draw.get("size") if isinstance(draw, Mapping) else None)
@@ -206,7 +210,7 @@ def _size_of(i, draw, size, count):
     return int(height), int(width)
 
 
-def _library(name, value):
+def _library(name: str, value: Any) -> Any:
     """NumPy, torch or CuPy, of whose kind a value is."""
     kind = KINDS[type(value)]
     if kind is None or len(kind.base) != 2 or kind.base[0] not in ("torch", "numpy", "cupy"):
@@ -214,7 +218,7 @@ def _library(name, value):
     return sys.modules[kind.base[0]]
 
 
-def _columns(name, value, width):
+def _columns(name: str, value: Any, width: Any) -> Any:
     """A value of rows of so many numbers, as floats, its library, and its columns."""
     if isinstance(value, (list, tuple)):
         import numpy
@@ -229,21 +233,21 @@ def _columns(name, value, width):
     return value, library, *(value[..., k] for k in range(width))
 
 
-def _as(library, array, like):
+def _as(library: Any, array: Any, like: Any) -> Any:
     """A NumPy array in the library and on the device of `like`."""
     if library.__name__ == "torch":
         return library.from_numpy(array).to(like.device)
     return array if library.__name__ == "numpy" else library.asarray(array)
 
 
-def _place(library, at, most):
+def _place(library: Any, at: Any, most: Any) -> Any:
     """The pixel that a position is in, or the nearest one."""
     at = library.floor(at)
     at = at.clip(0, most - 1)
     return at.long() if library.__name__ == "torch" else at.astype("int64")
 
 
-def _weighted(library, at, most, like):
+def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:
     """The two pixels beside a position, with their weights."""
     low = library.floor(at)
     share = at - low
@@ -251,5 +255,5 @@ def _weighted(library, at, most, like):
     return (_place(library, low, most), 1 - share), (_place(library, low + 1, most), share)
 
 
-def _joined(parts):
+def _joined(parts: Any) -> Any:
     return _library("the result", parts[0]).stack(parts) if parts else parts

@@ -43,9 +43,9 @@ def test_right_calls(tmp_path):
     assert complaints(tmp_path, [HERE / "typing" / "right.py"]) == {}
 
 
-TYPED = "_arrays", "_images", "_native", "_resize", "calls", "custom", "draws", "mix", "named", "ops", "policy"
-TYPED += "sampled", "samples", "timm", "transform"
-TYPED += "adapters/columns", "adapters/dali", "adapters/ffcv", "adapters/webdataset"
+TYPED = "_arrays", "_follow", "_images", "_native", "_resize", "calls", "custom", "draws", "follow", "inverse", "mix"
+TYPED += "named", "ops", "policy", "sampled", "samples", "timm", "transform"
+TYPED += "adapters/columns", "adapters/dali", "adapters/ffcv", "adapters/lightning", "adapters/webdataset"
 TYPED += "torch/data", "torch/module", "torch/prefetch"
 TYPED += tuple(f"torchvision/{name}" for name in ("fused", "pixels", "policies", "recipe"))
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -22,6 +22,10 @@ class Augments:
     """A mixin; list it before LightningModule or LightningDataModule. During training, a batch's images run through the
     transform with the trainer's epoch. During validation, test and prediction the transform is in eval(), where it does
     what draws nothing: normalising, casting, layout, resizing, cropping the centre. Its state is in checkpoints."""
+
+    if TYPE_CHECKING:
+        trainer: Any  # of the class beside it
+    _motley_epoch: int | None = None
 
     def augments(
         self,
@@ -45,13 +49,15 @@ class Augments:
         self._motley_images, self._motley_ids_at = images, ids
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        batch = super().on_before_batch_transfer(batch, dataloader_idx)
+        beside: Any = super()
+        batch = beside.on_before_batch_transfer(batch, dataloader_idx)
         with_ids = self._motley_ids_at is not None and self.trainer.training  # wanted on the CPU, where they still are
         self._motley_ids = item(batch, self._motley_ids_at, "sample ids") if with_ids else None
         return batch
 
     def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        batch = super().on_after_batch_transfer(batch, dataloader_idx)
+        beside: Any = super()
+        batch = beside.on_after_batch_transfer(batch, dataloader_idx)
         transform, at = self.motley_transform, self._motley_images
         images = item(batch, at, "images")
         if not self.trainer.training and self.motley_evaluation is not None:
@@ -67,16 +73,17 @@ class Augments:
             self._motley_epoch = self.trainer.current_epoch
         return replaced(batch, at, transform(images, sample_ids=self._motley_ids))
 
-    def state_dict(self, *args, **kwargs):
-        state = super().state_dict(*args, **kwargs)
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        beside: Any = super()
+        state = beside.state_dict(*args, **kwargs)
         if not isinstance(self, torch.nn.Module):
             state["motley_transform"] = self.motley_transform.state_dict()
         return state
 
-    def load_state_dict(self, state, *args, **kwargs):
+    def load_state_dict(self, state: Any, *args: Any, **kwargs: Any) -> Any:
+        beside: Any = super()
         if isinstance(self, torch.nn.Module):
-            return super().load_state_dict(state, *args, **kwargs)
+            return beside.load_state_dict(state, *args, **kwargs)
         self.motley_transform.load_state_dict(state["motley_transform"])
-        return super().load_state_dict({key: value for key, value in state.items() if key != "motley_transform"})
+        return beside.load_state_dict({key: value for key, value in state.items() if key != "motley_transform"})
 
-    _motley_epoch = None
