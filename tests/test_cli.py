@@ -124,22 +124,6 @@ class Listings(Case):
         self.assertIn("level: {from: [[0, 2.1], [11, 4.9], [33, 7]]}", self.good("show", path, "--epochs", "90"))
         self.assertIn("want none of --epochs", self.bad("show", "rand_augment", "--epochs", "90"))
 
-    def test_one_view_of_several(self):
-        self.assertIn("\n  - name: local\n    count: 8\n", self.good("show", "dino"))
-        local = self.file("local.yaml", self.good("show", "dino", "--only", "local"))
-        self.assertIn("random_resized_crop: {size: 96", pathlib.Path(local).read_text())
-        for result, view in (("local", 32), ("local:7", 39)):
-            self.assertEqual(self.good("draw", "dino", "--only", result, "--samples", "20"),
-                             self.good("draw", local, "--view", str(view), "--samples", "20"))
-        self.good("apply", "dino", self.image("a.png", 60, 50), "--only", "global_2", "--out", self.path("out"))
-        for only in ([], ["--only", "locale"], ["--only", "local:8"]):
-            self.assertIn("want one of its views", self.bad("draw", "dino", *only))
-        shared = self.file("shared.yaml", "motley: 1\nname: x\nstages: [{grayscale: {p: 0.5}}]\n"
-                                          "views: [{name: v, stages: [{flip: {vertical: 1}}]}]\n")
-        self.assertEqual(self.good("show", self.file("again.yaml", self.good("show", shared))),
-                         self.good("show", shared))
-        self.assertIn("its views share stages", self.bad("draw", shared, "--only", "v"))
-
     def test_show_values_has_every_value(self):
         policy = json.loads(self.good("show", "--values", "rand_augment", "--level", "9"))
         branches = {b["steps"][0]["op"]: b for b in policy["phases"][0]["branches"]}
@@ -229,6 +213,116 @@ class Listings(Case):
         self.assertIn("apply", listed)
         for command in listed:
             self.assertIn(f"Usage: motley {command}", self.good(command, "--help"))
+
+
+class Views(Case):
+    """A transform with views gives the results of all, or of --only."""
+
+    SHARED = """motley: 1
+name: shared
+stages:
+  - random_resized_crop: {size: [30, 36], scale: [0.2, 1]}
+  - grayscale: {p: 0.5}
+"""
+    V = "{random_crop: {size: 24}}, {flip: {vertical: 0.5}}, {output: {mean: 0.5, std: 0.5}}"
+    W = "{jitter: {brightness: 0.5, hue: 0.1}}"
+    VIEWS = SHARED + f"views:\n  - {{name: v, count: 2, stages: [{V}]}}\n  - {{name: w, stages: [{W}]}}\n"
+
+    def rows(self, text):
+        return [json.loads(line) for line in text.splitlines()]
+
+    def images(self):
+        return [self.image("a.png", 60, 50), self.image("b.png", 50, 40, 1), self.image("c.png", 33, 41, 4)]
+
+    def test_one_of_them(self):
+        self.assertIn("\n  - name: local\n    count: 8\n", self.good("show", "dino"))
+        local = self.file("local.yaml", self.good("show", "dino", "--only", "local"))
+        self.assertIn("random_resized_crop: {size: 96", pathlib.Path(local).read_text())
+        for only, result, view in (("local:0", 0, 32), ("local:7", 7, 39)):
+            rows = self.rows(self.good("draw", "dino", "--only", only, "-N", "20"))
+            self.assertEqual(rows, [{**row, "view": "local", "result": result}
+                                    for row in self.rows(self.good("draw", local, "-N", "20", "--view", view))])
+        for only in "locale", "local:8", ":0":
+            self.assertIn("want one of its views", self.bad("draw", "dino", "--only", only))
+        for command in "stats", "compare":
+            self.assertIn("want --only", self.bad(command, "dino", *["dino"] * (command == "compare")))
+            self.good(command, *["dino"] * (1 + (command == "compare")), "--only", "local:3", "-N", "50")
+        self.assertIn("it has no views", self.bad("draw", "simclr_torchvision", "--only", "v"))
+        self.assertIn("want a read of 0 to 255", self.bad("draw", "dino", "--view", "256"))
+
+    def test_draws_of_all(self):
+        rows = self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5"))
+        names = [("global_1", 0), ("global_2", 0), *(("local", i) for i in range(8))]
+        self.assertEqual([(row["sample"], row["view"], row["result"]) for row in rows],
+                         [(id, *name) for id in range(5, 305) for name in names])
+        self.assertEqual(rows[3::10], self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5",
+                                                          "--only", "local:1")))
+
+    def test_results_are_those_of_plain_files(self):
+        """Shared stages as a file of their own, and each view as one for what that gives."""
+        images, views = self.images(), self.file("views.yaml", self.VIEWS)
+        self.assertEqual(self.good("show", views), self.good("show", self.file("again.yaml", self.good("show", views))))
+        self.good("apply", views, *images, "--view", 2, "-s", 3, "-o", self.path("all"), "--sheet", self.path("s.png"))
+        self.good("apply", self.file("shared.yaml", self.SHARED), *images, "--view", 2 * 256 + 240, "-s", 3,
+                  "-o", self.path("shared"))
+        shared = [self.path(f"shared/{name}-0.png") for name in "abc"]
+        for number, stages, result in (0, self.V, 0), (0, self.V, 1), (1, self.W, 0):
+            name, out = "vw"[number], self.path(f"out-{number}-{result}")
+            plain = self.file("plain.yaml", f"motley: 1\nname: shared\nstages: [{stages}]\n")
+            self.good("apply", plain, *shared, "--view", 2 * 256 + 16 * number + result, "-s", 3, "-o", out)
+            for image in "abc":
+                self.assertEqual(self.read(f"all/{image}-0-{name}-{result}.png"),
+                                 read_png((pathlib.Path(out) / f"{image}-0-0.png").read_bytes()))
+        self.assertEqual(len(list((self.dir / "all").iterdir())), 3 * 3)
+        self.good("apply", views, *images, "--view", 2, "-s", 3, "--only", "v:1", "-o", self.path("one"))
+        for image in "abc":
+            self.assertEqual(self.read(f"one/{image}-0-v-1.png"), self.read(f"all/{image}-0-v-1.png"))
+
+    def test_replay(self):
+        images = self.images()
+        for policy in self.file("views.yaml", self.VIEWS), "dino":
+            first, again, draws = (self.path(f"{'own' if '/' in policy else policy}-{name}") for name in "abc")
+            self.good("apply", policy, *images, "-k", 3, "-s", 6, "-o", first, "--draws", draws)
+            self.good("apply", policy, *images, "-k", 3, "-o", again, "--replay", draws)
+            names = sorted(path.name for path in pathlib.Path(first).iterdir())
+            self.assertEqual(len(names), 3 * 3 * (10 if policy == "dino" else 3))
+            for name in names:
+                self.assertEqual((pathlib.Path(first) / name).read_bytes(), (pathlib.Path(again) / name).read_bytes())
+        lines = pathlib.Path(draws).read_text().splitlines()
+        short = self.file("short.jsonl", "\n".join(line for line in lines if '"result": 7' not in line))
+        self.assertIn("has no draw for sample 0 of view 'local'",
+                      self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", short))
+        twice = self.file("twice.jsonl", "\n".join([*lines, lines[2]]))
+        self.assertIn("sample 0 was given before, on line 3",
+                      self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", twice))
+
+    def test_boxes_go_through_what_is_shared(self):
+        text = """{"motley": 1, "name": "x", "stages": [{"center_crop": {"size": 40}}], "views": [
+            {"name": "v", "stages": [{"center_crop": {"size": 20}}, {"flip": {"horizontal": 1}}]},
+            {"name": "w", "stages": [{"flip": {"vertical": 1}}]}]}"""
+        image = self.image("a.png", 60, 50)
+        boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[10, 5, 40, 25], [0, 0, 30, 10]]}))
+        self.good("apply", text, image, "-o", self.path("out"), "--boxes", boxes, "--boxes-out", self.path("out.jsonl"))
+        v, w = self.rows((self.dir / "out.jsonl").read_text())
+        self.assertEqual((v["image"], v["size"]), (self.path("out/a-0-v-0.png"), [20, 20]))
+        self.assertEqual(v["boxes"], [[0, 0, 20, 10]])
+        self.assertAlmostEqual(v["visibility"][0], 20 * 10 / (30 * 20), 12)
+        self.assertEqual((w["size"], w["boxes"]), ([40, 40], [[0, 20, 30, 40], [0, 35, 20, 40]]))
+        self.good("preview", text, image, "--boxes", boxes, "-k", 1, "-N", 50, "-o", self.path("page.html"))
+        page = (self.dir / "page.html").read_text()
+        self.assertIn('<rect x="0.00" y="0.00" width="20.00" height="10.00"/></svg>', page)
+        self.assertIn('<rect x="0.00" y="20.00" width="30.00" height="20.00"/><rect', page)
+
+    def test_preview_shows_all(self):
+        mask = self.image("mask.png", 60, 50, 1)
+        self.good("preview", self.file("views.yaml", self.VIEWS), self.image("a.png", 60, 50), "-k", 2, "-N", 50,
+                  "--mask", mask, "-o", self.path("page.html"))
+        page = (self.dir / "page.html").read_text()
+        self.assertEqual(page.count("<figure>"), 1 + 2 * 3)
+        self.assertEqual(page.count('class="mask"'), 1 + 2 * 3)
+        for caption in "v 0", "v 1", "w 0":
+            self.assertEqual(page.count(f'<span class="step">{caption}</span>'), 2)
+        self.assertEqual(re.findall("<h3>(.*)</h3>", page), ["shared by the views", "v", "w"])
 
 
 class Preview(Case):
@@ -734,7 +828,7 @@ class Apply(Case):
             ('{"sample": -1, "steps": []}', ":1: want a JSON object with"),
             ("\n[", ":2: want a JSON object with"),
             ('{"sample": 0, "steps": [], "size": [40, 0]}', ':1: "size" is [ 40, 0 ], want [width, height]'),
-            ('{"sample": 0, "steps": [], "image": 3}', ':1: "image" or "policy" is not a text'),
+            ('{"sample": 0, "steps": [], "image": 3}', ':1: "image", "policy" or "view" is not a text'),
             ('{"sample": 0, "steps": []}\n{"sample": 0, "steps": []}', ":2: sample 0 was given before, on line 1"),
             ('{"sample": 0}', '"steps" is missing'),
             ('{"sample": 0, "steps": [{"op": "rotat", "value": 3}]}', "did you mean 'rotate'?"),

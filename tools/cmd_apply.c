@@ -6,9 +6,8 @@
 #include "tools/draws_file.h"
 #include "tools/out_file.h"
 #include "tools/parallel.h"
-#include "tools/picture.h"
+#include "tools/parts.h"
 #include "tools/sheet.h"
-#include "tools/tool.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -89,7 +88,11 @@ static const struct argp argp = {
     .parser = parse,
     .options =
         (const struct argp_option[]){
-            { "out", 'o', "DIR", 0, "Folder for the images, NAME-VARIANT.png; made when it is not there", 0 },
+            { "out", 'o', "DIR", 0,
+              "Folder for the images, NAME-VARIANT.png, or NAME-VARIANT-VIEW-RESULT.png of a transform with views; "
+              "made when "
+              "it is not there",
+              0 },
             { "variants", 'k', "K", 0, "How often each image is augmented (1)", 0 },
             { "sheet", KEY_SHEET, "FILE.png", 0, "Contact sheet: each image beside its variants, with what was done",
               0 },
@@ -114,6 +117,7 @@ static const struct argp argp = {
     .doc =
         "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
         "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
+        "Of a transform with views it gets the results of all, or of --only. "
         "With --replay it gets the draw of that sample, which must be of this policy, an image of that name and size. "
         "An image that cannot be used is reported and the others are still done.",
     .children =
@@ -129,13 +133,15 @@ typedef struct source {
     char why[PICTURE_WHY]; /* empty: it can be used */
 } source;
 
-/* One variant of a source, from the copy of its pixels to the file. */
+/* One result of a variant of a source, from the copy of its pixels to the file. */
 typedef struct item {
     picture image;
     const source *source;
-    size_t variant;
-    char *path;         /* NULL: nothing is written to a folder */
-    motley_step *steps; /* [max_steps] */
+    const struct item
+        *shared;          /* the item whose image its view begins at, in place of the source; NULL: there is none */
+    size_t variant, part; /* part: of the job's */
+    char *path;           /* NULL: nothing is written to a folder */
+    motley_step *steps;   /* [max_steps] */
     int32_t count;
     motley_place place; /* of a transform */
     bool drawn;         /* steps and count are set */
@@ -146,9 +152,8 @@ typedef struct item {
 typedef struct job {
     arguments *arguments;
     motley_context *context;
-    motley_policy *policy;    /* NULL if a transform is applied: */
-    motley_policy *transform; /* `pictures` is motley_policy_pictures of it */
-    motley_policy *pictures;
+    parts opened;
+    motley_policy **pictures; /* [opened.count] of a transform: motley_policy_pictures of each part; NULL: a policy */
     size_t threads;
     char **names; /* [count] of the outputs, without variant and suffix */
     sheet *sheet;
@@ -178,16 +183,35 @@ static uint64_t sample_id(const job *self, const item *at)
     return (uint64_t)at->source->input * self->arguments->variants + at->variant;
 }
 
+static const part *part_of(const job *self, const item *at)
+{
+    return &self->opened.part[at->part];
+}
+
+static bool is_shared(const job *self, const item *at)
+{
+    return self->opened.shares && at->part == 0;
+}
+
+/* The picture that an item is made of. */
+static const picture *picture_of(const item *at)
+{
+    return at->shared ? &at->shared->image : &at->source->image;
+}
+
 static drawn_image drawn_for(const job *self, const item *at)
 {
+    const picture *const in = &at->source->image;
     return (drawn_image){ sample_id(self, at),
                           input_path(self, at->source),
-                          self->policy,
-                          self->transform,
-                          at->source->image.width,
-                          at->source->image.height,
-                          result_channels(self->transform, at->source->image.channels),
-                          self->max_steps - 1 };
+                          motley_policy_describe(self->opened.whole)->name,
+                          part_of(self, at),
+                          self->opened.staged,
+                          in->width,
+                          in->height,
+                          made_by(part_of(self, at)->policy, taken_by(&self->opened, part_of(self, at), *in)).channels,
+                          self->pictures ? motley_policy_describe(part_of(self, at)->policy)->max_steps
+                                         : self->max_steps - 1 };
 }
 
 /* What apply_to runs on a batch. */
@@ -257,7 +281,9 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
             add_boxes(at, count, &boxes, &offsets);
         count++;
     }
-    request r = { self->context, room->steps ? NULL : self->policy, { .samples = self->arguments->options.samples } };
+    request r = { self->context,
+                  room->steps ? NULL : self->opened.whole,
+                  { .samples = self->arguments->options.samples } };
     r.params.given_steps = room->steps;
     r.params.given_step_counts = room->steps ? room->counts : NULL;
     r.params.given_max_steps = self->max_steps;
@@ -277,16 +303,17 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
     return false;
 }
 
-/* Transforms the items whose sources have `channels`. */
-static bool transform_to(job *self, int32_t channels, const batch_room *room, motley_image *from)
+/* Transforms the items of a part whose pictures have `channels`. */
+static bool transform_to(job *self, size_t part, int32_t channels, const batch_room *room, motley_image *from)
 {
-    const size_t most = motley_policy_describe(self->pictures)->max_steps;
-    const int32_t made = result_channels(self->pictures, channels);
+    const motley_policy *const pictures = self->pictures[part];
+    const size_t most = motley_policy_describe(pictures)->max_steps;
+    const int32_t made = made_by(pictures, (picture){ .channels = channels }).channels;
     size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
         const item *at = &self->items[i];
-        const picture *in = &at->source->image, *out = &at->image;
-        if (!out->pixels || in->channels != channels)
+        const picture *in = picture_of(at), *out = &at->image;
+        if (at->part != part || !out->pixels || in->channels != channels || (at->shared && !at->shared->augmented))
             continue;
         from[count] = (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * channels, channels, 1 };
         room->images[count] =
@@ -302,7 +329,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
     }
     const motley_batch src = { .count = count, .channels = channels, .images = from };
     const motley_batch dst = { .count = count, .channels = made, .images = room->images };
-    motley_apply_params params = { .samples = self->arguments->options.samples };
+    motley_apply_params params = { .samples = self->opened.part[part].samples };
     params.samples.ids = room->ids;
     give_levels(&self->arguments->options, &params.samples, count, room->levels);
     if (room->steps) {
@@ -311,7 +338,7 @@ static bool transform_to(job *self, int32_t channels, const batch_room *room, mo
         params.given_step_counts = room->counts;
     }
     motley_error error;
-    if (count == 0 || motley_apply(self->context, self->pictures, &src, &dst, &params, &error) == MOTLEY_OK)
+    if (count == 0 || motley_apply(self->context, pictures, &src, &dst, &params, &error) == MOTLEY_OK)
         return true;
     complain("%s: %s", policy_label(self->arguments->policy), error.message);
     self->failed = true;
@@ -327,10 +354,19 @@ static void apply_to_all(job *self)
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
                               .counts = need(malloc(count * sizeof *room.counts)),
                               .places = need(malloc(count * sizeof *room.places)) };
-    motley_image *from = self->transform ? need(malloc(count * sizeof *from)) : NULL;
-    bool good[5] = { 0 };
-    for (int channels = 1; channels <= 4; channels++)
-        good[channels] = self->transform ? transform_to(self, channels, &room, from) : apply_to(self, channels, &room);
+    motley_image *from = self->pictures ? need(malloc(count * sizeof *from)) : NULL;
+    for (size_t part = 0; part < self->opened.count; part++) {
+        bool good[5] = { 0 };
+        for (int channels = 1; channels <= 4; channels++)
+            good[channels] =
+                self->pictures ? transform_to(self, part, channels, &room, from) : apply_to(self, channels, &room);
+        for (size_t i = 0; i < count; i++) {
+            item *at = &self->items[i];
+            if (at->part == part)
+                at->augmented =
+                    at->image.pixels && (!at->shared || at->shared->augmented) && good[picture_of(at)->channels];
+        }
+    }
     free(from);
     free(room.images);
     free(room.ids);
@@ -338,64 +374,78 @@ static void apply_to_all(job *self)
     free(room.steps);
     free(room.counts);
     free(room.places);
-    for (size_t i = 0; i < self->items_count; i++)
-        self->items[i].augmented = self->items[i].image.pixels && good[self->items[i].source->image.channels];
 }
 
-/* The path of an output, "DIR/NAME-VARIANT.png". */
-static char *out_path(const arguments *arguments, const char *name, size_t variant)
+/* The path of an output, "DIR/NAME-VARIANT.png" or "DIR/NAME-VARIANT-VIEW-RESULT.png". */
+static char *out_path(const arguments *arguments, const char *name, size_t variant, const part *part)
 {
     char *path;
-    if (asprintf(&path, "%s/%s-%zu.png", arguments->out, name, variant) < 0)
+    if ((part->view ? asprintf(&path, "%s/%s-%zu-%s-%d.png", arguments->out, name, variant, part->view, part->result)
+                    : asprintf(&path, "%s/%s-%zu.png", arguments->out, name, variant)) < 0)
         need(NULL);
     return path;
 }
 
 static bool write_draw(job *self, const item *at)
 {
-    char *text = NULL;
-    if (self->transform)
-        motley_draw_json(self->transform, sample_id(self, at), &at->place, at->steps, at->count, at->image.channels,
-                         &text, NULL);
-    else
-        text = draw_json(self->policy, sample_id(self, at), at->steps, at->count, at->image.channels);
-    struct json_object *object = need(json_tokener_parse(need(text)));
+    char *text = part_json(&self->opened, part_of(self, at), sample_id(self, at), at->source->image, &at->place,
+                           at->steps, at->count);
+    struct json_object *object = need(json_tokener_parse(text));
     free(text);
     const drawn_image image = drawn_for(self, at);
-    draws_file_describe(object, &image,
-                        self->policy ? motley_policy_describe(self->policy)->name
-                                     : motley_policy_describe(self->transform)->name);
+    draws_file_describe(object, &image);
     if (at->path)
         json_object_object_add(object, "out", text_json(at->path));
     return print_json(self->draws.stream, object);
+}
+
+/* Moves boxes as an item's image was; `visibility` is a factor that it changes, and `keep` is cleared where none is
+ * left. */
+static bool move_boxes(job *self, const item *at, size_t n, double *boxes, double *visibility, uint8_t *keep)
+{
+    const picture *const in = picture_of(at);
+    const size_t offsets[2] = { 0, n };
+    double *left = need(calloc(n + 1, sizeof *left));
+    uint8_t *kept = need(calloc(n + 1, 1));
+    const motley_drawn drawn = { .count = 1,
+                                 .steps = at->steps,
+                                 .step_counts = &at->count,
+                                 .max_steps = self->max_steps,
+                                 .widths = &in->width,
+                                 .heights = &in->height,
+                                 .places = self->opened.staged ? &at->place : NULL,
+                                 .width = self->opened.staged ? at->image.width : 0,
+                                 .height = self->opened.staged ? at->image.height : 0 };
+    const motley_followed followed = {
+        .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .visibility = left, .keep = kept
+    };
+    motley_error error;
+    const bool good = motley_follow(&drawn, &followed, &error) == MOTLEY_OK;
+    if (!good)
+        complain_about(self, input_path(self, at->source), error.message);
+    for (size_t i = 0; good && i < n; i++) {
+        visibility[i] *= left[i];
+        keep[i] &= kept[i];
+    }
+    free(left);
+    free(kept);
+    return good;
 }
 
 /* Writes where the boxes of an item's image are now. */
 static void write_boxes(job *self, const item *at)
 {
     const image_boxes *boxes = at->source->boxes;
-    const motley_policy_info *info = motley_policy_describe(self->pictures); /* NULL of a policy */
-    const size_t n = boxes->count, offsets[2] = { 0, n };
+    const size_t n = boxes->count;
     double *moved = need(calloc(n + 1, 4 * sizeof *moved)), *visibility = need(calloc(n + 1, sizeof *visibility));
     uint8_t *keep = need(calloc(n + 1, 1));
     memcpy(moved, boxes->boxes, 4 * n * sizeof *moved);
-    const motley_drawn drawn = { .count = 1,
-                                 .steps = at->steps,
-                                 .step_counts = &at->count,
-                                 .max_steps = self->max_steps,
-                                 .widths = &at->source->image.width,
-                                 .heights = &at->source->image.height,
-                                 .places = info ? &at->place : NULL,
-                                 .width = info ? info->width : 0,
-                                 .height = info ? info->height : 0 };
-    const motley_followed followed = {
-        .boxes_count = n, .boxes = moved, .box_offsets = offsets, .visibility = visibility, .keep = keep
-    };
-    motley_error error;
-    if (motley_follow(&drawn, &followed, &error) == MOTLEY_OK)
+    memset(keep, 1, n);
+    for (size_t i = 0; i < n; i++)
+        visibility[i] = 1;
+    if ((!at->shared || move_boxes(self, at->shared, n, moved, visibility, keep)) &&
+        move_boxes(self, at, n, moved, visibility, keep))
         boxes_file_write(self->boxes_out.stream, at->path, &at->image, boxes, moved, visibility, keep);
-    else
-        complain_about(self, input_path(self, at->source), error.message);
     free(moved);
     free(visibility);
     free(keep);
@@ -403,19 +453,28 @@ static void write_boxes(job *self, const item *at)
 
 static bool put_on_sheet(const job *self, const item *at)
 {
-    sheet_line lines[1 + at->count];
+    const part *const of = part_of(self, at);
+    sheet_line lines[2 + at->count];
     char values[1 + at->count][NUMBER_TEXT];
-    lines[0] = (sheet_line){ "", "unchanged" };
+    int count = 0;
+    snprintf(values[at->count], NUMBER_TEXT, "%d", of->result);
+    if (of->view)
+        lines[count++] = (sheet_line){ of->view, values[at->count] };
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
-        const motley_op_info *op = self->policy ? motley_policy_op(self->policy, step->op) : motley_op_get(step->op);
-        lines[i] = (sheet_line){ op                                    ? op->name
-                                 : step->op == MOTLEY_STEP_HUE         ? "hue"
-                                 : step->op == MOTLEY_STEP_KERNEL_BLUR ? "kernel_blur"
-                                                                       : "mix",
-                                 step->values_count ? short_number(step->values[0], values[i]) : "" };
+        const motley_op_info *op =
+            self->opened.staged ? motley_op_get(step->op) : motley_policy_op(self->opened.whole, step->op);
+        lines[count++] = (sheet_line){ op                                    ? op->name
+                                       : step->op == MOTLEY_STEP_HUE         ? "hue"
+                                       : step->op == MOTLEY_STEP_KERNEL_BLUR ? "kernel_blur"
+                                                                             : "mix",
+                                       step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
-    return sheet_put(self->sheet, at->source->input, 1 + at->variant, &at->image, lines, at->count ? at->count : 1);
+    if (!count)
+        lines[count++] = (sheet_line){ "", "unchanged" };
+    const size_t parts = self->opened.count - self->opened.shares;
+    const size_t column = 1 + at->variant * parts + at->part - self->opened.shares;
+    return sheet_put(self->sheet, at->source->input, column, &at->image, lines, count);
 }
 
 static bool put_original(const job *self, const source *from)
@@ -449,13 +508,8 @@ static void copy_source(void *user, size_t i)
 {
     const job *self = user;
     item *at = &self->items[i];
-    if (at->source->image.pixels && self->transform) {
-        const motley_policy_info *info = motley_policy_describe(self->pictures);
-        at->image = at->source->image;
-        at->image.pixels = NULL;
-        at->image.channels = result_channels(self->pictures, at->image.channels);
-        if (info->width > 0)
-            at->image.width = info->width, at->image.height = info->height;
+    if (at->source->image.pixels && self->pictures) {
+        at->image = made_by(self->pictures[at->part], taken_by(&self->opened, part_of(self, at), at->source->image));
         picture_allocate(&at->image, at->why);
     } else if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
         snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
@@ -470,7 +524,7 @@ static void copy_source(void *user, size_t i)
 /* Draws the steps of an item again, for the draws file and the sheet. */
 static bool draw_item(const job *self, item *at)
 {
-    motley_samples samples = self->arguments->options.samples;
+    motley_samples samples = part_of(self, at)->samples;
     samples.first = sample_id(self, at);
     float level;
     give_levels(&self->arguments->options, &samples, 1, &level);
@@ -480,11 +534,8 @@ static bool draw_item(const job *self, item *at)
         samples.box_offsets = offsets;
     }
     motley_error error;
-    const picture *in = &at->source->image;
-    at->drawn = (self->transform ? motley_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels,
-                                               &at->place, at->steps, &at->count, &error)
-                                 : motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, NULL,
-                                               at->steps, &at->count, &error)) == MOTLEY_OK;
+    at->drawn = part_draw(&self->opened, part_of(self, at), &samples, at->source->image, &at->place, at->steps,
+                          &at->count, &error) == MOTLEY_OK;
     if (!at->drawn)
         snprintf(at->why, sizeof at->why, "%s", error.message);
     return at->drawn;
@@ -496,7 +547,7 @@ static void write_item(void *user, size_t i)
     item *at = &self->items[i];
     if (!at->augmented || (at->path && !picture_write(at->path, &at->image, PNG_EFFORT, at->why)))
         return;
-    if ((at->drawn || draw_item(self, at)) && self->sheet && !put_on_sheet(self, at))
+    if ((at->drawn || draw_item(self, at)) && self->sheet && !is_shared(self, at) && !put_on_sheet(self, at))
         snprintf(at->why, sizeof at->why, "no memory for its place on the sheet");
 }
 
@@ -510,26 +561,30 @@ static void tell(job *self, const item *at)
     else if (at->augmented) {
         if (self->arguments->draws)
             write_draw(self, at); /* errors are reported when the file is committed */
-        if (self->arguments->boxes_out)
+        if (self->arguments->boxes_out && !is_shared(self, at))
             write_boxes(self, at);
         self->delivered = true;
     }
-    progress_step();
+    if (at->part + 1 == self->opened.count)
+        progress_step();
 }
 
 /* Makes variants `first` .. `first + variants - 1` of every source. */
 static void do_variants(job *self, size_t first, size_t variants)
 {
-    self->items_count = self->sources_count * variants;
+    const size_t parts = self->opened.count;
+    self->items_count = self->sources_count * variants * parts;
     self->items = need(calloc(self->items_count, sizeof *self->items));
     motley_step *steps = need(calloc(self->items_count * self->max_steps, sizeof *steps));
     for (size_t i = 0; i < self->items_count; i++) {
         item *at = &self->items[i];
-        at->source = &self->sources[i / variants];
-        at->variant = first + i % variants;
+        at->source = &self->sources[i / parts / variants];
+        at->variant = first + i / parts % variants;
+        at->part = i % parts;
+        at->shared = self->opened.shares && at->part ? at - at->part : NULL;
         at->steps = steps + i * self->max_steps;
-        if (self->arguments->out)
-            at->path = out_path(self->arguments, self->names[at->source->input], at->variant);
+        if (self->arguments->out && !is_shared(self, at))
+            at->path = out_path(self->arguments, self->names[at->source->input], at->variant, part_of(self, at));
     }
     run_parallel(self->threads, self->items_count, copy_source, self);
     apply_to_all(self);
@@ -563,7 +618,7 @@ static void do_block(job *self, size_t first, size_t count, size_t bytes)
     for (size_t i = 0; i < count; i++)
         if (*self->sources[i].why)
             complain_about(self, input_path(self, &self->sources[i]), self->sources[i].why);
-    const size_t at_once = count > 1 ? all : variants_at_once(self, bytes);
+    const size_t at_once = count > 1 ? all : variants_at_once(self, bytes * self->opened.count);
     for (size_t k = 0; k < all; k += at_once)
         do_variants(self, k, all - k < at_once ? all - k : at_once);
     for (size_t i = 0; i < count; i++)
@@ -575,7 +630,7 @@ static void do_block(job *self, size_t first, size_t count, size_t bytes)
  * these are too few for all threads, more, within LARGE_BATCH_BYTES; at least one. */
 static size_t block_size(const job *self, size_t first, size_t *bytes)
 {
-    const size_t left = self->arguments->count - first, variants = self->arguments->variants;
+    const size_t left = self->arguments->count - first, variants = self->arguments->variants * self->opened.count;
     size_t count = 0;
     for (*bytes = 0; count < left; count++) {
         const size_t more = *bytes + picture_file_bytes(self->arguments->images[first + count]);
@@ -648,12 +703,11 @@ static bool open_sheet(job *self)
 {
     const arguments *a = self->arguments;
     char subtitle[128], why[PICTURE_WHY];
-    const motley_policy_info *info = motley_policy_describe(self->transform); /* NULL of a policy */
-    snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u",
-             self->policy ? motley_policy_describe(self->policy)->name : info->name,
+    const motley_policy_info *info = motley_policy_describe(self->opened.whole);
+    snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u", info->name,
              (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
-    self->sheet = sheet_create(self->policy ? motley_policy_describe(self->policy)->title : info->title, subtitle,
-                               a->count, 1 + a->variants, a->cell_px, why);
+    self->sheet = sheet_create(info->title, subtitle, a->count,
+                               1 + a->variants * (self->opened.count - self->opened.shares), a->cell_px, why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -678,11 +732,12 @@ static bool spares_inputs(const job *self)
     if (a->sheet)
         clash_list_write(files, a->sheet, "--sheet");
     for (size_t i = 0; a->out && i < a->count; i++)
-        for (size_t k = 0; k < a->variants; k++) {
-            char *path = out_path(a, self->names[i], k);
-            clash_list_write(files, path, "--out");
-            free(path);
-        }
+        for (size_t k = 0; k < a->variants; k++)
+            for (size_t p = self->opened.shares; p < self->opened.count; p++) {
+                char *path = out_path(a, self->names[i], k, &self->opened.part[p]);
+                clash_list_write(files, path, "--out");
+                free(path);
+            }
     const bool good = clash_list_is_good(files);
     clash_list_destroy(files);
     return good;
@@ -692,7 +747,7 @@ static bool spares_inputs(const job *self)
 static bool begin_boxes(job *self)
 {
     const arguments *a = self->arguments;
-    const bool takes = self->policy && motley_policy_describe(self->policy)->takes_boxes;
+    const bool takes = !self->opened.staged && motley_policy_describe(self->opened.whole)->takes_boxes;
     if (takes && !a->boxes) {
         complain("%s: it works in the boxes of an image, want --boxes", policy_label(a->policy));
         return false;
@@ -702,15 +757,14 @@ static bool begin_boxes(job *self)
                  policy_label(a->policy));
         return false;
     }
-    motley_policy *follower = NULL;
-    motley_policy *transform_follower = NULL;
+    motley_status status = MOTLEY_OK;
     motley_error error;
-    const motley_status status = !a->boxes_out ? MOTLEY_OK
-                                 : self->transform
-                                     ? motley_policy_follower(self->pictures, NULL, &transform_follower, &error)
-                                     : motley_policy_follower(self->policy, NULL, &follower, &error);
-    motley_policy_destroy(follower);
-    motley_policy_destroy(transform_follower);
+    for (size_t p = 0; a->boxes_out && status == MOTLEY_OK && p < self->opened.count; p++) {
+        motley_policy *follower = NULL;
+        status =
+            motley_policy_follower(self->pictures ? self->pictures[p] : self->opened.whole, NULL, &follower, &error);
+        motley_policy_destroy(follower);
+    }
     if (status != MOTLEY_OK)
         complain("%s: %s", policy_label(a->policy), error.message);
     if (status != MOTLEY_OK || (a->boxes && !(self->boxes = boxes_file_read(a->boxes))))
@@ -720,7 +774,7 @@ static bool begin_boxes(job *self)
         const image_boxes *boxes = boxes_file_find(self->boxes, a->images[i]);
         most = boxes && boxes->count > most ? boxes->count : most;
     }
-    self->max_steps = 1 + most_steps(self->policy ? self->policy : self->transform, most);
+    self->max_steps = 1 + most_steps(self->opened.whole, most);
     return true;
 }
 
@@ -729,16 +783,19 @@ static bool begin(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!open_either(a->policy, &self->arguments->options, &self->policy, &self->transform) || !make_names(self))
+    if (!parts_open(a->policy, &a->options, &self->opened) || !make_names(self))
         return false;
-    if (self->transform && a->context.backend == MOTLEY_BACKEND_CUDA) {
+    if (self->opened.staged && a->context.backend == MOTLEY_BACKEND_CUDA) {
         complain("%s: it is a transform, want --device cpu", policy_label(a->policy));
         return false;
     }
-    if (self->transform && motley_policy_pictures(self->transform, &self->pictures, &error) != MOTLEY_OK) {
-        complain("%s: %s", policy_label(a->policy), error.message);
-        return false;
-    }
+    if (self->opened.staged)
+        self->pictures = need(calloc(self->opened.count, sizeof(motley_policy *)));
+    for (size_t p = 0; self->pictures && p < self->opened.count; p++)
+        if (motley_policy_pictures(self->opened.part[p].policy, &self->pictures[p], &error) != MOTLEY_OK) {
+            complain("%s: %s", policy_label(a->policy), error.message);
+            return false;
+        }
     if (!begin_boxes(self) || (a->replay && !(self->replay = draws_file_read(a->replay))))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {
@@ -812,9 +869,10 @@ int cmd_apply(int argc, char **argv)
     draws_file_destroy(self.replay);
     boxes_file_destroy(self.boxes);
     motley_context_destroy(self.context);
-    motley_policy_destroy(self.policy);
-    motley_policy_destroy(self.transform);
-    motley_policy_destroy(self.pictures);
+    for (size_t p = 0; self.pictures && p < self.opened.count; p++)
+        motley_policy_destroy(self.pictures[p]);
+    free(self.pictures);
+    parts_close(&self.opened);
     free(arguments.options.levels);
     return self.failed ? EXIT_INPUT : 0;
 }

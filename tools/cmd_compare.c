@@ -104,14 +104,12 @@ int cmd_compare(int argc, char **argv)
     op_summary *summary[MAX_POLICIES] = { NULL };
     bool good = true;
     for (int p = 0; p < self.policies; p++) {
-        motley_policy *policy;
-        motley_policy *transform;
-        policy_options options = self.options; /* a view of the policy's changes them */
-        if (open_either(self.policy[p], &options, &policy, &transform))
-            summary[p] = summarise(self.policy[p], policy, transform, &options, &self.counting);
+        parts opened;
+        const part *counted = NULL;
+        if (parts_open(self.policy[p], &self.options, &opened) && (counted = parts_single(&opened, self.policy[p])))
+            summary[p] = summarise(self.policy[p], &opened, counted, &self.options, &self.counting);
         good = good && summary[p];
-        motley_policy_destroy(policy);
-        motley_policy_destroy(transform);
+        parts_close(&opened);
     }
     if (good && self.counting.json)
         good = print_comparison_json(&self, summary);

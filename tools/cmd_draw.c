@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley draw: prints what samples would get, a line each, without touching pixels. */
-#include "tools/tool.h"
+#include "tools/parts.h"
 
 #include <stdlib.h>
 
@@ -51,57 +51,60 @@ static const struct argp argp = {
         "Prints what samples would get, a JSON object a line, without touching a pixel.\v"
         "A draw depends on the policy, the seed, the epoch, the sample's id and the view, and on nothing else. Values "
         "are in the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out. Of a "
-        "transform the object also has the crop, what it is resized to, flips and erased boxes.",
+        "transform the object also has the crop, what it is resized to, flips and erased boxes, and of one with views "
+        "each "
+        "result is a line, with the name of its view; what the views share comes first, as \"\".",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
-/* Draws `count` samples, BLOCK at most, and prints them. */
-static bool draw_block(const arguments *self, const motley_policy *policy, const motley_policy *transform,
-                       const motley_samples *samples, size_t count, motley_step *steps, size_t max_steps)
+/* Draws `count` samples, BLOCK at most, by one part; `lines` of a sample are `opened->count` apart. */
+static bool draw_part(const arguments *self, const parts *opened, const part *drawing, uint64_t first, size_t count,
+                      char **lines)
 {
-    static motley_place drawn[BLOCK];
+    static motley_place places[BLOCK];
+    const picture image = { NULL, self->width, self->height, self->channels };
+    const picture in = taken_by(opened, drawing, image);
+    const size_t most = motley_policy_describe(drawing->policy)->max_steps;
+    motley_step *steps = need(calloc(BLOCK * (most + 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
+    float levels[BLOCK];
+    motley_samples samples = drawing->samples;
     motley_error error;
+    samples.first = first;
+    give_middle_boxes(&samples, count, in.width, in.height);
+    give_levels(&self->options, &samples, count, levels);
     for (size_t i = 0; i < count; i++) {
-        widths[i] = self->width;
-        heights[i] = self->height;
+        widths[i] = in.width;
+        heights[i] = in.height;
     }
-    motley_status status =
-        policy ? motley_draw(policy, samples, count, widths, heights, self->channels, NULL, steps, counts, &error)
-               : motley_draw(transform, samples, count, widths, heights, self->channels, drawn, steps, counts, &error);
-    bool good = true;
-    for (size_t i = 0; status == MOTLEY_OK && good && i < count; i++) {
-        char *line = NULL;
-        if (policy)
-            line = draw_json(policy, samples->first + i, steps + i * max_steps, counts[i], self->channels);
-        else
-            status = motley_draw_json(transform, samples->first + i, &drawn[i], steps + i * max_steps, counts[i],
-                                      result_channels(transform, self->channels), &line, &error);
-        good = !line || puts(line) >= 0;
-        free(line);
-    }
-    if (status != MOTLEY_OK)
+    const bool good = motley_draw(drawing->policy, &samples, count, widths, heights, in.channels,
+                                  opened->staged ? places : NULL, steps, counts, &error) == MOTLEY_OK;
+    for (size_t i = 0; good && i < count; i++)
+        lines[i * opened->count] =
+            part_json(opened, drawing, first + i, image, &places[i], steps + i * most, counts[i]);
+    if (!good)
         complain("%s: %s", policy_label(self->policy), error.message);
-    return good && status == MOTLEY_OK;
+    free(steps);
+    return good;
 }
 
-static bool draw_all(const arguments *self, const motley_policy *policy, const motley_policy *transform)
+static bool draw_all(const arguments *self, const parts *opened)
 {
-    const size_t max_steps =
-        policy ? motley_policy_describe(policy)->max_steps : motley_policy_describe(transform)->max_steps;
-    motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
-    float levels[BLOCK];
+    const size_t block = BLOCK / opened->count;
+    char **lines = need(calloc(BLOCK, sizeof *lines));
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {
-        const size_t count = self->samples - done < BLOCK ? (size_t)(self->samples - done) : BLOCK;
-        motley_samples samples = self->options.samples;
-        samples.first += done;
-        give_middle_boxes(&samples, count, self->width, self->height);
-        give_levels(&self->options, &samples, count, levels);
-        good = draw_block(self, policy, transform, &samples, count, steps, max_steps);
+        const size_t count = self->samples - done < block ? (size_t)(self->samples - done) : block;
+        for (size_t p = 0; good && p < opened->count; p++)
+            good = draw_part(self, opened, &opened->part[p], self->options.samples.first + done, count, lines + p);
+        for (size_t i = 0; i < count * opened->count; i++) {
+            good = good && puts(lines[i]) >= 0;
+            free(lines[i]);
+            lines[i] = NULL;
+        }
         done += count;
     }
-    free(steps);
+    free(lines);
     return good;
 }
 
@@ -113,12 +116,9 @@ int cmd_draw(int argc, char **argv)
         complain("--first and --samples go beyond the last sample, 2^64-1");
         return EXIT_USAGE;
     }
-    motley_policy *policy;
-    motley_policy *transform;
-    const bool good =
-        open_either(self.policy, &self.options, &policy, &transform) && draw_all(&self, policy, transform);
-    motley_policy_destroy(policy);
-    motley_policy_destroy(transform);
+    parts opened;
+    const bool good = parts_open(self.policy, &self.options, &opened) && draw_all(&self, &opened);
+    parts_close(&opened);
     free(self.options.levels);
     return good ? 0 : EXIT_INPUT;
 }

@@ -4,9 +4,7 @@
 #include "tools/clash.h"
 #include "tools/out_file.h"
 #include "tools/page.h"
-#include "tools/picture.h"
 #include "tools/summary.h"
-#include "tools/tool.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -105,12 +103,14 @@ static const struct argp argp = {
 typedef struct job {
     arguments *arguments;
     motley_context *context;
-    motley_policy *policy, *follower; /* follower: of masks; NULL without masks and boxes */
-    motley_policy *transform;         /* in place of a policy */
-    motley_policy *pictures, *pictures_follower;
-    motley_step *steps; /* [max_steps], of the last sample that was drawn, like what follows */
+    parts opened;
+    motley_policy **applied;   /* [parts] motley_policy_pictures of a transform's, or a copy of the policy */
+    motley_policy **followers; /* [parts] of masks; NULL without masks and boxes */
+    motley_step *steps;        /* [max_steps], of the last sample that was drawn, like what follows */
     int32_t count;
-    motley_place places;
+    motley_place place, shared_place; /* shared: of stages that views share */
+    motley_step *shared_steps;
+    int32_t shared_count;
     picture images[MOST_IMAGES], masks[MOST_IMAGES];
     boxes_file *boxes_file;
     const image_boxes *boxes[MOST_IMAGES]; /* NULL: none */
@@ -239,12 +239,12 @@ static size_t boxes_count(const job *self, size_t i)
     return self->boxes[i] ? self->boxes[i]->count : 0;
 }
 
-/* Image i as sample `id`; a policy that takes boxes gets those of the file, or the image's middle. */
-static motley_samples sample_of(const job *self, size_t i, uint64_t id)
+/* Image i as sample `id` of a part; a policy that takes boxes gets those of the file, or the image's middle. */
+static motley_samples sample_of(const job *self, const part *of, size_t i, uint64_t id)
 {
     static size_t offsets[2];
     static float level;
-    motley_samples samples = self->arguments->options.samples;
+    motley_samples samples = of->samples;
     samples.first = id;
     give_levels(&self->arguments->options, &samples, 1, &level);
     if (!self->arguments->boxes) {
@@ -257,54 +257,49 @@ static motley_samples sample_of(const job *self, size_t i, uint64_t id)
     return samples;
 }
 
-/* A copy of the picture, which is image i or its mask, augmented by a policy as sample `id`. */
-static picture augmented(job *self, const motley_policy *policy, const picture *in, size_t i, uint64_t id)
+/* What a policy makes of a picture, which is image i or its mask. */
+static picture applied(job *self, const motley_policy *policy, const part *of, const picture *in, size_t i, uint64_t id)
 {
-    picture out = copied(in);
-    const motley_batch batch = batch_of(&out);
-    const motley_apply_params params = { .samples = sample_of(self, i, id) };
-    motley_error error;
-    want(motley_apply(self->context, policy, &batch, &batch, &params, &error), self->arguments->policy, &error);
-    return out;
-}
-
-/* The picture, transformed by a transform or its follower. */
-static picture transformed(job *self, const motley_policy *transform, const picture *in, size_t i, uint64_t id)
-{
-    const motley_policy_info *info = motley_policy_describe(transform);
-    picture out = { .width = info->width ? info->width : in->width,
-                    .height = info->height ? info->height : in->height,
-                    .channels = result_channels(transform, in->channels) };
+    picture out = made_by(policy, *in);
     char why[PICTURE_WHY];
-    if (!picture_allocate(&out, why))
+    if (!self->opened.staged)
+        out = copied(in);
+    else if (!picture_allocate(&out, why))
         need(NULL);
-    const motley_batch src = batch_of(in), dst = batch_of(&out);
-    const motley_apply_params params = { .samples = sample_of(self, i, id) };
+    const motley_batch src = batch_of(self->opened.staged ? in : &out), dst = batch_of(&out);
+    const motley_apply_params params = { .samples = sample_of(self, of, i, id) };
     motley_error error;
-    want(motley_apply(self->context, transform, &src, &dst, &params, &error), self->arguments->policy, &error);
+    want(motley_apply(self->context, policy, &src, &dst, &params, &error), self->arguments->policy, &error);
     return out;
 }
 
-/* Draws the sample `id` for image i. Returns the draw as JSON. */
-static struct json_object *draw(job *self, size_t i, uint64_t id)
+/* A picture as sample `id` of part p; policies: [parts], those of images or of masks. */
+static picture made(job *self, motley_policy *const *policies, size_t p, const picture *in, size_t i, uint64_t id)
 {
-    const picture *in = &self->images[i];
-    const motley_samples samples = sample_of(self, i, id);
-    char *line;
+    const part *const parts = self->opened.part;
+    if (!self->opened.shares)
+        return applied(self, policies[p], &parts[p], in, i, id);
+    picture shared = applied(self, policies[0], &parts[0], in, i, id);
+    const picture out = applied(self, policies[p], &parts[p], &shared, i, id);
+    picture_free(&shared);
+    return out;
+}
+
+/* Draws the sample `id` of a part for image i. Returns the draw as JSON. */
+static struct json_object *draw(job *self, const part *of, size_t i, uint64_t id)
+{
+    const picture in = self->images[i];
+    motley_samples samples = sample_of(self, of, i, id);
     motley_error error;
-    if (self->policy) {
-        want(motley_draw(self->policy, &samples, 1, &in->width, &in->height, in->channels, NULL, self->steps,
-                         &self->count, &error),
-             self->arguments->policy, &error);
-        line = draw_json(self->policy, id, self->steps, self->count, in->channels);
-    } else {
-        want(motley_draw(self->transform, &samples, 1, &in->width, &in->height, in->channels, &self->places,
-                         self->steps, &self->count, &error),
-             self->arguments->policy, &error);
-        want(motley_draw_json(self->transform, id, &self->places, self->steps, self->count,
-                              result_channels(self->transform, in->channels), &line, &error),
+    want(part_draw(&self->opened, of, &samples, in, &self->place, self->steps, &self->count, &error),
+         self->arguments->policy, &error);
+    if (self->opened.shares) {
+        samples.view = self->opened.part[0].samples.view;
+        want(part_draw(&self->opened, self->opened.part, &samples, in, &self->shared_place, self->shared_steps,
+                       &self->shared_count, &error),
              self->arguments->policy, &error);
     }
+    char *line = part_json(&self->opened, of, id, in, &self->place, self->steps, self->count);
     struct json_object *drawn = need(json_tokener_parse(line));
     free(line);
     return drawn;
@@ -316,27 +311,47 @@ static void begin_overlay(job *self, const picture *shown)
             shown->height);
 }
 
-/* Draws the boxes of image i over what is shown: the original, or the image as its last draw changed it. */
-static void put_boxes(job *self, size_t i, const picture *shown, bool original)
+/* Moves boxes of an image of the size of `from` by a draw whose result has that of `to`; clears `keep` of those gone.
+ */
+static void move_boxes(job *self, picture from, picture to, const motley_place *place, const motley_step *steps,
+                       int32_t count, size_t n, double *boxes, uint8_t *keep)
 {
-    const picture *image = &self->images[i];
-    const size_t n = boxes_count(self, i), offsets[2] = { 0, n };
-    const int32_t steps = original ? 0 : self->count;
-    double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
-    uint8_t *keep = need(calloc(n + 1, 1));
-    memcpy(boxes, self->boxes[i]->boxes, n * 4 * sizeof *boxes);
+    const size_t offsets[2] = { 0, n };
+    uint8_t *kept = need(calloc(n + 1, 1));
+    const bool staged = self->opened.staged;
     const motley_drawn drawn = { .count = 1,
-                                 .steps = self->steps,
-                                 .step_counts = &steps,
-                                 .max_steps = (size_t)steps,
-                                 .widths = &image->width,
-                                 .heights = &image->height,
-                                 .places = original || self->policy ? NULL : &self->places,
-                                 .width = self->policy ? 0 : shown->width,
-                                 .height = self->policy ? 0 : shown->height };
-    const motley_followed followed = { .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .keep = keep };
+                                 .steps = steps,
+                                 .step_counts = &count,
+                                 .max_steps = (size_t)count,
+                                 .widths = &from.width,
+                                 .heights = &from.height,
+                                 .places = staged ? place : NULL,
+                                 .width = staged ? to.width : 0,
+                                 .height = staged ? to.height : 0 };
+    const motley_followed followed = { .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .keep = kept };
     motley_error error;
     want(motley_follow(&drawn, &followed, &error), self->arguments->boxes, &error);
+    for (size_t b = 0; b < n; b++)
+        keep[b] &= kept[b];
+    free(kept);
+}
+
+/* Draws the boxes of image i over what is shown: the original (`of` is NULL), or what its last draw, of a part, made.
+ */
+static void put_boxes(job *self, const part *of, size_t i, const picture *shown)
+{
+    const size_t n = boxes_count(self, i);
+    const picture image = self->images[i];
+    double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
+    uint8_t *keep = need(calloc(n + 1, 1));
+    memset(keep, 1, n);
+    memcpy(boxes, self->boxes[i]->boxes, n * 4 * sizeof *boxes);
+    if (of && self->opened.shares)
+        move_boxes(self, image, taken_by(&self->opened, of, image), &self->shared_place, self->shared_steps,
+                   self->shared_count, n, boxes, keep);
+    if (of)
+        move_boxes(self, taken_by(&self->opened, of, image), *shown, &self->place, self->steps, self->count, n, boxes,
+                   keep);
     begin_overlay(self, shown);
     for (size_t b = 0; b < n; b++)
         if (keep[b])
@@ -351,8 +366,8 @@ static void put_boxes(job *self, size_t i, const picture *shown, bool original)
 static void put_erased(job *self, const picture *shown)
 {
     begin_overlay(self, shown);
-    for (int32_t b = 0; b < self->places.boxes_count; b++) {
-        const motley_erased_box *box = &self->places.boxes[b];
+    for (int32_t b = 0; b < self->place.boxes_count; b++) {
+        const motley_erased_box *box = &self->place.boxes[b];
         fprintf(self->page, "<rect class=\"erased\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", box->left,
                 box->top, box->width, box->height);
     }
@@ -360,12 +375,14 @@ static void put_erased(job *self, const picture *shown)
 }
 
 /* Writes what the sample drew, one line for each part of it. */
-static void put_caption(job *self, struct json_object *drawn)
+static void put_caption(job *self, const part *of, struct json_object *drawn)
 {
+    if (of->view)
+        fprintf(self->page, "<span class=\"step\">%s %d</span>", of->view, of->result);
     struct json_object *steps = need(json_object_object_get(drawn, "steps"));
     const size_t count = json_object_array_length(steps);
-    if (self->transform) {
-        const motley_place *d = &self->places;
+    if (self->opened.staged) {
+        const motley_place *d = &self->place;
         fprintf(self->page, "<span class=\"step\">crop %dx%d at %d, %d</span>", d->crop.width, d->crop.height,
                 d->crop.left, d->crop.top);
         if (d->flip_horizontal || d->flip_vertical)
@@ -381,9 +398,9 @@ static void put_caption(job *self, struct json_object *drawn)
                 json_object_get_string(json_object_object_get(step, "op")), value ? " " : "",
                 value ? short_number(json_object_get_double(value), number) : "");
     }
-    if (self->transform && self->places.boxes_count)
-        fprintf(self->page, "<span class=\"step\">erase %d</span>", self->places.boxes_count);
-    else if (self->policy && count == 0)
+    if (self->opened.staged && self->place.boxes_count)
+        fprintf(self->page, "<span class=\"step\">erase %d</span>", self->place.boxes_count);
+    else if (!self->opened.staged && count == 0)
         fprintf(self->page, "nothing");
 }
 
@@ -395,30 +412,29 @@ static void put_original(job *self, size_t i)
     if (self->arguments->masks_count)
         put_mask(self, &self->masks[i]);
     if (boxes_count(self, i))
-        put_boxes(self, i, &self->images[i], true);
+        put_boxes(self, NULL, i, &self->images[i]);
     fprintf(self->page, "</div><figcaption>unchanged</figcaption></figure>\n");
 }
 
-/* One cell: image i as sample `id`. */
-static void put_sample(job *self, size_t i, uint64_t id)
+/* One cell: image i as sample `id` of part p. */
+static void put_sample(job *self, size_t p, size_t i, uint64_t id)
 {
-    struct json_object *drawn = draw(self, i, id);
-    picture image = self->policy ? augmented(self, self->policy, &self->images[i], i, id)
-                                 : transformed(self, self->pictures, &self->images[i], i, id);
+    const part *const of = &self->opened.part[p];
+    struct json_object *drawn = draw(self, of, i, id);
+    picture image = made(self, self->applied, p, &self->images[i], i, id);
     fprintf(self->page, "<figure><div class=\"frame\">");
     put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
     if (self->arguments->masks_count) {
-        picture mask = self->policy ? augmented(self, self->follower, &self->masks[i], i, id)
-                                    : transformed(self, self->pictures_follower, &self->masks[i], i, id);
+        picture mask = made(self, self->followers, p, &self->masks[i], i, id);
         put_mask(self, &mask);
         picture_free(&mask);
     }
-    if (self->places.boxes_count)
+    if (self->place.boxes_count)
         put_erased(self, &image);
     if (boxes_count(self, i))
-        put_boxes(self, i, &image, false);
+        put_boxes(self, of, i, &image);
     fprintf(self->page, "</div><figcaption>");
-    put_caption(self, drawn);
+    put_caption(self, of, drawn);
     fprintf(self->page, "</figcaption></figure>\n");
     json_object_put(drawn);
     picture_free(&image);
@@ -431,7 +447,8 @@ static void put_sheet(job *self)
         fprintf(self->page, "<section class=\"row\">");
         put_original(self, i);
         for (size_t k = 0; k < self->arguments->variants; k++)
-            put_sample(self, i, i * self->arguments->variants + k);
+            for (size_t p = self->opened.shares; p < self->opened.count; p++)
+                put_sample(self, p, i, i * self->arguments->variants + k);
         fprintf(self->page, "</section>\n");
     }
 }
@@ -455,12 +472,13 @@ static void put_slider(job *self, double top)
         const motley_policy_changes change = { .set_level = 1, .level = level };
         motley_policy *policy;
         motley_error error;
-        want(motley_policy_change(self->policy, &change, &policy, &error), self->arguments->policy, &error);
+        want(motley_policy_change(self->opened.whole, &change, &policy, &error), self->arguments->policy, &error);
         char number[NUMBER_TEXT];
         fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
                 stop == (STOPS - 1) / 2 ? "" : " hidden");
         for (size_t i = 0; i < shown; i++) {
-            picture image = augmented(self, policy, &self->images[i], i, i * self->arguments->variants);
+            picture image =
+                applied(self, policy, self->opened.part, &self->images[i], i, i * self->arguments->variants);
             fprintf(self->page, "<figure><div class=\"frame\">");
             put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
             fprintf(self->page, "</div></figure>");
@@ -499,16 +517,21 @@ static void put_magnitudes(job *self, const op_summary *op)
     fprintf(self->page, "</svg>");
 }
 
-static void put_frequencies(job *self, const op_summary *summary)
+/* Counts what a part draws, and writes it as a table. False after a message. */
+static bool put_frequencies(job *self, const part *of)
 {
+    const arguments *a = self->arguments;
+    const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
+    op_summary *summary = summarise(a->policy, &self->opened, of, &a->options, &counting);
     double most = 0;
+    if (!summary)
+        return false;
     for (int i = 0; i < summary_rows(); i++)
         most = fmax(most, summary[i].per_image);
-    fprintf(
-        self->page,
-        "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
-        "get.</p>\n<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n",
-        (unsigned long long)self->arguments->samples);
+    if (of->view)
+        fprintf(self->page, "<h3>%s</h3>\n", *of->view ? of->view : "shared by the views");
+    fprintf(self->page,
+            "<table><tr><th>operation</th><th colspan=\"2\">per image</th><th colspan=\"2\">values</th></tr>\n");
     for (int i = 0; i < summary_rows(); i++) {
         if (!summary[i].used)
             continue;
@@ -522,6 +545,22 @@ static void put_frequencies(job *self, const op_summary *summary)
         fprintf(self->page, "</td></tr>\n");
     }
     fprintf(self->page, "</table>\n");
+    summary_free(summary);
+    return true;
+}
+
+/* The table of each view; all results of one draw alike. */
+static bool put_all_frequencies(job *self)
+{
+    fprintf(self->page,
+            "<h2>Operations</h2>\n<p>How many times an image gets each, over %llu samples, and the values that it can "
+            "get.</p>\n",
+            (unsigned long long)self->arguments->samples);
+    for (size_t p = 0; p < self->opened.count; p++)
+        if ((p == 0 || self->opened.part[p].policy != self->opened.part[p - 1].policy) &&
+            !put_frequencies(self, &self->opened.part[p]))
+            return false;
+    return true;
 }
 
 /* ---- the page ---- */
@@ -532,13 +571,14 @@ static bool read_texts(job *self, char **text, double *top)
     motley_error error;
     char *json = NULL;
     *top = 0;
-    if (self->transform && motley_policy_print(self->transform, MOTLEY_PRINT_TEXT, text, &error) == MOTLEY_OK)
-        return true;
-    if (self->transform || motley_policy_print(self->policy, MOTLEY_PRINT_TEXT, text, &error) != MOTLEY_OK ||
-        motley_policy_print(self->policy, MOTLEY_PRINT_VALUES, &json, &error) != MOTLEY_OK) {
+    const motley_policy *const whole = self->opened.whole;
+    if (motley_policy_print(whole, MOTLEY_PRINT_TEXT, text, &error) != MOTLEY_OK ||
+        (!self->opened.staged && motley_policy_print(whole, MOTLEY_PRINT_VALUES, &json, &error) != MOTLEY_OK)) {
         complain("%s: %s", policy_label(self->arguments->policy), error.message);
         return false;
     }
+    if (self->opened.staged)
+        return true;
     struct json_object *described = need(json_tokener_parse(json)), *value = NULL;
     free(json);
     if (json_object_object_get_ex(described, "top", &value))
@@ -549,30 +589,24 @@ static bool read_texts(job *self, char **text, double *top)
 
 static bool write_page(job *self)
 {
-    const arguments *a = self->arguments;
-    const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
-    const motley_policy_info *info = motley_policy_describe(self->transform);
-    const char *title = info ? info->title : motley_policy_describe(self->policy)->title;
-    const char *paper = info ? info->paper : motley_policy_describe(self->policy)->paper;
+    const motley_policy_info *info = motley_policy_describe(self->opened.whole);
     char *text = NULL;
     double top;
-    op_summary *summary = summarise(a->policy, self->policy, self->transform, &a->options, &counting);
-    const bool good = summary && read_texts(self, &text, &top);
+    bool good = read_texts(self, &text, &top);
     if (good) {
-        page_begin(self->page, info && !*title ? info->name : title);
+        page_begin(self->page, self->opened.staged && !*info->title ? info->name : info->title);
         fprintf(self->page, "<p class=\"paper\">");
-        page_text(self->page, paper && *paper ? paper : "no paper is cited");
+        page_text(self->page, info->paper && *info->paper ? info->paper : "no paper is cited");
         fprintf(self->page, "</p>\n");
         put_sheet(self);
         put_slider(self, top);
-        put_frequencies(self, summary);
-        fprintf(self->page, "<h2>%s</h2>\n<pre>", info ? "Transform" : "Policy");
+        good = put_all_frequencies(self);
+        fprintf(self->page, "<h2>%s</h2>\n<pre>", self->opened.staged ? "Transform" : "Policy");
         page_text(self->page, text);
         fprintf(self->page, "</pre>\n");
         page_end(self->page);
     }
     free(text);
-    summary_free(summary);
     return good;
 }
 
@@ -593,21 +627,25 @@ static bool page_is_new(const arguments *a)
     return good;
 }
 
-/* Opens what is applied: the policy, or the transform as motley_policy_pictures, and the follower for masks. */
+/* Opens what is applied to images, and to masks. */
 static bool open_applied(job *self)
 {
     const arguments *a = self->arguments;
     motley_error error;
-    if (!open_either(a->policy, &self->arguments->options, &self->policy, &self->transform))
+    if (!parts_open(a->policy, &a->options, &self->opened))
         return false;
+    const size_t count = self->opened.count;
+    self->applied = need(calloc(count, sizeof(motley_policy *)));
+    self->followers = need(calloc(count, sizeof(motley_policy *)));
     motley_status status = MOTLEY_OK;
-    if (self->transform)
-        status = motley_policy_pictures(self->transform, &self->pictures, &error);
-    const bool follow = status == MOTLEY_OK && (a->masks_count || a->boxes);
-    if (follow && self->transform)
-        status = motley_policy_follower(self->pictures, NULL, &self->pictures_follower, &error);
-    else if (follow)
-        status = motley_policy_follower(self->policy, NULL, &self->follower, &error);
+    for (size_t p = 0; status == MOTLEY_OK && p < count; p++) {
+        const motley_policy *const policy = self->opened.part[p].policy;
+        status = self->opened.staged
+                     ? motley_policy_pictures(policy, &self->applied[p], &error)
+                     : motley_policy_change(policy, &(motley_policy_changes){ 0 }, &self->applied[p], &error);
+        if (status == MOTLEY_OK && (a->masks_count || a->boxes))
+            status = motley_policy_follower(self->applied[p], NULL, &self->followers[p], &error);
+    }
     if (status != MOTLEY_OK)
         complain("%s: %s", policy_label(a->policy), error.message);
     return status == MOTLEY_OK;
@@ -619,8 +657,9 @@ static void make_room(job *self)
     size_t boxes = 1;
     for (size_t i = 0; i < self->arguments->count; i++)
         boxes = boxes_count(self, i) > boxes ? boxes_count(self, i) : boxes;
-    const size_t most = most_steps(self->transform ? self->transform : self->policy, boxes);
+    const size_t most = most_steps(self->opened.whole, boxes);
     self->steps = need(calloc(most + 1, sizeof *self->steps));
+    self->shared_steps = need(calloc(most + 1, sizeof *self->shared_steps));
 }
 
 static bool run(job *self)
@@ -665,11 +704,14 @@ int cmd_preview(int argc, char **argv)
     }
     boxes_file_destroy(self.boxes_file);
     free(self.steps);
-    motley_policy_destroy(self.follower);
-    motley_policy_destroy(self.policy);
-    motley_policy_destroy(self.pictures_follower);
-    motley_policy_destroy(self.pictures);
-    motley_policy_destroy(self.transform);
+    free(self.shared_steps);
+    for (size_t p = 0; p < self.opened.count; p++) {
+        motley_policy_destroy(self.applied ? self.applied[p] : NULL);
+        motley_policy_destroy(self.followers ? self.followers[p] : NULL);
+    }
+    free(self.applied);
+    free(self.followers);
+    parts_close(&self.opened);
     motley_context_destroy(self.context);
     free(a.options.levels);
     return good ? 0 : EXIT_INPUT;

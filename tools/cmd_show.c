@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley show: prints a policy or a transform as canonical text, which loads back to an equal one. */
-#include "tools/tool.h"
+#include "tools/parts.h"
 
 #include <stdlib.h>
 
@@ -51,45 +51,46 @@ static const struct argp argp = {
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { 0 } },
 };
 
-/* Gives a transform's schedules another length. */
-static bool rescale(const arguments *self, motley_policy **transform)
+/* Prints a policy in one of its forms. */
+static bool print(const arguments *self, const motley_policy *policy, bool staged)
+{
+    const motley_print_format format = self->values ? MOTLEY_PRINT_VALUES
+                                       : self->json ? MOTLEY_PRINT_JSON
+                                                    : MOTLEY_PRINT_TEXT;
+    char *text = NULL;
+    motley_error error = { .message = "it is a transform, want a policy for --values" };
+    if ((staged && self->values) || motley_policy_print(policy, format, &text, &error) != MOTLEY_OK) {
+        complain("%s: %s", policy_label(self->policy), error.message);
+        return false;
+    }
+    fputs(text, stdout);
+    free(text);
+    return true;
+}
+
+/* Prints a transform with schedules of another length. */
+static bool print_scaled(const arguments *self, const motley_policy *policy, bool staged)
 {
     motley_policy *scaled = NULL;
-    motley_error error;
-    if (*transform && motley_policy_scale(*transform, self->epochs, &scaled, &error) != MOTLEY_OK)
+    motley_error error = { .message = "it is a policy without schedules, want none of --epochs" };
+    if (!staged || motley_policy_scale(policy, self->epochs, &scaled, &error) != MOTLEY_OK) {
         complain("%s: %s", policy_label(self->policy), error.message);
-    else if (!*transform)
-        complain("%s: it is a policy without schedules, want none of --epochs", policy_label(self->policy));
-    motley_policy_destroy(*transform);
-    *transform = scaled;
-    return scaled != NULL;
+        return false;
+    }
+    const bool good = print(self, scaled, staged);
+    motley_policy_destroy(scaled);
+    return good;
 }
 
 int cmd_show(int argc, char **argv)
 {
     arguments self = { .options.every_epoch = true };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
-    motley_policy *policy;
-    motley_policy *transform;
-    if (!open_either(self.policy, &self.options, &policy, &transform))
+    parts opened;
+    if (!parts_open(self.policy, &self.options, &opened))
         return EXIT_INPUT;
-    if (self.epochs && !rescale(&self, &transform))
-        return EXIT_INPUT;
-    char *text = NULL;
-    const motley_print_format format = self.json ? MOTLEY_PRINT_JSON : MOTLEY_PRINT_TEXT;
-    motley_error error = { .message = "it is a transform, want a policy for --values" };
-    motley_status status = MOTLEY_ERR_ARGUMENT;
-    if (policy)
-        status = motley_policy_print(policy, self.values ? MOTLEY_PRINT_VALUES : format, &text, &error);
-    else if (!self.values)
-        status = motley_policy_print(transform, format, &text, &error);
-    const bool good = status == MOTLEY_OK;
-    if (good)
-        fputs(text, stdout);
-    else
-        complain("%s: %s", policy_label(self.policy), error.message);
-    free(text);
-    motley_policy_destroy(policy);
-    motley_policy_destroy(transform);
+    const motley_policy *shown = self.options.only ? opened.part[opened.shares].policy : opened.whole;
+    const bool good = (self.epochs ? print_scaled : print)(&self, shown, opened.staged);
+    parts_close(&opened);
     return good ? 0 : EXIT_INPUT;
 }

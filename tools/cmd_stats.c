@@ -68,18 +68,14 @@ int cmd_stats(int argc, char **argv)
 {
     arguments self = { .counting = COUNTING_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
-    motley_policy *policy;
-    motley_policy *transform;
+    parts opened;
+    const part *counted = NULL;
     op_summary *summary = NULL;
-    if (open_either(self.policy, &self.options, &policy, &transform))
-        summary = summarise(self.policy, policy, transform, &self.options, &self.counting);
-    const char *name = policy      ? motley_policy_describe(policy)->name
-                       : transform ? motley_policy_describe(transform)->name
-                                   : "";
-    const bool good = summary && print_stats(&self, name, summary);
+    if (parts_open(self.policy, &self.options, &opened) && (counted = parts_single(&opened, self.policy)))
+        summary = summarise(self.policy, &opened, counted, &self.options, &self.counting);
+    const bool good = summary && print_stats(&self, motley_policy_describe(counted->policy)->name, summary);
     summary_free(summary);
-    motley_policy_destroy(policy);
-    motley_policy_destroy(transform);
+    parts_close(&opened);
     free(self.options.levels);
     return good ? 0 : EXIT_INPUT;
 }

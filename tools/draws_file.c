@@ -2,8 +2,6 @@
 /* See draws_file.h. */
 #include "tools/draws_file.h"
 
-#include "tools/tool.h"
-
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +10,9 @@ typedef struct draw_line {
     uint64_t sample;
     size_t number; /* 1-based */
     char *text;
-    char *image, *policy;  /* NULL: not said */
-    int32_t width, height; /* 0: not said */
+    char *image, *policy, *view; /* NULL: not said */
+    int32_t result;              /* of the view */
+    int32_t width, height;       /* 0: not said */
 } draw_line;
 
 struct draws_file {
@@ -49,7 +48,7 @@ static bool read_line(void *user, size_t number, const char *text)
     draw_line *line = &self->line[self->count++];
     *line = (draw_line){ .number = number, .text = need(strdup(text)) };
     bool good = true;
-    struct json_object *object = line_json(line->text), *sample, *size;
+    struct json_object *object = line_json(line->text), *sample, *size, *result;
     if (!object || !json_object_object_get_ex(object, "sample", &sample) ||
         !json_object_is_type(sample, json_type_int) || json_object_get_int64(sample) < 0) {
         complain("%s:%zu: want a JSON object with \"sample\" and \"steps\", as 'motley apply --draws' writes it",
@@ -60,8 +59,10 @@ static bool read_line(void *user, size_t number, const char *text)
     line->sample = json_object_get_uint64(sample);
     line->image = text_at(object, "image", &good);
     line->policy = text_at(object, "policy", &good);
+    line->view = text_at(object, "view", &good);
     if (!good)
-        complain("%s:%zu: \"image\" or \"policy\" is not a text", self->path, line->number);
+        complain("%s:%zu: \"image\", \"policy\" or \"view\" is not a text", self->path, line->number);
+    line->result = json_object_object_get_ex(object, "result", &result) ? json_object_get_int(result) : 0;
     if (good && json_object_object_get_ex(object, "size", &size)) {
         const bool two = json_object_is_type(size, json_type_array) && json_object_array_length(size) == 2;
         line->width = two ? side(size, 0) : 0;
@@ -75,10 +76,14 @@ static bool read_line(void *user, size_t number, const char *text)
     return good;
 }
 
+/* By sample, view and result. */
 static int by_sample(const void *a, const void *b)
 {
     const draw_line *x = a, *y = b;
-    return (x->sample > y->sample) - (x->sample < y->sample);
+    if (x->sample != y->sample)
+        return x->sample > y->sample ? 1 : -1;
+    const int order = strcmp(x->view ? x->view : "", y->view ? y->view : "");
+    return order ? order : (x->result > y->result) - (x->result < y->result);
 }
 
 static int by_sample_and_line(const void *a, const void *b)
@@ -96,7 +101,7 @@ draws_file *draws_file_read(const char *path)
     if (good && self->count)
         qsort(self->line, self->count, sizeof *self->line, by_sample_and_line);
     for (size_t i = 1; good && i < self->count; i++)
-        if (self->line[i].sample == self->line[i - 1].sample) {
+        if (by_sample(&self->line[i], &self->line[i - 1]) == 0) {
             complain("%s:%zu: sample %llu was given before, on line %zu", path, self->line[i].number,
                      (unsigned long long)self->line[i].sample, self->line[i - 1].number);
             good = false;
@@ -113,6 +118,7 @@ void draws_file_destroy(draws_file *self)
         free(self->line[i].text);
         free(self->line[i].image);
         free(self->line[i].policy);
+        free(self->line[i].view);
     }
     if (self)
         free(self->line);
@@ -128,53 +134,43 @@ static bool same_name(const char *path, const char *read)
     return same;
 }
 
-/* Reads the draw of a line, which is a policy's or a transform's. */
-static motley_status read_steps(const draw_line *line, const drawn_image *image, motley_step *steps, int32_t *count,
-                                motley_place *place, motley_error *error)
-{
-    uint64_t sample;
-    if (image->policy)
-        return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, NULL, steps, image->max_steps,
-                                count, error);
-    return motley_draw_read(line->text, strlen(line->text), image->channels, &sample, place, steps, image->max_steps,
-                            count, error);
-}
-
 bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_step *steps, int32_t *count,
                       motley_place *place, char why[PICTURE_WHY])
 {
-    const draw_line wanted = { .sample = image->sample };
+    const char *const view = image->part->view;
+    const draw_line wanted = { .sample = image->sample, .view = (char *)view, .result = image->part->result };
     const draw_line *line =
         self->count ? bsearch(&wanted, self->line, self->count, sizeof *self->line, by_sample) : NULL;
     if (!line) {
-        snprintf(why, PICTURE_WHY, "%s has no draw for sample %llu", self->path, (unsigned long long)wanted.sample);
+        snprintf(why, PICTURE_WHY, "%s has no draw for sample %llu%s%s%s", self->path,
+                 (unsigned long long)wanted.sample, view ? " of view '" : "", view ? view : "", view ? "'" : "");
         return false;
     }
-    const char *policy =
-        image->policy ? motley_policy_describe(image->policy)->name : motley_policy_describe(image->transform)->name;
+    uint64_t sample;
     motley_error error;
-    if (line->policy && strcmp(line->policy, policy))
+    if (line->policy && strcmp(line->policy, image->policy))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn from policy '%s', want one from '%s'", self->path, line->number,
-                 line->policy, policy);
+                 line->policy, image->policy);
     else if (line->image && !same_name(image->path, line->image))
         snprintf(why, PICTURE_WHY, "%s:%zu: sample %llu was drawn for %s", self->path, line->number,
                  (unsigned long long)line->sample, base_name(line->image));
     else if (line->width && (line->width != image->width || line->height != image->height))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn for an image of %dx%d, this one is %dx%d", self->path, line->number,
                  line->width, line->height, image->width, image->height);
-    else if (read_steps(line, image, steps, count, place, &error) != MOTLEY_OK)
+    else if (motley_draw_read(line->text, strlen(line->text), image->channels, &sample, image->staged ? place : NULL,
+                              steps, image->max_steps, count, &error) != MOTLEY_OK)
         snprintf(why, PICTURE_WHY, "%s:%zu:%d: %s", self->path, line->number, error.column, error.message);
     else
         return true;
     return false;
 }
 
-void draws_file_describe(struct json_object *object, const drawn_image *image, const char *policy)
+void draws_file_describe(struct json_object *object, const drawn_image *image)
 {
     struct json_object *size = need(json_object_new_array());
     json_object_array_add(size, need(json_object_new_int(image->width)));
     json_object_array_add(size, need(json_object_new_int(image->height)));
-    json_object_object_add(object, "policy", text_json(policy));
+    json_object_object_add(object, "policy", text_json(image->policy));
     json_object_object_add(object, "size", size);
     json_object_object_add(object, "image", text_json(image->path));
 }

@@ -74,16 +74,6 @@ struct json_object *line_json(const char *text)
     return NULL;
 }
 
-char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels)
-{
-    motley_error error;
-    char *text;
-    if (motley_draw_json(policy, sample, NULL, steps, count, channels, &text, &error) == MOTLEY_OK)
-        return text;
-    complain("%s", error.message);
-    exit(EXIT_INPUT);
-}
-
 bool print_json(FILE *stream, struct json_object *object)
 {
     const char *text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);

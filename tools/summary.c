@@ -107,21 +107,20 @@ static double share(double width, double height, double of_width, double of_heig
     return width * height / (of_width * of_height);
 }
 
-static void count_drawn(const motley_place *drawn, const motley_step *steps, int32_t count,
-                        const counting_options *counting, const motley_policy_info *info, op_summary *summary)
+static void count_drawn(const motley_place *drawn, const motley_step *steps, int32_t count, picture in, picture made,
+                        op_summary *summary)
 {
     op_summary *const others = summary + motley_op_count();
     const motley_crop *crop = &drawn->crop;
-    count_value(&others[CROP_AREA], share(crop->width, crop->height, counting->width, counting->height));
+    count_value(&others[CROP_AREA], share(crop->width, crop->height, in.width, in.height));
     count_value(&others[CROP_RATIO], (double)crop->width / crop->height);
     if (drawn->flip_horizontal)
         count_one(&others[FLIP_HORIZONTAL]);
     if (drawn->flip_vertical)
         count_one(&others[FLIP_VERTICAL]);
-    const int32_t width = info->width ? info->width : counting->width;
-    const int32_t height = info->height ? info->height : counting->height;
     for (int32_t b = 0; b < drawn->boxes_count; b++)
-        count_value(&others[ERASED_AREA], share(drawn->boxes[b].width, drawn->boxes[b].height, width, height));
+        count_value(&others[ERASED_AREA],
+                    share(drawn->boxes[b].width, drawn->boxes[b].height, made.width, made.height));
     for (int32_t s = 0; s < count; s++) {
         const motley_step *step = &steps[s];
         if (step->op < 0 && step->op != MOTLEY_STEP_HUE && step->op != MOTLEY_STEP_KERNEL_BLUR)
@@ -136,33 +135,32 @@ static void count_drawn(const motley_place *drawn, const motley_step *steps, int
     }
 }
 
-static bool count_draws(const motley_policy *policy, const motley_policy *transform, const policy_options *options,
+static bool count_draws(const parts *opened, const part *counted, const policy_options *options,
                         const counting_options *counting, op_summary *summary, motley_error *error)
 {
-    static motley_place drawn[BLOCK];
+    static motley_place places[BLOCK];
     const uint64_t count = counting->samples;
-    const motley_policy_info *info = motley_policy_describe(transform);
-    const size_t max_steps = policy ? motley_policy_describe(policy)->max_steps : info->max_steps;
+    const picture in = taken_by(opened, counted, (picture){ NULL, counting->width, counting->height, 3 });
+    const size_t max_steps = motley_policy_describe(counted->policy)->max_steps;
     motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
     int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
     float levels[BLOCK];
     for (size_t i = 0; i < BLOCK; i++) {
-        widths[i] = counting->width;
-        heights[i] = counting->height;
+        widths[i] = in.width;
+        heights[i] = in.height;
     }
     bool good = true;
     for (uint64_t done = 0; good && done < count; done += BLOCK) {
         const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
-        motley_samples next = options->samples;
+        motley_samples next = counted->samples;
         next.first += done;
-        give_middle_boxes(&next, n, counting->width, counting->height);
+        give_middle_boxes(&next, n, in.width, in.height);
         give_levels(options, &next, n, levels);
-        good =
-            (policy ? motley_draw(policy, &next, n, widths, heights, 3, NULL, steps, counts, error)
-                    : motley_draw(transform, &next, n, widths, heights, 3, drawn, steps, counts, error)) == MOTLEY_OK;
-        for (size_t i = 0; good && !policy && i < n; i++)
-            count_drawn(&drawn[i], steps + i * max_steps, counts[i], counting, info, summary);
-        for (size_t i = 0; good && policy && i < n; i++)
+        good = motley_draw(counted->policy, &next, n, widths, heights, 3, opened->staged ? places : NULL, steps, counts,
+                           error) == MOTLEY_OK;
+        for (size_t i = 0; good && opened->staged && i < n; i++)
+            count_drawn(&places[i], steps + i * max_steps, counts[i], in, made_by(counted->policy, in), summary);
+        for (size_t i = 0; good && !opened->staged && i < n; i++)
             for (int s = 0; s < counts[i]; s++)
                 if (steps[i * max_steps + (size_t)s].op >= 0) /* and not a weight of a mix */
                     summary[steps[i * max_steps + (size_t)s].op].per_image++;
@@ -175,15 +173,15 @@ static bool count_draws(const motley_policy *policy, const motley_policy *transf
     return good;
 }
 
-op_summary *summarise(const char *name, const motley_policy *policy, const motley_policy *transform,
-                      const policy_options *options, const counting_options *counting)
+op_summary *summarise(const char *name, const parts *opened, const part *counted, const policy_options *options,
+                      const counting_options *counting)
 {
     op_summary *summary = need(calloc((size_t)summary_rows(), sizeof *summary));
     for (int i = 0; i < summary_rows(); i++)
         summary[i].name = i < motley_op_count() ? motley_op_get(i)->name : other_names[i - motley_op_count()];
     motley_error error;
-    if ((!policy || read_description(policy, summary, &error)) &&
-        count_draws(policy, transform, options, counting, summary, &error))
+    if ((opened->staged || read_description(counted->policy, summary, &error)) &&
+        count_draws(opened, counted, options, counting, summary, &error))
         return summary;
     complain("%s: %s", policy_label(name), error.message);
     summary_free(summary);

@@ -3,7 +3,7 @@
 #ifndef SUMMARY_H
 #define SUMMARY_H
 
-#include "tools/tool.h"
+#include "tools/parts.h"
 
 /* One op; or what else a transform draws, such as "crop: share of the image". */
 typedef struct op_summary {
@@ -16,10 +16,10 @@ typedef struct op_summary {
     double low, high, mean;
 } op_summary;
 
-/* Summarises the policy or the transform, whichever is not NULL, from as many draws as `counting` says, at its size and
- * by the samples of `options`. Returns [summary_rows()], to be freed; NULL after a message about `name`. */
-op_summary *summarise(const char *name, const motley_policy *policy, const motley_policy *transform,
-                      const policy_options *options, const counting_options *counting);
+/* Summarises what a part does, from as many draws as `counting` says, for images of its size. Returns
+ * [summary_rows()], to be freed; NULL after a message about `name`. */
+op_summary *summarise(const char *name, const parts *opened, const part *counted, const policy_options *options,
+                      const counting_options *counting);
 int summary_rows(void);
 void summary_free(op_summary *summary);
 

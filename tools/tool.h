@@ -85,10 +85,6 @@ const char *policy_label(const char *name);
 motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
 motley_policy *open_policy_file(const char *path);
 
-/* Opens what a command's POLICY names, a policy with the changes or a transform as it is in the epoch; the other
- * becomes NULL. False after a message. */
-bool open_either(const char *name, policy_options *options, motley_policy **policy, motley_policy **transform);
-
 /* Whether the options ask for any change of a policy. */
 bool any_change(const motley_policy_changes *changes);
 
@@ -109,9 +105,6 @@ typedef motley_status device_work(void *user, const motley_batch *batch, motley_
 motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
                              device_work *work, void *user, motley_error *error);
 
-/* How many channels images come out with; transform: NULL where a policy works. */
-int32_t result_channels(const motley_policy *transform, int32_t channels);
-
 /* The most steps of an image with so many boxes. */
 size_t most_steps(const motley_policy *policy, size_t boxes);
 
@@ -121,9 +114,6 @@ void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int
 
 /* Gives each of `count` samples its level, if there are any; `room` [count] has to live as long as they do. */
 void give_levels(const policy_options *options, motley_samples *samples, size_t count, float *room);
-
-/* The line that `motley draw` writes for a sample, to be freed. */
-char *draw_json(const motley_policy *policy, uint64_t sample, const motley_step *steps, int count, int channels);
 
 struct json_object;
 /* A text as JSON. Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */

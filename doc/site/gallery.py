@@ -88,8 +88,8 @@ class Gallery:
         folder, draws = self.scratch / stem, self.scratch / f"{stem}.jsonl"
         self.run("apply", policy, photo, "--variants", 5, "--seed", 2, "--out", folder, "--draws", draws, *options)
         pictures = []
-        for i, line in enumerate(draws.read_text().splitlines()):
-            draw = json.loads(line)
+        rows = [json.loads(line) for line in draws.read_text().splitlines()]
+        for i, draw in enumerate(row for row in rows if "out" in row):  # and not what views share
             shutil.move(draw["out"], PICTURES / f"{stem}-{i}.png")
             pictures.append((f"{stem}-{i}.png", steps(draw)))
         return strip(pictures)

@@ -12,10 +12,12 @@ _motley()
         words="cpu cuda auto reference"
     elif [[ $previous == --interpolation || $previous == -i ]]; then
         words="nearest bilinear bicubic"
+    elif [[ $previous == --only ]]; then
+        words=$("$motley" show "${COMP_WORDS[2]}" 2>/dev/null | sed -n 's/^  - name: //p')
     elif ((COMP_CWORD == 2)) && [[ $command == op ]]; then
         words=$("$motley" ops 2>/dev/null | cut -d ' ' -f 1)
-    elif [[ $command == compare ]] || { ((COMP_CWORD == 2)) && [[ $command =~ ^(show|draw|apply|stats)$ ]]; }; then
-        words=$("$motley" policies 2>/dev/null | cut -d ' ' -f 1)
+    elif [[ $command == compare ]] || { ((COMP_CWORD == 2)) && [[ $command =~ ^(show|draw|apply|stats|preview)$ ]]; }; then
+        words=$({ "$motley" policies; "$motley" transforms; } 2>/dev/null | cut -d ' ' -f 1)
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; ((COMP_CWORD > 1)) && compgen -f -- "$cur")
 }

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a command's POLICY names, and the results that it gives of each image: one, or those of its views. */
+#ifndef PARTS_H
+#define PARTS_H
+
+#include "tools/picture.h"
+#include "tools/tool.h"
+
+typedef struct part {
+    const motley_policy *policy; /* that makes the result */
+    const char *view;            /* whose result it is; "" of the stages that views share; NULL: there are no views */
+    int32_t result;              /* of the view */
+    motley_samples samples;      /* of the options, with the view that the result draws as */
+} part;
+
+typedef struct parts {
+    motley_policy *whole;
+    bool staged; /* it is a transform */
+    bool shares; /* part[0] is of the stages that views share; the others take its result in place of an image */
+    size_t count;
+    part *part; /* [count] */
+} parts;
+
+/* Opens a POLICY: a policy with the changes that the options want, or a transform as it is in their epoch; of its views
+ * all, or the one of --only. False after a message. */
+bool parts_open(const char *name, const policy_options *options, parts *opened);
+void parts_close(parts *opened);
+
+/* The only result; NULL after a message if there are more. */
+const part *parts_single(const parts *opened, const char *name);
+
+/* What a policy makes of an image, and what a part takes of one: pictures without pixels. */
+picture made_by(const motley_policy *policy, picture from);
+picture taken_by(const parts *opened, const part *taking, picture from);
+
+/* Draws one sample for an image, for which the part takes its place. `steps` has room. */
+motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, picture from,
+                        motley_place *place, motley_step *steps, int32_t *count, motley_error *error);
+
+/* The line that `motley draw` writes of a draw, to be freed; `from`: the image. */
+char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture from, const motley_place *place,
+                const motley_step *steps, int32_t count);
+
+#endif
