@@ -71,7 +71,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     """Imports motley.follow, which takes as long as half of the others, and motley.inverse when first asked for."""
     if name in ("Follow", "follow"):
         import motley.follow as follow
@@ -88,5 +88,5 @@ def __getattr__(name):
     return globals()[name]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*__all__, "__version__"]

@@ -10,7 +10,7 @@ LACKING = """motley: this installation has no motley command: libjpeg, libpng, l
 built. On Debian and Ubuntu: apt-get install libjson-c-dev libjpeg-dev libpng-dev libexif-dev; then install again."""
 
 
-def main():
+def main() -> None:
     if not COMMAND.exists():
         sys.exit(LACKING)
     os.execv(COMMAND, sys.argv)

@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     if name == "Stage":
         raise AttributeError("module 'motley.torch' has no attribute 'Stage': its Transform takes every policy")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

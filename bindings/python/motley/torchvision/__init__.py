@@ -196,7 +196,7 @@ def _methods(cls: Any) -> Any:
 
 
 _V2 = {cls for cls in THEIRS if _v2 is not None and issubclass(cls, _v2.Transform)}
-OURS = {cls: _methods(cls) for cls in THEIRS}
+OURS: dict[Any, dict[str, Any]] = {cls: _methods(cls) for cls in THEIRS}
 
 
 def _named(forward: Any) -> Any:

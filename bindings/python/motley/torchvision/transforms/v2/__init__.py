@@ -8,5 +8,6 @@ from motley.torchvision.transforms import stands_for
 __getattr__, __dir__, __all__ = stands_for(__name__, _theirs)
 
 for _cls in OURS:
-    if getattr(_theirs, _cls.__name__, None) is _cls:
-        globals()[_cls.__name__] = standing_for(_cls, __name__)
+    _name = _cls.__name__
+    if getattr(_theirs, _name, None) is _cls:
+        globals()[_name] = standing_for(_cls, __name__)
