@@ -27,6 +27,7 @@ MOST = {
     "tile_kernel": 40,  # around the functions that it calls, once for a tile
     "interpolate_tile": 16,
     "interpolate_exactly": 28,
+    "interpolate_lines": 52,  # bicubic, downwards: four weights and seven components of each channel
     "interpolate_nearly": 52,  # of planes, bicubic along both axes: in the loop
     "resident_kernel": 452,  # likewise, once for a pass
     "walk": 104,

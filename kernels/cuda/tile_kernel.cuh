@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/tile_copy.cuh"
 #include "kernels/cuda/tile_inplace.cuh"
+#include "kernels/cuda/tile_interpolate.cuh"
 #include "kernels/cuda/tile_load.cuh"
 #include "kernels/cuda/tile_stats.cuh"
 #include "kernels/cuda/tile_store.cuh"

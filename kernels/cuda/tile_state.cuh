@@ -77,6 +77,13 @@ DEVICE const uint8_t (*table_of(int t))[256]
     return tile_cta().table[t];
 }
 
+/* The colour that a warp fills with; with `mark`, the pixel's highest byte says that it was filled. */
+DEVICE uint32_t fill_of(int step, int mark)
+{
+    const uint32_t fill = tile_cta().program.fill[step];
+    return mark ? (fill & 0xFFFFFF) | (uint32_t)mark << 24 : fill;
+}
+
 /* Waits until all CTAs of the image have arrived; this one may have arrived already. What each wrote to memory before
  * it arrived is visible to the others after the CTA's next barrier. tile_job.h says why all of them are resident. For
  * one thread, after a barrier of the CTA. */
