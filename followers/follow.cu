@@ -228,6 +228,7 @@ static __device__ int set_trace(const mot_follow_job &job, int erase, int i, int
         const int64_t at = (int64_t)i * job.max_steps + s;
         const mot_step step = step_at(&job.steps[at]);
         mot_trace_op(&steps[first + s], step.op, &step.arg, part_of(job, at, width, height));
+        mot_trace_as_fixed(&steps[first + s]);
         if (steps[first + s].kind == MOT_TRACE_ERASES && !erase)
             steps[first + s].kind = MOT_TRACE_STAYS;
     }
@@ -340,6 +341,52 @@ template <class T> static __device__ void move_axes(const band_of<T> &b, const m
     }
 }
 
+/* Fixed steps of the whole image, and the loads behind them, for two rows together. */
+template <class T> static __device__ void move_fixed(const band_of<T> &b, const mot_trace_step *steps, int count)
+{
+    enum { ROWS = 2 };
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t width = b.width, height = b.height;
+    while (steps[count - 1].kind == MOT_TRACE_STAYS)
+        count--;
+    for (int column = 4 * lane; column < b.width; column += 128)
+        for (int top = b.begin + warp; top < b.end; top += ROWS * PLANE_WARPS) {
+            uint32_t x[ROWS][4], y[ROWS][4]; /* x is -1: the fill */
+#pragma unroll
+            for (int i = 0; i < 4 * ROWS; i++)
+                x[i / 4][i % 4] = column + i % 4, y[i / 4][i % 4] = top + i / 4 * PLANE_WARPS;
+#pragma unroll 1
+            for (int s = count - 1; s >= 0; s--) {
+                const uint32_t *const f = steps[s].fixed;
+                if (steps[s].kind == MOT_TRACE_STAYS)
+                    continue;
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                    for (int k = 0; k < 4; k++) {
+                        const uint32_t to_x = (uint32_t)((int32_t)(f[2] + x[r][k] * f[0] + y[r][k] * f[1]) >> 16);
+                        y[r][k] = (uint32_t)((int32_t)(f[5] + x[r][k] * f[3] + y[r][k] * f[4]) >> 16);
+                        x[r][k] = (int)x[r][k] >= 0 && to_x < width && y[r][k] < height ? to_x : 0xFFFFFFFFu;
+                    }
+            }
+            int at[ROWS][4];
+#pragma unroll
+            for (int i = 0; i < 4 * ROWS; i++)
+                at[i / 4][i % 4] = (int)x[i / 4][i % 4] < 0 ? -1 : (int)(y[i / 4][i % 4] * width + x[i / 4][i % 4]);
+            for (size_t p = 0; p < b.count; p++) {
+                const T *const from = b.src + (int64_t)p * b.source_height * b.source_width;
+                four<T> made[ROWS];
+#pragma unroll
+                for (int i = 0; i < 4 * ROWS; i++)
+                    made[i / 4].v[i % 4] = at[i / 4][i % 4] < 0 ? b.fill : from[at[i / 4][i % 4]];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++)
+                    if (top + r * PLANE_WARPS < b.end)
+                        b.store(p, top + r * PLANE_WARPS, column, made[r]);
+            }
+        }
+}
+
 template <class T> static __device__ void move_elements(const band_of<T> &b, const mot_trace_step *steps, int count)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -365,7 +412,7 @@ template <class T> static __device__ void move_elements(const band_of<T> &b, con
 }
 
 template <class T>
-static __global__ void __launch_bounds__(32 * PLANE_WARPS)
+static __global__ void __launch_bounds__(32 * PLANE_WARPS, sizeof(T) == 8 ? 3 : 4)
     planes_kernel(const __grid_constant__ mot_follow_job job, const __grid_constant__ motley_planes planes,
                   const int bands)
 {
@@ -391,16 +438,19 @@ static __global__ void __launch_bounds__(32 * PLANE_WARPS)
     }
     memcpy(&b.fill, planes.fill, sizeof b.fill);
     const int count = set_trace(job, planes.erase, i, b.width, b.height, steps);
-    bool moves = false, by_axes = true;
+    int moves = 0, fixed = 0, axes = 0; /* fixed, axes: of the whole image */
     for (int s = 0; s < count; s++) {
-        moves |= steps[s].kind != MOT_TRACE_STAYS;
-        by_axes &= steps[s].kind == MOT_TRACE_STAYS ||
-                   (steps[s].kind == MOT_TRACE_AXES && steps[s].part.x0 == 0 && steps[s].part.y0 == 0 &&
-                    steps[s].part.x1 == b.width && steps[s].part.y1 == b.height);
+        const mot_rect part = steps[s].part;
+        const bool whole = part.x0 == 0 && part.y0 == 0 && part.x1 == b.width && part.y1 == b.height;
+        moves += steps[s].kind != MOT_TRACE_STAYS;
+        axes += whole && steps[s].kind == MOT_TRACE_AXES;
+        fixed += whole && steps[s].kind == MOT_TRACE_FIXED;
     }
-    if (!moves)
+    if (moves == 0)
         copy_band(b);
-    else if (by_axes)
+    else if (fixed == moves)
+        move_fixed(b, steps, count);
+    else if (axes == moves)
         move_axes(b, steps, count);
     else
         move_elements(b, steps, count);

@@ -42,6 +42,11 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
     }
     for (int32_t b = 0; call->planes->erase && drawn->places && b < drawn->places[i].boxes_count; b++)
         mot_trace_box(&out[(*count)++], &drawn->places[i].boxes[b]);
+    int axes = 0;
+    for (int s = 0; s < *count; s++)
+        axes += out[s].kind == MOT_TRACE_AXES;
+    for (int s = 0; s < *count && axes < *count; s++) /* axes alone have a loop of their own */
+        mot_trace_as_fixed(&out[s]);
     return MOTLEY_OK;
 }
 

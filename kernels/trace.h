@@ -174,6 +174,27 @@ MOT_FN void mot_trace_op(mot_trace_step *out, int op, const mot_arg *arg, mot_re
     }
 }
 
+/* Makes a step of an op that moves whole columns and rows by whole elements, or mirrors them, a fixed one. */
+MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
+{
+    if (s->kind != MOT_TRACE_AXES)
+        return;
+    uint32_t fixed[6] = { 0, 0, 0, 0, 0, 0 };
+    for (int k = 0; k < 2; k++) {
+        const mot_trace_axis *const a = &s->axis[k];
+        const double whole = floor(a->first), behind = a->first - whole;
+        const int near_whole = behind < 0x1p-20 || behind > 1 - 0x1p-20; /* sums could pass it */
+        if (a->mirrored || a->shift || a->offset || a->limit != a->size || a->limit > 16384 || fabs(a->step) != 1 ||
+            fabs(whole) > 16384 || (near_whole && !a->exact))
+            return;
+        fixed[k ? 4 : 0] = a->step < 0 ? 0u - 65536u : 65536u;
+        fixed[k ? 5 : 2] = (uint32_t)(int32_t)whole << 16;
+    }
+    s->kind = MOT_TRACE_FIXED;
+    for (int i = 0; i < 6; i++)
+        s->fixed[i] = fixed[i];
+}
+
 /* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. */
 MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int width, int height, int source_width,
                             int source_height)
