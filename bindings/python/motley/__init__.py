@@ -18,15 +18,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._core import ffi as _ffi, lib as _lib
 from .custom import CustomOp, custom_op
 from ._native import (
-    ArgumentError,
-    CudaError,
-    Error,
-    FileError,
-    InternalError,
-    OutOfMemoryError,
-    PolicyError,
-    UnsupportedError,
-)
+    ArgumentError, CudaError, Error, FileError, InternalError, OutOfMemoryError, PolicyError, UnsupportedError,
+)  # fmt: skip
 from .mix import Mix
 from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
@@ -42,33 +35,11 @@ if _TYPE_CHECKING:
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
-    "ArgumentError",
-    "AutoAugment",
-    "CudaError",
-    "CustomOp",
-    "Error",
-    "FileError",
-    "Follow",
-    "InternalError",
-    "Inverse",
-    "Mix",
-    "MultiView",
-    "OutOfMemoryError",
-    "Policy",
-    "PolicyError",
-    "RandAugment",
-    "RepeatedSamples",
-    "Transform",
-    "TrivialAugmentWide",
-    "UnsupportedError",
-    "custom_op",
-    "draws",
-    "follow",
-    "from_timm",
-    "group_ids",
-    "ops",
+    "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError", "Inverse",
+    "Mix", "MultiView", "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "RepeatedSamples", "Transform",
+    "TrivialAugmentWide", "UnsupportedError", "custom_op", "draws", "follow", "from_timm", "group_ids", "ops",
     "samples",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -14,7 +14,7 @@ from typing import Any
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, name_of, plain
 from ._core import ffi, lib
 from ._images import Many, images_of, like_foreign
-from ._native import ArgumentError, UnsupportedError, check, checked, made_by
+from ._native import ArgumentError, UnsupportedError, check, checked, for_each, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
 from .sampled import views_of
@@ -50,9 +50,9 @@ class Moves:
         """`value` as a list with what belongs to each image."""
         if self.single:
             return [value]
-        if not hasattr(value, "__len__") or len(value) != len(self.sizes):
-            found = f"{len(value)} entries" if hasattr(value, "__len__") else f"type {type(value).__name__}"
-            raise ArgumentError(f"{name} has {found}, there are {len(self.sizes)} images")
+        if not hasattr(value, "__len__"):
+            raise ArgumentError(f"{name} is a {type(value).__name__}, there are {len(self.sizes)} images")
+        for_each(name, len(value), len(self.sizes), "entries")
         return list(value)
 
     def joined(self, parts: Any, like: Any) -> Any:

@@ -142,6 +142,7 @@ class Local(threading.local):
         self.held: collections.deque[Any] = collections.deque()
         self.caller: Any = None  # of custom operations: (library of the arrays, CUDA device)
         self.raised: BaseException | None = None  # by one
+        self.drawn: Any = None  # a tensor that drawn numbers are written to: a new one costs three times the draw
 
 
 local = Local()
@@ -251,6 +252,12 @@ def threads_given(threads: Any) -> int | None:
 
 def view_given(view: Any) -> int:
     return whole("view", view, 0, 65535, "from 0 to 65535")
+
+
+def for_each(name: str, found: int, count: int, what: str = "numbers") -> None:
+    """There has to be one for each image."""
+    if found != count:
+        raise ArgumentError(f"{name} has {found} {what}, there are {count} images")
 
 
 def one_of(name: str, value: Any, wanted: Iterable[Any]) -> Any:

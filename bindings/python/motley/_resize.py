@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _images as images
 from ._core import ffi
-from ._native import ArgumentError, one_of
+from ._native import ArgumentError, for_each, one_of
 from .policy import NO_AUGMENTATION, filter_number
 from .transform import Transform
 
@@ -97,8 +97,7 @@ class _Resizer(Transform):
                 params.boxes = keep[-1]
             if flip is not None:
                 flips = list(map(bool, flip)) if hasattr(flip, "__len__") else [bool(flip)] * call.count
-                if len(flips) != call.count:
-                    raise ArgumentError(f"flip has {len(flips)} values, there are {call.count} images")
+                for_each("flip", len(flips), call.count, "values")
                 keep.append(ffi.new("uint8_t[]", flips))
                 params.flips = keep[-1]
             call.run_as_set(pixels, written)

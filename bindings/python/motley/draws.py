@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import ffi, lib
-from ._native import ArgumentError, PolicyError, UnsupportedError, checked, text_from, text_of
+from ._native import ArgumentError, PolicyError, UnsupportedError, checked, for_each, text_from, text_of
 
 
 class Steps(list[Any]):
@@ -90,8 +90,7 @@ class Drawn:
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         transform = transform_in(source)
-        if len(draws) != len(sizes):
-            raise ArgumentError(f"draws has those of {len(draws)} images, there are {len(sizes)} images")
+        for_each("draws", len(draws), len(sizes), "entries")
         name = None if source is None else source.name
         for i, (draw, size) in enumerate(zip(draws, sizes)):
             check_origin(i, draw, size, name)

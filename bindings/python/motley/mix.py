@@ -11,7 +11,7 @@ from . import _images as images
 from . import _native
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
-from ._native import ArgumentError, checked, layout_given, made_by, one_of, threads_given, whole
+from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, threads_given, whole
 from .sampled import Sampled
 
 if TYPE_CHECKING:
@@ -266,8 +266,7 @@ def plain(drawn: Any, count: int) -> list[Any]:
 
 def structs(given: Any, count: int) -> Any:
     """The inverse."""
-    if len(given) != count:
-        raise ArgumentError(f"draws has those of {len(given)} images, there are {count} images")
+    for_each("draws", len(given), count, "entries")
     drawn = ffi.new("motley_mixed[]", max(count, 1))
     for i, (mixed, one) in enumerate(zip(drawn, given)):
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _arrays as arrays
 from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
-from ._native import ArgumentError, epoch_given, rank_given, seed_given, stream_given, view_given, whole
+from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
 from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
 
@@ -182,8 +182,7 @@ class Sampled:
             raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
         ids = [ids] if hasattr(ids, "__index__") else list(ids)
         for name, numbers in (("sample_ids", ids), ("view", view if hasattr(view, "__len__") else ids)):
-            if len(numbers) != count:
-                raise ArgumentError(f"{name} has {len(numbers)} numbers, there are {count} images")
+            for_each(name, len(numbers), count)
         return ids, view, epoch_given(epoch), seed
 
     def _epoch_by_id(self, own: Any) -> Any:
@@ -282,8 +281,7 @@ def ids_of(sample_ids: Any, count: int) -> Any:
         ids = ffi.new("uint64_t[]", sample_ids)
     except (OverflowError, TypeError) as wrong:
         raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
-    if len(ids) != count:
-        raise ArgumentError(f"sample_ids has {len(ids)} numbers, there are {count} images")
+    for_each("sample_ids", len(ids), count)
     return ids, address(ids), False
 
 
@@ -311,8 +309,7 @@ def views_of(view: Any, count: int) -> Any:
     if not hasattr(view, "__len__"):
         view_given(view)
     numbers = [view_given(v) for v in numbers_of(view)]
-    if len(numbers) != count:
-        raise ArgumentError(f"view has {len(numbers)} numbers, there are {count} images")
+    for_each("view", len(numbers), count)
     held = ffi.new("uint32_t[]", numbers)
     return held, address(held)
 
@@ -354,8 +351,7 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
         held, there = _levels_on(levels, device, kind)
         held = held if there != 1 or count == 1 else held.repeat(count)
         there = count if there == 1 else there
-    if there != count:
-        raise ArgumentError(f"levels has {there} numbers, there are {count} images")
+    for_each("levels", there, count)
     return held, address(held) if device is None else KINDS[type(held)].pointer(held)
 
 

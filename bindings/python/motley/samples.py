@@ -15,11 +15,11 @@ import functools
 import itertools
 import os
 import sys
-import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, cast
 
+from . import _native
 from ._arrays import KINDS
 from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
@@ -476,22 +476,14 @@ class Repeats:
 _block: contextvars.ContextVar[samples | None] = contextvars.ContextVar("motley.samples", default=None)
 
 
-class _Drawn(threading.local):
-    """A tensor for each thread that drawn numbers are written to: a new one costs three times the draw."""
-
-    tensor: Any = None
-
-
-_drawn = _Drawn()
-
-
 def torch_seed() -> int:
     """The number that torch.randint(1 << 62, ()) draws."""
-    if _drawn.tensor is None:
+    local = _native.local
+    if local.drawn is None:
         torch = sys.modules["torch"]
         with torch.inference_mode(False):  # else it could not be written to outside of inference mode
-            _drawn.tensor = torch.empty((), dtype=torch.int64, device="cpu")
-    number: int = _drawn.tensor.random_(0, 1 << 62).item()
+            local.drawn = torch.empty((), dtype=torch.int64, device="cpu")
+    number: int = local.drawn.random_(0, 1 << 62).item()
     return number
 
 

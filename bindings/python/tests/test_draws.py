@@ -68,7 +68,7 @@ def test_empty_batches():
 
 
 WRONG = [
-    ([[]] * 11, r"draws has those of 11 images, there are 12 images"),
+    ([[]] * 11, r"draws has 11 entries, there are 12 images"),
     ([{}] * 12, r"draws of image 0 are {}, want the list of its steps"),
     ([[]] * 11 + [[{"op": "solarise", "value": 3}]], r"draws of image 11: .*'solarise'.*solarize"),
     ([[{"op": "rotate"}]] + [[]] * 11, r"draws of image 0: "),
@@ -132,7 +132,7 @@ def test_matrices_of_one_image_and_of_sizes():
     assert drawing.matrices(steps, (20, 30)) == [[-1, 0, 30], [0, 1, 0]]
     assert drawing.matrices([steps, []], [(20, 30), (5, 5)]) == [[[-1, 0, 30], [0, 1, 0]], [[1, 0, 0], [0, 1, 0]]]
     assert drawing.matrices([], (20, 30)) == [[1, 0, 0], [0, 1, 0]]
-    with pytest.raises(ValueError, match="draws has those of 2 images, there are 1"):
+    with pytest.raises(ValueError, match="draws has 2 entries, there are 1"):
         drawing.matrices([steps, []], [(20, 30)])
 
 

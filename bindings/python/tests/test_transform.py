@@ -206,7 +206,7 @@ def test_more_that_is_refused(photographs):
     assert found.value.problems[0][:2] == (9, 16)
     draws = transform(photographs, sample_ids=range(6), return_draws=True)[1]
     for wrong, why in (
-        ([], "draws has those of 0 images, there are 6"),
+        ([], "draws has 0 entries, there are 6"),
         ([{}] * 6, 'draws of image 0: "(steps|crop)" is missing'),
         ([draws[0]["steps"]] * 6, "draws of image 0 are .*, want the object"),
         ([{**draws[0], "sample": np.int64(3)}] * 6, "draws of image 0: .*not JSON serializable"),

@@ -180,48 +180,29 @@ def augment_sample(self: Any, *inputs: Any) -> Any:
     """forward() of v2. Raises NotOurs when torchvision has to do it."""
     if len(inputs) == 1 and pixels.is_plain(inputs[0]):
         return augment(self, inputs[0], True)
-    sample = Sample(self, inputs)
-    stages, samples = [_stage_for(self, image, True) for image in sample.images], samples_of(self, torch_seed)
-    images = [image if stage is None else like(augmented(stage, image, samples), image)
-              for stage, image in zip(stages, sample.images)]  # fmt: skip
-    return sample.with_images(images, stages[0], samples)
+    flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+    mine = [i for i, needed in enumerate(self._needs_transform_list(flat)) if needed]
+    followers = [i for i in mine if isinstance(flat[i], FOLLOWERS)]
+    places = [i for i in mine if i not in followers]
+    if not places and followers:
+        name = type(flat[followers[0]]).__name__
+        raise TypeError(f"Inputs of type {name} are not supported by {type(self).__name__}() without their image")
+    if not places:
+        raise TypeError("Found no image in the sample.")
+    sizes = sorted({size_of(flat[i]) for i in mine})
+    if len(sizes) > 1:
+        raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
+    stages, samples = [_stage_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
+    for i, stage in zip(places, stages):
+        flat[i] = flat[i] if stage is None else like(augmented(stage, flat[i], samples), flat[i])
+    if followers and stages[0] is not None:
+        moves = _moves(stages[0], sizes[0], *samples)
+        for i in followers:
+            flat[i] = _follow(flat[i], moves, self)
+    return tree_unflatten(flat, spec)
 
 
-# ---- samples ----
-
-
-class Sample:
-    """What a transform is called with: its images and videos, and what goes with them."""
-
-    def __init__(self, transform: Any, inputs: Any) -> None:
-        self.transform = transform
-        self.flat, self.spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
-        mine = [i for i, needed in enumerate(transform._needs_transform_list(self.flat)) if needed]
-        self.followers = [i for i in mine if isinstance(self.flat[i], FOLLOWERS)]
-        self.places = [i for i in mine if i not in self.followers]
-        self.images = [self.flat[i] for i in self.places]
-        if not self.images and self.followers:
-            name = type(self.flat[self.followers[0]]).__name__
-            raise TypeError(
-                f"Inputs of type {name} are not supported by {type(transform).__name__}() without their image"
-            )
-        if not self.images:
-            raise TypeError("Found no image in the sample.")
-        if len(mine) > 1:
-            sizes = sorted({size_of(self.flat[i]) for i in mine})
-            if len(sizes) > 1:
-                raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
-
-    def with_images(self, images: Any, stage: Any, samples: Any) -> Any:
-        """The sample with its images replaced by these, and their followers moved. stage: of the first of them,
-        None where nothing moved. samples: the seed, ids and further arguments that it was called with."""
-        for i, image in zip(self.places, images):
-            self.flat[i] = image
-        if self.followers and stage is not None:
-            moves = _moves(stage, size_of(images[0]), *samples)
-            for i in self.followers:
-                self.flat[i] = _follow(self.flat[i], moves, self.transform)
-        return tree_unflatten(self.flat, self.spec)
+# ---- what goes with an image ----
 
 
 def size_of(value: Any) -> Any:
