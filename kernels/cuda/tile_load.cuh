@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that load a tile from memory: as it is, through nearest warps, or blurred. They know the image's format, strides
- * and alignment. */
+/* Loops that load a tile from memory: as it is, through nearest warps, or blurred. They know the image's format,
+ * strides and alignment. */
 #ifndef MOT_TILE_LOAD_CUH
 #define MOT_TILE_LOAD_CUH
 
