@@ -45,7 +45,7 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
     int axes = 0;
     for (int s = 0; s < *count; s++)
         axes += out[s].kind == MOT_TRACE_AXES;
-    for (int s = 0; s < *count && axes < *count; s++) /* axes alone have a loop of their own */
+    for (int s = 0; s < *count && (*count == 1 || axes < *count); s++) /* several axes have a loop of their own */
         mot_trace_as_fixed(&out[s]);
     return MOTLEY_OK;
 }

@@ -121,11 +121,15 @@ size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
     return 128 * (row > (size_t)height ? row : (size_t)height) + 2048;
 }
 
+/* Tables of columns and rows; of a fixed step alone, what its warp needs: a row of fill of up to 8 bytes an element,
+ * and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count)
 {
     size_t numbers = 0;
+    if (count == 1 && steps->kind == MOT_TRACE_FIXED)
+        return 4 * (size_t)steps->width + 6;
     for (int s = 0; s < count; s++)
         if (steps[s].kind == MOT_TRACE_AXES)
-            numbers += (size_t)(steps[s].part.x1 - steps[s].part.x0) + (size_t)(steps[s].part.y1 - steps[s].part.y0);
+            numbers += mot_trace_sides(&steps[s]);
     return numbers;
 }

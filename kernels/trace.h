@@ -112,6 +112,12 @@ MOT_FN int mot_trace_back(const mot_trace_step *s, int *x, int *y)
     return to_x >= 0 && to_x < s->width && to_y >= 0 && to_y < s->height;
 }
 
+/* Columns and rows of the part that a step changes, together. */
+MOT_FN size_t mot_trace_sides(const mot_trace_step *s)
+{
+    return (size_t)(s->part.x1 - s->part.x0) + (size_t)(s->part.y1 - s->part.y0);
+}
+
 /* All steps of an image back. False: the element is the fill. */
 MOT_FN int mot_trace_element(const mot_trace_step *steps, int count, int *x, int *y)
 {

@@ -178,29 +178,48 @@ static void trace_by_tables(const mot_planes *p, const int32_t *columns, const i
         }
 }
 
-/* The positions of a row's elements x to x + n - 1 before a fixed step of the whole image. only: there is no other
- * step, and `columns` gets what the elements read. */
-static void trace_line(const mot_trace_step *s, int32_t y, int32_t x, int n, int only, int32_t *restrict columns,
+/* The positions of a row's elements x to x + n - 1 before a fixed step of the whole image. */
+static void trace_line(const mot_trace_step *s, int32_t y, int32_t x, int n, int32_t *restrict columns,
                        int32_t *restrict rows)
 {
     const int64_t step_x = (int32_t)s->fixed[0], step_y = (int32_t)s->fixed[3];
     const int64_t first_x = (int32_t)(s->fixed[2] + (uint32_t)y * s->fixed[1]) + x * step_x,
                   first_y = (int32_t)(s->fixed[5] + (uint32_t)y * s->fixed[4]) + x * step_y;
-    const int32_t width = s->width;
     int64_t begin = 0, end = n;
-    warp_inside(first_x, step_x, (int64_t)width * WARP_ONE, &begin, &end);
+    warp_inside(first_x, step_x, (int64_t)s->width * WARP_ONE, &begin, &end);
     warp_inside(first_y, step_y, (int64_t)s->height * WARP_ONE, &begin, &end);
     const uint32_t fx = (uint32_t)first_x, fy = (uint32_t)first_y, xx = (uint32_t)step_x, yx = (uint32_t)step_y;
     for (int i = 0; i < begin; i++)
         columns[i] = -1;
-    for (int i = (int)begin; i < end && only; i++)
-        columns[i] = (int32_t)((fy + (uint32_t)i * yx) >> 16) * width + (int32_t)((fx + (uint32_t)i * xx) >> 16);
-    for (int i = (int)begin; i < end && !only; i++) {
+    for (int i = (int)begin; i < end; i++) {
         columns[i] = (int32_t)((fx + (uint32_t)i * xx) >> 16);
         rows[i] = (int32_t)((fy + (uint32_t)i * yx) >> 16);
     }
     for (int i = (int)end; i < n; i++)
         columns[i] = -1;
+}
+
+/* One fixed step of the whole image: as images of a channel, or of several, move by it. */
+static void trace_by_warp(const mot_planes *p, const mot_trace_step *s, void *scratch)
+{
+    mot_warp_plan plan = { .path = MOT_WARP_FIXED, .width = p->width, .height = p->height };
+    memcpy(plan.fixed, s->fixed, sizeof plan.fixed);
+    uint8_t *const filled = (uint8_t *)scratch + sizeof(warp_run) * ((size_t)p->width / 2 + 2);
+    for (int64_t x = 0; x < p->width; x++)
+        warp_put(filled + x * p->size, p->fill, p->size);
+    for (size_t k = 0; k < p->count; k++) {
+        const size_t plane = k * (size_t)p->width * (size_t)p->height * (size_t)p->size;
+        const warp_plane moved = { .in = p->src + plane,
+                                   .out = p->dst + plane,
+                                   .in_row = (int64_t)p->width * p->size,
+                                   .out_row = (int64_t)p->width * p->size,
+                                   .width = p->width,
+                                   .height = p->height,
+                                   .size = p->size,
+                                   .fill = p->fill,
+                                   .filled = filled };
+        warp_fixed(&moved, 1, &plan, scratch);
+    }
 }
 
 static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int count, int32_t *tables)
@@ -215,29 +234,34 @@ static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int c
         trace_by_tables(p, tables, tables + p->width);
         return;
     }
+    const mot_trace_step *const last = &steps[count - 1];
+    const int linear = last->kind == MOT_TRACE_FIXED && trace_is_whole(last, p->width, p->height) &&
+                       p->width <= WARP_FIXED_SIDE && p->height <= WARP_FIXED_SIDE;
+    if (linear && count == 1) {
+        trace_by_warp(p, last, tables);
+        return;
+    }
     for (int s = 0; s < count; s++) {
         const int32_t sides[] = { steps[s].part.x1 - steps[s].part.x0, steps[s].part.y1 - steps[s].part.y0 };
         for (int k = 0; k < 2 && steps[s].kind == MOT_TRACE_AXES; end += sides[k++])
             trace_table(&steps[s].axis[k], sides[k], end);
     }
-    const mot_trace_step *const last = &steps[count - 1];
-    const int linear = last->kind == MOT_TRACE_FIXED && trace_is_whole(last, p->width, p->height) &&
-                       p->width <= WARP_FIXED_SIDE && p->height <= WARP_FIXED_SIDE;
     for (int32_t y = 0; y < p->height; y++)
         for (int32_t x = 0; x < p->width; x += TRACE_POSITIONS) {
             const int n = p->width - x < TRACE_POSITIONS ? p->width - x : TRACE_POSITIONS;
             if (linear)
-                trace_line(last, y, x, n, count == 1, columns, rows);
+                trace_line(last, y, x, n, columns, rows);
             for (int i = 0; i < n && !linear; i++) {
                 columns[i] = x + i;
                 rows[i] = y;
             }
             const int32_t *table = end;
             for (int s = count - 1 - linear; s >= 0; s--) {
-                table -= mot_cpu_trace_tables(&steps[s], 1);
+                if (steps[s].kind == MOT_TRACE_AXES)
+                    table -= mot_trace_sides(&steps[s]);
                 trace_step(&steps[s], table, columns, rows, n);
             }
-            for (int i = 0; i < n && !(linear && count == 1); i++)
+            for (int i = 0; i < n; i++)
                 columns[i] = columns[i] < 0 ? -1 : rows[i] * p->src_width + columns[i];
             trace_write(p, (size_t)y * (size_t)p->width + (size_t)x, columns, n);
         }

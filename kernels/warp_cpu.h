@@ -13,7 +13,7 @@ typedef struct warp_plane {
     uint8_t *out;
     int64_t in_row, out_row;
     int width, height;
-    int size;              /* bytes of a pixel, 1..4 */
+    int size;              /* bytes of a pixel, 1..4; or 8, of a mask's element */
     const uint8_t *fill;   /* [size] */
     const uint8_t *filled; /* a row of it */
 } warp_plane;
@@ -225,6 +225,27 @@ static inline int64_t warp_gather_four(const warp_line *l, int size)
     return end > 0 ? end : 0;
 }
 
+/* Eight bytes an element. */
+static void warp_gather_eight(const warp_line *l)
+{
+    int32_t at[WARP_POSITIONS];
+    for (int64_t x = 0; x < l->n; x += WARP_POSITIONS) {
+        const int n = l->n - x < WARP_POSITIONS ? (int)(l->n - x) : WARP_POSITIONS;
+        warp_positions(l, x, n, 8, at);
+        const uint8_t *const restrict in = l->in;
+        uint8_t *const restrict out = l->out + x * 8;
+        int i = 0;
+        for (; i + 8 <= n; i += 8) { /* one store for eight elements */
+            uint64_t eight[8];
+            for (int k = 0; k < 8; k++)
+                memcpy(&eight[k], in + at[i + k], 8);
+            memcpy(out + i * 8, eight, 64);
+        }
+        for (; i < n; i++)
+            memcpy(out + i * 8, in + at[i], 8);
+    }
+}
+
 static inline void warp_gather_line(const warp_line *l, int size, int wide)
 {
     const int64_t done = wide ? warp_gather_four(l, size) : 0;
@@ -367,8 +388,12 @@ static void warp_fixed(const warp_plane *planes, int count, const mot_warp_plan 
             warp_gather_line(&line, 2, 0);
         else if (p->size == 3)
             warp_gather_line(&line, 3, !at_end && extent < INT32_MAX);
-        else
+        else if (p->size == 4)
             warp_gather_line(&line, 4, extent < INT32_MAX);
+        else if (extent < INT32_MAX)
+            warp_gather_eight(&line);
+        else
+            warp_gather_line(&line, 8, 0);
     }
 }
 
