@@ -96,6 +96,11 @@ def levels_of(policy, level):
     return [min(max(level["normal"] + level["std"] * x, 0.0), top_of(policy)) for x in normal]
 
 
+def given_cell(levels, n):
+    inside = np.where(np.isnan(levels), 0, np.clip(levels, 0, 1))
+    return np.rint(inside.astype(np.float64) * (n - 1)).astype(np.int64)
+
+
 def is_given(level):
     return level == "given" or isinstance(level, dict) and "given" in level
 
@@ -160,8 +165,7 @@ class Step:
     def draw(self, policy, samples, words, block):
         out, level = np.zeros(len(samples.ids), STEP), choose(words[1], len(self.values))
         if self.given:
-            inside = np.where(np.isnan(samples.levels), 0, np.clip(samples.levels, 0, 1))
-            level = np.rint(inside.astype(np.float64) * (len(self.values) - 1)).astype(np.int64)
+            level = given_cell(samples.levels, len(self.values))
         minus = (words[2] >> np.uint64(31)).astype(np.int64) if self.signed else 0 * level
         value, sides = self.values[level, minus], (samples.width, samples.height)
         if self.side:
@@ -212,9 +216,14 @@ class Policy:
         repeat, choice = self.text.get("repeat", 1), self.text.get("choice", "with_replacement")
         n, walks = len(samples.ids), choice == "until_applied"
         wanted = np.full(n, repeat if isinstance(repeat, int) else 0)
-        if isinstance(repeat, dict):
+        if isinstance(repeat, dict) and "given" in repeat:
+            least, most = repeat["given"]
+            wanted = least + given_cell(samples.levels, most - least + 1)
+        elif isinstance(repeat, dict):
             below = np.cumsum(whole_weights(repeat["weights"]))
             wanted = np.searchsorted(below, choose(samples.words(first)[0], below[-1]), "right")
+        if "p" in self.text:
+            wanted = np.where(coin(samples.words(first)[1], self.text["p"]), wanted, 0)
         most = len(branches) if walks or choice != "with_replacement" else 16
         left, applied, columns = np.tile([weight for weight, _ in branches], (n, 1)), np.zeros(n, np.int64), []
         for r in range(most if walks else min(most, int(wanted.max(initial=0)))):

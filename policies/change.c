@@ -293,7 +293,7 @@ static motley_status change(motley_policy *policy, const motley_policy_changes *
                 changes->repeat, MOT_MAX_REPEAT);
     if (changes->repeat > 0) {
         policy->repeat = (uint32_t)changes->repeat;
-        policy->repeat_weights = 0;
+        policy->repeat_weights = policy->repeat_given = 0;
     }
     if (changes->set_augmix) {
         MOT_REQUIRE(changes->augmix.width >= 0 && changes->augmix.width <= MOT_MAX_CHAINS, error,

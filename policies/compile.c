@@ -286,6 +286,8 @@ static void check_augmix(compiler *c)
     const uint32_t most = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
     if (!policy->augmix.width)
         return;
+    if (policy->chance < 1)
+        problem(c, MOT_IN_POLICY, "'p' of the policy cannot be combined with 'augmix'");
     if (policy->choice == MOT_UNTIL_APPLIED)
         problem(c, MOT_IN_POLICY, "choice 'until_applied' cannot be combined with 'augmix'");
     if (most > MOT_MAX_MIXED_REPEAT)
@@ -304,7 +306,9 @@ static void fill_common(motley_policy *policy)
     t->augmix_form = policy->augmix.form;
     t->phases = policy->phases;
     t->first_block = policy->first_block;
+    t->chance = (uint64_t)rint(policy->chance * 4294967296.0);
     t->repeat = policy->repeat;
+    t->repeat_given = policy->repeat_given;
     t->repeat_weights = policy->repeat_weights;
     uint32_t whole[MOT_MAX_REPEAT + 1] = { 0 };
     whole_weights(policy->repeat_weight, policy->repeat_weights, whole);
@@ -321,7 +325,8 @@ static void summarise(compiler *c)
     motley_policy *policy = c->policy;
     policy->runs_customs = false;
     policy->filters = policy->shapes = 0;
-    policy->takes_boxes = policy->takes_levels = false;
+    policy->takes_boxes = false;
+    policy->takes_levels = policy->repeat_given > 0;
     for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
         uint32_t filters = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {

@@ -101,8 +101,11 @@ motley_status mot_policy_print_values(const motley_policy *policy, char **json, 
     mot_say(&w, "\"interpolation\": [");
     for (uint32_t i = 0; i < policy->interpolations; i++)
         mot_say(&w, "%s\"%s\"", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);
-    mot_say(&w, "], \"repeat\": [");
-    if (policy->repeat_weights) {
+    mot_say_number(&w, "], \"p\": ", policy->chance);
+    mot_say(&w, ", \"repeat\": [");
+    if (policy->repeat_given) {
+        mot_say(&w, "%u, %u", policy->repeat + 1 - policy->repeat_given, policy->repeat);
+    } else if (policy->repeat_weights) {
         double total = 0;
         for (uint32_t i = 0; i < policy->repeat_weights; i++)
             total += policy->repeat_weight[i];
@@ -112,7 +115,8 @@ motley_status mot_policy_print_values(const motley_policy *policy, char **json, 
         for (uint32_t i = 0; i <= policy->repeat; i++)
             mot_say(&w, "%s%d", i ? ", " : "", i == policy->repeat);
     }
-    mot_say(&w, "], \"choice\": \"%s\", ", mot_choice_names[policy->choice]);
+    mot_say(&w, "], \"repeat_given\": %s, \"choice\": \"%s\", ", policy->repeat_given ? "true" : "false",
+            mot_choice_names[policy->choice]);
     if (policy->augmix.width) {
         mot_say(&w, "\"augmix\": {\"width\": %d, ", policy->augmix.width);
         mot_say_number(&w, "\"alpha\": ", policy->augmix.alpha);

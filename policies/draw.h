@@ -6,7 +6,7 @@
  *
  * Blocks are counted from the policy's first block. It is 0, except for the second and later policies of a transform:
  *
- *   block 0                                word 0: how many repetitions
+ *   block 0                                word 0: how many repetitions, 1: any at all
  *   block 1 + 64 r                         word 0: the branch of repetition r
  *   block 1 + 64 r + 1 + 2 s, its step s   word 0: applied, 1: level, 2: sign, 3: interpolation
  *   block 1 + 64 r + 2 + 2 s               word 0, 1: centre x, y; a custom op's two numbers. Of a step that works in
@@ -189,6 +189,10 @@ MOT_FN const mot_table_phase *mot_phase_at(const mot_tables *t, uint32_t epoch)
 MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *sample, uint32_t first_block)
 {
     uint32_t wanted = t->repeat;
+    if (t->chance <= 0xFFFFFFFFu && mot_words_of(sample, first_block).w[1] >= t->chance)
+        return 0;
+    if (t->repeat_given)
+        wanted -= t->repeat_given - 1 - mot_given_bin(sample->level, t->repeat_given);
     if (t->repeat_weights) {
         const uint32_t x = mot_choose(mot_words_of(sample, first_block).w[0], t->repeat_below[t->repeat_weights]);
         MOT_ROLLED

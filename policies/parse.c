@@ -107,30 +107,40 @@ static void read_fill(reader *r, const mot_yaml *node, uint32_t *fills, uint8_t 
     }
 }
 
-static void read_repeat(reader *r, const mot_yaml *node)
+void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy)
 {
-    static const char *const keys[] = { "weights" };
-    motley_policy *policy = r->policy;
+    static const char *const keys[] = { "weights", "given" };
     if (node->kind != MOT_YAML_MAP) {
         whole_number(r, node, "'repeat'", 1, MOT_MAX_REPEAT, &policy->repeat);
         return;
     }
     check_keys(r, node, "'repeat'", keys, COUNT(keys));
-    const mot_yaml *weights = get(r, node, "weights");
-    if (!weights || weights->kind != MOT_YAML_LIST || weights->children < 2 || weights->children > MOT_MAX_REPEAT + 1) {
-        PROBLEM(r, weights ? weights : node, "'repeat' wants a number, or {weights: [...]} with 2 to %d weights",
+    const mot_yaml *const given = get(r, node, "given"), *const weights = get(r, node, "weights");
+    const mot_yaml *const list = given ? given : weights;
+    const uint32_t count = list && list->kind == MOT_YAML_LIST ? list->children : 0;
+    double numbers[MOT_MAX_REPEAT + 1] = { 0 }, sum = 0;
+    if (count < 2 || count > (given ? 2 : MOT_MAX_REPEAT + 1) || (given && weights)) {
+        PROBLEM(r, list ? list : node,
+                "'repeat' wants a number, {weights: [...]} with 2 to %d weights, or {given: [least, most]}",
                 MOT_MAX_REPEAT + 1);
         return;
     }
-    double sum = 0;
-    policy->repeat = 0;
-    for (const mot_yaml *item = mot_yaml_child(&r->tree, weights); item; item = mot_yaml_next(&r->tree, item)) {
-        double weight = 1; /* after a problem, so that the sum is not reported too */
-        number(r, item, "a weight of 'repeat'", 0, 1e12, &weight);
-        sum += policy->repeat_weight[policy->repeat_weights++] = weight;
+    const mot_yaml *item = mot_yaml_child(&r->tree, list);
+    for (uint32_t i = 0; i < count; i++, item = mot_yaml_next(&r->tree, item)) {
+        numbers[i] = i + 1; /* after a problem, so that what follows is not reported too */
+        number(r, item, given ? "a number of 'repeat'" : "a weight of 'repeat'", 0, given ? MOT_MAX_REPEAT : 1e12,
+               &numbers[i]);
+        sum += numbers[i];
     }
-    if (!(sum > 0))
-        PROBLEM(r, weights, "the weights of 'repeat' sum to 0, want more");
+    if (given && (numbers[0] != floor(numbers[0]) || numbers[1] != floor(numbers[1]) || numbers[0] >= numbers[1]))
+        PROBLEM(r, list, "'repeat' is given between %g and %g, want whole numbers, the lower first", numbers[0],
+                numbers[1]);
+    else if (!(sum > 0))
+        PROBLEM(r, list, "the weights of 'repeat' sum to 0, want more");
+    policy->repeat = given ? (uint32_t)numbers[1] : 0;
+    policy->repeat_given = given ? (uint32_t)(numbers[1] - numbers[0]) + 1 : 0;
+    policy->repeat_weights = given ? 0 : count;
+    memcpy(policy->repeat_weight, numbers, sizeof numbers);
 }
 
 static void read_augmix(reader *r, const mot_yaml *node)
@@ -207,8 +217,10 @@ static bool read_head(reader *r, const mot_yaml *map)
         read_interpolation(r, node);
     if ((node = get(r, map, "fill")))
         read_fill(r, node, &policy->fills, policy->fill);
+    if ((node = get(r, map, "p")))
+        number(r, node, "'p'", 0, 1, &policy->chance);
     if ((node = get(r, map, "repeat")))
-        read_repeat(r, node);
+        mot_repeat_read(r, node, policy);
     if ((node = get(r, map, "augmix")))
         read_augmix(r, node);
     read_scale(r, map);
@@ -596,7 +608,7 @@ static bool read_policy(reader *r, const mot_yaml *map)
     static const char *const keys[] = { "motley", "name",     "title",      "profile",       "paper",
                                         "table",  "version",  "arithmetic", "interpolation", "fill",
                                         "repeat", "choice",   "bins",       "top",           "level",
-                                        "ops",    "branches", "phases",     "augmix" };
+                                        "ops",    "branches", "phases",     "augmix",        "p" };
     if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
         return true;
     if (!read_head(r, map))
@@ -650,6 +662,7 @@ static bool make_room(reader *r)
     if (!policy || !r->step_offset)
         return false;
     policy->repeat = 1;
+    policy->chance = 1;
     policy->interpolations = 1;
     policy->fills = 1;
     policy->space = malloc(MOT_MAX_SPACES * sizeof *policy->space);

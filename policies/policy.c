@@ -218,7 +218,8 @@ static bool same_head(const motley_policy *a, const motley_policy *b)
                 same_text(a->paper, b->paper) && same_text(a->table, b->table) && same_text(a->version, b->version) &&
                 a->arithmetic == b->arithmetic && a->top_bins == b->top_bins && a->top == b->top &&
                 same_level(&a->level, &b->level) && a->repeat == b->repeat && a->repeat_weights == b->repeat_weights &&
-                a->choice == b->choice && a->augmix.width == b->augmix.width && a->augmix.alpha == b->augmix.alpha &&
+                a->repeat_given == b->repeat_given && a->chance == b->chance && a->choice == b->choice &&
+                a->augmix.width == b->augmix.width && a->augmix.alpha == b->augmix.alpha &&
                 a->augmix.form == b->augmix.form && a->interpolations == b->interpolations && a->fills == b->fills &&
                 a->spaces == b->spaces && a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
     for (uint32_t i = 0; same && i < a->repeat_weights; i++)

@@ -70,10 +70,12 @@ struct motley_policy {
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
-    int top_bins;       /* number of bins; 0 if the text has `top` instead */
-    double top;         /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
-    motley_level level; /* of steps without one; kind NONE if there is none */
-    uint32_t repeat;    /* fixed, when repeat_weights is 0 */
+    int top_bins;          /* number of bins; 0 if the text has `top` instead */
+    double top;            /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
+    motley_level level;    /* of steps without one; kind NONE if there is none */
+    double chance;         /* that a sample gets any of it */
+    uint32_t repeat;       /* fixed, when repeat_weights is 0 */
+    uint32_t repeat_given; /* how many numbers up to `repeat` a sample's level chooses from; 0: none */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
     mot_choice choice;
@@ -88,7 +90,7 @@ struct motley_policy {
     bool runs_customs;  /* whether a sample can draw one */
     uint32_t filters;  /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
     bool takes_boxes;  /* whether some of its steps need the boxes of an image */
-    bool takes_levels; /* whether some of them have a given level */
+    bool takes_levels; /* whether some of them have a given level, or `repeat` is given */
     uint32_t shapes;   /* of its steps: bit k for motley_shape k */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
@@ -145,6 +147,9 @@ extern const char *const mot_side_names[3];
 extern const char *const mot_rounding_names[3];
 extern const char *const mot_interpolation_names[3];
 extern const char *const mot_profile_names[5];
+
+/* Writes `repeat` with its key. */
+void mot_print_repeat(mot_text *w, const motley_policy *policy);
 
 /* Writes a level with its key; nothing if there is none. */
 void mot_print_level(mot_text *w, const motley_level *level);

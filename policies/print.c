@@ -59,6 +59,18 @@ static void print_fill(mot_text *w, uint32_t fills, const uint8_t *fill)
     mot_say(w, fills > 1 ? "]" : "");
 }
 
+void mot_print_repeat(mot_text *w, const motley_policy *policy)
+{
+    for (uint32_t i = 0; i < policy->repeat_weights; i++)
+        mot_say_number(w, i ? ", " : "repeat: {weights: [", policy->repeat_weight[i]);
+    if (policy->repeat_weights)
+        mot_say(w, "]}");
+    else if (policy->repeat_given)
+        mot_say(w, "repeat: {given: [%u, %u]}", policy->repeat + 1 - policy->repeat_given, policy->repeat);
+    else
+        mot_say(w, "repeat: %u", policy->repeat);
+}
+
 static void print_head(mot_text *w, const motley_policy *policy)
 {
     mot_say(w, "motley: 1\nname: %s\n", policy->name);
@@ -76,13 +88,12 @@ static void print_head(mot_text *w, const motley_policy *policy)
     mot_say(w, policy->interpolations > 1 ? "]\nfill: " : "\nfill: ");
     print_fill(w, policy->fills, policy->fill);
     mot_say(w, "\n");
-    if (policy->repeat_weights) {
-        for (uint32_t i = 0; i < policy->repeat_weights; i++)
-            mot_say_number(w, i ? ", " : "repeat: {weights: [", policy->repeat_weight[i]);
-        mot_say(w, "]}\n");
-    } else {
-        mot_say(w, "repeat: %u\n", policy->repeat);
+    if (policy->chance < 1) {
+        mot_say_number(w, "p: ", policy->chance);
+        mot_say(w, "\n");
     }
+    mot_print_repeat(w, policy);
+    mot_say(w, "\n");
     if (policy->choice != MOT_WITH_REPLACEMENT)
         mot_say(w, "choice: %s\n", mot_choice_names[policy->choice]);
     if (policy->augmix.width) {

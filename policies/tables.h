@@ -65,9 +65,11 @@ typedef struct mot_table_phase {
 } mot_table_phase;
 
 typedef struct mot_tables {
-    uint32_t phases;                           /* 1 or more; the first begins at epoch 0 */
-    uint32_t repeat;                           /* fixed number of repetitions, when repeat_weights is 0 */
-    uint32_t repeat_weights;                   /* else a number below this is drawn by weight */
+    uint32_t phases;         /* 1 or more; the first begins at epoch 0 */
+    uint64_t chance;         /* drawn at all when the word is lower: probability * 2^32 */
+    uint32_t repeat;         /* fixed number of repetitions, when repeat_weights is 0 */
+    uint32_t repeat_given;   /* the sample's level chooses among so many that end there; 0: it does not */
+    uint32_t repeat_weights; /* else a number below this is drawn by weight */
     uint32_t repeat_below[MOT_MAX_REPEAT + 2]; /* running sums of the weights; the last is the total */
     uint32_t choice;                           /* mot_choice */
     uint32_t interpolations;                   /* 1..3 to choose from */

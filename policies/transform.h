@@ -91,10 +91,12 @@ typedef struct mot_mixing { /* mix */
     int32_t classes;  /* of targets; 0: the caller gives it */
 } mot_mixing;
 
+enum { MOT_GIVEN_REPEAT = 1 }; /* a named policy has another mapping as its `repeat` */
+
 /* One stage; a policy has no settings here. */
 typedef struct mot_stage {
     mot_stage_kind kind;
-    uint32_t given; /* bit k: the text has key k, of the keys that have no default */
+    uint32_t given; /* bit k: the text has key k, of the keys that have no default; of a policy: MOT_GIVEN_REPEAT */
     union {
         mot_crop crop;
         mot_flip flip;

@@ -20,7 +20,8 @@ static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes 
 {
     const mot_yaml *value;
     uint32_t number_read;
-    if ((value = get(r, node, "repeat")) && whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
+    if ((value = get(r, node, "repeat")) && value->kind != MOT_YAML_MAP &&
+        whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
         changes->repeat = (int)number_read;
     if ((value = get(r, node, "bins")) && whole_number(r, value, "'bins'", 2, MOT_MAX_LEVELS, &number_read))
         changes->bins = (int)number_read;
@@ -57,7 +58,7 @@ static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes 
 /* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
 static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
 {
-    static const char *const keys[] = { "name", "repeat", "bins", "level", "interpolation", "fill" };
+    static const char *const keys[] = { "name", "p", "repeat", "bins", "level", "interpolation", "fill" };
     const bool inline_policy = node->kind == MOT_YAML_MAP && (get(r, node, "branches") || get(r, node, "phases"));
     if (inline_policy) {
         const motley_status status = mot_policy_read(&r->tree, node, false, NULL, 0, &out->policy);
@@ -80,6 +81,14 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
     motley_error error;
     motley_status status = mot_builtin_drawn(text_of(r, name), &base, &error);
     if (status == MOTLEY_OK) {
+        const mot_yaml *const map = node == name ? NULL : node, *const p = map ? get(r, map, "p") : NULL;
+        const mot_yaml *const repeat = map ? get(r, map, "repeat") : NULL;
+        if (p)
+            number(r, p, "'p'", 0, 1, &base->chance);
+        if (repeat && repeat->kind == MOT_YAML_MAP) {
+            mot_repeat_read(r, repeat, base);
+            out->given = MOT_GIVEN_REPEAT;
+        }
         status = motley_policy_change(base, &out->changes, &out->policy, &error);
         motley_policy_destroy(base);
     }

@@ -22,7 +22,8 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     const motley_policy_changes *c = &stage->changes;
     char *text;
     if (stage->name) {
-        if (!c->repeat && !c->set_level && !c->levels.kind && !c->bins && !c->interpolations && !c->set_fill) {
+        if (stage->policy->chance == 1 && !stage->given && !c->repeat && !c->set_level && !c->levels.kind && !c->bins &&
+            !c->interpolations && !c->set_fill) {
             mot_say(w, "  - policy: ");
             print_name(w, stage->name);
             mot_say(w, "\n");
@@ -30,8 +31,12 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
         }
         mot_say(w, "  - policy: {name: ");
         print_name(w, stage->name);
-        if (c->repeat)
-            mot_say(w, ", repeat: %d", c->repeat);
+        if (stage->policy->chance < 1)
+            mot_say_number(w, ", p: ", stage->policy->chance);
+        if (c->repeat || stage->given) {
+            mot_say(w, ", ");
+            mot_print_repeat(w, stage->policy);
+        }
         if (c->bins)
             mot_say(w, ", bins: %d", c->bins);
         if (c->set_level)

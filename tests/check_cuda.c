@@ -105,6 +105,8 @@ static const struct {
     { "given levels", HEAD "repeat: 2\ntop: 9\nlevel: given\nops: {rotate: {range: [0, 30], sign: random}, "
                            "color: {range: [0.1, 1.9]}, cutout: {range: [0, 20]}, translate_x: {range: [0, 0.4], of: "
                            "width}}\nbranches: [rotate, color, [cutout, translate_x], equalize]\n" },
+    { "at all, as often as given",
+      HEAD "p: 0.6\nrepeat: {given: [0, 3]}\n" OPS BRANCHES "emboss, [shear_x, invert]]\n" },
     { "given levels of filters", HEAD "bins: 10\nlevel: given\nrepeat: 2\nops: {rotate: {range: [0, 30]}, "
                                       "contrast: {range: [0.1, 1.9]}}\nbranches: [rotate, contrast, emboss]\n" },
     { "given levels of chains", HEAD "bins: 10\nlevel: {given: [2, 7]}\naugmix: {width: 3}\nops: {rotate: {range: "

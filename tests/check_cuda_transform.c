@@ -84,6 +84,9 @@ static const char *const texts[] = {
     HEAD "  - resize: {size: [44, 36]}\n  - policy: {name: timm_rand_m9_mstd05_inc1, level: {given: [2, 9]}}\n"
          "  - jitter: {hue: [-0.1, 0.1]}\n  - policy: {name: rand_augment}\n  - output: {}\n",
     HEAD "  - policy: {name: augmix, level: given}\n",
+    HEAD "  - center_crop: {size: 50}\n  - policy: {name: trivial_augment_wide, p: 0.5}\n  - output: {}\n",
+    HEAD "  - policy: {name: rand_augment, p: 0.6, repeat: {given: [1, 4]}}\n"
+         "  - policy: {p: 0.3, choice: without_replacement, repeat: 2, branches: [invert, flip_lr, emboss]}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"

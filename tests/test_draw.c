@@ -372,31 +372,40 @@ static size_t find(const outcomes *out, uint64_t key)
     return low;
 }
 
-/* The steps that a device draws side by side are those that a sample draws one after the other. */
+/* Whether a device draws a policy's steps side by side. They are those that a sample draws one after the other. */
+static bool slots_are_the_sample(const motley_policy *policy)
+{
+    const mot_tables *t = &policy->tables;
+    const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
+    for (uint32_t sample = 0; has_slots && sample < 500; sample++) {
+        const mot_drawn_sample one = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0, (float)(sample % 11) / 10 };
+        mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
+        const int n = mot_draw_sample(t, &one, wanted);
+        int count = 0;
+        for (uint32_t at = 0; at < t->max_steps; at++) {
+            mot_slot slot = mot_find_slot(t, &one, at);
+            if (mot_slot_applies(t, &one, &slot))
+                mot_draw_step(t, slot.index, &one, slot.block, slot.words, &got[count++]);
+        }
+        cr_assert_eq(count, n, "%s, sample %u", policy->name, sample);
+        cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", policy->name, sample);
+    }
+    return has_slots;
+}
+
 Test(draw, slots_are_the_sample)
 {
     int policies = 0;
     for (size_t b = 0; b < mot_builtin_count; b++) {
         motley_policy *policy = builtin(mot_builtins[b].name);
-        const mot_tables *t = &policy->tables;
-        const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
-        policies += has_slots;
-        for (uint32_t sample = 0; has_slots && sample < 500; sample++) {
-            const mot_drawn_sample one = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0, 0 };
-            mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
-            const int n = mot_draw_sample(t, &one, wanted);
-            int count = 0;
-            for (uint32_t at = 0; at < t->max_steps; at++) {
-                mot_slot slot = mot_find_slot(t, &one, at);
-                if (mot_slot_applies(t, &one, &slot))
-                    mot_draw_step(t, slot.index, &one, slot.block, slot.words, &got[count++]);
-            }
-            cr_assert_eq(count, n, "%s, sample %u", mot_builtins[b].name, sample);
-            cr_assert_arr_eq(got, wanted, sizeof got, "%s, sample %u", mot_builtins[b].name, sample);
-        }
+        policies += slots_are_the_sample(policy);
         motley_policy_destroy(policy);
     }
     cr_assert_geq(policies, 10);
+    motley_policy *policy = parsed("motley: 1\nname: some\np: 0.4\nrepeat: {given: [1, 3]}\nbranches: [[invert, {op: "
+                                   "flip_lr, p: 0.5}], equalize]\n");
+    cr_assert(slots_are_the_sample(policy));
+    motley_policy_destroy(policy);
 }
 
 /* Joint chi-square over (op, level, sign, applied or skipped) of one repetition. */

@@ -72,6 +72,27 @@ OTHERS = {  # what no built-in has
           - policy: {bins: 31, level: given, arithmetic: torch, ops: {rotate: {range: [0, 30]}}, branches: [rotate]}
           - policy: {top: 5, level: given, ops: {rotate: {range: [0, 30]}}, branches: [rotate]}
         """,
+    "any_at_all": """
+        motley: 1
+        name: any_at_all
+        p: 0.3
+        bins: 11
+        level: given
+        repeat: {given: [0, 3]}
+        choice: without_replacement
+        ops: {rotate: {range: [0, 30], sign: random}, solarize: {range: [0, 250]}}
+        branches: [rotate, {weight: 0.2, steps: [solarize, {op: invert, p: 0.5}]}, flip_lr]
+        """,
+    "stages_with_p": """
+        motley: 1
+        name: stages_with_p
+        epochs: 300
+        stages:
+          - policy: {name: trivial_augment_wide, p: 0.25}
+          - policy: {name: rand_augment, p: {from: [[0, 0], [2, 0.75]]}, repeat: {weights: [1, 0.5, 0, 2]}}
+          - policy: {p: 0.9, choice: until_applied, repeat: {weights: [0, 1, 1]},
+                     branches: [{op: solarize, value: 128, p: 0.2}, {op: invert, p: 0.5}, flip_ud]}
+        """,
     "chains": """
         motley: 1
         name: chains

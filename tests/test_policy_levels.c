@@ -267,6 +267,74 @@ Test(policy, given_levels_change_nothing_else)
     motley_policy_destroy(policy);
 }
 
+/* --- how often, and whether at all --- */
+
+enum { ANY = 4000 };
+static motley_step some[ANY][3], all[ANY][3];
+static int32_t some_counts[ANY], all_counts[ANY], any_sides[ANY];
+static float any_levels[ANY];
+
+/* Draws ANY samples of a policy, of at most 3 steps. */
+static void draw_any(const char *text, motley_step steps[ANY][3], int32_t *counts)
+{
+    motley_policy *policy = parsed(text);
+    there_and_back(policy);
+    for (int i = 0; i < ANY; i++) {
+        any_sides[i] = 32;
+        any_levels[i] = (float)(i % 101) / 100;
+    }
+    const motley_samples samples = { .seed = 8, .levels = any_levels };
+    static motley_place places[ANY];
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_describe(policy)->max_steps, 3);
+    cr_assert_eq(motley_draw(policy, &samples, ANY, any_sides, any_sides, 3, places, steps[0], counts, &error),
+                 MOTLEY_OK, "%s", error.message);
+    motley_policy_destroy(policy);
+}
+
+/* Of a policy with `p`, a sample gets nothing, or what it gets without. */
+Test(policy, p_leaves_a_sample_out_or_changes_nothing)
+{
+#define STEPS "repeat: 3\nbranches: [invert, flip_lr, equalize]\n"
+#define STAGE(p) HEAD "stages:\n  - policy: {" p "repeat: 3, branches: [invert, flip_lr, equalize]}\n"
+    static const char *const pairs[][2] = {
+        { HEAD STEPS, HEAD "p: 0.25\n" STEPS },
+        { STAGE(""), STAGE("p: 0.25, ") },
+        { HEAD "stages: [{policy: {name: rand_augment, repeat: 3}}]\n",
+          HEAD "stages: [{policy: {name: rand_augment, p: 0.25, repeat: 3}}]\n" },
+    };
+    for (size_t t = 0; t < sizeof pairs / sizeof *pairs; t++) {
+        int got = 0;
+        draw_any(pairs[t][0], all, all_counts);
+        draw_any(pairs[t][1], some, some_counts);
+        for (int i = 0; i < ANY; i++) {
+            if (some_counts[i] == 0)
+                continue;
+            got++;
+            cr_assert_eq(some_counts[i], all_counts[i]);
+            cr_assert_arr_eq(some[i], all[i], (size_t)some_counts[i] * sizeof **some);
+        }
+        cr_expect(abs(got - ANY / 4) < 110, "%d of %d", got, ANY); /* 4 standard deviations */
+    }
+}
+
+/* A given number of repetitions begins as all of them do. */
+Test(policy, given_repetitions)
+{
+    draw_any(HEAD STEPS, all, all_counts);
+    static const char *const texts[] = { HEAD "repeat: {given: [1, 3]}\nbranches: [invert, flip_lr, equalize]\n",
+                                         HEAD "stages: [{policy: {name: rand_augment, repeat: {given: [1, 3]}}}]\n" };
+    for (int t = 0; t < 2; t++) {
+        draw_any(texts[t], some, some_counts);
+        if (t == 1)
+            draw_any(HEAD "stages: [{policy: {name: rand_augment, repeat: 3}}]\n", all, all_counts);
+        for (int i = 0; i < ANY; i++) {
+            cr_assert_eq(some_counts[i], 1 + (int)rint(2.0 * any_levels[i]));
+            cr_assert_arr_eq(some[i], all[i], (size_t)some_counts[i] * sizeof **some);
+        }
+    }
+}
+
 /* --- what the published policies to come need --- */
 
 Test(policy, shape_of_fast_autoaugment)
