@@ -12,11 +12,13 @@ import pytest
 import motley
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("torchvision")
+torchvision = pytest.importorskip("torchvision")
+from conftest import cuda  # noqa: E402
+
 from motley.torch import decode  # noqa: E402
 
 torchcodec = pytest.mark.skipif(decode.cpu_decoder() is decode.torchvision_on_cpu, reason="TorchCodec is not installed")
-PIXELS = np.random.default_rng(1).integers(0, 256, (30, 50, 3), np.uint8)
+PIXELS = np.stack(np.broadcast_arrays(*np.ogrid[0:240:8, 0:250:5], 128), -1).astype(np.uint8)  # [30, 50, 3], smooth
 
 
 def file_of(kind="JPEG", mode="RGB", turned=0, **settings):
@@ -107,6 +109,26 @@ def test_files_that_a_decoder_does_not_support_are_found_by_halves(bad):
 
     assert decode.in_halves(decoder, range(7)) == [None if i in bad else 10 * i for i in range(7)]
     assert len(calls) <= 1 + 6 * len(bad) and calls[0] == 7
+
+
+@torchcodec
+def test_torchcodec_on_a_gpu_where_torchvision_has_no_decoder(monkeypatch):
+    assert [*decode.device_decoders.__wrapped__()] == ["torchvision", "torchcodec"]
+    monkeypatch.delattr(torchvision.io, "decode_jpeg")
+    assert [*decode.device_decoders.__wrapped__()] == ["torchcodec"]
+
+
+@cuda
+@pytest.mark.parametrize("name", decode.device_decoders())
+def test_files_on_a_gpu(name, monkeypatch):
+    """With each decoder, and among files that are no JPEG or broken; the pixels are nearly the CPU's."""
+    monkeypatch.setattr(decode, "device_decoders", lambda: {name: decode.device_decoders.__wrapped__()[name]})
+    files = [*FILES.values(), b"hello", FILES["jpeg"]]
+    with pytest.warns(UserWarning, match=f"^{len(FILES)}: left out, cannot be decoded"):
+        images, kept = decode.decoded(files, torch.device("cuda"), str, "skip")
+    assert kept == [i for i in range(len(files)) if i != len(FILES)]
+    for i, image in zip(kept, images):
+        assert image.is_cuda and (image.cpu().int() - of_one(files[i]).int()).abs().max() <= 24, i
 
 
 @pytest.mark.parametrize("wrong", ["ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 import warnings
@@ -34,8 +35,8 @@ def decoded(
     """
     tensors = [file_tensor(file) for file in files]
     images: list[torch.Tensor | None] = [None] * len(tensors)
-    if device.type == "cuda":
-        images = in_halves(lambda some: _on_device(some, device), tensors)
+    if device.type == "cuda" and (decoders := [*device_decoders().values()]):
+        images = in_halves(lambda some: decoders[0](some, device), tensors)
     kept = []
     for i, image in enumerate(images):
         try:
@@ -103,8 +104,25 @@ def torchvision_on_cpu(file: torch.Tensor) -> torch.Tensor:
     return decode_image(file, mode=ImageReadMode.RGB)
 
 
-def _on_device(files: Files, device: torch.device) -> list[torch.Tensor]:
-    """JPEG files decoded on a CUDA device; RuntimeError if it does not support one of them."""
+@functools.cache
+def device_decoders() -> dict[str, Callable[[Files, torch.device], list[torch.Tensor]]]:
+    """Functions that decode JPEG files on a CUDA device, or raise RuntimeError if they do not support one of them; the
+    fastest first, as bench/decoders.py found them, which a test compares."""
+    found: dict[str, Callable[[Files, torch.device], list[torch.Tensor]]] = {}
+    with contextlib.suppress(ImportError, OSError, RuntimeError):
+        from torchvision.io import decode_jpeg
+
+        found["torchvision"] = torchvision_on_device
+    with contextlib.suppress(ImportError, OSError, RuntimeError):
+        from torchcodec.decoders import decode_jpeg  # noqa: F811
+
+        found["torchcodec"] = lambda files, device: decode_jpeg(
+            [without_orientation(file) for file in files], mode="RGB", device=device
+        )
+    return found
+
+
+def torchvision_on_device(files: Files, device: torch.device) -> list[torch.Tensor]:
     from torchvision.io import ImageReadMode, decode_jpeg
 
     if hasattr(torch.ops.image, "decode_jpegs_cuda"):
