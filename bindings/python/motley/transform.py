@@ -36,8 +36,8 @@ NULL = ffi.NULL
 SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
 
-def _keeping(init: F) -> F:
-    """__init__ of a Transform, which keeps the settings of a transform that is given as its policy."""
+def keeping(init: F) -> F:
+    """__init__ of a Transform or MultiView, which keeps the settings of one that is given as its policy."""
     allowed: dict[str, Any] = init.__kwdefaults__  # type: ignore[assignment]
 
     @functools.wraps(init)
@@ -45,7 +45,7 @@ def _keeping(init: F) -> F:
         for name in settings.keys() - allowed.keys():
             wanted = ", ".join(["policy", *allowed])
             raise TypeError(f"{type(self).__name__}() has no argument {name!r}, want {wanted}")
-        own = policy._kept() if isinstance(policy, Transform) else {}
+        own = policy._kept() if isinstance(policy, Sampled) else {}
         for name, value in settings.items():
             for same in SAME.get(name, (name,)):
                 if same in own and own[same] != value:
@@ -132,7 +132,7 @@ class Transform(Sampled):
         "clip_frames": 0,
     }  # fmt: skip
 
-    @_keeping
+    @keeping
     def __init__(
         self,
         policy: PolicyLike,

@@ -14,7 +14,8 @@ from .calls import Call, keep
 from .draws import Drawn
 from .policy import Policy
 from .sampled import Sampled, levels_of, numbers_of
-from .transform import Transform
+from .samples import Epoch
+from .transform import Transform, keeping
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -38,7 +39,7 @@ class MultiView(Sampled):
     draws. One call makes all views. CUDA tensors are read where they are, in the current stream; nothing waits.
 
     Args:
-        policy: A motley.Policy, a built-in's name, a path or a text.
+        policy: A motley.Policy, a built-in's name, a path or a text; or another MultiView, whose settings are kept.
         seed: What the draws depend on, beside a sample's id; a call can be given another.
         stream: Sets apart the draws of several that share a seed, as motley.Transform's.
         epoch: The current epoch, which set_epoch() changes; a call can be given one.
@@ -48,6 +49,7 @@ class MultiView(Sampled):
     _made_of = ("policy",)
     _defaults = {**Sampled._defaults, "seed": 0, "dtype": None, "output_layout": None}
 
+    @keeping
     def __init__(
         self,
         policy: PolicyLike,
@@ -62,12 +64,18 @@ class MultiView(Sampled):
     ) -> None:
         self.policy = Policy.of(policy)
         self._begin(seed, stream, epoch, None, None)
+        self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
         self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.output_layout, self._dtype = output_layout, None if dtype is None else dtype_name(dtype)
         self._flavour = repr((threads, self._dtype, output_layout))
         self._transforms: dict[tuple[str, str], Transform] = {}  # by view and text
         self._now: tuple[int, Policy, dict[str, tuple[int, int, Transform]]] | None = None
         self.in_epoch(epoch)
+
+    @classmethod
+    def wanted_by(cls, policy: PolicyLike) -> bool:
+        """Whether a policy is one that motley.Transform does not run: with several views, or with schedules."""
+        return isinstance(policy, cls) or Policy.of(policy).scheduled or bool(Policy.of(policy).views)
 
     @property
     def mixes(self) -> bool:

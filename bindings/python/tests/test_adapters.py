@@ -108,6 +108,43 @@ def test_columns_of_no_images():
         Augment("rand_augment")({"pixels": []})
 
 
+VIEWS = """motley: 1
+name: pair
+views:
+  - {name: large, stages: [{random_resized_crop: {size: 8}}, {output: {}}]}
+  - {name: small, count: 2, stages: [{random_resized_crop: {size: 4}}]}
+"""
+
+
+def test_columns_of_views():
+    from motley.adapters.columns import Augment
+    ids = np.arange(16)[::-1] * 3
+    out = Augment(motley.MultiView(VIEWS, seed=7), ids="where", epoch=2)({"image": ragged(), "where": ids})
+    made = motley.MultiView(VIEWS, seed=7)(ragged(), sample_ids=ids, epoch=2)
+    assert list(out) == ["where", "large", "small"] and np.array_equal(out["large"], made["large"])
+    assert np.array_equal(out["small"][:, 1], made["small"][1]) and out["small"].shape == (16, 2, 4, 4, 3)
+    pictures = Augment(VIEWS, ids="where", epoch=2)({"image": list(map(Image.fromarray, ragged())), "where": ids})
+    assert len(pictures["small"]) == 16 and pictures["small"][3][1].size == (4, 4)
+    with pytest.raises(motley.ArgumentError, match="the batch has a column 'large' already"):
+        Augment(VIEWS)({"image": ragged(), "large": ids})
+
+
+def test_webdataset_samples_of_views():
+    from motley.adapters.webdataset import Augment, id_of
+    sample = {"__key__": "a", "png": arrays(1)[0], "cls": 3}
+    out = Augment(motley.MultiView(VIEWS, seed=7), epoch=2)(sample)
+    made = motley.MultiView(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
+    assert list(out) == ["__key__", "cls", "large", "small"] and np.array_equal(out["large"], made["large"])
+    assert np.array_equal(out["small"], np.stack(made["small"]))
+
+
+def test_lightning_refuses_views():
+    pytest.importorskip("lightning")
+    from motley.adapters.lightning import Augments
+    with pytest.raises(motley.UnsupportedError, match="'pair' has several views .* Lightning's hook has one result"):
+        Augments().augments(motley.MultiView(VIEWS))
+
+
 # ---- loaders ----
 
 def test_hugging_face():

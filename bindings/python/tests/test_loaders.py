@@ -1246,3 +1246,70 @@ def test_loaders_made_anew_go_on_counting(workers):
     loader = torch.utils.data.DataLoader(list(zip(images, range(12))), 4, num_workers=workers)
     passes = [torch.cat([made for made, _ in motley.torch.Prefetcher(loader, stage, "cpu", ids=1)]) for _ in range(3)]
     assert not any(torch.equal(a, b) for a, b in zip(passes, passes[1:]))
+
+
+# ---- policies with views ----
+
+VIEWS = """
+motley: 1
+name: pair
+views:
+  - {name: large, stages: [{random_resized_crop: {size: 8}}, {output: {}}]}
+  - {name: small, count: 2, stages: [{random_resized_crop: {size: 4}}, {flip: {horizontal: 0.5}}, {output: {}}]}
+"""
+
+
+def flat(made):
+    return [made["large"], *made["small"]]
+
+
+@pytest.mark.parametrize("form", ["augmented", "collate", "prefetcher", "passed"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_views_come_as_a_dictionary_of_batches(form, workers):
+    """In two passes, which are two epochs, and then in one that set_epoch() says."""
+    options, seeded = {"batch_size": 5, "num_workers": workers, "shuffle": True}, motley.MultiView(VIEWS, seed=7)
+    if form == "augmented":
+        keeper = Augmented(data(), seeded)
+        loader = DataLoader(keeper, **options)
+    elif form == "collate":
+        keeper = MotleyCollate(seeded, ids=1)
+        loader = DataLoader(data(), collate_fn=keeper, **options)
+    else:
+        how = VIEWS if form == "passed" else seeded
+        keeper = loader = Prefetcher(DataLoader(data(), **options), how, "cpu", ids=1)
+    alone = motley.MultiView(VIEWS, seed=0 if form == "passed" else 7)
+    for epoch in (0, 1, 6):
+        if epoch == 6:
+            keeper.set_epoch(6)
+        for made, ids in loader:
+            wanted = alone(pictures()[ids], sample_ids=ids, epoch=epoch)
+            assert all(map(torch.equal, flat(made), flat(wanted))) and made["small"][1].shape[1:] == (3, 4, 4)
+
+
+def test_views_of_pictures_are_tensors():
+    samples = [(PIL.Image.fromarray(image.permute(1, 2, 0).numpy()), i) for i, image in enumerate(pictures(3))]
+    made, ids = MotleyCollate(motley.MultiView(VIEWS, seed=7), ids=1)(samples)
+    wanted = motley.MultiView(VIEWS, seed=7)(pictures(3), sample_ids=ids)
+    assert all(map(torch.equal, flat(made), flat(wanted)))
+
+
+def test_a_loader_counts_samples_for_views():
+    made = [flat(made) for made, _ in Prefetcher(DataLoader(data(), 5), motley.MultiView(VIEWS, stream=3), "cpu")]
+    alone = motley.MultiView(VIEWS, stream=3)
+    for batch in made:
+        assert all(map(torch.equal, batch, flat(alone(pictures()[alone.next_sample:][:5]))))
+
+
+def test_sizes_that_change_with_the_epoch():
+    text = "motley: 1\nname: g\nstages: [{random_resized_crop: {size: {from: [[0, 4], [1, 6]]}}}, {output: {}}]\n"
+    loader = Prefetcher(DataLoader(data(), 6), text, "cpu", ids=1)
+    assert [{tuple(made.shape[2:]) for made, _ in loader} for _ in range(3)] == [{(4, 4)}, {(6, 6)}, {(6, 6)}]
+
+
+def test_what_views_cannot_do():
+    with pytest.raises(motley.ArgumentError, match="views is 2, but policy 'pair' has views itself"):
+        Augmented(data(), VIEWS, views=2)
+    with pytest.raises(motley.ArgumentError, match="seed is 3, but the MultiView that is given has seed=7"):
+        Augmented(data(), motley.MultiView(VIEWS, seed=7), seed=3)
+    with pytest.raises(motley.ArgumentError, match="labels is 1, but 'pair' has no stage 'mix'"):
+        MotleyCollate(VIEWS, labels=1)

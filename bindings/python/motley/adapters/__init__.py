@@ -25,18 +25,37 @@ def fresh_seed(seed: int = 0) -> int:
     return number ^ rank_key() >> 2 ^ seed
 
 
-def transform_of(policy: PolicyLike, seed: int | None, mixing: bool = False, **settings: Any) -> motley.Transform:
-    """The transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
-    `mixing`. seed: None where the caller gave none."""
+def transform_of(policy: PolicyLike, seed: int | None, mixing: bool = False, **settings: Any) -> Any:
+    """The motley.Transform of a policy, or a copy of a transform, whose settings are kept; of a policy with views or
+    schedules a motley.MultiView. It may mix images if `mixing`. seed: None where the caller gave none."""
     if seed is not None:
         settings["seed"] = seed
-    made = motley.Transform(policy, **settings)
+    made = (motley.MultiView if motley.MultiView.wanted_by(policy) else motley.Transform)(policy, **settings)
     if not mixing:
         refuse_mixing(made)
     return made
 
 
-def refuse_mixing(transform: motley.Transform) -> None:
+def refuse_views(transform: object, where: str) -> None:
+    """Raises UnsupportedError of a motley.MultiView."""
+    if isinstance(transform, motley.MultiView):
+        raise motley.UnsupportedError(
+            f"policy '{transform.policy.name}' has several views or changes with the epoch, and {where} has one result "
+            "of one size: want motley.torch.Prefetcher, MotleyCollate or Augmented"
+        )
+
+
+def by_view(made: dict[str, Any], of_batch: bool) -> dict[str, Any]:
+    """What a motley.MultiView makes, as one array for each view: [N, count, ...] of a batch, where it has several."""
+
+    def joined(results: Any) -> Any:
+        stack = getattr(sys.modules[type(results[0]).__module__.split(".")[0]], "stack", None)
+        return stack(results, int(of_batch)) if stack else list(zip(*results)) if of_batch else results
+
+    return {name: joined(result) if isinstance(result, tuple) else result for name, result in made.items()}
+
+
+def refuse_mixing(transform: Any) -> None:
     """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
     if getattr(transform, "mixes", False):
         raise motley.UnsupportedError(
@@ -45,13 +64,14 @@ def refuse_mixing(transform: motley.Transform) -> None:
         )
 
 
-def check_labels(transform: object, labels: object) -> None:
+def check_labels(transform: Any, labels: object) -> None:
     """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
     mixes = isinstance(transform, motley.Mix) or getattr(transform, "mixes", False)
-    name = transform.policy.name if isinstance(transform, motley.Transform) else "motley.Mix"
+    ours = isinstance(transform, (motley.Transform, motley.MultiView))
+    name = transform.policy.name if ours else "motley.Mix"
     if mixes and labels is None:
         raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
-    if labels is not None and isinstance(transform, motley.Transform) and not mixes:
+    if labels is not None and ours and not mixes:
         raise motley.ArgumentError(
             f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them"
         )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import check_labels, fresh_seed, transform_of
+from motley.adapters import by_view, check_labels, fresh_seed, transform_of
 from motley.samples import Epoch, Passes
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Augment(Passes):
 
     Args:
         policy: A motley.Policy, a name or a path, or a motley.Transform, whose settings are kept. With a policy that
-            has stages the column becomes the network's input, [N, 3, H, W] as the policy says.
+            has stages the column becomes the network's input, [N, 3, H, W] as the policy says. With views (or a
+            motley.MultiView) a column for each view takes its place, [N, count, 3, H, W] where a view has several.
         seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each call's own.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None.
@@ -61,7 +62,14 @@ class Augment(Passes):
         if self.ids is not None:
             which = {"epoch": int(self.epoch), "sample_ids": batch[self.ids]}
         if self.labels is None:
-            return {**batch, self.image: self.transform(images, **which)}
+            made = self.transform(images, **which)
+            if not isinstance(made, dict):
+                return {**batch, self.image: made}
+            rest = {key: column for key, column in batch.items() if key != self.image}
+            if made.keys() & rest.keys():
+                raise motley.ArgumentError(f"the batch has a column {min(made.keys() & rest.keys())!r} already, which "
+                                           "is also the name of a view")
+            return {**rest, **by_view(made, True)}
         made, targets = self.transform(images, labels=batch[self.labels], **which)
         return {**batch, self.image: made, self.labels: targets}
 

@@ -14,7 +14,7 @@ import torch
 from ffcv.loader import Loader
 from ffcv.pipeline.operation import Operation
 
-from motley.adapters import refuse_mixing
+from motley.adapters import refuse_mixing, refuse_views
 from motley.samples import Passes
 from motley.torch import Transform
 
@@ -29,6 +29,7 @@ class Augment(Passes, Operation):
     def __init__(self, transform: Transform) -> None:
         super().__init__()
         refuse_mixing(transform)
+        refuse_views(transform, "an operation of FFCV")
         self.transform = self.epochs = transform
         _watch()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import motley.torch
-from motley.adapters import refuse_mixing
+from motley.adapters import refuse_mixing, refuse_views
 from motley.torch.data import item, replaced
 
 
@@ -45,6 +45,7 @@ class Augments:
             ids: Where their sample ids are, or None; batches that are not trained on need have none.
         """
         refuse_mixing(transform)
+        refuse_views(transform, "Lightning's hook")
         self.motley_transform, self.motley_evaluation = transform, evaluation  # to a LightningModule submodules
         self._motley_images, self._motley_ids_at = images, ids
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import fresh_seed, transform_of
+from motley.adapters import by_view, fresh_seed, transform_of
 from motley.samples import Epoch, Passes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Augment(Passes):
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
-            the network's input.
+            the network's input. With views the results of each view stand under its name, in place of the image.
         seed: Of a policy; None is 0, or that of the transform. Without an epoch it is mixed into each call's
             own.
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
@@ -71,6 +71,8 @@ class Augment(Passes):
         else:
             epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
             image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
+        if isinstance(image, dict):
+            return {**{name: field for name, field in sample.items() if name != key}, **by_view(image, False)}
         return {**sample, key: image}
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ from motley._native import ArgumentError, whole
 from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.follow import Boxes, Points
 from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, watch_loaders, world_of_run
-from motley.torch.module import Transform
+from motley.torch.module import Transform, of_torch
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -289,8 +289,8 @@ class Augmented(_Around, Passes):
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
-            the network's input, a NumPy array if it was a PIL image. Or a motley.Follow, for samples that are
-            dictionaries: masks, boxes and points move with the image.
+            the network's input, a NumPy array if it was a PIL image; with views a dictionary of these. Or a
+            motley.Follow, for samples that are dictionaries: masks, boxes and points move with the image.
         seed: Of a policy; None is 0, or that of the transform.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
@@ -313,11 +313,14 @@ class Augmented(_Around, Passes):
             if seed is not None:
                 raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
             self.follow = copy.copy(policy)
-            self.augment = self.follow.transform = copy.copy(policy.transform)
+            self.augment: Any = copy.copy(policy.transform)
+            self.follow.transform = self.augment
         else:
             self.augment = transform_of(policy, seed)  # not `transform`, which data sets have themselves
         self.augment._repeats = Repeats(ADVICE)
-        self.views = self.augment.views if views is None else whole("views", views, 1, 65536, "from 1")
+        self.views = getattr(self.augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
+        if self.views > 1 and isinstance(self.augment, motley.MultiView):
+            raise ArgumentError(f"views is {self.views}, but policy '{self.augment.policy.name}' has views itself")
         self.epoch = self.epochs = Epoch(self.augment.epoch)
 
     def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
@@ -326,7 +329,8 @@ class Augmented(_Around, Passes):
             return self.follow(sample, epoch=epoch, sample_ids=i, view=view, views=self.views)
         inside = isinstance(sample, (tuple, list, Mapping))
         image = item(sample, self.images, "image", "a sample") if inside else sample
-        image = self.augment(image, epoch=epoch, sample_ids=i, view=view, views=self.views)
+        times = {} if self.views == 1 else {"views": self.views}
+        image = self.augment(image, epoch=epoch, sample_ids=i, view=view, **times)
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self) -> str:
@@ -351,8 +355,9 @@ class MotleyCollate(Passes):
 
     Args:
         transform: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy,
-            a name or a path. One with stages takes decoded images of any sizes. With a motley.Follow the samples are
-            its dictionaries, and what follows the images is moved with them.
+            a name or a path. One with stages takes decoded images of any sizes; of one with views, or a
+            motley.MultiView, a dictionary of batches takes the images' place. With a motley.Follow the samples are its
+            dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
         ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
@@ -364,7 +369,7 @@ class MotleyCollate(Passes):
 
     def __init__(
         self,
-        transform: motley.Transform | motley.Follow | motley.Policy | str | os.PathLike[str],
+        transform: motley.Transform | motley.MultiView | motley.Follow | motley.Policy | str | os.PathLike[str],
         *,
         images: int | str | None = None,
         ids: int | str | None = None,
@@ -372,16 +377,17 @@ class MotleyCollate(Passes):
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
         if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike)):
-            transform = transform if isinstance(transform, Transform) else Transform(transform)
+            transform = runner_of(transform)
         self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
                 raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
             transform = self.follow.transform
-        elif not isinstance(transform, Transform):
+        elif not isinstance(transform, (Transform, motley.MultiView)):
             raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
                             "motley.Transform, a motley.Policy, a name or a path")
-        self.transform = self.epochs = transform
+        self.transform: Any = transform
+        self.epochs = transform
         check_labels(transform, labels)
         self.images: Any = self.follow.image if self.follow else 0 if images is None else images
         self.ids, self.labels = ids, labels
@@ -462,6 +468,13 @@ def _stacked(values: list[Any]) -> Any:
 
 # ---- batches ----
 
+def runner_of(policy: Any) -> Any:
+    """A motley.torch.Transform of a policy or transform; of a policy with views or schedules a motley.MultiView."""
+    if isinstance(policy, Transform):
+        return policy
+    return (motley.MultiView if motley.MultiView.wanted_by(policy) else Transform)(policy)
+
+
 def map_items(function: Callable[[Any], Any], batch: Any) -> Any:
     """`batch` with each of its items replaced; anything but a container is returned unchanged."""
     if isinstance(batch, Mapping):
@@ -502,7 +515,8 @@ def augmented(batch: Any, transform: Any, at: tuple[Any, Any], images: Any, labe
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        return replaced(batch, at[0], transform(images, **how))
+        made = transform(images, **how)
+        return replaced(batch, at[0], of_torch(made) if isinstance(transform, motley.MultiView) else made)
     made, targets = transform(images, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 

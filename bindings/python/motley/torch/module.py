@@ -106,14 +106,14 @@ class Transform(motley.Transform, torch.nn.Module):
 
     def _run(self, batch: Any, out: Any, layout: Any, *rest: Any, **how: Any) -> Any:
         if self._whole:
-            return _of_torch(_run(self, batch, out, layout, *rest, **how))
+            return of_torch(_run(self, batch, out, layout, *rest, **how))
         if layout in HWC:
             batch, layout = _seen_as_chw(batch, layout, out)
         return _run(self, batch, out, layout, *rest, **how)
 
     def _run_as_set(self, batch: Any, out: Any, layout: Any, *rest: Any, **how: Any) -> Any:
         if self._whole:
-            return _of_torch(super()._run_as_set(batch, out, layout, *rest, **how))
+            return of_torch(super()._run_as_set(batch, out, layout, *rest, **how))
         batch, layout = _seen_as_chw(batch, layout, out)
         return super()._run_as_set(batch, out, layout, *rest, **how)
 
@@ -186,10 +186,12 @@ def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
     return images, layout
 
 
-def _of_torch(result: Any) -> Any:
+def of_torch(result: Any) -> Any:
     """NumPy arrays, which PIL images become, as tensors. Without an output stage PIL images stay PIL images."""
     if isinstance(result, tuple):  # with targets, with draws, of several views
-        return tuple(map(_of_torch, result))
+        return tuple(map(of_torch, result))
+    if isinstance(result, dict):
+        return {name: of_torch(part) for name, part in result.items()}
     return torch.from_numpy(result) if isinstance(result, numpy.ndarray) else result
 
 

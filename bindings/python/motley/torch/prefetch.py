@@ -18,7 +18,7 @@ from motley.adapters import check_labels
 from motley._native import one_of
 from motley.sampled import Sampled
 from motley.samples import Count, loading_of, own_epoch
-from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
+from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced, runner_of
 from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
 
@@ -66,7 +66,8 @@ class Prefetcher:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
             its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
         transform: A motley.torch.Transform on `device`, a motley.Transform, or another callable of the images; or a
-            motley.Policy, a name or a path.
+            motley.Policy, a name or a path. With a motley.MultiView, or a policy with views, a dictionary of batches
+            takes the images' place.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None; the ids stay on the CPU.
@@ -91,7 +92,9 @@ class Prefetcher:
     ) -> None:
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         if isinstance(transform, (str, os.PathLike, motley.Policy)):
-            transform = Transform(transform).to(self.device)
+            transform = runner_of(transform)
+            if isinstance(transform, Transform):
+                transform = transform.to(self.device)
         self.transform: Any = transform
         self.loader, self.images, self.ids = loader, images, ids
         check_labels(self.transform, labels)
