@@ -102,7 +102,7 @@ def _number(name: str) -> int | None:
 
 def rank_of_run() -> int:
     """This process's rank: torch.distributed's, else that of the process that spawned this one, else the launcher's;
-    0 where nothing says. It is looked up when something is drawn, as process groups begin later than stages do."""
+    0 where nothing says. It is looked up when something is drawn, as process groups begin later than transforms do."""
     if _group_is_there():
         return int(sys.modules["torch.distributed"].get_rank())
     if _parents_rank is not None:
@@ -522,7 +522,7 @@ def draws_by_id(transform: object) -> bool:
 
 
 def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[int, Ids, dict[str, int]]:
-    """seed, sample ids and further arguments for a stage, of a transform's next call: as the block around it says; or
+    """seed, sample ids and further arguments of a transform's next call: as the block around it says; or
     by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
@@ -549,7 +549,7 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
     often as its group has images.
 
         ids = motley.group_ids(indices, 16)                    # of clips [N, 16, C, H, W]
-        clips = stage(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
+        clips = augment(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
 
     Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative to
     it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each

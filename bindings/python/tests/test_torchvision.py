@@ -106,8 +106,8 @@ def called(transform, image, seed):
     drawn_from = int(torch.randint(1 << 62, ()))
     torch.manual_seed(seed)
     out = transform(image)
-    stage = ours.policies.stage_of(transform, transform.__module__.endswith("v2") or hasattr(transform, "_fill"), image,
-                           len(image.getbands()))
+    of_v2 = transform.__module__.endswith("v2") or hasattr(transform, "_fill")
+    stage = ours.policies.transform_of(transform, of_v2, image, len(image.getbands()))
     width, height = image.size
     return out, stage.draw(seed=drawn_from, sample_ids=[0], size=(height, width), channels=len(image.getbands()))[0]
 
@@ -133,7 +133,7 @@ def test_draws_are_torchvisions(version, name, arguments):
     """Every op, bin and sign that torchvision can draw is drawn, as often, and nothing else."""
     theirs, mine = (getattr(module, name)(**arguments) for module in namespace(version))
     own, image = Replay(theirs, version), picture(3)
-    drawn = ours.policies.stage_of(mine, version == "v2", image, 3).draw(2000, size=(29, 37), seed=5)
+    drawn = ours.policies.transform_of(mine, version == "v2", image, 3).draw(2000, size=(29, 37), seed=5)
     if name != "AutoAugment":
         ops = theirs.num_ops if name == "RandAugment" else 1
         assert {len(steps) for steps in drawn} == {ops}
@@ -165,7 +165,7 @@ def test_augmix(version):
     for arguments in ({}, {"severity": 5, "all_ops": False, "mixture_width": 2, "chain_depth": 4, "alpha": 0.5},
                       {"severity": 10, "interpolation": BICUBIC, "fill": 7}):
         mine = module.AugMix(**arguments)
-        stage = ours.policies.stage_of(mine, version == "v2", image, 3)
+        stage = ours.policies.transform_of(mine, version == "v2", image, 3)
         assert isinstance(mine, theirs.AugMix) and repr(mine) == repr(theirs.AugMix(**arguments))
         with ours_samples(8, epoch=1):
             assert numpy.array_equal(numpy.asarray(mine(image)), numpy.asarray(stage(image, sample_ids=8, epoch=1)))
@@ -207,7 +207,7 @@ def test_tensors_get_the_images_bytes(version):
     batch = torch.stack([torch.from_numpy(numpy.array(image)).permute(2, 0, 1) for image in images])
     torch.manual_seed(3)
     seed = int(torch.randint(1 << 62, ()))
-    stage = ours.policies.stage_of(mine, version == "v2", images[0], 3)
+    stage = ours.policies.transform_of(mine, version == "v2", images[0], 3)
     want = [numpy.asarray(stage(image, seed=seed, sample_ids=0)) for image in images]
     for shape in (batch, batch.contiguous(memory_format=torch.channels_last), batch.reshape(2, 3, *batch.shape[1:])):
         torch.manual_seed(3)
@@ -490,7 +490,7 @@ def test_samples(version, how):
         module = theirs
     try:
         mine, image = module.RandAugment(2, 9), picture(3)
-        stage = ours.policies.stage_of(mine, version == "v2", image, 3)
+        stage = ours.policies.transform_of(mine, version == "v2", image, 3)
         for epoch, sample, view in ((0, 5, 0), (1, 5, 0), (0, 5, 1), (0, 6, 0), (3, 2**40, 7)):
             want = numpy.asarray(stage(image, seed=0, epoch=epoch, sample_ids=sample, view=view))
             for _ in range(2):

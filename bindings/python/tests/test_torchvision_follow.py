@@ -57,7 +57,7 @@ def keypoints():
 
 
 def drawn(transform, sample_id):
-    stage = ours.policies.stage_of(transform, True, image(), 3)
+    stage = ours.policies.transform_of(transform, True, image(), 3)
     return stage, stage.draw(size=(HEIGHT, WIDTH), seed=0, sample_ids=[sample_id])[0]
 
 
@@ -195,7 +195,7 @@ def test_ids_for_each_image_of_a_batch(space):
         with motley.samples(i, epoch=2, view=1):
             one = transform(image(), tv_tensors.Mask(numbers()))
         assert torch.equal(images[i], one[0]) and torch.equal(moved[i], one[1])
-        follow = motley.Follow(ours.policies.stage_of(transform, True, image(), 3))
+        follow = motley.Follow(ours.policies.transform_of(transform, True, image(), 3))
         wanted = follow({"image": image(), "masks": numbers()}, sample_ids=i, epoch=2, view=1)
         assert torch.equal(images[i], wanted["image"]) and torch.equal(moved[i], wanted["masks"])
     with (
@@ -212,7 +212,7 @@ def test_a_seed_and_torchs_generator(space):
         for i in range(15):
             torch.manual_seed(i)
             out, mask = transform(*sample)
-            stage = ours.policies.stage_of(transform, True, image(), 3)
+            stage = ours.policies.transform_of(transform, True, image(), 3)
             torch.manual_seed(i)
             seed, number = (5, i) if getattr(transform, "seed", None) else (torch_seed(), 0)
             wanted = motley.Follow(motley.Transform(stage.policy, seed=seed))(

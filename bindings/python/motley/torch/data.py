@@ -201,7 +201,7 @@ class _Stream(IterableDataset[Any]):
 class Indexed(_Around):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
     sample_id). With a motley.torch.Views sampler the item is a tensor of the index and the view; batched, [N, 2], which
-    stages accept as ids. The samples of an IterableDataset are numbered as each worker reads them."""
+    transforms accept as ids. The samples of an IterableDataset are numbered as each worker reads them."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset

@@ -20,7 +20,7 @@ from motley._core import lib
 from motley._resize import FILTERS
 from motley.samples import samples_of, torch_seed
 from motley.torchvision.pixels import ORDER, NotOurs, augmented, filter_of, is_v2, like, say, tv_tensors
-from motley.torchvision.policies import new_stage
+from motley.torchvision.policies import new_transform
 
 RANKS = {
     "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
@@ -291,7 +291,7 @@ def _policy(run: Any, t: Any) -> None:
     v2 = is_v2(t)
     fill = _fill_of_images(vars(t)["_fill" if v2 else "fill"])
     try:
-        run.add("policy", _data(new_stage(t, v2, 3, fill).policy))
+        run.add("policy", _data(new_transform(t, v2, 3, fill).policy))
     except (ValueError, IndexError) as found:  # what torchvision refuses, or takes of other channels only
         raise NotOurs(str(found)) from None
 

@@ -54,7 +54,7 @@ def _v2_branches(policy: Any, bins: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _stage(name: Any, repeat: Any, bins: Any, level: Any, interpolation: Any, fill: Any, v2: Any) -> Any:
+def _changed(name: Any, repeat: Any, bins: Any, level: Any, interpolation: Any, fill: Any, v2: Any) -> Any:
     policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
                                          fill=fill)
     return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
@@ -65,7 +65,7 @@ ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
 
 
 @functools.lru_cache(maxsize=64)
-def _augmix_stage(
+def _augmix(
     severity: Any, width: Any, depth: Any, alpha: Any, all_ops: Any, interpolation: Any, fill: Any, v2: Any
 ) -> Any:
     """Each op at each of the first `severity` bins."""
@@ -104,12 +104,12 @@ def overridden(transform: Any) -> Any:
     return next((n for n in OVERRIDES if getattr(type(transform), n, None) is not getattr(cls, n, None)), None)
 
 
-STAGES_KEPT = 256
-_stages: dict[Any, Transform] = {}  # what a policy depends on -> Transform
+KEPT = 256
+_transforms: dict[Any, Transform] = {}  # what a policy depends on -> Transform
 
 
-def stage_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
-    """The stage of a transform's arguments as they are now."""
+def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
+    """Motley's transform for the arguments of torchvision's as they are now."""
     own = vars(transform)
     fill = own["_fill" if v2 else "fill"]
     if isinstance(fill, dict):  # v2: by type of image
@@ -118,15 +118,15 @@ def stage_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
         fill = tuple(fill)
     key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
            own.get("num_magnitude_bins"), own.get("policy"), *map(own.get, AUGMIX))
-    stage = _stages.get(key)
-    if stage is None:
-        if len(_stages) >= STAGES_KEPT:
-            _stages.clear()
-        stage = _stages[key] = new_stage(transform, v2, channels, fill)
-    return stage
+    ours = _transforms.get(key)
+    if ours is None:
+        if len(_transforms) >= KEPT:
+            _transforms.clear()
+        ours = _transforms[key] = new_transform(transform, v2, channels, fill)
+    return ours
 
 
-def new_stage(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
+def new_transform(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
     cls = class_of(type(transform))
     if name := overridden(transform):
         raise NotOurs(f"{type(transform).__name__} defines {name} itself")
@@ -143,7 +143,7 @@ def new_stage(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
         raise NotOurs(f"num_magnitude_bins is {bins}, Motley has 2 to {MOST_BINS} for torchvision")
     if cls.__name__ == "AugMix":
         try:
-            return _augmix_stage(*map(vars(transform).get, AUGMIX), interpolation, fill, v2)
+            return _augmix(*map(vars(transform).get, AUGMIX), interpolation, fill, v2)
         except ArgumentError as error:  # more or longer chains than Motley mixes
             raise NotOurs(str(error)) from None
     name = POLICIES[cls.__name__]
@@ -152,27 +152,27 @@ def new_stage(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
     level = getattr(transform, "magnitude", None)
     if level is not None and not -bins <= level < bins:
         raise IndexError(f"magnitude is {level}, want 0..{bins - 1}")
-    return _stage(name, repeat, bins, level % bins if level is not None else None, interpolation, fill, v2)
+    return _changed(name, repeat, bins, level % bins if level is not None else None, interpolation, fill, v2)
 
 
 # ---- running it ----
 
 
-def _stage_for(transform: Any, image: Any, v2: Any) -> Any:
-    """The stage for `image`; None where there is nothing to do. Raises NotOurs when torchvision has to do it."""
+def _transform_for(transform: Any, image: Any, v2: Any) -> Any:
+    """Motley's transform for `image`; None where there is nothing to do. Raises NotOurs where torchvision does it."""
     if isinstance(image, FOLLOWERS):
         raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
                         "want an image or a video")  # fmt: skip
     if isinstance(image, torch.Tensor) and image.dtype == torch.uint8 and not image.numel():
         return None
-    stage = stage_of(transform, v2, image, channels_of(image))
-    return None if vars(transform).get("num_ops") == 0 else stage
+    ours = transform_of(transform, v2, image, channels_of(image))
+    return None if vars(transform).get("num_ops") == 0 else ours
 
 
 def augment(self: Any, img: Any, v2: Any = False) -> Any:
     """forward() of v1. Raises NotOurs when torchvision has to do it."""
-    stage, samples = _stage_for(self, img, v2), samples_of(self, torch_seed)
-    made = img if stage is None else augmented(stage, img, samples)
+    ours, samples = _transform_for(self, img, v2), samples_of(self, torch_seed)
+    made = img if ours is None else augmented(ours, img, samples)
     return like(made, img) if v2 else made
 
 
@@ -192,11 +192,11 @@ def augment_sample(self: Any, *inputs: Any) -> Any:
     sizes = sorted({size_of(flat[i]) for i in mine})
     if len(sizes) > 1:
         raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
-    stages, samples = [_stage_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
-    for i, stage in zip(places, stages):
-        flat[i] = flat[i] if stage is None else like(augmented(stage, flat[i], samples), flat[i])
-    if followers and stages[0] is not None:
-        moves = _moves(stages[0], sizes[0], *samples)
+    each, samples = [_transform_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
+    for i, ours in zip(places, each):
+        flat[i] = flat[i] if ours is None else like(augmented(ours, flat[i], samples), flat[i])
+    if followers and each[0] is not None:
+        moves = _moves(each[0], sizes[0], *samples)
         for i in followers:
             flat[i] = _follow(flat[i], moves, self)
     return tree_unflatten(flat, spec)
@@ -210,11 +210,11 @@ def size_of(value: Any) -> Any:
     return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
 
 
-def _moves(stage: Any, size: Any, seed: Any, ids: Any, rest: Any) -> Any:
+def _moves(ours: Any, size: Any, seed: Any, ids: Any, rest: Any) -> Any:
     single = isinstance(ids, Integral)
     ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
     which = ids, rest.get("view", 0), rest.get("epoch", 0), seed
-    return Moves(stage, [size[::-1]] * len(ids), single, which)
+    return Moves(ours, [size[::-1]] * len(ids), single, which)
 
 
 def _follow(value: Any, moves: Any, transform: Any) -> Any:

@@ -284,7 +284,7 @@ def kind_of(transform: Any) -> Any:
 # ---- draws by sample id ----
 
 
-def _stage_by_id(transform: Any) -> Any:
+def _ours_by_id(transform: Any) -> Any:
     """The transform that draws for one of torchvision's by sample id; None where that draws, or nothing is drawn."""
     cls, kind = class_of(type(transform)), kind_of(transform)
     if kind.found is None or not draws_by_id(transform):
@@ -303,15 +303,15 @@ def _stage_by_id(transform: Any) -> Any:
     return None
 
 
-MOST_CHANNELS = 4  # that a stage draws for; flips and boxes do not depend on their number
+MOST_CHANNELS = 4  # that Motley draws for; flips and boxes do not depend on their number
 
 
-def _found(transform: Any, stage: Any, image: Any, seed: Any, ids: Any, rest: Any) -> Any:
+def _found(transform: Any, ours: Any, image: Any, seed: Any, ids: Any, rest: Any) -> Any:
     """The transform's parameters by sample id."""
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
     ids = [ids] if isinstance(ids, int) else ids
-    sample = stage._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
-    drawn = Drawn.of(stage.policy, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
+    sample = ours._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
+    drawn = Drawn.of(ours.policy, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
     return kind_of(transform).found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
@@ -342,11 +342,11 @@ def augment(self: Any, img: Any) -> Any:
     kind = kind_of(self)
     if kind.drawn is not None or draws_by_id(self):
         kind.takes(self, img)
-    if stage := _stage_by_id(self):
+    if ours := _ours_by_id(self):
         seed, ids, rest = _samples_of(self)
         if hasattr(ids, "__len__"):
             return _each(self, img, ids, rest)
-        parameters = _found(self, stage, img, seed, ids, rest)
+        parameters = _found(self, ours, img, seed, ids, rest)
     elif kind.drawn is None:
         return THEIRS[class_of(type(self))]["forward"](self, img)
     else:
@@ -356,8 +356,8 @@ def augment(self: Any, img: Any) -> Any:
 
 def augment_sample(self: Any, *inputs: Any) -> Any:
     """forward() of v2, whose draws alone differ: by sample id."""
-    stage, theirs = _stage_by_id(self), THEIRS[class_of(type(self))]["forward"]
-    if stage is None:
+    ours, theirs = _ours_by_id(self), THEIRS[class_of(type(self))]["forward"]
+    if ours is None:
         return theirs(self, *inputs)
     flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
     if hasattr(self, "check_inputs"):
@@ -374,7 +374,7 @@ def augment_sample(self: Any, *inputs: Any) -> Any:
             )
         flat[mine[0]] = _each(self, flat[mine[0]], ids, rest)
         return tree_unflatten(flat, spec)
-    parameters = _found(self, stage, images[0], seed, ids, rest)
+    parameters = _found(self, ours, images[0], seed, ids, rest)
     for i in mine if parameters is not None else ():
         flat[i] = getattr(self, TRANSFORM)(flat[i], parameters)
     return tree_unflatten(flat, spec)
