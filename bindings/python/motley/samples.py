@@ -505,7 +505,7 @@ class samples:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
-        self.rest = {"epoch": epoch_now() if epoch is None else epoch_given(epoch), "view": view_given(view)}
+        self.epoch, self.view = epoch_now() if epoch is None else epoch_given(epoch), view_given(view)
         self._tokens: list[Any] = []
 
     def __enter__(self) -> samples:
@@ -521,18 +521,18 @@ def draws_by_id(transform: object) -> bool:
     return _block.get() is not None or vars(transform).get("_seed") is not None
 
 
-def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[int, Ids, dict[str, int]]:
-    """seed, sample ids and further arguments of a transform's next call: as the block around it says; or
-    by the transform's own seed and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
+def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[Any, int, int, int]:
+    """(ids, view, epoch, seed) of a transform's next call: as the block around it says; or by the transform's own seed
+    and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block.get(), vars(transform).get("_seed")
     if block is not None:
-        _note(type(transform).__name__, own or 0, block.ids, **block.rest)
-        return own or 0, block.ids, block.rest
+        _note(type(transform).__name__, own or 0, block.ids, block.epoch, block.view)
+        return block.ids, block.view, block.epoch, own or 0
     if own is None:
-        return fresh_seed() ^ rank_key(), 0, {}
+        return 0, 0, epoch_now(), fresh_seed() ^ rank_key()
     count = vars(transform).get("_calls", 0)
     vars(transform)["_calls"] = count + 1
-    return own ^ process_key(None), count, {}
+    return count, 0, epoch_now(), own ^ process_key(None)
 
 
 def _note(name: str, seed: int, ids: Ids, epoch: int, view: int) -> None:

@@ -42,9 +42,9 @@ class Transform:
         self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
 
     def __call__(self, img: T) -> T:
-        seed, ids, rest = samples_of(self, _random_seed)
+        ids, view, epoch, seed = samples_of(self, _random_seed)
         transform: Any = self.transform
-        made: T = transform(img, seed=seed, sample_ids=ids, **rest)
+        made: T = transform(img, sample_ids=ids, view=view, epoch=epoch, seed=seed)
         return made
 
     def __repr__(self) -> str:
@@ -185,9 +185,9 @@ class Mixup:
         if not (self._on and self.mixup_enabled):
             same = {"kind": "none", "lambda": 1.0, "share": 1.0}
             return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
-        seed, ids, rest = samples_of(self, _random_seed)
+        ids, view, epoch, seed = samples_of(self, _random_seed)
         ids = ids if hasattr(ids, "__len__") else range(len(x))
-        return self.mix(x, target, sample_ids=ids, view=rest.get("view", 0), epoch=rest.get("epoch"), seed=seed, out=x)
+        return self.mix(x, target, sample_ids=ids, view=view, epoch=epoch, seed=seed, out=x)
 
     def __repr__(self) -> str:
         return f"motley.timm.Mixup({self.mix!r})"

@@ -221,8 +221,8 @@ def test_what_stands_beside_an_image_moves_by_the_same_draw(name, arguments, by_
         assert made["image"].tobytes() == alone.tobytes() and made["label"] == 3
         if by_id:  # theirs, by what was drawn
             with motley.samples(seed):
-                stage = ours.recipe._stage_by_id(mine)
-            drawn = ours.recipe._found(mine, stage, image, 0, seed, {}) if name != "Resize" else {}
+                stage = ours.recipe._ours_by_id(mine)
+            drawn = ours.recipe._found(mine, stage, image, (seed, 0, 0, 0)) if name != "Resize" else {}
             want = (
                 sample
                 if drawn is None

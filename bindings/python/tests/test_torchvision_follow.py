@@ -11,7 +11,7 @@ v2 = pytest.importorskip("torchvision.transforms.v2")
 tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 from conftest import DEVICES  # noqa: E402
 from PIL import Image  # noqa: E402
-from test_follow import by_torchvision, warped_by_pillow  # noqa: E402
+from test_follow import by_torchvision, geometric, warped_by_pillow  # noqa: E402
 
 import motley  # noqa: E402
 import motley.torchvision as ours  # noqa: E402
@@ -287,6 +287,31 @@ def test_boxes_that_are_not_followed():
     for wrong, message in (unclamped, "clamping_mode None"), (turned, "format XYWHR, want XYXY, XYWH or CXCYWH"):
         with pytest.raises(TypeError, match=message):
             our_v2.RandAugment(3, 14)(image(), wrong)
+
+
+class Moving(torch.utils.data.Dataset):
+    """An image and a mask of the same numbers, which a transform of v2 moves."""
+
+    transform = our_v2.RandAugment()
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        small = numbers() % 251
+        picture, mask = self.transform(tv_tensors.Image(small.to(torch.uint8)), tv_tensors.Mask(small))
+        return picture.as_subclass(torch.Tensor).int(), mask.as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_masks_move_with_their_images_in_every_pass_of_a_loader(monkeypatch, workers):
+    warps = motley.Transform(geometric(), stream=0)
+    monkeypatch.setattr(ours.policies, "transform_of", lambda *_: warps)
+    loader = torch.utils.data.DataLoader(Moving(), 3, num_workers=workers)
+    for _ in range(3):
+        batches = list(loader)
+        assert len(batches) == 2 and all(torch.equal(*batch) for batch in batches)
+        assert not any(torch.equal(mask[0], numbers() % 251) for _, mask in batches)
 
 
 def test_samples_of_follow():

@@ -140,16 +140,15 @@ def ids_for(ids: Any, lead: Any) -> Any:
     return torch.as_tensor(ids).to("cpu", torch.int64).repeat_interleave(count // entries)
 
 
-def augmented(transform: Any, image: Any, samples: Any) -> Any:
-    """What a motley.Transform makes of an image, by the seed, ids and further arguments that samples_of found."""
-    seed, ids, rest = samples
+def augmented(transform: Any, image: Any, which: Any) -> Any:
+    """What a motley.Transform makes of an image; which: as samples_of has it."""
     if not isinstance(image, torch.Tensor):
-        return transform(image, seed=seed, sample_ids=ids, **rest)
-    plain = image.as_subclass(torch.Tensor)
+        return transform._run(image, None, None, which)
+    plain, (ids, *rest) = image.as_subclass(torch.Tensor), which
     if image.ndim < 4 and not hasattr(ids, "__len__"):
-        return transform(plain, seed=seed, sample_ids=ids, **rest)
+        return transform._run(plain, None, None, which)
     lead = image.shape[:-3]
-    made = transform(plain.reshape(-1, *image.shape[-3:]), seed=seed, sample_ids=ids_for(ids, lead), **rest)
+    made = transform._run(plain.reshape(-1, *image.shape[-3:]), None, None, (ids_for(ids, lead), *rest))
     return made.reshape(*lead, *made.shape[1:])
 
 

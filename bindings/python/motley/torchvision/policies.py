@@ -171,8 +171,8 @@ def _transform_for(transform: Any, image: Any, v2: Any) -> Any:
 
 def augment(self: Any, img: Any, v2: Any = False) -> Any:
     """forward() of v1. Raises NotOurs when torchvision has to do it."""
-    ours, samples = _transform_for(self, img, v2), samples_of(self, torch_seed)
-    made = img if ours is None else augmented(ours, img, samples)
+    ours, which = _transform_for(self, img, v2), samples_of(self, torch_seed)
+    made = img if ours is None else augmented(ours, img, which)
     return like(made, img) if v2 else made
 
 
@@ -192,11 +192,11 @@ def augment_sample(self: Any, *inputs: Any) -> Any:
     sizes = sorted({size_of(flat[i]) for i in mine})
     if len(sizes) > 1:
         raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
-    each, samples = [_transform_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
+    each, which = [_transform_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
     for i, ours in zip(places, each):
-        flat[i] = flat[i] if ours is None else like(augmented(ours, flat[i], samples), flat[i])
+        flat[i] = flat[i] if ours is None else like(augmented(ours, flat[i], which), flat[i])
     if followers and each[0] is not None:
-        moves = _moves(each[0], sizes[0], *samples)
+        moves = _moves(each[0], sizes[0], which)
         for i in followers:
             flat[i] = _follow(flat[i], moves, self)
     return tree_unflatten(flat, spec)
@@ -210,11 +210,11 @@ def size_of(value: Any) -> Any:
     return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
 
 
-def _moves(ours: Any, size: Any, seed: Any, ids: Any, rest: Any) -> Any:
+def _moves(ours: Any, size: Any, which: Any) -> Any:
+    ids, *rest = which
     single = isinstance(ids, Integral)
     ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    which = ids, rest.get("view", 0), rest.get("epoch", 0), seed
-    return Moves(ours, [size[::-1]] * len(ids), single, which)
+    return Moves(ours, [size[::-1]] * len(ids), single, (ids, *rest))
 
 
 def _follow(value: Any, moves: Any, transform: Any) -> Any:

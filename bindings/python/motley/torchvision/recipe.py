@@ -306,21 +306,17 @@ def _ours_by_id(transform: Any) -> Any:
 MOST_CHANNELS = 4  # that Motley draws for; flips and boxes do not depend on their number
 
 
-def _found(transform: Any, ours: Any, image: Any, seed: Any, ids: Any, rest: Any) -> Any:
+def _found(transform: Any, ours: Any, image: Any, which: Any) -> Any:
     """The transform's parameters by sample id."""
     channels = len(image.getbands()) if isinstance(image, PIL.Image.Image) else image.shape[-3]
-    ids = [ids] if isinstance(ids, int) else ids
-    sample = ours._samples(1, (ids, rest.get("view", 0), rest.get("epoch"), seed))
+    sample = ours._samples(1, which)
     drawn = Drawn.of(ours.policy, sample.c, [size_of(image)[::-1]], min(channels, MOST_CHANNELS))
     return kind_of(transform).found(transform, drawn.places[0], list(drawn.steps[0 : drawn.counts[0]]), channels)
 
 
-def _samples_of(transform: Any) -> Any:
-    return samples_of(transform, torch_seed)
-
-
-def _each(transform: Any, images: Any, ids: Any, rest: Any) -> Any:
+def _each(transform: Any, images: Any, which: Any) -> Any:
     """The images of a tensor, each for its id."""
+    ids, view, epoch, _ = which
     if not isinstance(images, torch.Tensor) or images.ndim < 4 or len(images) != len(ids):
         shape = f"a tensor of shape {tuple(images.shape)}" if isinstance(images, torch.Tensor) else "one image"
         raise ArgumentError(
@@ -329,7 +325,7 @@ def _each(transform: Any, images: Any, ids: Any, rest: Any) -> Any:
         )
     made = []
     for image, i in zip(images.as_subclass(torch.Tensor), ids):
-        with samples(int(i), **rest):
+        with samples(int(i), epoch=epoch, view=view):
             made.append(transform(image))
     return like(torch.stack(made), images)
 
@@ -343,10 +339,10 @@ def augment(self: Any, img: Any) -> Any:
     if kind.drawn is not None or draws_by_id(self):
         kind.takes(self, img)
     if ours := _ours_by_id(self):
-        seed, ids, rest = _samples_of(self)
-        if hasattr(ids, "__len__"):
-            return _each(self, img, ids, rest)
-        parameters = _found(self, ours, img, seed, ids, rest)
+        which = samples_of(self, torch_seed)
+        if hasattr(which[0], "__len__"):
+            return _each(self, img, which)
+        parameters = _found(self, ours, img, which)
     elif kind.drawn is None:
         return THEIRS[class_of(type(self))]["forward"](self, img)
     else:
@@ -366,15 +362,15 @@ def augment_sample(self: Any, *inputs: Any) -> Any:
     images = [flat[i] for i in mine if pixels.is_plain(flat[i])]
     if not images:
         return theirs(self, *inputs)
-    seed, ids, rest = _samples_of(self)
+    ids, *_ = which = samples_of(self, torch_seed)
     if hasattr(ids, "__len__"):
         if len(mine) > 1:
             raise ArgumentError(
                 f"motley.samples has {len(ids)} ids, the sample has several entries that move: want one id"
             )
-        flat[mine[0]] = _each(self, flat[mine[0]], ids, rest)
+        flat[mine[0]] = _each(self, flat[mine[0]], which)
         return tree_unflatten(flat, spec)
-    parameters = _found(self, ours, images[0], seed, ids, rest)
+    parameters = _found(self, ours, images[0], which)
     for i in mine if parameters is not None else ():
         flat[i] = getattr(self, TRANSFORM)(flat[i], parameters)
     return tree_unflatten(flat, spec)
@@ -397,10 +393,10 @@ def mix_params(self: Any, flat_inputs: Any) -> Any:
     cls = class_of(type(self))
     if not draws_by_id(self):
         return THEIRS[cls][MAKE_PARAMS](self, flat_inputs)
-    seed, ids, rest = _samples_of(self)
+    ids, view, epoch, seed = samples_of(self, torch_seed)
     first = [int(ids[0]) if hasattr(ids, "__len__") else ids]
     mix = motley.Mix(**{cls.__name__.lower(): self.alpha}, stream=0)
-    (draw,) = mix.draw(sample_ids=first, size=size_of(flat_inputs[0]), seed=seed, **rest)
+    (draw,) = mix.draw(sample_ids=first, size=size_of(flat_inputs[0]), view=view, epoch=epoch, seed=seed)
     if cls.__name__ == "MixUp":
         return {"lam": draw["lambda"]}
     left, top, width, height = (draw["box"][name] for name in BOX)
