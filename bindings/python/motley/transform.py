@@ -474,7 +474,8 @@ class Transform(Sampled):
             return source.channels  # raises, and says which image has another number
         ids, view, epoch, seed = self._with_ids(len(batch), samples, counting)
         views = view if hasattr(view, "__len__") else [view] * len(batch)
-        made, drawn = list(batch), [None] * len(batch)
+        made: list[Any] = list(batch)
+        drawn: list[Any] = [None] * len(batch)
         if self._takes(levels):
             levels = list(levels_of(numbers_of(levels), len(batch))[0])
         for group in source.by_channels():
@@ -482,7 +483,8 @@ class Transform(Sampled):
             to = None if out is None else part if out is batch else [out[i] for i in group]
             of_part = [ids[i] for i in group], [views[i] for i in group], epoch, seed
             own = None if levels is None else [levels[i] for i in group]
-            for i, image, steps in zip(group, *self._run(part, to, layout, of_part, True, own)):
+            got = self._run(part, to, layout, of_part, return_draws, own)
+            for i, image, steps in zip(group, *(got if return_draws else (got, drawn))):
                 made[i], drawn[i] = image, steps
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
