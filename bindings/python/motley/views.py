@@ -87,7 +87,7 @@ class MultiView(Sampled):
         policy without views {"": (1, 0, Transform)}. A view's transform has the size of its results."""
         return self._in_epoch(epoch)[2]
 
-    def _in_epoch(self, epoch):
+    def _in_epoch(self, epoch: int) -> tuple[int, Policy, dict[str, tuple[int, int, Transform]]]:
         """The epoch, its policy, and what in_epoch() returns."""
         if self._now is not None and (self._now[0] == epoch or not self.policy.scheduled):
             return self._now
@@ -100,10 +100,10 @@ class MultiView(Sampled):
         self._now = epoch, policy, made
         return self._now
 
-    def _transform(self, policy, last):
+    def _transform(self, policy: Policy, last: bool) -> Transform:
         """last: whether its results are the caller's."""
-        written = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
-        how = {"seed": self.seed, "stream": self.stream, "layout": self.layout, "threads": self.threads}
+        written: dict[str, Any] = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
+        how: dict[str, Any] = {"seed": self.seed, "stream": self.stream, "layout": self.layout, "threads": self.threads}
         return Transform(policy, **how, **written)
 
     def __call__(
@@ -175,14 +175,14 @@ class MultiView(Sampled):
             call.c.params.samples.levels = ffi.cast("float *", at)
         return call.with_draws(made)
 
-    def _alone(self, transform, batch, how, **rest):
+    def _alone(self, transform: Any, batch: Any, how: Any, **rest: Any) -> Any:
         """A call of a policy without views, whose samples are counted here."""
         sample_ids, view, epoch, seed = how
         for name in ("seed", "counter", "_stream", "_repeats"):
             setattr(transform, name, getattr(self, name))
         return transform(batch, sample_ids=sample_ids, view=view, epoch=epoch, seed=seed, **rest)
 
-    def _prepare(self, batch, out, layout, policy, views):
+    def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, views: Any) -> Any:
         """The call; the address of the images; what is written to, of each view an array, or a Many or Picture; the
         images' Batch where no kept call knows them."""
         kind, key = KINDS[type(batch)], None
@@ -206,14 +206,16 @@ class MultiView(Sampled):
             images.hold_until_done(call, source, *targets)
         return call, source.pointer, written, source
 
-    def _what(self):
+    def _what(self) -> tuple[Any, ...]:
         return self.policy, self._flavour
 
 
 class ViewsCall(Call):
     """The call that makes all views of a batch. Stages that they share come last, under the name ""."""
 
-    def __init__(self, views, source, batch, out, what):
+    makes: list[tuple[Any, Any]]  # of each target what makes it, and what says where its pixels are
+
+    def __init__(self, views: Any, source: Any, batch: Any, out: Any, what: Any) -> None:
         self.views, given = views, {} if out is None else out
         if not isinstance(given, dict) or not given.keys() <= views.keys() - {""}:
             found = ", ".join(map(str, given)) if isinstance(given, dict) else f"a {type(out).__name__}"
@@ -229,7 +231,7 @@ class ViewsCall(Call):
         ]  # fmt: skip
         super().__init__(first[0], source, targets + last, what)
 
-    def _describe(self, transform, source, targets):
+    def _describe(self, transform: Any, source: Any, targets: Any) -> None:
         self.c.views = self.made = kept = ffi.new("kept_views *")
         kept.context, kept.policy = self.context.handle, self.what[1]
         kept.results = self.to = ffi.new("motley_view_results[]", len(targets))
@@ -239,7 +241,7 @@ class ViewsCall(Call):
             for to, target in zip(self.to, targets):
                 target.describe(to.dst)
 
-    def made_for(self, batch):
+    def made_for(self, batch: Any) -> Any:
         """New arrays for what is made of a batch like the one that it was made for."""
         arrays = []
         for to, (make, pointer) in zip(self.to, self.makes):
@@ -248,7 +250,7 @@ class ViewsCall(Call):
             arrays.append(array)
         return arrays
 
-    def results(self, written, batch, source):
+    def results(self, written: Any, batch: Any, source: Any) -> Any:
         """What the caller gets; the arguments are what MultiView._prepare has."""
         finish = self.finish if source is None else source.finish_for()
         made = {}
@@ -262,7 +264,7 @@ class ViewsCall(Call):
                 made[name] = pieces[0] if count == 1 else tuple(pieces)
         return made
 
-    def _pieces(self, target, count):
+    def _pieces(self, target: Any, count: int) -> Any:
         """The results of a view that has several."""
         n = self.count
         if not isinstance(target, images.Many):
@@ -271,7 +273,7 @@ class ViewsCall(Call):
             return target.parts
         return [images.list_of(target.parts[j * n : (j + 1) * n], target.cls) for j in range(count)]
 
-    def with_draws(self, made):
+    def with_draws(self, made: Any) -> Any:
         """The results of the last run, each with its draws, and those of shared stages."""
         samples, sizes, channels = self.c.params.samples, self.sizes, self.channels
         reads = [samples.views[i] if samples.views else samples.view for i in range(self.count)]
