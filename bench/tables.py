@@ -182,6 +182,46 @@ def transforms(result):
            f'`bench/compare_transforms.py`.')
 
 
+def views_cpu(result):
+    yield '| the source on Pillow images | Motley, Pillow images | Motley, arrays | Motley, a list of arrays | times |'
+    yield '|---:|---:|---:|---:|---:|'
+    for row in result['rows']:
+        times = ' | '.join(f'{row[key]:.2f} ms' for key in ('theirs_ms', 'motley_pillow_ms', 'motley_arrays_ms',
+                                                            'motley_batch_ms'))
+        yield f'| {times} | **{row["times_faster"]:.1f}** |'
+    yield ''
+    yield (f'An image of {result["size"]} a call, one thread, processor time, the least of {result["rounds"]} turns of '
+           f'{result["images"]} images; the last column is the median of the ratios of Pillow images: {result["cpu"]}, '
+           f'Pillow {result["pillow"]}, torchvision {result["torchvision"]}, commit {result["commit"]}'
+           f'{" with changes" if result["changed"] else ""}, {result["date"]}. Measured by `bench/views.py --cpu`.')
+
+
+def views(result):
+    parts = {part: [row for row in result['rows'] if row['part'] == part] for part in ('views', 'files', 'step')}
+    copy = next(row['us'] for row in parts['views'] if row['name'] == 'a copy')
+    yield '| from decoded images | time of 256 | copies | images per second |'
+    yield '|---|---:|---:|---:|'
+    for row in parts['views']:
+        if 'us' in row:
+            time = row['us'] * result['batch'] / (result['per_sample'] if 'image by image' in row['name'] else
+                                                  result['batch'])
+            yield f'| {row["name"]} | {time:,.0f} us | {time / copy:,.1f} | {row["img_s"]:,} |'
+    yield ''
+    yield '| from JPEG files | images per second | processor time an image | cores |'
+    yield '|---|---:|---:|---:|'
+    for row in parts['files']:
+        yield f'| {row["name"]}, without a model | {row["img_s"]:,} | {row["cpu_us"]:.0f} us | {row["cores"]:.2f} |'
+    yield ''
+    yield '| step | on views that are there, images per second | fed from JPEG files | share |'
+    yield '|---|---:|---:|---:|'
+    for row in parts['step']:
+        yield f'| {row["name"]} | {row["img_s"]:,} | {row["fed_img_s"]:,} | {row["share"]:.1%} |'
+    yield ''
+    versions = ', '.join(f'{name} {version}' for name, version in result['versions'].items())
+    yield (f'Images of {result["size"]}, on one {result["device"]}; steps of {result["step_batch"]} images in '
+           f'bfloat16. {versions}, commit {result["commit"]}, {result["date"]}. Measured by `bench/views.py`.')
+
+
 def cuda_rows(result, *sets):
     """Rows of these sets of bench_cuda, copies aside. Older results do not name sets: theirs are in 'unnamed'."""
     return [row for row in result['rows'] if row.get('set', 'unnamed') in sets and row['name'] != 'copy']
@@ -561,6 +601,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-albumentations': ('albumentations', albumentations), 'bench-resize': ('resize', resize),
           'bench-one-core': ('one-core', one_core),
           'bench-transforms': ('cpu-transforms', transforms),
+          'bench-views-cpu': ('views-cpu', views_cpu), 'bench-views': ('views', views),
           'bench-dropins-all': ('dropins', dropins_all), 'bench-calls': ('dropins', dropin_calls),
           'bench-followers': ('followers', followers), 'bench-cuda-followers': ('cuda-followers', cuda_followers),
           'python-call-cuda': ('python-cuda', python_cuda), 'bench-cuda': ('cuda', cuda),
