@@ -134,7 +134,7 @@ class Transform(motley.Transform, torch.nn.Module):
             for k in range(views)
         ]  # fmt: skip
         if ids is None and self.training:
-            self.counter[1] += batch.shape[0]
+            self.counter[1].add_(batch.shape[0])
         return made
 
     # ---- state ----
@@ -158,7 +158,10 @@ class Transform(motley.Transform, torch.nn.Module):
         return self._own
 
     def _count(self, counter: Any, count: int) -> None:
-        (counter if get_worker_info() is None else self._place(counter))[1] += count
+        if get_worker_info() is None:
+            counter[1].add_(count)  # += would copy the number onto itself, too
+        else:
+            self._place(counter)[1] += count
 
     def get_extra_state(self) -> torch.Tensor:
         """The seed, the stream and the number, which state_dict() has beside the counter."""
