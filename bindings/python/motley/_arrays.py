@@ -59,7 +59,7 @@ kind_of = KINDS.__getitem__
 def device_of(x: Any) -> int | None:
     """The CUDA device of an array, or None."""
     kind = KINDS[type(x)]
-    return kind.look(x)[4] if kind else None
+    return kind.device(x) if kind else None
 
 
 @functools.lru_cache(maxsize=None)
@@ -97,6 +97,7 @@ class Kind:
     """What is known of a library's arrays. Every kind has
 
     look(x)               shape, strides, bytes of a stride's unit, the library's dtype (-1: none), CUDA device or None
+    device(x)             the last of these, in a tenth of the time
     pointer(x)            the address of the first component; None: only a copy can be reached (Pillow)
     key(x, writes, *more) what a call on x depends on, but for its pixels; writes: it writes to x
     like(x, dtype)        what makes arrays like x, given one, of that dtype; None: of the same
@@ -112,6 +113,10 @@ class Kind:
     def holds(x: Any, count: int, *dtypes: str) -> bool:
         """Whether x is `count` dense numbers of one of those dtypes in host memory."""
         return False
+
+    @staticmethod
+    def device(x: Any) -> int | None:
+        return None
 
     @staticmethod
     def finish_for(cls: type) -> Any:
@@ -154,6 +159,10 @@ class Torch(Kind):
     def holds(x: Any, count: int, *dtypes: str) -> bool:
         return bool(name_of(x.dtype) in dtypes and x.numel() == count and x.is_contiguous() and not x.is_cuda)
 
+    @staticmethod
+    def device(x: Any) -> int | None:
+        return x.get_device() if x.is_cuda else None
+
     @classmethod
     def look(cls, x: Any) -> Any:
         if x.is_nested or str(x.layout) != "torch.strided":
@@ -166,7 +175,7 @@ class Torch(Kind):
         found = cls.dtypes.get(x.dtype)
         if found is None:
             found = cls.dtypes[x.dtype] = DTYPES.get(str(x.dtype)[len("torch.") :], (-1, 0))
-        device = x.get_device() if x.is_cuda else None
+        device = cls.device(x)
         if device is None and x.device.type != "cpu":
             raise ArgumentError(f"the tensor is on '{x.device}', want the CPU or CUDA")
         return x.shape, x.stride(), found[1], found[0], device
@@ -295,6 +304,11 @@ class CuPy(Kind):
     @staticmethod
     def pointer(x: Any) -> Any:
         return x.data.ptr
+
+    @staticmethod
+    def device(x: Any) -> int | None:
+        device: int = x.data.device_id
+        return device
 
     @staticmethod
     def look(x: Any) -> Any:
