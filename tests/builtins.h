@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in transforms in parts that make one result: what one with schedules is in epoch 0, and each view. */
+/* The built-in transforms in parts that make one result: what one with schedules is in epoch 0, each view, and the
+ * stages that views share. */
 #ifndef TESTS_BUILTINS_H
 #define TESTS_BUILTINS_H
 
@@ -9,7 +10,14 @@
 
 #define PART_NAME 100
 
-/* Opens part i, which the caller destroys; NULL past the last. name: "dino, local". */
+/* How many parts a transform has. */
+static inline size_t parts_of(const motley_policy *transform)
+{
+    const size_t views = (size_t)motley_policy_describe(transform)->views;
+    return views ? views + (motley_policy_view(transform, views) != NULL) : 1;
+}
+
+/* Opens part i, which the caller destroys; NULL past the last. name: "dino, local", "data2vec2, shared". */
 static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
 {
     for (size_t t = 0; t < input_builtins(true); t++) {
@@ -20,10 +28,13 @@ static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
         motley_policy_destroy(transform);
         if (status != MOTLEY_OK)
             return NULL;
-        const size_t views = (size_t)motley_policy_describe(plain)->views, parts = views ? views : 1;
+        const size_t parts = parts_of(plain);
         if (i < parts) {
             const motley_view *const view = motley_policy_view(plain, i);
-            snprintf(name, PART_NAME, "%s%s%s", input_builtin(true, t)->name, view ? ", " : "", view ? view->name : "");
+            snprintf(name, PART_NAME, "%s%s%s", input_builtin(true, t)->name, view ? ", " : "",
+                     !view         ? ""
+                     : *view->name ? view->name
+                                   : "shared");
             motley_policy_at(view ? view->policy : plain, 0, &part, NULL);
             motley_policy_destroy(plain);
             return part;
@@ -41,8 +52,7 @@ static inline size_t builtin_parts(void)
         motley_policy *transform;
         if (motley_policy_builtin(input_builtin(true, t)->name, &transform, NULL) != MOTLEY_OK)
             return 0;
-        const size_t views = (size_t)motley_policy_describe(transform)->views;
-        count += views ? views : 1;
+        count += parts_of(transform);
         motley_policy_destroy(transform);
     }
     return count;

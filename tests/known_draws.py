@@ -76,6 +76,17 @@ def plain(case, steps, places):
     return out
 
 
+class Part:
+    """A view of a text, or what its views share."""
+
+    def __init__(self, text, view, load):
+        self.text, self.view, self.load = text, view, load
+
+    def draw(self, samples):
+        views = draws.read(draws.plain(self.text, int(samples.epoch)), self.load)
+        return (views.shared if self.view == "shared" else views.views[self.view][2]).draw(samples)
+
+
 def main():
     written = texts(FILES)
     policies = {name: draws.Policy(text) for name, text in written.items()}
@@ -107,9 +118,11 @@ def main():
                     file.write(f'{{ "{name}", "{op}", {level}, {{ {plus.hex()}, {minus.hex()} }} }},\n')
     transforms = {}
     for name, text in texts(FILES / "transforms").items():
-        transform = draws.read(text, written.__getitem__)
-        for view, (_, _, part) in getattr(transform, "views", {"": (1, 0, transform)}).items():
-            transforms[f"{name}, {view}" if view else name] = part
+        if "views" not in text:
+            transforms[name] = draws.read(text, written.__getitem__)
+            continue
+        for view in [*(["shared"] if "stages" in text else []), *(view["name"] for view in text["views"])]:
+            transforms[f"{name}, {view}"] = Part(text, view, written.__getitem__)
     cases = [(*case, 0) for case in CASES[:5]] + VIEWS[3:]
     vectors = {name: [plain(case, *drawn(policy, *case)) for case in cases]
                for name, policy in {**policies, **transforms}.items()}

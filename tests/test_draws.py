@@ -219,10 +219,12 @@ class View(ctypes.Structure):
 
 def compared(ours, reference, s):
     """(what, samples, the library's draws, the reference's): of each view's first and last result, or of all."""
-    views = list(ours.views())
-    if not views:
+    if not any(ours.views()):
         yield "", s, ours.draw(s), reference.draw(s)
         return
+    if isinstance(reference, draws.Scheduled):
+        ours, reference = ours.at(s.epoch), draws.read(draws.plain(reference.text, s.epoch), load)
+    views = list(ours.views())
     s = copy.copy(s)
     s.view = s.view % 256  # reads
     wanted = reference.draw(s)
@@ -253,6 +255,13 @@ class Loaded:
                 return
             own.handle = ctypes.c_void_p(view.contents.policy)
             yield view.contents.name.decode(), view.contents.count, view.contents.number, own
+
+    def at(self, epoch):
+        plain, error = copy.copy(self), library.Error()
+        plain.handle = ctypes.c_void_p()
+        self.lib.check(self.c.motley_policy_at(self.handle, ctypes.c_uint32(epoch), ctypes.byref(plain.handle),
+                                               ctypes.byref(error)), error)
+        return plain
 
     def draw(self, s):
         """Steps [n][most] as NumPy has the struct, their counts, and the places of a transform."""

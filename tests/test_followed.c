@@ -414,13 +414,15 @@ static void check_policy(set *s, const char *name, int turn)
 }
 
 /* Checks the i-th part of the built-in transforms. */
-static void check_transform(set *s, size_t turn)
+/* `one`: for a transform that keeps each image's size, of images of one size. */
+static void check_transform(set *any, set *one, size_t turn)
 {
     char name[PART_NAME];
     motley_error error;
     motley_policy *const transform = builtin_part(turn, name);
     need(transform != NULL, "no built-in transform");
     const motley_policy_info *const info = motley_policy_describe(transform);
+    set *const s = info->width ? any : one;
     motley_step *const steps = allocate((IMAGES * info->max_steps + 1) * sizeof *steps);
     int32_t *const counts = allocate(IMAGES * sizeof *counts);
     motley_place *const places = allocate(IMAGES * sizeof *places);
@@ -431,7 +433,7 @@ static void check_transform(set *s, size_t turn)
     void *const results = create((size_t)IMAGES * (size_t)width * (size_t)height * 3 * sizeof(float));
     const motley_batch dst = { .count = IMAGES,
                                .channels = 3,
-                               .dtype = MOTLEY_F32,
+                               .dtype = info->has_output ? MOTLEY_F32 : MOTLEY_U8,
                                .layout = MOTLEY_CHW,
                                .data = results,
                                .width = width,
@@ -648,7 +650,7 @@ int main(int argc, char **argv)
         check_policy(&one, input_builtin(false, i)->name, (int)i + 1);
     }
     for (size_t i = 0; i < builtin_parts(); i++)
-        check_transform(i % 2 ? &several : &one, i);
+        check_transform(i % 2 ? &several : &one, &one, i);
 #ifdef HAVE_CUDART
     for (int i = 0; cuda && i < 2; i++) {
         check_graph(i ? &several : &one, "rand_augment", 0);
