@@ -677,6 +677,29 @@ def test_followers_are_collated(workers, start):
             assert len(places) <= 1 or not workers  # a worker passes them on in one piece
 
 
+class Uneven(torch.utils.data.Dataset):
+    """Pairs of an image and a grey one, augmented without ids."""
+
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return self.transform([pictures()[i], pictures()[i][:1]])
+
+
+def test_counted_images_of_several_numbers_of_channels_draw_in_their_own_epoch():
+    transform = motley.RandAugment(seed=3)
+    alone, loader = copy.copy(transform), DataLoader(Uneven(transform), None)
+    alone.counter = [0, 0]
+    for _ in range(3):  # passes, of which the second and third are epochs of what draws by id
+        for i, pair in enumerate(loader):
+            want = [alone(pictures()[i]), alone(pictures()[i][:1])]
+            assert all(map(torch.equal, pair, want))
+
+
 def test_followers_of_several_views_are_collated():
     samples = [Boxed()[i] for i in range(3)]
     first, second = MotleyCollate(motley.Follow(Transform("trivial_augment_wide", seed=7, views=2)), ids="id")(samples)
