@@ -17,7 +17,7 @@ from ._images import Many, images_of, like_foreign
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
-from .sampled import views_of
+from .sampled import levels_on_host, views_of
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -32,13 +32,16 @@ FOLLOWERS_KEPT = 256
 
 class Moves:
     """sizes: [(width, height)] of the images that `transform` augments; single: there is one, and no axis of images.
-    which: the samples, as Sampled._with_ids has them; given: recorded draws in their place, a Drawn. Values are
-    followed as callers have them; `name` is what errors call them."""
+    which: the samples, as Sampled._with_ids has them, whose levels are a call's; given: recorded draws in their place,
+    a Drawn. Values are followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("transform", "sizes", "single", "which", "given", "image_key", "_drawn")
+    __slots__ = ("transform", "sizes", "single", "which", "given", "levels", "image_key", "_drawn")
 
-    def __init__(self, transform: Any, sizes: Any, single: Any, which: Any = None, given: Any = None) -> None:
+    def __init__(
+        self, transform: Any, sizes: Any, single: Any, which: Any = None, given: Any = None, levels: Any = None
+    ) -> None:
         self.transform, self.sizes, self.single, self.given, self._drawn = transform, sizes, single, given, given
+        self.levels = levels if transform._takes(levels) else None
         self.image_key = None  # of the sample that is followed
         if which is not None:
             *which, seed = which
@@ -72,7 +75,8 @@ class Moves:
         if self.given is not None:
             given = follower_draws(self.given, **params)
             return transform._run_as_set(pixels, None, layout, given=given, followed=followed)
-        return transform._run(pixels, None, layout, self.which, followed=followed)
+        levels = self.levels if transform.policy.takes_levels else None
+        return transform._run(pixels, None, layout, self.which, followed=followed, levels=levels)
 
     def along(self, name: str, c: Any, array: Any = None) -> None:
         """Moves what a motley_followed says, without the images: in host memory, or on the device of `array`."""
@@ -120,6 +124,8 @@ class Moves:
             ids, view, epoch, seed = self.which
             held, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
             samples = Samples(seed, epoch, 0, address(held), view)
+            if self.levels is not None:
+                _held, samples.c.levels = levels_on_host(self.levels, len(ids))
             self._drawn = Drawn.of(self.transform.policy_now, samples.c, self.sizes, 3)
         return self._drawn
 

@@ -20,14 +20,14 @@ from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
 from .policy import fill_bytes, interpolation_number
-from .sampled import split_views, views_of_each
+from .sampled import levels_on_host, split_views, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from typing import Literal
 
-    from ._types import Ids, Interpolation, PolicyLike
+    from ._types import Ids, Interpolation, Levels, PolicyLike
 
 Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
@@ -302,48 +302,50 @@ class Follow:
     @overload
     def __call__(
         self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[False] = False,
+        view: Ids = 0, views: Literal[1] | None = None, levels: Levels | None = None,
+        return_draws: Literal[False] = False,
     ) -> Sample: ...
     @overload
     def __call__(
         self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: Literal[1] | None = None, return_draws: Literal[True],
+        view: Ids = 0, views: Literal[1] | None = None, levels: Levels | None = None, return_draws: Literal[True],
     ) -> tuple[Sample, list[Any]]: ...
     @overload
     def __call__(
         self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: int, return_draws: bool = False,
+        view: Ids = 0, views: int, levels: Levels | None = None, return_draws: bool = False,
     ) -> tuple[Any, ...]: ...
     def __call__(
         self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: int | None = None, return_draws: bool = False,
+        view: Ids = 0, views: int | None = None, levels: Levels | None = None, return_draws: bool = False,
     ) -> Any:
-        """The sample with its image augmented and what follows it moved. The other arguments are a Transform's;
-        several views are a tuple of samples."""
+        """The sample with its image augmented and what follows it moved. The other arguments, with `levels`, are a
+        Transform's; several views are a tuple of samples."""
         views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
         if views == 1 or not self.transform.training:
-            return self._view(sample, (sample_ids, view, epoch, seed), return_draws)
+            return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
         if sample_ids is not None:
             sample_ids, view = split_views(sample_ids, view)
         first, made = self.transform.next_sample, []
         for numbers in views_of_each(view, views):
             if sample_ids is None:
                 self.transform.next_sample = first  # counted samples are the same in each view
-            made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws))
+            made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws, levels))
         return tuple(made)
 
-    def _view(self, sample: Any, which: Any, return_draws: bool) -> Any:
+    def _view(self, sample: Any, which: Any, return_draws: bool, levels: Any) -> Any:
         if isinstance(sample, (list, tuple)):
-            return _several(sample, self._view, which, return_draws, draws=return_draws)
+            return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self.following_in(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
         which = transform._with_ids(source.count, which)
         if transform.policy_now.takes_boxes:
-            return self._in_boxes(sample, source, following, which, return_draws)
-        moves = Moves(transform, source.sizes(), source.single, which)
+            return self._in_boxes(sample, source, following, which, return_draws, levels)
+        moves = Moves(transform, source.sizes(), source.single, which, levels=levels)
         rows = self._rows(sample, following, moves, source.device)
         along = followed(source, rows.values())
-        image = transform._run(sample[self.image], None, transform.layout, which, return_draws, followed=along)
+        layout = transform.layout
+        image = transform._run(sample[self.image], None, layout, which, return_draws, followed=along, levels=levels)
         image, draws = image if return_draws else (image, None)
         made = self._followed(sample, image, following, moves, rows)
         return (made, draws) if return_draws else made
@@ -353,7 +355,9 @@ class Follow:
         kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
         return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
-    def _in_boxes(self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool) -> Any:
+    def _in_boxes(
+        self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool, levels: Any
+    ) -> Any:
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
         policy = self.transform.policy_now
@@ -364,6 +368,8 @@ class Follow:
             )
         channels, sizes = self.transform._channels(source), source.sizes()
         samples = self.transform._samples(source.count, which)
+        if self.transform._takes(levels):
+            _held, samples.c.levels = levels_on_host(levels, source.count)
         boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
         drawn = Drawn.of(policy, samples.c, sizes, channels, boxes.corners())
         self.transform._done(samples, source.count, which)

@@ -355,6 +355,13 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
     return held, address(held) if device is None else KINDS[type(held)].pointer(held)
 
 
+def levels_on_host(levels: Any, count: int) -> Any:
+    """What holds given levels in host memory, and its address, as motley_samples has it. Those of a device are copied,
+    which waits for them."""
+    held, at = levels_of(numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels), count)
+    return held, ffi.cast("float *", at)
+
+
 def _levels_on(levels: Any, device: Any, kind: Any) -> Any:
     """Dense in memory of a CUDA device, by work on the current stream, and how many they are."""
     torch = sys.modules.get("torch")

@@ -18,7 +18,7 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import Policy, as_html
-from .sampled import Sampled, levels_of, numbers_of, split_views, views_of_each
+from .sampled import Sampled, levels_of, levels_on_host, split_views, views_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -324,8 +324,7 @@ class Transform(Sampled):
         """
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         if self._takes(levels):
-            _held, at = levels_of(numbers_of(levels), count)
-            samples.c.levels = ffi.cast("float *", at)
+            _held, samples.c.levels = levels_on_host(levels, count)
         boxes = None if boxes is None else same_boxes(boxes, count)
         policy = self.policy_now
         channels = 3 if policy.to_rgb else channels
@@ -477,7 +476,7 @@ class Transform(Sampled):
         made: list[Any] = list(batch)
         drawn: list[Any] = [None] * len(batch)
         if self._takes(levels):
-            levels = list(levels_of(numbers_of(levels), len(batch))[0])
+            levels = list(levels_on_host(levels, len(batch))[0])
         for group in source.by_channels():
             part = [batch[i] for i in group]
             to = None if out is None else part if out is batch else [out[i] for i in group]
@@ -535,8 +534,7 @@ class Transform(Sampled):
     def _recorded(self, call: Any, policy: Any, samples: Any, levels: Any, mixed: Any = ()) -> Any:
         """The draw of each image with how it is mixed, or that of the one image, of a motley_samples."""
         if samples.levels and call.caller[1] is not None:
-            _copy, at = levels_of(numbers_of(levels), call.count)
-            samples.levels = ffi.cast("float *", at)
+            _copy, samples.levels = levels_on_host(levels, call.count)
         plain = Drawn.of(policy, samples, call.sizes, call.channels).plain(policy, call.channels)
         for draw, mix in zip(plain, mixed):
             draw["mix"] = mix

@@ -13,7 +13,7 @@ from ._native import ArgumentError, epoch_given, layout_given, threads_given
 from .calls import Call, keep
 from .draws import Drawn
 from .policy import Policy
-from .sampled import Sampled, levels_of, numbers_of
+from .sampled import Sampled, levels_of, levels_on_host
 from .samples import Epoch
 from .transform import Transform, keeping
 
@@ -171,8 +171,7 @@ class MultiView(Sampled):
         if not return_draws:
             return made
         if levels is not None:
-            _held, at = levels_of(numbers_of(levels), call.count)
-            call.c.params.samples.levels = ffi.cast("float *", at)
+            _held, call.c.params.samples.levels = levels_on_host(levels, call.count)
         return call.with_draws(made)
 
     def _alone(self, transform: Any, batch: Any, how: Any, **rest: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conftest import cuda, torch
 from motley import MultiView, Policy, Transform
+from motley.follow import Boxes, Image, Mask, Points
 
 if torch is not None:
     import motley.torch
@@ -99,6 +100,64 @@ def test_views_that_take_levels():
     assert all(map(np.array_equal, made["adapted"][1], own))
     with pytest.raises(motley.ArgumentError, match="no step of policy 'byol' has the level `given`"):
         MultiView("byol")(images(), sample_ids=IDS, levels=LEVELS)
+
+
+MOVES = "motley: 1\nname: moves\nbins: 11\nlevel: given\nops: {rotate: {range: [0, 90]}}\nbranches: [rotate]\n"
+
+
+def followed_sample():
+    batch = images()
+    points = np.tile(np.array([[3.0, 4.0], [20.0, 11.0]], np.float32), (4, 1, 1))
+    boxes = [np.array([[8.0, 9, 20, 25]], np.float32)] * 4
+    return {"image": batch, "mask": batch[..., 0].copy(), "second": batch, "points": points, "boxes": boxes}
+
+
+FOLLOWING = {"mask": Mask(), "second": Image(), "points": Points(), "boxes": Boxes(drop=False)}
+
+
+@pytest.mark.parametrize("levels", [LEVELS, 0.7, np.array(LEVELS, np.float64)[:, None]])
+def test_what_follows_moves_as_far_as_its_image(levels):
+    follow, sample = motley.Follow(Transform(MOVES, seed=4), FOLLOWING), followed_sample()
+    made, draws = follow(sample, sample_ids=IDS, levels=levels, return_draws=True)
+    assert np.array_equal(made["image"], Transform(MOVES, seed=4)(images(), sample_ids=IDS, levels=levels))
+    assert np.array_equal(made["second"], made["image"]) and np.array_equal(made["mask"], made["image"][..., 0])
+    again = follow.replay(sample, draws)
+    assert all(np.array_equal(made[key], again[key]) for key in made)
+    alone = [follow({key: sample[key][i] for key in sample}, sample_ids=IDS[i],
+                    levels=levels if np.ndim(levels) == 0 else np.ravel(levels)[i]) for i in range(4)]  # fmt: skip
+    assert all(np.array_equal(made[key][i], one[key]) for i, one in enumerate(alone) for key in made)
+    listed = follow([{key: sample[key][i] for key in sample} for i in range(4)], sample_ids=IDS, levels=levels)
+    assert all(np.array_equal(one["points"], points) for one, points in zip(listed, made["points"]))
+    second = follow(sample, sample_ids=IDS, views=2, levels=levels)[1]
+    assert np.array_equal(second["mask"], second["image"][..., 0])
+
+
+def test_levels_of_policies_that_work_in_boxes():
+    policy = motley.Policy.of("tf_auto_augment_detection_v0").change(level="given")
+    follow, sample = motley.Follow(policy, {"boxes": Boxes(drop=False)}), followed_sample()
+    made, draws = follow(sample, sample_ids=IDS, levels=LEVELS, return_draws=True)
+    assert np.array_equal(follow.replay(sample, draws)["image"], made["image"])
+    assert not np.array_equal(follow(sample, sample_ids=IDS, levels=0)["image"], made["image"])
+
+
+def test_levels_that_followers_do_not_take():
+    with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):
+        motley.Follow("rand_augment", FOLLOWING)(followed_sample(), sample_ids=IDS, levels=LEVELS)
+    with pytest.raises(motley.ArgumentError, match="want levels, a number from 0 to 1 for each of 4 images"):
+        motley.Follow(MOVES, FOLLOWING)(followed_sample(), sample_ids=IDS)
+
+
+@cuda
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_what_follows_on_the_device(where):
+    sample, following = followed_sample(), {"mask": Mask(), "points": Points()}
+    wanted = motley.Follow(Transform(MOVES, seed=4), following)(sample, sample_ids=IDS, levels=LEVELS)
+    batch = {"image": torch.from_numpy(sample["image"]).cuda().permute(0, 3, 1, 2)}
+    batch.update((key, torch.from_numpy(sample[key]).to(where)) for key in following)
+    levels = torch.tensor(LEVELS, device="cuda")
+    made = motley.Follow(Transform(MOVES, seed=4), following)(batch, sample_ids=IDS, levels=levels)
+    assert np.array_equal(made["mask"].cpu(), wanted["mask"])
+    assert np.allclose(made["points"].cpu(), wanted["points"], atol=1e-3)
 
 
 @pytest.mark.skipif(torch is None, reason="needs torch")
