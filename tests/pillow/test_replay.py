@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Built-in policies end to end: what was drawn, replayed through torchvision's and timm's own functions on PIL images,
-gives the bytes that the library and the motley command give; and what was drawn is what those policies can draw."""
+"""Built-in policies, and transforms with views, end to end: what was drawn, replayed through torchvision's, timm's and
+Pillow's own functions on PIL images, gives the bytes that the library and the motley command give; and what was drawn
+is what those policies can draw."""
 import json
 import os
 import subprocess
@@ -31,6 +32,12 @@ def as_json(step):
 def read_steps(line):
     """A line of `motley draw`, with what it leaves out."""
     return [{"value": None, "interpolation": "nearest", "fill": [0, 0, 0, 0], **step} for step in line["steps"]]
+
+
+def motley(*arguments):
+    ran = subprocess.run([harness.options.cli, *map(str, arguments)], capture_output=True, text=True)
+    assert ran.returncode == 0, f"motley {arguments}: {ran.stderr}"
+    return ran.stdout
 
 
 class Replay(Test):
@@ -146,11 +153,6 @@ class Replay(Test):
             with self.subTest(policy=name):
                 self.command(name, replay)
 
-    def motley(self, *arguments):
-        ran = subprocess.run([harness.options.cli, *map(str, arguments)], capture_output=True, text=True)
-        self.assertEqual(ran.returncode, 0, f"motley {arguments}: {ran.stderr}")
-        return ran.stdout
-
     def command(self, name, replay):
         r = np.random.default_rng(harness.options.seed)
         variants = 40 if harness.options.thorough else 4
@@ -161,7 +163,7 @@ class Replay(Test):
                 paths.append(os.path.join(folder, f"{i}.png"))
                 recipes.to_pil(arrays[i]).save(paths[i])
             draws = os.path.join(folder, "draws.jsonl")
-            self.motley("apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", 5, "--epoch", 2,
+            motley("apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", 5, "--epoch", 2,
                         "--variants", variants, "--draws", draws)
             lines = [json.loads(line) for line in open(draws)]
             self.assertEqual([line["sample"] for line in lines], list(range(len(SIZES) * variants)))
@@ -174,7 +176,7 @@ class Replay(Test):
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
                 self.same_bytes(got, want, f"motley apply {name}: {line}")
             for i, (width, height) in enumerate(SIZES):  # draw prints the same without touching pixels
-                out = self.motley("draw", name, "--samples", variants, "--first", i * variants, "--seed", 5,
+                out = motley("draw", name, "--samples", variants, "--first", i * variants, "--seed", 5,
                                   "--epoch", 2, "--size", f"{width}x{height}")
                 drawn = [json.loads(line)["steps"] for line in out.splitlines()]
                 self.assertEqual(drawn, [line["steps"] for line in lines[i * variants:(i + 1) * variants]])
@@ -183,6 +185,81 @@ class Replay(Test):
                 policy.close()
                 self.assertEqual([[(s["op"], s.get("value")) for s in steps] for steps in drawn],
                                  [[(s["op"], s["value"]) for s in map(as_json, steps)] for steps in expected])
+
+
+class Views(Test):
+    """Transforms with views through the command: each result, stage by stage from its recorded draw, in Pillow."""
+
+    def ordered(self, text):
+        """A text whose stages resize in the order of this Pillow's passes."""
+        version = tuple(int(part) for part in harness.PIL.__version__.split(".")[:2])
+        order = "pillow-13" if version >= (13, 0) else "pillow-12.2" if version >= (12, 2) else "pillow-12"
+        for stages in [text.get("stages", []), *(view["stages"] for view in text["views"])]:
+            for stage in stages:
+                for kind in {"random_resized_crop", "resize"} & stage.keys():
+                    stage[kind]["order"] = order
+        return json.dumps(text)
+
+    def replayed(self, picture, line):
+        """What a draw makes of a picture; None where it blurs by a kernel, which is torch's."""
+        crop, size = line["crop"], line["resize"]
+        left, top = crop["left"], crop["top"]
+        picture = picture.crop((left, top, left + crop["width"], top + crop["height"]))
+        how = getattr(recipes.Image.Resampling, size["filter"].upper())
+        picture = picture.resize((size["width"], size["height"]), how)
+        self.assertEqual(line["window"], {"left": 0, "top": 0})
+        if line["flip"]["horizontal"]:
+            picture = picture.transpose(recipes.Image.Transpose.FLIP_LEFT_RIGHT)
+        for step in read_steps(line):
+            values = [*([] if step["value"] is None else [step["value"]]), *step.get("center", [])]
+            resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step["interpolation"])]
+            if step["op"] == "kernel_blur":
+                return None
+            if step["op"] == "hue":
+                picture = self.adjust_hue(picture, step["value"])
+            else:
+                picture = recipes.RECIPES[step["op"]][0](picture, values, resample, tuple(step["fill"][:3]))
+        return picture
+
+    def test_views(self):
+        """every built-in with views, of small and large images, in an epoch of each part of a schedule"""
+        if not harness.options.cli:
+            self.skipTest("--cli is missing: the path of the motley program")
+        try:
+            from torchvision.transforms import functional
+        except ImportError as missing:
+            self.skipTest(f"{missing}: install python3-torchvision")
+        self.adjust_hue = functional.adjust_hue
+        names = [row["name"] for row in json.loads(motley("transforms", "--json")) if row["views"]]
+        self.assertGreater(len(names), 15)
+        for name in names:
+            text = json.loads(motley("show", name, "--json"))
+            for epoch in (0, 300, 453) if "epochs" in text else (0,):
+                with self.subTest(transform=name, epoch=epoch):
+                    self.check(name, self.ordered(text), epoch)
+
+    def check(self, name, text, epoch):
+        r = np.random.default_rng([harness.options.seed, epoch])
+        shared, compared = {}, set()
+        with tempfile.TemporaryDirectory() as folder:
+            paths, pictures = [], []
+            for i, (width, height) in enumerate([(320, 240), (97, 161), (40, 30)]):
+                pictures.append(recipes.to_pil(images.make(r, images.KINDS[i], width, height, 3)))
+                paths.append(os.path.join(folder, f"{i}.png"))
+                pictures[i].save(paths[i])
+            draws, variants = os.path.join(folder, "draws.jsonl"), 3
+            motley("apply", text, *paths, "--out", os.path.join(folder, "out"), "--seed", 8, "--epoch", epoch,
+                   "--variants", variants, "--draws", draws)
+            for line in map(json.loads, open(draws)):
+                picture = shared.get(line["sample"], pictures[line["sample"] // variants])
+                made = self.replayed(picture, line)
+                if line["view"] == "":
+                    shared[line["sample"]] = made
+                elif made:
+                    self.same_bytes(recipes.to_array(recipes.Image.open(line["out"])), recipes.to_array(made),
+                                    f"motley apply {name}: {line}")
+                    compared.add(line["view"])
+        self.assertEqual(compared, {view["name"] for view in json.loads(text)["views"]})
 
 
 if __name__ == "__main__":
