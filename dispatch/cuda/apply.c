@@ -134,21 +134,18 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
 {
     draw->draws = 1;
     draw->tables = steps->tables;
-    draw->seed = job->samples.seed;
-    draw->epoch = job->samples.epoch;
-    draw->sample = job->samples.first;
-    draw->counter = job->counter;
-    draw->levels = job->samples.levels;
     draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
+    draw->samples = (mot_cuda_samples){ job->samples, job->counter };
+    draw->samples.given.ids = NULL;
+    draw->samples.given.views = NULL;
     if (job->samples.ids && job->count <= MOT_FEW_IDS) {
         draw->few_ids = 1;
         memcpy(draw->few_id, job->samples.ids, job->count * sizeof(uint64_t));
     } else if (job->samples.ids) {
         MOT_TRY(mot_call_send(call, MOT_SENT, steps->ids, job->samples.ids, job->count * sizeof(uint64_t),
                               "sending the sample ids", error));
-        draw->ids = steps->ids;
+        draw->samples.given.ids = steps->ids;
     }
-    draw->view = job->samples.view;
     if (job->samples.views && job->count <= MOT_FEW_IDS) {
         draw->few_views = 1;
         for (size_t i = 0; i < job->count; i++)
@@ -156,7 +153,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     } else if (job->samples.views) {
         MOT_TRY(mot_call_send(call, MOT_SENT, steps->views, job->samples.views, job->count * sizeof(uint32_t),
                               "sending the views", error));
-        draw->views = steps->views;
+        draw->samples.given.views = steps->views;
     }
     return MOTLEY_OK;
 }
@@ -190,7 +187,7 @@ static mot_node draw_node(const mot_job *job, const mot_cuda_draw *draw, int aft
 {
     mot_node node = { .reads = MOT_SENT, .writes = MOT_STEPS, .waits = after_resize ? MOT_WAITS_LAST : MOT_WAITS_NOT };
     if (draw->draws)
-        node.reads |= MOT_TABLES | (draw->counter || draw->levels ? MOT_COUNTER : 0);
+        node.reads |= MOT_TABLES | (mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0);
     else
         node.reads |= after_resize || !job->drawn_steps ? MOT_STEPS : MOT_PARTS;
     return node;

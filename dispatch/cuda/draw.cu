@@ -7,7 +7,6 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
-#include "policies/draw.h"
 
 #include "motley/op.h"
 
@@ -176,17 +175,9 @@ struct begun_draw {
 static __device__ begun_draw begin_draw(const mot_cuda_draw &d, int i, int slot)
 {
     begun_draw b = {};
-    b.of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view, 0 };
     if (i < 0 || !d.draws)
         return b;
-    if (d.counter)
-        b.of.epoch = (uint32_t)d.counter[0], b.of.id = d.counter[1] + i;
-    if (d.few_ids || d.ids)
-        b.of.id = d.few_ids ? d.few_id[i] : d.ids[i];
-    if (d.few_views || d.views)
-        b.of.view = d.few_views ? d.few_view[i] : d.views[i];
-    if (d.levels)
-        b.of.level = d.levels[i];
+    b.of = mot_cuda_drawn_sample(&d, i);
     if (d.by_step && slot < d.max_steps)
         b.slot = mot_find_slot(&d.tables, &b.of, slot);
     return b;

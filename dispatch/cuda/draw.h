@@ -5,7 +5,7 @@
 
 #include "dispatch/buckets.h"
 #include "kernels/cuda/tile_job.h"
-#include "policies/tables.h"
+#include "policies/draw.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +31,28 @@ typedef struct mot_cuda_plan {
 #define MOT_FEW_IMAGES (CUDART_VERSION >= 12010 ? 256 : 0) /* kernel arguments of more than 4 KiB */
 #define MOT_SLOTS_LOG2 4                                   /* log2 of the most steps drawn in parallel */
 
+/* The samples of a batch. `given`: ids, views and levels are in device memory; boxes are not used. */
+typedef struct mot_cuda_samples {
+    motley_samples given;
+    const uint64_t *counter; /* {epoch, first}, in place of the given ones; or NULL */
+} mot_cuda_samples;
+
+MOT_FN mot_drawn_sample mot_cuda_sample_of(const mot_cuda_samples *s, int i, int width, int height, int channels)
+{
+    mot_drawn_sample sample = mot_sample_of(&s->given, (size_t)i, width, height, channels);
+    if (s->counter)
+        sample.epoch = (uint32_t)s->counter[0];
+    if (s->counter && !s->given.ids)
+        sample.id = s->counter[1] + (uint64_t)i;
+    return sample;
+}
+
+/* What draws of these samples read that the caller's stream may write. */
+static inline int mot_cuda_reads_callers(const mot_cuda_samples *s)
+{
+    return s->counter || s->given.levels;
+}
+
 typedef struct mot_cuda_draw {
     int32_t count, channels, max_steps;
     int32_t first_wave;   /* number of samples, as in mot_resident_job */
@@ -40,20 +62,26 @@ typedef struct mot_cuda_draw {
     int32_t by_step;      /* each thread draws one step */
     mot_tables tables;    /* pointers to device memory, where they are contiguous */
     int64_t tables_bytes;
-    int32_t shared_bytes;  /* shared memory that the kernel may use */
-    uint64_t seed, sample; /* sample: of image 0 */
-    uint32_t epoch, view;
-    const uint64_t *ids;     /* device memory [count], or NULL */
-    const uint32_t *views;   /* likewise */
-    const uint64_t *counter; /* device memory {epoch, first}, or NULL */
-    const float *levels;     /* of a policy that takes them: the caller's device memory [count], or NULL */
-    mot_cuda_batch src;      /* for sizes */
+    int32_t shared_bytes; /* shared memory that the kernel may use */
+    mot_cuda_samples samples;
+    mot_cuda_batch src; /* for sizes */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
     int32_t few_ids, few_views;   /* they follow as kernel arguments: a separate upload would take another launch */
     uint64_t few_id[MOT_FEW_IDS];
     uint16_t few_view[MOT_FEW_IDS];
 } mot_cuda_draw;
+
+/* Sample i of a draw, of an image of the batch's size. */
+MOT_FN mot_drawn_sample mot_cuda_drawn_sample(const mot_cuda_draw *d, int i)
+{
+    mot_drawn_sample sample = mot_cuda_sample_of(&d->samples, i, d->src.width, d->src.height, d->channels);
+    if (d->few_ids)
+        sample.id = d->few_id[i];
+    if (d->few_views)
+        sample.view = d->few_view[i];
+    return sample;
+}
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT]);
 

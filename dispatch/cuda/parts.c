@@ -467,7 +467,7 @@ motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *dr
                                     int own_steps, motley_error *error)
 {
     mot_lane lane;
-    const unsigned callers = draw->counter || draw->levels ? MOT_COUNTER : 0;
+    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
     const mot_node node = { .reads = MOT_SENT | MOT_TABLES | callers, .writes = MOT_STEPS };
     MOT_TRY(mot_call_next(call, &node, &lane, error));
     return mot_cuda_try(mot_parts_draw_launch(draw, tables, own_steps, lane.stream), "launching the draw kernel",

@@ -5,22 +5,13 @@
 
 #include "augmentations/kernel_blur.h"
 #include "dispatch/clips.h"
-#include "policies/draw.h"
 #include "policies/transform.h"
 
 #define WARPS 4 /* images of a CTA */
 
 static __device__ mot_drawn_sample sample_to_part(const mot_cuda_draw &d, int i)
 {
-    mot_drawn_sample of = { d.seed, d.sample + i, d.epoch, d.src.width, d.src.height, d.channels, d.view, 0 };
-    if (d.counter)
-        of.epoch = (uint32_t)d.counter[0], of.id = d.counter[1] + i;
-    if (d.few_ids || d.ids)
-        of.id = d.few_ids ? d.few_id[i] : d.ids[i];
-    if (d.few_views || d.views)
-        of.view = d.few_views ? d.few_view[i] : d.views[i];
-    if (d.levels)
-        of.level = d.levels[i];
+    mot_drawn_sample of = mot_cuda_drawn_sample(&d, i);
     if (d.src.images)
         of.width = d.src.images[i].width, of.height = d.src.images[i].height;
     return of;

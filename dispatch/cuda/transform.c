@@ -405,16 +405,7 @@ static void fill_upload(const transform_run *r)
 /* The samples of the kernels that draw policies. */
 static mot_cuda_draw samples_of(const mot_transform_draw_job *job)
 {
-    return (mot_cuda_draw){ .count = job->resize.count,
-                            .channels = job->resize.channels,
-                            .seed = job->seed,
-                            .sample = job->sample,
-                            .epoch = job->epoch,
-                            .view = job->view,
-                            .ids = job->ids,
-                            .views = job->views,
-                            .counter = job->counter,
-                            .levels = job->levels };
+    return (mot_cuda_draw){ .count = job->resize.count, .channels = job->resize.channels, .samples = job->samples };
 }
 
 static motley_status queue_steps(transform_run *r, motley_error *error)
@@ -538,14 +529,9 @@ static void describe_draws(transform_run *r)
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
     draw->order = (int32_t)call->order;
     draw->given = call->drawn != NULL;
-    draw->seed = params->samples.seed;
-    draw->sample = params->samples.first;
-    draw->epoch = params->samples.epoch;
-    draw->view = params->samples.view;
-    draw->counter = params->counter;
-    draw->levels = params->samples.levels;
-    draw->ids = sent->ids;
-    draw->views = sent->views;
+    draw->samples = (mot_cuda_samples){ params->samples, params->counter };
+    draw->samples.given.ids = sent->ids;
+    draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
     draw->convention = output ? (int32_t)output->of.output.convention : 0;
     if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw->given)
@@ -596,7 +582,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     mot_lane lane;
-    const unsigned callers = draw->counter || draw->levels ? MOT_COUNTER : 0;
+    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
     const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->drawn ? MOT_STEPS : 0),
                                .writes = MOT_PLACES | (draw->steps && !call->drawn ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };

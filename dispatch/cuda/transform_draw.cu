@@ -13,16 +13,7 @@
 static __device__ mot_drawn_sample sample_to_transform(const mot_transform_draw_job &job, int i)
 {
     const mot_view src = view_of(job.resize.src, job.resize.channels, i);
-    mot_drawn_sample of = { job.seed, job.sample + i, job.epoch, src.width, src.height, src.channels, job.view, 0 };
-    if (job.counter)
-        of.epoch = (uint32_t)job.counter[0], of.id = job.counter[1] + i;
-    if (job.ids)
-        of.id = job.ids[i];
-    if (job.views)
-        of.view = job.views[i];
-    if (job.levels)
-        of.level = job.levels[i];
-    return of;
+    return mot_cuda_sample_of(&job.samples, i, src.width, src.height, src.channels);
 }
 
 /* When no try fits. Called, since the compiler would move its division before the tries. */

@@ -3,6 +3,7 @@
 #ifndef MOT_CUDA_TRANSFORM_DRAW_H
 #define MOT_CUDA_TRANSFORM_DRAW_H
 
+#include "dispatch/cuda/draw.h"
 #include "kernels/cuda/resize.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/transform.h"
@@ -23,14 +24,9 @@ typedef struct mot_transform_draw_job {
     const mot_tables *table;          /* [stages], of policies */
     int32_t stages, max_steps, order; /* max_steps: 0: steps are drawn later */
     int32_t given;                    /* != 0: `drawn` and `steps` were given */
-    uint64_t seed, sample;            /* of image 0, when there are no ids */
-    uint32_t epoch, view;
-    const uint64_t *counter; /* [2]: epoch and sample, in place of these; or NULL */
-    const uint64_t *ids;     /* [count], or NULL */
-    const uint32_t *views;   /* [count], or NULL */
-    const float *levels;     /* [count], the caller's, or NULL */
-    motley_place *drawn;     /* [count] */
-    int32_t threads;         /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
+    mot_cuda_samples samples;
+    motley_place *drawn; /* [count] */
+    int32_t threads;     /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
     mot_stage_turn turn[MOT_MAX_STAGES];
     uint16_t own[MOT_TRANSFORM_THREADS / 32]; /* the stages that each warp of a CTA draws, a bit for each */
     const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */

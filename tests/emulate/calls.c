@@ -185,13 +185,11 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     if (job->drawn_steps)
         steps.policy = NULL;
     else
-        steps.samples = (motley_samples){ .seed = draw->seed,
-                                          .epoch = draw->counter ? (uint32_t)draw->counter[0] : draw->epoch,
-                                          .first = draw->counter ? draw->counter[1] : draw->sample,
-                                          .ids = draw->ids,
-                                          .views = draw->views,
-                                          .view = draw->view,
-                                          .levels = draw->levels };
+        steps.samples = draw->samples.given;
+    if (!job->drawn_steps && draw->samples.counter) {
+        steps.samples.epoch = (uint32_t)draw->samples.counter[0];
+        steps.samples.first = draw->samples.counter[1];
+    }
     const motley_status status = steps_context->backend->run(steps_context->state, &steps, error);
     for (size_t i = 0; job->output && i < job->count; i++) {
         const mot_view from = mot_batch_view(job->src, i), to = mot_batch_view(now->dst, i);

@@ -818,17 +818,22 @@ static void tables(const mot_tables *t)
     READS(t->level, sizeof *t->level);
 }
 
+static void samples(const mot_cuda_samples *s, size_t n)
+{
+    READS(s->given.ids, n * sizeof *s->given.ids);
+    READS(s->given.views, n * sizeof *s->given.views);
+    of(MOT_COUNTER);
+    READS(s->counter, 2 * sizeof *s->counter);
+    READS(s->given.levels, n * sizeof *s->given.levels);
+}
+
 /* Draws samples, none of which has steps, or reads the steps that are there. */
 static void draws(const mot_cuda_draw *d)
 {
     const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
     if (d->draws) {
         tables(&d->tables);
-        READS(d->ids, n * sizeof *d->ids);
-        READS(d->views, n * sizeof *d->views);
-        of(MOT_COUNTER);
-        READS(d->counter, 2 * sizeof *d->counter);
-        READS(d->levels, n * sizeof *d->levels);
+        samples(&d->samples, n);
         memset(d->plan.steps, 0, steps);
     }
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
@@ -945,11 +950,7 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     for (int s = 0; s < job->stages; s++)
         tables(&job->table[s]);
     READS(job->ratios, MOT_RATIO_CELLS * sizeof *job->ratios);
-    READS(job->ids, n * sizeof *job->ids);
-    READS(job->views, n * sizeof *job->views);
-    of(MOT_COUNTER);
-    READS(job->counter, 2 * sizeof *job->counter);
-    READS(job->levels, n * sizeof *job->levels);
+    samples(&job->samples, n);
     touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
     touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
     axes(&job->resize, 1);
@@ -1043,11 +1044,7 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     of(MOT_TABLES);
     READS(of_transform, sizeof *of_transform);
     tables(of_transform ? of_transform : &d->tables);
-    READS(d->ids, n * sizeof *d->ids);
-    READS(d->views, n * sizeof *d->views);
-    of(MOT_COUNTER);
-    READS(d->counter, 2 * sizeof *d->counter);
-    READS(d->levels, n * sizeof *d->levels);
+    samples(&d->samples, n);
     WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);
