@@ -189,15 +189,18 @@ MOT_FN const mot_table_phase *mot_phase_at(const mot_tables *t, uint32_t epoch)
 MOT_RANDOM_FN uint32_t mot_draw_repeat(const mot_tables *t, const mot_drawn_sample *sample, uint32_t first_block)
 {
     uint32_t wanted = t->repeat;
-    if (t->chance <= 0xFFFFFFFFu && mot_words_of(sample, first_block).w[1] >= t->chance)
-        return 0;
     if (t->repeat_given)
         wanted -= t->repeat_given - 1 - mot_given_bin(sample->level, t->repeat_given);
-    if (t->repeat_weights) {
-        const uint32_t x = mot_choose(mot_words_of(sample, first_block).w[0], t->repeat_below[t->repeat_weights]);
-        MOT_ROLLED
-        for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
-            ;
+    if (t->repeat_weights || t->chance <= 0xFFFFFFFFu) {
+        const mot_words words = mot_words_of(sample, first_block);
+        if (words.w[1] >= t->chance)
+            return 0;
+        if (t->repeat_weights) {
+            const uint32_t x = mot_choose(words.w[0], t->repeat_below[t->repeat_weights]);
+            MOT_ROLLED
+            for (wanted = 0; t->repeat_below[wanted + 1] <= x; wanted++)
+                ;
+        }
     }
     return wanted;
 }
