@@ -83,6 +83,30 @@ def plain(x: Any) -> Any:
     return x
 
 
+def finished(made: Any, like: Any) -> Any:
+    """A result with the type of the array that it was made of, such as one of torchvision's tv_tensors."""
+    finish = KINDS[type(like)].finish_for(type(like))
+    return made if finish is None else finish(made, like)
+
+
+def taken(x: Any, places: list[int]) -> Any:
+    """The entries of an array at these places."""
+    if KINDS[type(x)] is not None:
+        return x[places]
+    import numpy  # JAX's arrays take no list
+
+    return x[numpy.array(places, int)]
+
+
+def has_floats(x: Any) -> bool:
+    return bool(x.is_floating_point() if KINDS[type(x)] is Torch else x.dtype.kind == "f")
+
+
+def as_dtype(x: Any, name: str) -> Any:
+    """An array in the dtype of that name; of the same as it is."""
+    return x.to(getattr(sys.modules["torch"], name)) if KINDS[type(x)] is Torch else x.astype(name, copy=False)
+
+
 def unreadable(x: Any) -> ArgumentError:
     """The error for a torch tensor whose memory or strides torch does not give."""
     if x.is_nested or str(x.layout) != "torch.strided":

@@ -11,7 +11,7 @@ import struct
 import sys
 from typing import Any
 
-from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, name_of, plain
+from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, finished, has_floats, name_of, plain
 from ._core import ffi, lib
 from ._images import Many, images_of, like_foreign
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, made_by
@@ -155,10 +155,8 @@ def follower_of(transform: Any, given: Any, fill: Any, erase: Any, interpolation
 
 
 def follower_params(fill: Any, erase: Any, interpolation: Any) -> Any:
-    params = ffi.new("motley_follower_params *")
-    params.interpolation, params.channels = interpolation_number(interpolation), len(fill)
-    params.fill, params.erase = fill.ljust(4, b"\0"), bool(erase)
-    return params
+    how = {"interpolation": interpolation_number(interpolation), "channels": len(fill), "erase": bool(erase)}
+    return ffi.new("motley_follower_params *", {"fill": fill.ljust(4, b"\0"), **how})
 
 
 def follower_draws(given: Any, fill: Any, erase: Any, interpolation: Any = "nearest") -> Any:
@@ -224,10 +222,10 @@ class Planes:
         if kind is NumPy and not array.flags.aligned:
             array = array.copy()
         made = kind.new(array, (*array.shape[:-2], *(self.size or array.shape[-2:])), name_of(array.dtype))
-        finish, self.array, self.device = kind.finish_for(type(value)), array, kind.look(array)[4]
+        self.array, self.device = array, kind.look(array)[4]
         count = 0 if 0 in array.shape else array.shape[lead] if array.ndim == 3 + lead else 1
-        result = made if finish is None else finish(made, value)
-        self.pieces.append((result, kind.pointer(array), kind.pointer(made), count, element, array))
+        pointers = kind.pointer(array), kind.pointer(made)
+        self.pieces.append((finished(made, value), *pointers, count, element, array))
 
     def _check(self, name: str, shape: Any, size: Any, lead: Any) -> None:
         wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
@@ -262,20 +260,21 @@ class Planes:
         self.pieces.append((result, *(address(ffi.from_buffer(x)) for x in (source, made)), 1, element, source))
 
     def describe(self) -> Any:
-        """(element, fields) of each motley_planes; the call with them moves the masks."""
+        """Each of its motley_planes; the call with them moves the masks."""
         self.moves_along, self.held = True, []
         for element in dict.fromkeys(piece[4] for piece in self.pieces):
             if self.dense:
                 _, source, to, count, *_ = self.pieces[0]
-                fields = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", to), "count": count}
+                where = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", to), "count": count}
             else:
                 rows = (piece[1:4] if piece[4] == element else (0, 0, 0) for piece in self.pieces)
                 table = list(itertools.chain.from_iterable(rows))
                 table = ffi.new("size_t[]", table) if self.device is None else sent(table, self.array)
                 self.held.append(table)
                 at = table if self.device is None else KINDS[type(table)].pointer(table)
-                fields = {"images": ffi.cast("motley_plane *", at)}
-            yield element, fields
+                where = {"images": ffi.cast("motley_plane *", at)}
+            fill = element.ljust(8, b"\0")
+            yield {"element_size": len(element), "erase": bool(self.erase), "fill": fill, **where}
 
     def move(self, moves: Any) -> None:
         """Moves them by the draws of their images, unless the images' call does it."""
@@ -439,9 +438,9 @@ class Rows:
         kind = KINDS[type(like)]
         if kind is Torch:
             wanted = getattr(self.library, dtype) if dtype else None
-            wanted = wanted or (like.dtype if like.is_floating_point() else self.library.float32)
+            wanted = wanted or (like.dtype if has_floats(like) else self.library.float32)
             return rows if rows.dtype == wanted and rows.device == like.device else rows.to(like.device, wanted)
-        rows = rows.astype(dtype or (like.dtype if like.dtype.kind == "f" else "float32"), copy=False)
+        rows = rows.astype(dtype or (like.dtype if has_floats(like) else "float32"), copy=False)
         if kind is not CuPy or hasattr(rows, "device"):
             return rows
         with like.device:
@@ -452,12 +451,11 @@ class Rows:
             rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
         if kind is None and hasattr(part, "__dlpack__"):
-            return like_foreign(rows.astype(dtype or (part.dtype if part.dtype.kind == "f" else "float32")), part)
+            return like_foreign(rows.astype(dtype or (part.dtype if has_floats(part) else "float32")), part)
         if kind is None:
             return rows.tolist()
         made = self._cast(rows, part, dtype)
-        finish = kind.finish_for(type(part)) if dtype is None and len(shape) == made.ndim else None
-        return made if finish is None else finish(made, part)
+        return finished(made, part) if dtype is None and len(shape) == made.ndim else made
 
 
 class BoxRows(Rows):
@@ -621,13 +619,8 @@ def followed_by(rows: Any, masks: Any) -> Any:
     c.single = bool(rows) and all(each.table.dtype == each.library.float32 for each in rows)
     for each in rows:
         each.describe(c)
-    structs = [(each.erase, *own) for each in masks for own in each.describe()]
-    planes = ffi.new("motley_planes[]", len(structs))
-    for own, (erase, element, fields) in zip(planes, structs):
-        own.element_size, own.erase, own.fill = len(element), erase, element.ljust(8, b"\0")
-        for field, value in fields.items():
-            setattr(own, field, value)
-    c.planes, c.planes_count = planes, len(structs)
+    planes = ffi.new("motley_planes[]", [own for each in masks for own in each.describe()])
+    c.planes, c.planes_count = planes, len(planes)
     for each in masks:
         each.held.append(planes)
     return c

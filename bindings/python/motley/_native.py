@@ -117,10 +117,9 @@ class Context:
 
     def __init__(self, device: int | None, threads: int) -> None:
         self.process: int | None = None
-        params = ffi.new("motley_context_params *")
-        params.backend = lib.MOTLEY_BACKEND_CPU if device is None else lib.MOTLEY_BACKEND_CUDA
-        params.device = device or 0
-        params.threads = threads if device is None else 0
+        on_cpu = {"backend": lib.MOTLEY_BACKEND_CPU, "threads": threads}
+        how = on_cpu if device is None else {"backend": lib.MOTLEY_BACKEND_CUDA, "device": device}
+        params = ffi.new("motley_context_params *", how)
         self.handle = made_by("motley_context", lib.motley_context_create, params)
         self.process = os.getpid()
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._core import lib
-from ._arrays import KINDS, plain
+from ._arrays import KINDS, finished, plain, taken
 from ._native import ArgumentError, UnsupportedError, one_of, whole
 from ._follow import BoxRows, Moves, Planes, PointRows, followed
 from .draws import Drawn
@@ -477,11 +477,5 @@ def _selected(value: Any, keep: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(entry for entry, good in zip(value, keep) if good)
-    places, kind = [place for place, good in enumerate(keep) if good], KINDS[type(value)]
-    if kind is None:  # JAX's arrays take no list
-        import numpy
-
-        return value[numpy.array(places, int)]
-    made = plain(value)[places]
-    finish = kind.finish_for(type(value))
-    return made if finish is None else finish(made, value)
+    made = taken(plain(value), [place for place, good in enumerate(keep) if good])
+    return made if KINDS[type(value)] is None else finished(made, value)

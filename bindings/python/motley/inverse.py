@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ._core import ffi, lib
-from ._arrays import KINDS, Torch, plain
+from ._arrays import KINDS, as_dtype, has_floats, name_of, plain
 from .draws import Drawn, _channels_of, _is_one
 from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
@@ -131,8 +131,7 @@ class Inverse:
 
     def _image(self, i: Any, name: str, value: Any, interpolation: Any, fill: Any) -> Any:
         library = _library(name, value)
-        floats = value.is_floating_point() if library.__name__ == "torch" else value.dtype.kind == "f"
-        if interpolation == "bilinear" and not floats:
+        if interpolation == "bilinear" and not has_floats(value):
             raise ArgumentError(f"{name} is of dtype {value.dtype}: want floats for 'bilinear', or 'nearest'")
         if value.ndim < 2 or 0 in value.shape[-2:]:
             raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., h, w]")
@@ -227,9 +226,7 @@ def _columns(name: str, value: Any, width: Any) -> Any:
     library, value = _library(name, value), plain(value)
     if value.ndim < 1 or value.shape[-1] != width:
         raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., {width}]")
-    floats = value.is_floating_point() if KINDS[type(value)] is Torch else value.dtype.kind == "f"
-    if not floats:
-        value = value.double() if KINDS[type(value)] is Torch else value.astype("float64")
+    value = value if has_floats(value) else as_dtype(value, "float64")
     return value, library, *(value[..., k] for k in range(width))
 
 
@@ -242,16 +239,13 @@ def _as(library: Any, array: Any, like: Any) -> Any:
 
 def _place(library: Any, at: Any, most: Any) -> Any:
     """The pixel that a position is in, or the nearest one."""
-    at = library.floor(at)
-    at = at.clip(0, most - 1)
-    return at.long() if library.__name__ == "torch" else at.astype("int64")
+    return as_dtype(library.floor(at).clip(0, most - 1), "int64")
 
 
 def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:
     """The two pixels beside a position, with their weights."""
     low = library.floor(at)
-    share = at - low
-    share = share.to(like.dtype) if library.__name__ == "torch" else share.astype(like.dtype)
+    share = as_dtype(at - low, name_of(like.dtype))
     return (_place(library, low, most), 1 - share), (_place(library, low + 1, most), share)
 
 

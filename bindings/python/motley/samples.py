@@ -20,7 +20,7 @@ import weakref
 from typing import TYPE_CHECKING, cast
 
 from . import _native
-from ._arrays import KINDS
+from ._arrays import taken
 from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
 
@@ -565,11 +565,5 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
     elif len(each) != len(ids):
         raise ArgumentError(f"counts has {len(each)} numbers, there are {len(ids)} ids")
     each = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in each]
-    places: Any = [place for place, count in enumerate(each) for _ in range(count)]
-    if not hasattr(ids, "ndim"):
-        return cast("_Ids", [ids[place] for place in places])
-    if KINDS[type(ids)] is None:  # JAX's arrays take no list
-        import numpy
-
-        places = numpy.array(places, int)
-    return cast("_Ids", ids[places])
+    places = [place for place, count in enumerate(each) for _ in range(count)]
+    return cast("_Ids", taken(ids, places) if hasattr(ids, "ndim") else [ids[place] for place in places])
