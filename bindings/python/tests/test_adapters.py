@@ -534,6 +534,52 @@ def test_dali_transforms_that_keep_sizes(operator):
     assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=0))
 
 
+SHARED = VIEWS.replace("views:", "stages: [{jitter: {brightness: 0.8}}]\nviews:")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("text", [VIEWS, SHARED], ids=["apart", "shared"])
+def test_dali_views(device, operator, text):
+    dali = dali_operator(operator)
+    multi = motley.MultiView(text, seed=7, dtype="float16")
+    for name, j in (("large", None), ("small", 0), ("small", 1)):
+        pipe, pictures = dali_pipe(operator, device, lambda images, ids, _, name=name, j=j: (
+            lambda made: made[name] if j is None else made[name][j])(
+            dali.augment(images, ids, epoch=3, operator=operator, policy=multi)))
+        wanted = motley.MultiView(text, seed=7, dtype="float16")(pictures, sample_ids=range(16), epoch=3)[name]
+        assert same(dali_run(pipe, device), wanted if j is None else wanted[j])
+
+
+@pytest.mark.parametrize("device, operator", [("cpu", "native"), *((device, "python") for device in DEVICES)])
+@pytest.mark.parametrize("kind", ["node", "number", "by epochs"])
+def test_dali_levels(device, operator, kind):
+    dali = dali_operator(operator)
+    from nvidia.dali import fn, types
+    given = motley.Policy.of("rand_augment").change(level="given")
+
+    def make(images, ids, fifths):
+        levels = 0.5 if kind == "number" else fn.cast(ids, dtype=types.FLOAT) / 16.0
+        epoch = fifths if kind == "by epochs" else 3
+        return dali.augment(images, ids, policy=motley.Transform(given, seed=7), epoch=epoch, levels=levels,
+                            operator=operator)
+
+    pipe, pictures = dali_pipe(operator, device, make)
+    levels = [0.5 if kind == "number" else i / 16 for i in range(16)]
+    wanted = [motley.Transform(given, seed=7)([picture], sample_ids=[i], levels=[level],
+                                              epoch=i // 5 if kind == "by epochs" else 3)[0]
+              for i, (picture, level) in enumerate(zip(pictures, levels))]
+    assert same(dali_run(pipe, device), wanted)
+
+
+def test_dali_refuses_levels_and_schedules():
+    dali = dali_operator("python")
+    with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):
+        dali.augment(None, policy="rand_augment", levels=0.5)
+    with pytest.raises(motley.UnsupportedError, match="'mobileone_train' changes with the epoch"):
+        dali.augment(None, policy="mobileone_train")
+
+
 def test_dali_refuses_transforms_that_it_cannot_run():
     dali = dali_operator("native")
     mixes = motley.Transform(TRANSFORM + "  - mix: {mixup: 0.2, classes: 4}\n")
@@ -644,6 +690,7 @@ def test_dali_native_ids_of_any_type(device, number):
     ("negative", ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
     ("ids", TypeError, "ids is of type float, want whole numbers"),
     ("several", ValueError, "ids of sample 0 has 2 numbers, want one"),
+    ("view", ValueError, "view is 65536, want at most 65535"),
     ("images", TypeError, "the images are of type float, want uint8"),
     ("channels", ValueError, "channels is 15, want 1 to 4"),
     ("empty", ValueError, "sample 0 is 24x0 pixels, want at least one each way")])
@@ -664,7 +711,7 @@ def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
             ids = fn.stack(ids, ids)
         return fn.motley.augment(
             images, ids, policy={"policy": "rand_augmen", "text": "name: a\nsteps: 1\n"}.get(case, "rand_augment"),
-            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0))
+            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0), view=65536 if case == "view" else 0)
     with pytest.raises(kind, match=sentence):
         dali_run(dali_pipe("native", device, make)[0], device)
 
@@ -674,7 +721,7 @@ def test_dali_chooses_its_operator(monkeypatch, tmp_path):
     from nvidia.dali import fn, pipeline_def
     chosen = []
     for name in OPERATORS:
-        monkeypatch.setattr(dali, name, lambda stage, images, ids, epoch, name=name: chosen.append(name) or images)
+        monkeypatch.setattr(dali, name, lambda stage, images, *_, name=name: chosen.append(name) or images)
 
     def choose(**options):
         @pipeline_def(batch_size=1, num_threads=1, device_id=None)

@@ -9,6 +9,7 @@
 
     images = fn.decoders.image(files, device="mixed", output_type=types.RGB)     # or crop, resize, normalise as well
     images = augment(images, policy=motley.Transform("torchvision_train"))
+    views = augment(images, policy="dinov2")     # {"global_1": node, "global_2": node, "local": (8 nodes)}
 
 There are two operators, which give a sample id the same bytes. The native one, `fn.motley.augment`, is C++ and works on
 DALI's own threads and CUDA stream; doc/loaders.md says how it is built. Without it, or for a policy with custom
@@ -55,23 +56,31 @@ def augment(
     policy: PolicyLike,
     seed: int | None = None,
     epoch: int | Callable[[], int] | Any = None,
+    levels: float | Any = None,
     operator: Literal["native", "python"] | None = None,
 ) -> Any:
     """A DALI node with the augmented `images` (HWC, uint8, any sizes), each with its own draw.
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages the node is the
-            network's input, of the size, type and layout that the policy says. DALI has no bfloat16.
+            network's input, of the size, type and layout that the policy says. DALI has no bfloat16. With several
+            views (or a motley.MultiView) there is a node for each result: a dictionary by the views' names, with a
+            tuple where a view has several. Schedules are refused, since a node's size stays.
         seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each batch's own.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
         epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
             pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
             operators cannot see that an epoch begins.
+        levels: Of a policy whose steps have the level `given`: a node with one number per sample, from 0 to 1, or a
+            number. On a GPU the Python operator takes them.
         operator: "native", "python", or None: native where that is possible.
     """
     transform = transform_of(policy, seed, layout="hwc")
-    if transform.policy.whole:
-        refuse(transform)
+    refuse(transform)
+    views = transform.in_epoch(0) if isinstance(transform, motley.MultiView) else {"": (1, 0, transform)}
+    if levels is not None and not any(own.policy.takes_levels for *_, own in views.values()):
+        raise motley.ArgumentError(f"levels is given, but no step of policy '{transform.policy.name}' has the level "
+                                   "`given`")
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
@@ -85,14 +94,31 @@ def augment(
     if operator is None:
         if missing and LIBRARY.exists():
             warnings.warn(f"{missing}; the Python operator is used", RuntimeWarning, stacklevel=2)
-        operator = "python" if missing or transform.policy.custom_ops else "native"
-    return (native if operator == "native" else python)(transform, images, ids, epoch)
+        python_only = transform.policy.custom_ops or (levels is not None and images.device == "gpu")
+        operator = "python" if missing or python_only else "native"
+    run = native if operator == "native" else python
+
+    def node(own: motley.Transform, images: Any, view: int) -> Any:
+        return run(own, images, ids, epoch, view, levels if own.policy.takes_levels else None)
+
+    if not isinstance(transform, motley.MultiView):
+        return node(transform, images, 0)
+    if "" in views:
+        _, number, shared = views.pop("")
+        images = node(shared, images, 16 * number)
+    made = {name: tuple(node(own, images, 16 * number + j) for j in range(count))
+            for name, (count, number, own) in views.items()}
+    return {name: nodes if len(nodes) > 1 else nodes[0] for name, nodes in made.items()}
 
 
-def refuse(transform: motley.Transform) -> None:
-    dtype, _ = made_by(transform)
-    if dtype == "bfloat16":
-        raise motley.UnsupportedError(f"policy '{transform.policy.name}' makes bfloat16, which DALI lacks")
+def refuse(transform: motley.Transform | motley.MultiView) -> None:
+    name = transform.policy.name
+    if transform.policy.scheduled:
+        raise motley.UnsupportedError(f"policy '{name}' changes with the epoch, and a node of DALI does not: want what "
+                                      "Policy.at makes of it")
+    views = transform.in_epoch(0).values() if isinstance(transform, motley.MultiView) else [(1, 0, transform)]
+    if any(own.policy.whole and made_by(own)[0] == "bfloat16" for *_, own in views):
+        raise motley.UnsupportedError(f"policy '{name}' makes bfloat16, which DALI lacks")
 
 
 def made_by(transform: motley.Transform) -> tuple[str, str]:
@@ -101,7 +127,7 @@ def made_by(transform: motley.Transform) -> tuple[str, str]:
     return transform._dtype_out, transform.output_layout or (made[1] if made and transform.policy.has_output else "hwc")
 
 
-def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> Any:
+def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view: int, levels: Any) -> Any:
     seed = fresh_seed(transform.seed) if ids is None else transform.seed  # without ids the operator counts the samples
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
@@ -109,7 +135,9 @@ def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> An
         given = fn.external_source(lambda: numpy.full(size, epoch(), numpy.int64))
     else:
         given = epoch
-    arguments = {"seed": (seed ^ 1 << 63) - (1 << 63), "epoch": given}
+    arguments = {"seed": (seed ^ 1 << 63) - (1 << 63), "epoch": given, "view": view}
+    if levels is not None:
+        arguments["levels"] = levels
     if not transform.policy.whole:
         return fn.motley.augment(*inputs, policy=transform.policy.show(), **arguments)
     dtype, layout = made_by(transform)
@@ -117,25 +145,35 @@ def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> An
     return fn.motley.augment(*inputs, transform=transform.policy.show(), **made, **arguments)
 
 
-def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any) -> Any:
+def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view: int, levels: Any) -> Any:
     import torch
     from torch.utils.dlpack import from_dlpack, to_dlpack
 
     def numbers_of(column: Any) -> Any:
         return torch.stack([number.reshape(()) for number in column]).cpu()
 
-    def run(batch: Any, ids: Any = None, epochs: Any = None) -> Any:
-        if ids is None:
-            return transform(batch, seed=fresh_seed(transform.seed), sample_ids=range(len(batch)))
-        if epochs is None:
-            return transform(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=numbers_of(ids))
-        ids, epochs = numbers_of(ids).tolist(), numbers_of(epochs).tolist()
-        return [transform([image], epoch=e, sample_ids=[i])[0] for image, i, e in zip(batch, ids, epochs)]
+    def run(batch: Any, *columns: Any) -> Any:
+        found = dict(zip(nodes, columns))
+        how: dict[str, Any] = {"view": view}
+        if levels is not None:
+            how["levels"] = torch.stack([n.reshape(()) for n in found["levels"]]) if "levels" in found else levels
+        if "ids" not in found:
+            return transform(batch, seed=fresh_seed(transform.seed), sample_ids=range(len(batch)), **how)
+        ids = numbers_of(found["ids"])
+        if "epochs" not in found:
+            return transform(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=ids, **how)
+        made = []
+        for k, (image, i, e) in enumerate(zip(batch, ids.tolist(), numbers_of(found["epochs"]).tolist())):
+            own = {**how, "levels": how["levels"][k:k + 1]} if "levels" in found else how
+            made += transform([image], epoch=e, sample_ids=[i], **own)
+        return made
 
     def run_on_cpu(*inputs: Any) -> list[Any]:
         return [to_dlpack(image) for image in run(*([from_dlpack(item) for item in column] for column in inputs))]
 
-    inputs = [images] if ids is None else [images, ids, *([epoch] if isinstance(epoch, DataNode) else [])]
+    nodes = {} if ids is None else {"ids": ids, "epochs": epoch}
+    nodes = {name: node for name, node in {**nodes, "levels": levels}.items() if isinstance(node, DataNode)}
+    inputs = [images, *nodes.values()]
     layout = made_by(transform)[1] if transform.policy.whole else "hwc"
     options = {"batch_processing": True, "output_layouts": layout.upper()}
     if images.device != "gpu":

@@ -96,14 +96,31 @@ std::vector<uint64_t> numbers_of(const char *name, const TensorList<CPUBackend> 
     return numbers;
 }
 
+/* The number that each sample has in the argument `levels`. */
+std::vector<float> levels_of(const TensorList<CPUBackend> &list)
+{
+    std::vector<float> levels(list.num_samples());
+    for (int i = 0; i < list.num_samples(); i++) {
+        const int64_t found = list.tensor_shape(i).num_elements();
+        if (found != 1)
+            throw dali::DaliValueError(make_string("levels of sample ", i, " has ", found, " numbers, want one"));
+        levels[i] = *list.tensor<float>(i);
+    }
+    return levels;
+}
+
 template <typename Backend> class Augment : public dali::Operator<Backend>
 {
   public:
     static constexpr bool on_cpu = std::is_same_v<Backend, CPUBackend>;
 
     explicit Augment(const dali::OpSpec &spec)
-        : dali::Operator<Backend>(spec), seed_(static_cast<uint64_t>(spec.GetArgument<int64_t>("seed")))
+        : dali::Operator<Backend>(spec), seed_(static_cast<uint64_t>(spec.GetArgument<int64_t>("seed"))),
+          view_(spec.GetArgument<int>("view"))
     {
+        if (!on_cpu && (spec.HasArgument("levels") || spec.HasTensorArgument("levels")))
+            throw dali::DaliValueError(
+                "levels is set, and the images are on a GPU: want the adapter's operator='python'");
         if (spec.HasArgument("policy") == spec.HasArgument("transform"))
             throw dali::DaliValueError("want one of policy and transform");
         if (spec.HasArgument("policy"))
@@ -147,6 +164,10 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
             epochs_ = numbers_of("epoch", ws.ArgumentInput("epoch"));
         else
             epochs_.assign(count, this->spec_.template GetArgument<int>("epoch"));
+        if (this->spec_.HasTensorArgument("levels"))
+            levels_ = levels_of(ws.ArgumentInput("levels"));
+        else if (this->spec_.HasArgument("levels"))
+            levels_.assign(count, this->spec_.template GetArgument<float>("levels"));
         src_.resize(count);
         dst_.resize(count);
         for (int i = 0; i < count; i++) {
@@ -263,6 +284,8 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
         samples.seed = seed_;
         samples.epoch = static_cast<uint32_t>(epochs_[begin]);
         samples.ids = &ids_[begin];
+        samples.view = static_cast<uint32_t>(view_);
+        samples.levels = levels_.empty() ? nullptr : &levels_[begin];
         motley_batch src = {};
         src.count = end - begin;
         src.channels = channels;
@@ -327,9 +350,11 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
     dali::TensorLayout layout_ = "HWC";
     dali::DALIDataType type_ = DALI_UINT8;
     uint64_t seed_;
+    int view_;
     std::vector<Worker> workers_; /* one for each of DALI's threads; one on a GPU */
     uint64_t next_sample_ = 0;    /* of batches without ids */
     std::vector<uint64_t> ids_, epochs_;
+    std::vector<float> levels_; /* empty: none are given */
     std::vector<motley_image> src_, dst_;
     bool dense_ = false;        /* images of one size, one after another: described as one array */
     bool dense_output_ = false; /* the same of what is written alone */
@@ -356,6 +381,8 @@ DALI_SCHEMA(motley__Augment)
     .AddOptionalTypeArg("dtype", "Of a transform's output, if not as its text says.", DALI_UINT8)
     .AddOptionalArg<TensorLayout>("output_layout", "HWC or CHW, likewise.", TensorLayout(""))
     .AddOptionalArg<int>("epoch", "Of the draws. One for each sample, or one for all.", 0, true)
+    .AddOptionalArg<int>("view", "Which of several draws of a sample, from 0.", 0)
+    .AddOptionalArg<float>("levels", "Of a policy with given levels, on the CPU: 0 to 1, as the epoch.", 0.0f, true)
     .AddRandomSeedArg();
 
 DALI_REGISTER_OPERATOR(motley__Augment, motley::Augment<CPUBackend>, CPU);
