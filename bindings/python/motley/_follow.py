@@ -35,17 +35,21 @@ class Moves:
     which: the samples, as Sampled._with_ids has them, whose levels are a call's; given: recorded draws in their place,
     a Drawn. Values are followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("transform", "sizes", "single", "which", "given", "levels", "image_key", "_drawn")
+    __slots__ = ("transform", "sizes", "single", "given", "levels", "image_key", "_which", "_drawn")
 
     def __init__(
         self, transform: Any, sizes: Any, single: Any, which: Any = None, given: Any = None, levels: Any = None
     ) -> None:
         self.transform, self.sizes, self.single, self.given, self._drawn = transform, sizes, single, given, given
         self.levels = levels if transform._takes(levels) else None
-        self.image_key = None  # of the sample that is followed
-        if which is not None:
-            *which, seed = which
-            self.which = *which, transform._key(seed, counted=False)
+        self.image_key, self._which = None, which  # image_key: of the sample that is followed
+
+    @property
+    def which(self) -> Any:
+        """The samples with the key that the library draws by. A counter on a device is asked for its epoch."""
+        ids, view, epoch, seed = self._which
+        epoch = self.transform.epoch if epoch is None else epoch
+        return ids, view, epoch, self.transform._key(seed, counted=False)
 
     # ---- one value for all images, and one for each ----
 

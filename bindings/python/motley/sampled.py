@@ -167,10 +167,10 @@ class Sampled:
 
     def _with_ids(self, count: int, which: Any, counting: bool = True) -> Any:
         """The same samples with an id each, (ids, view, epoch, seed). Those without ids are counted, and get ids and a
-        seed by which they draw alike."""
+        seed by which they draw alike. The epoch is None where only the counter knows it, which a device may have."""
         sample_ids, view, epoch, seed = which
         if epoch is None:
-            epoch = self.epoch if sample_ids is None else self._epoch_by_id(self.epoch)
+            epoch = self.epoch if sample_ids is None else self._epoch_by_id(None)
         if sample_ids is None:
             first, seed = self._place(self.counter)[1], self._key(seed, True) ^ self._stream[2]
             sample_ids = range(first, first + count)
@@ -183,7 +183,7 @@ class Sampled:
         ids = [ids] if hasattr(ids, "__index__") else list(ids)
         for name, numbers in (("sample_ids", ids), ("view", view if hasattr(view, "__len__") else ids)):
             for_each(name, len(numbers), count)
-        return ids, view, epoch_given(epoch), seed
+        return ids, view, None if epoch is None else epoch_given(epoch), seed
 
     def _epoch_by_id(self, own: Any) -> Any:
         """The epoch of draws by id: its own; while a loader reads, that of its pass."""

@@ -821,6 +821,19 @@ def test_a_module_of_torch_gives_the_image_that_it_gives_alone(settings):
     assert made.equal(module(image, sample_ids=3, epoch=1))
 
 
+@needs_torch
+def test_what_moves_in_the_call_asks_for_no_epoch(monkeypatch):
+    """A module's counter may lie on a GPU, and asking for it waits."""
+    sample = {"image": torch.from_numpy(photographs(2)).permute(0, 3, 1, 2), "mask": torch.arange(2 * 41 * 53)}
+    sample["mask"] = sample["mask"].reshape(2, 41, 53)
+    module = motley.torch.Transform("rand_augment", seed=5)
+    module.set_epoch(3)
+    wanted = Follow(module)(sample, sample_ids=[1, 2], epoch=3)
+    monkeypatch.setattr(motley.torch.Transform, "epoch", property(lambda self: pytest.fail("the counter was asked")))
+    made = Follow(module)(sample, sample_ids=[1, 2])
+    assert made["image"].equal(wanted["image"]) and made["mask"].equal(wanted["mask"])
+
+
 # ---- mistakes ----
 
 IMAGE, BATCH = photographs(1)[0], photographs(3)
