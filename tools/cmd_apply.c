@@ -399,39 +399,6 @@ static bool write_draw(job *self, const item *at)
     return print_json(self->draws.stream, object);
 }
 
-/* Moves boxes as an item's image was; `visibility` is a factor that it changes, and `keep` is cleared where none is
- * left. */
-static bool move_boxes(job *self, const item *at, size_t n, double *boxes, double *visibility, uint8_t *keep)
-{
-    const picture *const in = picture_of(at);
-    const size_t offsets[2] = { 0, n };
-    double *left = need(calloc(n + 1, sizeof *left));
-    uint8_t *kept = need(calloc(n + 1, 1));
-    const motley_drawn drawn = { .count = 1,
-                                 .steps = at->steps,
-                                 .step_counts = &at->count,
-                                 .max_steps = self->max_steps,
-                                 .widths = &in->width,
-                                 .heights = &in->height,
-                                 .places = self->opened.staged ? &at->place : NULL,
-                                 .width = self->opened.staged ? at->image.width : 0,
-                                 .height = self->opened.staged ? at->image.height : 0 };
-    const motley_followed followed = {
-        .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .visibility = left, .keep = kept
-    };
-    motley_error error;
-    const bool good = motley_follow(&drawn, &followed, &error) == MOTLEY_OK;
-    if (!good)
-        complain_about(self, input_path(self, at->source), error.message);
-    for (size_t i = 0; good && i < n; i++) {
-        visibility[i] *= left[i];
-        keep[i] &= kept[i];
-    }
-    free(left);
-    free(kept);
-    return good;
-}
-
 /* Writes where the boxes of an item's image are now. */
 static void write_boxes(job *self, const item *at)
 {
@@ -443,9 +410,15 @@ static void write_boxes(job *self, const item *at)
     memset(keep, 1, n);
     for (size_t i = 0; i < n; i++)
         visibility[i] = 1;
-    if ((!at->shared || move_boxes(self, at->shared, n, moved, visibility, keep)) &&
-        move_boxes(self, at, n, moved, visibility, keep))
+    motley_error error;
+    motley_status status = MOTLEY_OK;
+    for (const item *part = at->shared ? at->shared : at; part && status == MOTLEY_OK; part = part == at ? NULL : at)
+        status = part_follow(&self->opened, part_of(self, part), at->source->image, &part->place, part->steps,
+                             part->count, n, moved, visibility, keep, &error);
+    if (status == MOTLEY_OK)
         boxes_file_write(self->boxes_out.stream, at->path, &at->image, boxes, moved, visibility, keep);
+    else
+        complain_about(self, input_path(self, at->source), error.message);
     free(moved);
     free(visibility);
     free(keep);

@@ -311,47 +311,24 @@ static void begin_overlay(job *self, const picture *shown)
             shown->height);
 }
 
-/* Moves boxes of an image of the size of `from` by a draw whose result has that of `to`; clears `keep` of those gone.
- */
-static void move_boxes(job *self, picture from, picture to, const motley_place *place, const motley_step *steps,
-                       int32_t count, size_t n, double *boxes, uint8_t *keep)
-{
-    const size_t offsets[2] = { 0, n };
-    uint8_t *kept = need(calloc(n + 1, 1));
-    const bool staged = self->opened.staged;
-    const motley_drawn drawn = { .count = 1,
-                                 .steps = steps,
-                                 .step_counts = &count,
-                                 .max_steps = (size_t)count,
-                                 .widths = &from.width,
-                                 .heights = &from.height,
-                                 .places = staged ? place : NULL,
-                                 .width = staged ? to.width : 0,
-                                 .height = staged ? to.height : 0 };
-    const motley_followed followed = { .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .keep = kept };
-    motley_error error;
-    want(motley_follow(&drawn, &followed, &error), self->arguments->boxes, &error);
-    for (size_t b = 0; b < n; b++)
-        keep[b] &= kept[b];
-    free(kept);
-}
-
 /* Draws the boxes of image i over what is shown: the original (`of` is NULL), or what its last draw, of a part, made.
  */
 static void put_boxes(job *self, const part *of, size_t i, const picture *shown)
 {
     const size_t n = boxes_count(self, i);
-    const picture image = self->images[i];
     double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
     uint8_t *keep = need(calloc(n + 1, 1));
     memset(keep, 1, n);
     memcpy(boxes, self->boxes[i]->boxes, n * 4 * sizeof *boxes);
+    motley_error error;
     if (of && self->opened.shares)
-        move_boxes(self, image, taken_by(&self->opened, of, image), &self->shared_place, self->shared_steps,
-                   self->shared_count, n, boxes, keep);
+        want(part_follow(&self->opened, self->opened.part, self->images[i], &self->shared_place, self->shared_steps,
+                         self->shared_count, n, boxes, NULL, keep, &error),
+             self->arguments->boxes, &error);
     if (of)
-        move_boxes(self, taken_by(&self->opened, of, image), *shown, &self->place, self->steps, self->count, n, boxes,
-                   keep);
+        want(part_follow(&self->opened, of, self->images[i], &self->place, self->steps, self->count, n, boxes, NULL,
+                         keep, &error),
+             self->arguments->boxes, &error);
     begin_overlay(self, shown);
     for (size_t b = 0; b < n; b++)
         if (keep[b])

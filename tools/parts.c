@@ -137,3 +137,34 @@ char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture
     free(text);
     return named;
 }
+
+motley_status part_follow(const parts *opened, const part *drawn, picture from, const motley_place *place,
+                          const motley_step *steps, int32_t count, size_t n, double *boxes, double *visibility,
+                          uint8_t *keep, motley_error *error)
+{
+    const picture in = taken_by(opened, drawn, from), made = made_by(drawn->policy, in);
+    const size_t offsets[2] = { 0, n };
+    double *left = need(calloc(n + 1, sizeof *left));
+    uint8_t *kept = need(calloc(n + 1, 1));
+    const motley_drawn what = { .count = 1,
+                                .steps = steps,
+                                .step_counts = &count,
+                                .max_steps = (size_t)count,
+                                .widths = &in.width,
+                                .heights = &in.height,
+                                .places = opened->staged ? place : NULL,
+                                .width = opened->staged ? made.width : 0,
+                                .height = opened->staged ? made.height : 0 };
+    const motley_followed followed = {
+        .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .visibility = left, .keep = kept
+    };
+    const motley_status status = motley_follow(&what, &followed, error);
+    for (size_t i = 0; status == MOTLEY_OK && i < n; i++) {
+        keep[i] &= kept[i];
+        if (visibility)
+            visibility[i] *= left[i];
+    }
+    free(left);
+    free(kept);
+    return status;
+}

@@ -41,4 +41,10 @@ motley_status part_draw(const parts *opened, const part *drawing, const motley_s
 char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture from, const motley_place *place,
                 const motley_step *steps, int32_t count);
 
+/* Moves n boxes as a draw of a part moved its image. `keep` is cleared of those that have left, and each `visibility`
+ * (NULL: not wanted) multiplied by the share that is left. `from`: the image. */
+motley_status part_follow(const parts *opened, const part *drawn, picture from, const motley_place *place,
+                          const motley_step *steps, int32_t count, size_t n, double *boxes, double *visibility,
+                          uint8_t *keep, motley_error *error);
+
 #endif
