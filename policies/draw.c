@@ -58,7 +58,7 @@ motley_status mot_levels_check(const motley_policy_info *policy, const motley_sa
                                motley_error *error)
 {
     MOT_REQUIRE(!policy->takes_levels || samples->levels || count == 0, error,
-                "policy '%s' has steps whose level is given: want levels, a number from 0 to 1 for each of %zu images",
+                "policy '%s' takes a given level: want levels, a number from 0 to 1 for each of %zu images",
                 policy->name, count);
     return MOTLEY_OK;
 }

@@ -209,7 +209,7 @@ static void expect_bins(const char *text, const int32_t *want, double low, doubl
     motley_error error = { 0 };
     cr_expect_eq(motley_draw(policy, &samples, GIVEN, sides, sides, 3, NULL, steps, counts, &error),
                  MOTLEY_ERR_ARGUMENT);
-    cr_expect_str_eq(error.message, "policy 'x' has steps whose level is given: want levels, a number from 0 to 1 for "
+    cr_expect_str_eq(error.message, "policy 'x' takes a given level: want levels, a number from 0 to 1 for "
                                     "each of 16 images");
     samples.levels = levels;
     cr_assert_eq(motley_draw(policy, &samples, GIVEN, sides, sides, 3, NULL, steps, counts, &error), MOTLEY_OK, "%s",

@@ -175,7 +175,7 @@ Test(views, levels_are_of_images_and_reach_the_views_that_take_them)
     motley_error error = { 0 };
     cr_expect(motley_policy_describe(transform)->takes_levels);
     cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &how, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect_str_eq(error.message, "view 'local': policy 'x' has steps whose level is given: want levels, a number "
+    cr_expect_str_eq(error.message, "view 'local': policy 'x' takes a given level: want levels, a number "
                                     "from 0 to 1 for each of 5 images");
     how.samples.levels = levels;
     p->results[1].drawn = p->drawn;

@@ -126,8 +126,8 @@ typedef struct motley_policy_info {
     uint32_t epochs;              /* the length of the text's schedules; 0 if the text does not say */
     int32_t views; /* how many views it has (motley/views.h); then width and height are 0, and the rest is that of the
                       first view. 0: it makes one result */
-    int32_t takes_levels; /* 1: steps have the level `given`: motley_samples must have the level of every image. With
-                             schedules, in epoch 0; with views, of some view */
+    int32_t takes_levels; /* 1: steps have the level `given`, or `repeat` is given: motley_samples must have the level
+                             of every image. With schedules, in epoch 0; with views, of some view */
 } motley_policy_info;
 
 /** Describes a policy. The result is owned by the policy; NULL for NULL. */
