@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
-#define POLYGON_BYTES (64 * 1024)  /* the most shared memory for polygons, unless a single warp needs more */
+#define POLYGON_BYTES (48 * 1024)  /* the most shared memory for polygons, unless a single warp needs more: sm_75 */
 #define BYTES_WITHOUT_ASKING 49152 /* of dynamic shared memory; a kernel needs an attribute for more */
 
 /* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes. */
