@@ -132,8 +132,7 @@ template <class REAL>
 static __global__ void __launch_bounds__(64 * MOST_WARPS)
     follow_kernel(const __grid_constant__ mot_follow_job job, const follow_shape shape)
 {
-    extern __shared__ double memory[];
-    mot_geometry *const steps = (mot_geometry *)memory;
+    mot_geometry *const steps = (mot_geometry *)cta_memory;
     const motley_followed &f = job.followed;
     const int i = blockIdx.x, warp = threadIdx.x / 32;
     const bool of_boxes = warp < shape.box_warps;
@@ -207,8 +206,7 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 #define ROWS_AT_ONCE 4  /* whose loads are under way together, where columns and rows move by themselves */
 
 /* What a thread moves at once, and stores with as few instructions as possible. */
-template <class T> struct __align__(sizeof(T) < 4 ? 4 * sizeof(T) : 16) four
-{
+template <class T> struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) four_of {
     T v[4];
 };
 
@@ -272,11 +270,11 @@ template <class T> struct band_of {
         return x < 0 || y < 0 ? fill : src[((int64_t)plane * source_height + y) * source_width + x];
     }
 
-    __device__ void store(size_t plane, int row, int column, const four<T> &made) const
+    __device__ void store(size_t plane, int row, int column, const four_of<T> &made) const
     {
         T *const to = &dst[((int64_t)plane * height + row) * width + column];
-        if (column + 4 <= width && (uintptr_t)to % alignof(four<T>) == 0)
-            *(four<T> *)to = made;
+        if (column + 4 <= width && (uintptr_t)to % alignof(four_of<T>) == 0)
+            *(four_of<T> *)to = made;
         else
             for (int k = 0; k < 4 && column + k < width; k++)
                 to[k] = made.v[k];
@@ -326,7 +324,7 @@ template <class T> static __device__ void move_axes(const band_of<T> &b, const m
                         y[r] = mot_trace_on_axis(&steps[s].axis[1], y[r]);
             }
             for (size_t p = 0; p < b.count; p++) {
-                four<T> made[ROWS_AT_ONCE];
+                four_of<T> made[ROWS_AT_ONCE];
 #pragma unroll
                 for (int r = 0; r < ROWS_AT_ONCE; r++)
 #pragma unroll
@@ -375,7 +373,7 @@ template <class T> static __device__ void move_fixed(const band_of<T> &b, const 
                 at[i / 4][i % 4] = (int)x[i / 4][i % 4] < 0 ? -1 : (int)(y[i / 4][i % 4] * width + x[i / 4][i % 4]);
             for (size_t p = 0; p < b.count; p++) {
                 const T *const from = b.src + (int64_t)p * b.source_height * b.source_width;
-                four<T> made[ROWS];
+                four_of<T> made[ROWS];
 #pragma unroll
                 for (int i = 0; i < 4 * ROWS; i++)
                     made[i / 4].v[i % 4] = at[i / 4][i % 4] < 0 ? b.fill : from[at[i / 4][i % 4]];
@@ -402,7 +400,7 @@ template <class T> static __device__ void move_elements(const band_of<T> &b, con
                 if (steps[s].kind != MOT_TRACE_STAYS)
                     trace_four(steps[s], x, y);
             for (size_t p = 0; p < b.count; p++) {
-                four<T> made;
+                four_of<T> made;
 #pragma unroll
                 for (int k = 0; k < 4; k++)
                     made.v[k] = b.source(p, x[k], y[k]);
@@ -416,8 +414,7 @@ static __global__ void __launch_bounds__(32 * PLANE_WARPS, sizeof(T) == 8 ? 3 : 
     planes_kernel(const __grid_constant__ mot_follow_job job, const __grid_constant__ motley_planes planes,
                   const int bands)
 {
-    extern __shared__ double memory[];
-    mot_trace_step *const steps = (mot_trace_step *)memory;
+    mot_trace_step *const steps = (mot_trace_step *)cta_memory;
     const int i = blockIdx.x / bands, band = blockIdx.x % bands;
     if (job.waits != MOT_FOLLOW_WAITS_LAST)
         wait_for_previous_kernel();

@@ -111,10 +111,11 @@ motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *
     return MOTLEY_OK;
 }
 
+/* Tables are sent with every call: those of policies point to the host's (mot_cuda_tables_at), which may be gone. */
 void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
 {
-    (void)pool, (void)kind, (void)bytes;
-    return kept.fingerprint == fingerprint ? kept.block.memory : NULL;
+    (void)pool, (void)kind, (void)fingerprint, (void)bytes;
+    return NULL;
 }
 
 motley_status mot_pool_make_room(const mot_cuda_call *call, mot_kept_kind kind, size_t bytes, mot_kept_tables **room,
@@ -241,17 +242,22 @@ motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *dr
     return MOTLEY_OK;
 }
 
-motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error)
+motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
+                                  mot_cuda_batch *sent, motley_error *error)
 {
-    (void)state, (void)followed, (void)error;
-    return MOTLEY_OK;
+    *sent = mot_cuda_batch_of(batch, images);
+    return batch->images
+               ? mot_call_send(call, MOT_SENT, images, batch->images, batch->count * sizeof *images, "", error)
+               : MOTLEY_OK;
 }
 
-motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
-                                    motley_error *error)
+motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
+                                   motley_error *error)
 {
-    (void)call, (void)job, (void)waits;
-    return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "no check follows boxes here");
+    (void)call, (void)error;
+    for (size_t i = 0; i < job->count; i++)
+        plan->step_count[i] = (int32_t)job->max_steps;
+    return MOTLEY_OK;
 }
 
 size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
@@ -291,6 +297,39 @@ static motley_status transform(void *state, const mot_transform_call *call, motl
     return mot_cuda_transform(state, call, error);
 }
 
+/* Images move on the CPU, and what follows them by kernels. */
+static motley_status run(void *state, const mot_job *job, motley_error *error)
+{
+    mot_job images = *job, follow = *job;
+    images.followed = NULL;
+    MOT_TRY(steps_context->backend->run(state, &images, error));
+    if (!job->followed)
+        return MOTLEY_OK;
+    const size_t n = job->count, most = job->max_steps;
+    mot_step *const steps = calloc(n * most + 1, sizeof *steps);
+    mot_rect *const inside = calloc(n * most + 1, sizeof *inside);
+    need(steps && inside, "no memory");
+    for (size_t i = 0; !job->steps && i < n; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const mot_drawn_sample sample = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
+        for (size_t s = (size_t)mot_draw_sample(&job->policy->tables, &sample, steps + i * most); s < most; s++)
+            steps[i * most + s] = (mot_step){ .op = MOT_OP_NOTHING, .arg.flags = MOT_ARG_IDENTITY };
+    }
+    follow.steps = job->steps ? job->steps : steps;
+    follow.inside = job->inside ? job->inside : inside;
+    emulate_backwards ^= 1;
+    const motley_status status = mot_cuda_follow(&emulated, &follow, error);
+    free(steps);
+    free(inside);
+    return status;
+}
+
+static motley_status follow(void *state, const mot_job *job, motley_error *error)
+{
+    (void)state;
+    return mot_cuda_follow(&emulated, job, error);
+}
+
 motley_context *emulated_create(void)
 {
     static mot_backend backend;
@@ -305,6 +344,8 @@ motley_context *emulated_create(void)
     backend = *context->backend;
     backend.resize = resize;
     backend.transform = transform;
+    backend.run = run;
+    backend.follow = follow;
     context->backend = &backend;
     return context;
 }

@@ -143,6 +143,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 void __syncthreads();
 int __syncthreads_or(int vote);
+int __syncthreads_and(int vote);
 void __syncwarp();
 unsigned __ballot_sync(unsigned mask, int vote);
 uint64_t emulate_shuffle(uint64_t value, int from_lane);
@@ -211,6 +212,11 @@ static inline void atomicMin(uint32_t *to, uint32_t v)
 static inline void atomicMax(uint32_t *to, uint32_t v)
 {
     *to = v > *to ? v : *to;
+}
+
+static inline size_t min(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 static inline int min(int a, int b)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase and make breaks on
- * the CPU, so that their arithmetic, addresses and barriers are tested where no GPU is. The threads of all CTAs are
- * fibers of one host thread, which change only where the kernel waits: what a missing barrier would let through shows
- * when the fibers run in the other order (emulate_backwards), or in a random one: where the environment has
- * EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can. Ballots are barriers of a warp here,
- * though on a GPU they order no memory; so are shuffles, but in random order a lane waits only for the one that it
- * reads from, so that what relies on them as barriers shows. CTAs of a cooperative launch run together. The chip is the
- * oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks for more is refused. Only the image
- * kernel has sm_90's. */
+/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase, make breaks and
+ * move what follows on the CPU, so that their arithmetic, addresses and barriers are tested where no GPU is. The
+ * threads of all CTAs are fibers of one host thread, which change only where the kernel waits: what a missing barrier
+ * would let through shows when the fibers run in the other order (emulate_backwards), or in a random one: where the
+ * environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can. Ballots are barriers of
+ * a warp here, though on a GPU they order no memory; so are shuffles, but in random order a lane waits only for the one
+ * that it reads from, so that what relies on them as barriers shows. CTAs of a cooperative launch run together. The
+ * chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks for more is refused. Only
+ * the image kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
 #include "dispatch/cuda/draw.h"
 #include "dispatch/cuda/transform_draw.cu"
+#include "followers/follow.cu"
 #include "kernels/cuda/breaks.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
@@ -20,10 +21,12 @@
 #include "kernels/cuda/tuning.h"
 #include "tests/emulate/emulate.h"
 
+#include <initializer_list>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
+#include <utility>
 
 #define MOST_THREADS 256 /* of a CTA, if several run together */
 #define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
@@ -78,7 +81,7 @@ static int memory_bytes;                                    /* of each CTA's sha
 static size_t launch_bytes;                                 /* ... and those of the launch */
 static int shared_bytes = SHARED_BYTES, image_bytes;        /* that a launch may have; of the image kernel */
 static const void *kernel_now;
-static void *argument_now;
+static void **arguments_now;
 static unsigned first_cta;           /* of those that run */
 static unsigned waited;              /* changes without anyone getting on */
 static bool saw_previous[MOST_CTAS]; /* has waited for the previous kernel */
@@ -206,6 +209,11 @@ int __syncthreads_or(int vote)
     return any;
 }
 
+int __syncthreads_and(int vote)
+{
+    return !__syncthreads_or(!vote);
+}
+
 void __syncwarp()
 {
     wait_at(warp[current / 32], warp_alive[current / 32]);
@@ -261,9 +269,24 @@ static bool resizes(const void *kernel)
            kernel == (const void *)resize_kernel<1> || kernel == (const void *)resize_kernel<3>;
 }
 
-template <class Job> static void call(void (*kernel)(Job))
+template <class... Arguments, size_t... I>
+static void call_with(void (*kernel)(Arguments...), std::index_sequence<I...>)
 {
-    kernel(*(const Job *)argument_now);
+    kernel(*(const Arguments *)arguments_now[I]...);
+}
+
+template <class... Arguments> static void call(void (*kernel)(Arguments...))
+{
+    call_with(kernel, std::index_sequence_for<Arguments...>());
+}
+
+/* Calls the one of these kernels that was launched; false: it is another. */
+template <class... Kernels> static bool is_any(Kernels... kernels)
+{
+    bool found = false;
+    for (bool done : { kernel_now == (const void *)kernels && (call(kernels), true)... })
+        found |= done;
+    return found;
 }
 
 /* One thread after the other. */
@@ -275,23 +298,11 @@ static void fiber_main()
         go_on(self);
         if (resizes(kernel_now))
             call((void (*)(mot_resize_job))kernel_now);
-        else if (kernel_now == (const void *)transform_draw_kernel<MOT_TRANSFORM_THREADS>)
-            call(transform_draw_kernel<MOT_TRANSFORM_THREADS>);
-        else if (kernel_now == (const void *)transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>)
-            call(transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>);
-        else if (kernel_now == (const void *)erase_kernel)
-            call(erase_kernel);
-        else if (kernel_now == (const void *)fill_outside_kernel)
-            call(fill_outside_kernel);
-        else if (kernel_now == (const void *)pixels_kernel)
-            call(pixels_kernel);
-        else if (kernel_now == (const void *)blur_kernel)
-            call(blur_kernel);
-        else if (kernel_now == (const void *)filter_kernel)
-            call(filter_kernel);
-        else if (kernel_now == (const void *)chains_kernel<3>)
-            call(chains_kernel<3>);
-        else if (!emulate_resident_kernel(kernel_now, argument_now))
+        else if (!is_any(transform_draw_kernel<MOT_TRANSFORM_THREADS>, transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>,
+                         erase_kernel, fill_outside_kernel, pixels_kernel, blur_kernel, filter_kernel, chains_kernel<3>,
+                         follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>, planes_kernel<uint16_t>,
+                         planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&
+                 !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
         ended[self] = true;
@@ -372,11 +383,18 @@ static void make_memory(int bytes)
     }
 }
 
+/* Kernels that get the shared memory of sm_90: that of images, and those of boxes, for policies of many steps. */
+static bool has_large_memory(const void *kernel)
+{
+    return emulate_resident_kernel(kernel, nullptr) || kernel == (const void *)follow_kernel<float> ||
+           kernel == (const void *)follow_kernel<double>;
+}
+
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int bytes)
 {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return cudaSuccess; /* the L1 cache is not emulated */
-    const bool image = emulate_resident_kernel(kernel, nullptr);
+    const bool image = has_large_memory(kernel);
     int &most = image ? image_bytes : shared_bytes;
     if (bytes > (image ? EMULATED_RESIDENT_BYTES : SHARED_BYTES_MOST))
         return cudaErrorInvalidConfiguration;
@@ -410,7 +428,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 {
     static bool made;
     const bool image = emulate_resident_kernel(kernel, nullptr);
-    if (config->dynamicSmemBytes > (size_t)(image ? image_bytes : shared_bytes))
+    if (config->dynamicSmemBytes > (size_t)(has_large_memory(kernel) ? max(image_bytes, SHARED_BYTES) : shared_bytes))
         return cudaErrorInvalidConfiguration;
     launch_bytes = config->dynamicSmemBytes;
     make_memory((int)launch_bytes);
@@ -421,7 +439,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     }
     made = true;
     kernel_now = kernel;
-    argument_now = arguments[0];
+    arguments_now = arguments;
     gridDim = dim3(config->gridDim.x);
     blockDim = dim3(config->blockDim.x);
     const unsigned n = gridDim.x;
