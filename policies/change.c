@@ -334,6 +334,8 @@ motley_status motley_policy_change(const motley_policy *base, const motley_polic
     *policy = NULL;
     MOT_REQUIRE(base, error, "base is NULL, want a policy to change");
     MOT_REQUIRE(changes, error, "changes is NULL, want what to change");
+    MOT_REQUIRE(!base->staged, error, "policy '%s' has stages or schedules, want these changed in its text",
+                motley_policy_describe(base)->name);
     MOT_READ_PARAMS(motley_policy_changes, changes, error);
     motley_policy *changed = mot_policy_copy(base);
     if (!changed)

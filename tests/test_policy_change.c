@@ -217,4 +217,13 @@ Test(policy, changes_of_parts)
     refused(base, (motley_policy_changes){ .name = "no name" }, "name is 'no name'");
     refused(base, (motley_policy_changes){ .title = "\xff" }, "title: byte 0 is not UTF-8");
     motley_policy_destroy(base);
+    static const char *const others[] = {
+        "motley: 1\nname: x\nstages: [flip: {horizontal: 0.5}]\n",
+        "motley: 1\nname: x\nbranches: [{op: invert, p: {from: [[0, 1], [9, 0.5]]}}]\n",
+    };
+    for (int i = 0; i < 2; i++) {
+        base = parsed(others[i]);
+        refused(base, (motley_policy_changes){ .repeat = 1 }, "'x' has stages or schedules");
+        motley_policy_destroy(base);
+    }
 }
