@@ -40,6 +40,12 @@ typedef struct mot_arg {
     uint32_t unused;
 } mot_arg; /* 64 bytes */
 
+/* Components that each box of a blur reaches to each side; one more has a smaller weight. */
+MOT_FN uint32_t mot_blur_radius(const mot_arg *arg)
+{
+    return arg->u[0];
+}
+
 #define MOT_ARG_IDENTITY 1u /* changes no image: the step can be left out */
 #define MOT_ARG_WHOLE 2u    /* a warp that moves whole pixels: runs as nearest, whatever interpolation was requested */
 #define MOT_ARG_SQUARE 4u   /* WHOLE, but only where width == height */

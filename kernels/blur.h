@@ -28,9 +28,4 @@ MOT_FN uint8_t mot_blur_value(int op, uint32_t inner, uint32_t edges, const mot_
 
 #include "kernels/shapes_off.h"
 
-MOT_FN uint32_t mot_blur_radius(const mot_arg *arg)
-{
-    return arg->u[0];
-}
-
 #endif

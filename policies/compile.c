@@ -136,7 +136,7 @@ static bool fraction_fits(compiler *c, int index, const mot_space *space, const 
 /* Fills a step's level entries; the first value that its op cannot take is a problem. */
 static void fill_levels(compiler *c, int index, mot_level_entry *entry)
 {
-    const motley_policy *policy = c->policy;
+    motley_policy *policy = c->policy;
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const motley_op_info *info = motley_policy_op(policy, space->op);
@@ -164,6 +164,8 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
                 entry->arg[minus] = entry->arg[0];
                 entry->value[minus] = entry->value[0];
             }
+            if (info->shape == MOTLEY_SHAPE_BLUR && mot_blur_radius(&entry->arg[minus]) > policy->blur_radius)
+                policy->blur_radius = mot_blur_radius(&entry->arg[minus]);
         }
     }
 }
@@ -379,6 +381,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     free(policy->compiled);
     policy->compiled = NULL;
     policy->compiled_bytes = 0;
+    policy->blur_radius = -1;
 
     double *weight = malloc(policy->branches * sizeof *weight);
     uint32_t *whole = malloc(policy->branches * sizeof *whole);

@@ -92,6 +92,7 @@ struct motley_policy {
     bool takes_boxes;  /* whether some of its steps need the boxes of an image */
     bool takes_levels; /* whether some of them have a given level, or `repeat` is given */
     uint32_t shapes;   /* of its steps: bit k for motley_shape k */
+    int64_t blur_radius; /* of the widest box that some step may blur with (mot_blur_radius); -1: none blurs */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */
     mot_policy_step *step;     /* [steps] */

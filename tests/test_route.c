@@ -50,14 +50,14 @@ static void wants(const mot_chip *chip, const mot_route_facts *f, mot_route rout
     check(s->image_bytes >= (int64_t)f->width * f->height * f->channels, "the image does not fit");
 }
 
-/* Of a built-in policy, in place on images of 224x224, the first of which begins at `data`. */
+/* Of a policy, by motley_policy_open, in place on images of 224x224, the first of which begins at `data`. */
 static void wants_of(const char *policy, uint8_t *data, mot_route route, const char *reason)
 {
     mot_level_cache cache = { .next = 0 };
     motley_policy *p;
     const motley_batch batch = { .count = 256, .channels = 3, .data = data, .width = 224, .height = 224 };
-    if (motley_policy_builtin(policy, &p, NULL) != MOTLEY_OK) {
-        check(0, "a built-in policy is not there");
+    if (motley_policy_open(policy, NULL, &p, NULL) != MOTLEY_OK) {
+        check(0, "a policy cannot be opened");
         return;
     }
     const mot_job job = {
@@ -127,6 +127,8 @@ int main(void)
     wants_of("rand_augment", aligned + 1, MOT_ROUTE_TILES, "odd");
     wants_of("timm_rand_m9_mstd05_inc1", aligned, MOT_ROUTE_TILES, "interpolation");
     wants_of("timm_3_augment", aligned, MOT_ROUTE_RESIDENT, "one CTA"); /* no warp that could interpolate */
+    wants_of("motley: 1\nname: x\nbranches: [invert, {op: gaussian_blur, value: 40}]\n", aligned, MOT_ROUTE_TILES,
+             "a wide blur");
     mot_route_facts f = uniform(256, 224, 224);
     wants(&h200, &f, MOT_ROUTE_RESIDENT, "one CTA");
     f = uniform(1024, 32, 32);

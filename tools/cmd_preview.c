@@ -617,9 +617,8 @@ static bool open_applied(job *self)
     motley_status status = MOTLEY_OK;
     for (size_t p = 0; status == MOTLEY_OK && p < count; p++) {
         const motley_policy *const policy = self->opened.part[p].policy;
-        status = self->opened.staged
-                     ? motley_policy_pictures(policy, &self->applied[p], &error)
-                     : motley_policy_change(policy, &(motley_policy_changes){ 0 }, &self->applied[p], &error);
+        status = self->opened.staged ? motley_policy_pictures(policy, &self->applied[p], &error)
+                                     : motley_policy_at(policy, 0, &self->applied[p], &error);
         if (status == MOTLEY_OK && (a->masks_count || a->boxes))
             status = motley_policy_follower(self->applied[p], NULL, &self->followers[p], &error);
     }

@@ -223,35 +223,18 @@ static int64_t widest(int64_t radius, int op, const mot_arg *arg)
     return own > radius ? own : radius;
 }
 
-/* The widest box that a policy can blur with; -1: none. */
-static int64_t blur_radius_of(const motley_policy *policy)
-{
-    const mot_tables *const t = &policy->tables;
-    int64_t radius = -1;
-    for (uint32_t b = 0; b < policy->branches; b++)
-        for (uint32_t s = 0; s < t->branch[b].steps; s++) {
-            const mot_table_step *const step = &t->step[t->branch[b].first_step + s];
-            for (uint32_t level = 0; mot_shape_of(step->op) == MOTLEY_SHAPE_BLUR && level < step->levels; level++)
-                for (int minus = 0; minus < 2; minus++)
-                    radius = widest(radius, step->op, &t->level[step->first_level + level].arg[minus]);
-        }
-    return radius;
-}
-
-/* What is known of a policy's levels, cached, because it takes as long as a whole call. */
-static const struct mot_level_facts *facts_of(mot_level_cache *cache, const motley_policy *policy, int width,
-                                              int height)
+/* has_plain_warps, cached, because it takes as long as a whole call. */
+static int knows_plain_warps(mot_level_cache *cache, const motley_policy *policy, int width, int height)
 {
     const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
     for (unsigned i = 0; i < kept; i++) {
         const struct mot_level_facts *const k = &cache->kept[i];
         if (k->known && k->fingerprint == policy->fingerprint && k->width == width && k->height == height)
-            return k;
+            return k->plain_warps;
     }
     struct mot_level_facts *const k = &cache->kept[cache->next++ % kept];
-    *k = (struct mot_level_facts){ policy->fingerprint,   width, height, 1, has_plain_warps(policy, width, height),
-                                   blur_radius_of(policy) };
-    return k;
+    *k = (struct mot_level_facts){ policy->fingerprint, width, height, 1, has_plain_warps(policy, width, height) };
+    return k->plain_warps;
 }
 
 /* Whether all images satisfy mot_is_dense(). */
@@ -279,12 +262,8 @@ mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda
     f.dense_between = mot_cuda_format_of(work) == format && are_dense(work, format);
     if (f.one_size && f.dense && f.dense_between) { /* else the rest makes no difference */
         f.interpolates = !is_nearest(job);
-        f.blur_radius = job->drawn_steps && !job->policy ? MOT_BLUR_UNKNOWN : -1;
-        if (job->policy) {
-            const struct mot_level_facts *const levels = facts_of(cache, job->policy, v.width, v.height);
-            f.blur_radius = levels->blur_radius;
-            f.sums = !levels->plain_warps;
-        }
+        f.blur_radius = job->policy ? job->policy->blur_radius : job->drawn_steps ? MOT_BLUR_UNKNOWN : -1;
+        f.sums = job->policy && !knows_plain_warps(cache, job->policy, v.width, v.height);
         for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++) {
             f.blur_radius = widest(f.blur_radius, job->steps[i].op, &job->steps[i].arg);
             f.sums = f.sums || !is_plain_warp(&job->steps[i], v.width, v.height);

@@ -52,14 +52,13 @@ typedef struct mot_route_choice {
 
 mot_route_choice mot_route_choose(const mot_chip *chip, const mot_route_facts *facts);
 
-/* Cached answers to questions that take as long as a whole call: of a policy's levels, for images of one size. */
+/* Cached answers to a question that takes as long as a whole call: of a policy's levels, for images of one size. */
 typedef struct mot_level_cache {
     struct mot_level_facts {
         uint64_t fingerprint; /* of the policy */
         int32_t width, height;
         int known;
-        int plain_warps;     /* all warps read at 16.16 positions or interpolate */
-        int64_t blur_radius; /* as in mot_route_facts */
+        int plain_warps; /* all warps read at 16.16 positions or interpolate */
     } kept[16];
     unsigned next;
 } mot_level_cache;
