@@ -6,6 +6,7 @@ import pickle
 import motley
 import numpy as np
 import pytest
+from conftest import cuda, torch
 from motley import MultiView, Policy, Transform
 
 IDS = [5, 2**40, 7]
@@ -182,3 +183,39 @@ def test_shared_stages_run_once(shared, kind):
     drawn = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2, return_draws=True)
     assert all(map(np.array_equal, alone.replay(batch, drawn[""]), first))
     assert all(map(np.array_equal, drawn["large"][0], made["large"]))
+
+
+@cuda
+@pytest.mark.parametrize("text", [PAIR, PAIR.replace("views:", "stages: [{jitter: {brightness: 0.8}}]\nviews:")])
+@pytest.mark.parametrize("kind", [list, torch and torch.stack])
+def test_views_on_the_device(text, kind):
+    batch = [torch.from_numpy(image[:30, :40].copy()).permute(2, 0, 1) for image in images()]
+    wanted = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2)
+    for _ in range(2):  # described, and kept
+        made, drawn = (
+            MultiView(text, seed=9)(kind([image.cuda() for image in batch]), sample_ids=IDS, view=2, return_draws=draws)
+            for draws in (False, True)
+        )
+        for name, results in wanted.items():
+            results = results if name == "small" else [results]
+            assert all(map(torch.equal, results, [a.cpu() for a in (made[name] if name == "small" else [made[name]])]))
+        assert torch.equal(drawn["large"][0], made["large"]) and len(drawn["large"][1]) == 3
+
+
+@cuda
+def test_a_graph_of_views_reads_the_levels_that_are_there():
+    text = PAIR.replace("{blur: {p: 0.5, radius: [0.1, 2]}}", "{policy: {name: rand_augment, level: given}}")
+    multi, batch = MultiView(text, seed=9), torch.stack([torch.from_numpy(image[:30, :40]) for image in images()])
+    batch, levels = batch.permute(0, 3, 1, 2).cuda(), torch.zeros(3, device="cuda")
+    out = {"large": torch.empty(3, 3, 24, 24, device="cuda"), "small": batch.new_empty(9, 3, 9, 9)}
+    multi(batch, sample_ids=IDS, levels=levels, out=out)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        multi(batch, sample_ids=IDS, levels=levels, out=out)
+    for now in ([0.0, 1.0, 0.5], [1.0, 0.2, 0.0]):
+        levels.copy_(torch.tensor(now))
+        graph.replay()
+        wanted = MultiView(text, seed=9)(batch.cpu(), sample_ids=IDS, levels=now)
+        assert torch.equal(out["large"].cpu(), wanted["large"])
+        assert torch.equal(out["small"].cpu(), torch.cat(wanted["small"]))
