@@ -32,7 +32,7 @@ from compare_gpu import PER_SAMPLE, images, measure, parse_arguments, write
 from conditions import PYTHON_PATHS, conditions
 from PIL import Image
 from torchvision import transforms
-from train import FILES, JPEG_SIDE, Pictures, alone, jpeg, painted
+from train import FILES, JPEG_SIDE, Meter, Pictures, alone, jpeg, painted
 
 import motley
 import motley.torch
@@ -120,6 +120,9 @@ def motley_cases(batch):
            for name, (count, size) in SIZES.items()}
     yield 'Motley, a list of tensors', COUNT, lambda: lambda: ours(batch, out=out)
     yield 'Motley, one tensor', COUNT, lambda: lambda: ours(every)
+    hwc = motley.MultiView('dinov2', seed=1, dtype='float16', layout='hwc', output_layout='chw')
+    rows = [image.permute(1, 2, 0).contiguous() for image in batch]
+    yield 'Motley, a list of HWC tensors', COUNT, lambda: lambda: hwc(rows, out=out)
 
     def graph():
         ours(every, out=out)
@@ -151,17 +154,17 @@ def v2_case(batch):
 
 def in_workers(rows):
     pictures = painted(*JPEG_SIDE, 64, Image.fromarray)
-    loader = torch.utils.data.DataLoader(Pictures(pictures, Source()), 64, num_workers=WORKERS)
+    loader = torch.utils.data.DataLoader(Pictures(pictures, Source()), 16, num_workers=WORKERS)
     batches, count = iter(loader), 0
-    for _ in range(WORKERS + 1):  # what workers made while others began is not counted
+    for _ in range(3 * WORKERS):  # what workers made while others began is not counted
         next(batches)
-    start = time.perf_counter()
-    while time.perf_counter() - start < 4:
+    start, cpu = time.perf_counter(), -Meter.cpu_seconds()
+    while count < 16 * WORKERS or time.perf_counter() - start < 4:
         next(batches)
-        count += 64
-    took = (time.perf_counter() - start) / count
+        count += 16
+    took, cpu = (time.perf_counter() - start) / count, (cpu + Meter.cpu_seconds()) / count
     rows.append({'part': 'views', 'name': f'the source, {WORKERS} workers', 'us': round(1e6 * took * COUNT, 1),
-                 'img_s': round(1 / took)})
+                 'img_s': round(1 / took), 'worker_ms': round(1e3 * cpu, 1)})
     print(json.dumps(rows[-1]), flush=True)
 
 
@@ -231,8 +234,8 @@ class Step:
             torch._foreach_lerp_(list(self.teacher.parameters()), list(self.student.parameters()), 0.004)
 
 
-def rate_of(step, feed, at_least=2.5):
-    for _ in range(4):
+def rate_of(step, feed, at_least=3.5):
+    for _ in range(16):  # until memory is had for all batches that are under way
         step(next(feed)[0])
     torch.cuda.synchronize()
     steps, start = 0, time.perf_counter()
