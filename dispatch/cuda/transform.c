@@ -292,9 +292,13 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
     static uint8_t counted[256] __attribute__((aligned(256))); /* addresses matter as far as they are aligned */
     const mot_transform_call *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
-    r->pixels = (motley_batch){
-        .count = n, .channels = call->dst->channels, .width = r->width, .height = r->height, .images = r->host.images
-    };
+    const int planes = mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
+    r->pixels = (motley_batch){ .count = n,
+                                .channels = call->dst->channels,
+                                .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
+                                .width = r->width,
+                                .height = r->height,
+                                .images = r->host.images };
     if (!r->host.images) {
         uint8_t *const pixels = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
         r->pixels.data = pixels ? pixels : counted;
