@@ -6,8 +6,8 @@ JPEG files that is installed, alone and in the Prefetcher with a whole transform
     bench/decoders.py [--out FILE.json]                   # on a GPU; under a minute
     bench/decoders.py --quick --out FILE.json             # on anything, with numbers that mean nothing: does it run?
 
-motley/torch/decode.py tries decoders in the order that this finds, which a test compares; nvImageCodec is timed for the
-comparison and not used. bench/tables.py turns the result into the table of doc/benchmarks.md."""
+motley/torch/decode.py tries torchvision's decoder, then TorchCodec's; nvImageCodec is timed for the comparison and not
+used. bench/tables.py turns the result into the table of doc/benchmarks.md."""
 import argparse
 import concurrent.futures
 import contextlib

@@ -448,6 +448,27 @@ def train(result):
            '`bench/train.py`.')
 
 
+DECODERS = {'torchvision': "torchvision's operator", 'torchcodec': 'TorchCodec', 'nvimgcodec': 'nvImageCodec'}
+
+
+def decoders(result):
+    yield '| decoder | files | decoded, images per second | with the whole transform | CPU time an image |'
+    yield '|---|---|---:|---:|---:|'
+    rows = {(row['decoder'], row['files'], row['part']): row for row in result['rows']}
+    for decoder, files in dict.fromkeys(key[:2] for key in rows):
+        alone, whole = (rows[decoder, files, part] for part in ('decode', 'whole'))
+        yield (f'| {DECODERS[decoder]} | {files}, {result["mean_bytes"][files] / 1e3:.0f} kB on average '
+               f'| {alone["img_s"]:,} | {whole["img_s"]:,} | {whole["cpu_us"]:.0f} us |')
+    yield ''
+    versions = ', '.join(f'{name} {result[key]}' for name, key in (
+        ('torch', 'torch'), ('torchvision', 'torchvision'), ('TorchCodec', 'torchcodec'),
+        ('nvImageCodec', 'nvidia-nvimgcodec-cu13')))
+    yield (f'{result["files"]:,} files of each kind, {result["batch"]} a batch; crop, flip, RandAugment(2, 9) and '
+           f'{result["dtype"]} output of {result["side"]}x{result["side"]}; one {result["device"]} and {result["cores"]} '
+           f'CPU core; {versions}; medians of {result["rounds"]} turns; commit {result["commit"]}, {result["date"]}. '
+           'Measured by `bench/decoders.py`.')
+
+
 def train_plotted(plot):
     def lines(result):
         yield from train(result)
@@ -614,6 +635,7 @@ TABLES = {'bench-cpu': ('cpu', comparison), 'bench-cpu-ops': ('cpu', ops),
           'bench-gpu-transforms': ('gpu-transforms', gpu_transforms),
           'bench-train': ('train', train_plotted('train.svg')),
           'bench-train-files': ('train-files', train_plotted('train-files.svg')),
+          'bench-decoders': ('decoders', decoders),
           'bench-short': ('dropins peers train-files', short),
           'bench-migrate': ('dropins cpu-transforms albumentations resize peers gpu-transforms', migrate)}
 PLOTS = {'doc/train.svg': ('train', train_svg), 'doc/train-files.svg': ('train-files', train_svg),

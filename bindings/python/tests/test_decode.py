@@ -122,7 +122,8 @@ def test_torchcodec_on_a_gpu_where_torchvision_has_no_decoder(monkeypatch):
 @pytest.mark.parametrize("name", decode.device_decoders())
 def test_files_on_a_gpu(name, monkeypatch):
     """With each decoder, and among files that are no JPEG or broken; the pixels are nearly the CPU's."""
-    monkeypatch.setattr(decode, "device_decoders", lambda: {name: decode.device_decoders.__wrapped__()[name]})
+    one = {name: decode.device_decoders.__wrapped__()[name]}
+    monkeypatch.setattr(decode, "device_decoders", lambda: one)
     files = [*FILES.values(), b"hello", FILES["jpeg"]]
     with pytest.warns(UserWarning, match=f"^{len(FILES)}: left out, cannot be decoded"):
         images, kept = decode.decoded(files, torch.device("cuda"), str, "skip")
