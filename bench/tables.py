@@ -464,9 +464,9 @@ def decoders(result):
         ('torch', 'torch'), ('torchvision', 'torchvision'), ('TorchCodec', 'torchcodec'),
         ('nvImageCodec', 'nvidia-nvimgcodec-cu13')))
     yield (f'{result["files"]:,} files of each kind, {result["batch"]} a batch; crop, flip, RandAugment(2, 9) and '
-           f'{result["dtype"]} output of {result["side"]}x{result["side"]}; one {result["device"]} and {result["cores"]} '
-           f'CPU core; {versions}; medians of {result["rounds"]} turns; commit {result["commit"]}, {result["date"]}. '
-           'Measured by `bench/decoders.py`.')
+           f'{result["dtype"]} output of {result["side"]}x{result["side"]}; one {result["device"]} and '
+           f'{result["cores"]} CPU core; {versions}; medians of {result["rounds"]} turns; commit {result["commit"]}, '
+           f'{result["date"]}. Measured by `bench/decoders.py`.')
 
 
 def train_plotted(plot):

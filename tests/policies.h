@@ -69,8 +69,9 @@ static inline void there_and_back(const motley_policy *policy)
     cr_assert_eq(motley_policy_print(back, MOTLEY_PRINT_TEXT, &again, NULL), MOTLEY_OK);
     cr_expect_str_eq(text, again);
     cr_expect_eq(policy->compiled_bytes, back->compiled_bytes);
-    cr_expect_arr_eq(policy->compiled, back->compiled, policy->compiled_bytes, "%s draws otherwise after:\n%s",
-                     motley_policy_describe(policy)->name, text);
+    if (policy->compiled_bytes) /* 0 of a policy with stages */
+        cr_expect_arr_eq(policy->compiled, back->compiled, policy->compiled_bytes, "%s draws otherwise after:\n%s",
+                         motley_policy_describe(policy)->name, text);
     motley_policy_destroy(back);
     free(text);
     free(again);
