@@ -144,8 +144,9 @@ static void kernel_blur_some(const kernel_blur_job *job, int32_t y, const int32_
         bytes[at[i]] = mot_kernel_blur_byte(sum[i]);
 }
 
-/* The pass along: one block of bytes. Returns how many of the block's sums are too close to a half. */
-static int kernel_blur_along(const kernel_blur_job *job, const float *down, uint8_t *bytes, uint8_t *unsure)
+/* The pass along: one block of bytes, the first `used` of which matter. Returns how many of their sums are too close to
+ * a half. */
+static int kernel_blur_along(const kernel_blur_job *job, const float *down, int used, uint8_t *bytes, uint8_t *unsure)
 {
     const int channels = job->src->channels;
     const float *const middle = down + job->reach * channels;
@@ -160,7 +161,7 @@ static int kernel_blur_along(const kernel_blur_job *job, const float *down, uint
     for (int i = 0; i < KERNEL_BLUR_BLOCK; i++) {
         const float rounded = (sum[i] + 0x1.8p23f) - 0x1.8p23f; /* rintf, which SSE2 has not */
         whole[i] = (int32_t)rounded;
-        close[i] = !(fabsf(sum[i] - rounded) <= job->limit); /* or not a number */
+        close[i] = (i < used) & !(fabsf(sum[i] - rounded) <= job->limit); /* or not a number */
         count += close[i];
     }
     for (int i = 0; i < KERNEL_BLUR_BLOCK; i++)
@@ -178,7 +179,7 @@ static void kernel_blur_make_row(const kernel_blur_job *job, int32_t y, float *d
     kernel_blur_down(job, y, down);
     for (int32_t begin = 0; begin < components; begin += KERNEL_BLUR_BLOCK) {
         uint8_t unsure[KERNEL_BLUR_BLOCK];
-        const int count = kernel_blur_along(job, down + begin, bytes + begin, unsure);
+        const int count = kernel_blur_along(job, down + begin, components - begin, bytes + begin, unsure);
         if (count == 0)
             continue;
         if (count > KERNEL_BLUR_BLOCK / 8) {
