@@ -26,7 +26,7 @@ MOST = {
     # pixels
     "tile_kernel": 40,  # around the functions that it calls, once for a tile
     "interpolate_tile": 16,
-    "interpolate_exactly": 28,
+    "interpolate_exactly": 32,
     "interpolate_lines": 52,  # bicubic, downwards: four weights and seven components of each channel
     "interpolate_nearly": 52,  # of planes, bicubic along both axes: in the loop
     "resident_kernel": 452,  # likewise, once for a pass
@@ -41,7 +41,7 @@ MOST = {
     "blur_kernel": 28,  # sm_100
     "chains_kernel": 36,
     # draws and numbers, once for an image
-    "draw_kernel": 20,  # sm_100
+    "draw_kernel": 28,
     "transform_draw_kernel": 296,
     "draw_stage": 124,
     "fill_other": 188,
