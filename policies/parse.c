@@ -132,11 +132,13 @@ void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy)
                &numbers[i]);
         sum += numbers[i];
     }
-    if (given && (numbers[0] != floor(numbers[0]) || numbers[1] != floor(numbers[1]) || numbers[0] >= numbers[1]))
+    if (given && (numbers[0] != floor(numbers[0]) || numbers[1] != floor(numbers[1]) || numbers[0] >= numbers[1])) {
         PROBLEM(r, list, "'repeat' is given between %g and %g, want whole numbers, the lower first", numbers[0],
                 numbers[1]);
-    else if (!(sum > 0))
+        numbers[0] = 1, numbers[1] = 2;
+    } else if (!(sum > 0)) {
         PROBLEM(r, list, "the weights of 'repeat' sum to 0, want more");
+    }
     policy->repeat = given ? (uint32_t)numbers[1] : 0;
     policy->repeat_given = given ? (uint32_t)(numbers[1] - numbers[0]) + 1 : 0;
     policy->repeat_weights = given ? 0 : count;
