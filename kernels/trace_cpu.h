@@ -45,7 +45,8 @@ static void trace_fixed(const mot_trace_step *s, int32_t *restrict columns, int3
     for (int i = 0; i < n; i++) {
         const uint32_t x = (uint32_t)(columns[i] - part.left), y = (uint32_t)(rows[i] - part.top);
         const int32_t to_x = (int32_t)(x1 + x * xx + y * xy) >> 16, to_y = (int32_t)(y1 + x * yx + y * yy) >> 16;
-        const int32_t column = ((uint32_t)to_x < part.width) & ((uint32_t)to_y < part.height) ? to_x + part.left : -1;
+        const int inside = ((uint32_t)to_x < part.width) & ((uint32_t)to_y < part.height);
+        const int32_t column = inside ? to_x + part.left : -1;
         const int moves = (x < part.width) & (y < part.height);
         columns[i] = moves ? column : columns[i];
         rows[i] = moves ? to_y + part.top : rows[i];
