@@ -341,7 +341,7 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
     if device is None:
         if kind is not None and kind.holds(levels, count, "float32"):
             return levels, kind.pointer(levels)
-        numbers = numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels)
+        numbers = _flat(levels)
         try:
             held = ffi.new("float[]", numbers if hasattr(numbers, "__len__") else [numbers] * count)
         except (TypeError, OverflowError):
@@ -358,8 +358,18 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
 def levels_on_host(levels: Any, count: int) -> Any:
     """What holds given levels in host memory, and its address, as motley_samples has it. Those of a device are copied,
     which waits for them."""
-    held, at = levels_of(numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels), count)
+    held, at = levels_of(_flat(levels), count)
     return held, ffi.cast("float *", at)
+
+
+def levels_without_use(policy: Any) -> ArgumentError:
+    """The error for levels of a policy that takes none."""
+    return ArgumentError(f"levels is given, but no step of policy '{policy.name}' has the level `given`")
+
+
+def _flat(levels: Any) -> Any:
+    """The numbers of levels, which may be a column."""
+    return numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels)
 
 
 def _levels_on(levels: Any, device: Any, kind: Any) -> Any:

@@ -18,7 +18,7 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import Policy, as_html
-from .sampled import Sampled, levels_of, levels_on_host, split_views, views_of_each
+from .sampled import Sampled, levels_of, levels_on_host, levels_without_use, split_views, views_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -368,7 +368,7 @@ class Transform(Sampled):
     def _takes(self, levels: Any) -> Any:
         """Whether a call takes these levels; in eval() nothing is drawn by them."""
         if levels is not None and not self.policy.takes_levels:
-            raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
+            raise levels_without_use(self.policy)
         return levels is not None and self.policy_now.takes_levels
 
     def _run(

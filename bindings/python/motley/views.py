@@ -13,7 +13,7 @@ from ._native import ArgumentError, epoch_given, layout_given, threads_given
 from .calls import Call, keep
 from .draws import Drawn
 from .policy import Policy
-from .sampled import Sampled, levels_of, levels_on_host
+from .sampled import Sampled, levels_of, levels_on_host, levels_without_use
 from .samples import Epoch
 from .transform import Transform, keeping
 
@@ -75,7 +75,10 @@ class MultiView(Sampled):
     @classmethod
     def wanted_by(cls, policy: PolicyLike) -> bool:
         """Whether a policy is one that motley.Transform does not run: with several views, or with schedules."""
-        return isinstance(policy, cls) or Policy.of(policy).scheduled or bool(Policy.of(policy).views)
+        if isinstance(policy, cls):
+            return True
+        policy = Policy.of(policy)
+        return policy.scheduled or bool(policy.views)
 
     @property
     def mixes(self) -> bool:
@@ -146,7 +149,7 @@ class MultiView(Sampled):
         _, policy, views = self._in_epoch(epoch_given(epoch))
         takes = any(transform.policy.takes_levels for *_, transform in views.values())
         if levels is not None and not takes and not self.policy.scheduled:
-            raise ArgumentError(f"levels is given, but no step of policy '{self.policy.name}' has the level `given`")
+            raise levels_without_use(self.policy)
         levels = levels if takes else None
         how = sample_ids, view, epoch, seed
         if list(views) == [""]:

@@ -29,6 +29,7 @@ from nvidia.dali.data_node import DataNode
 
 import motley
 from motley.adapters import fresh_seed, transform_of
+from motley.sampled import levels_without_use
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -79,8 +80,7 @@ def augment(
     refuse(transform)
     views = transform.in_epoch(0) if isinstance(transform, motley.MultiView) else {"": (1, 0, transform)}
     if levels is not None and not any(own.policy.takes_levels for *_, own in views.values()):
-        raise motley.ArgumentError(f"levels is given, but no step of policy '{transform.policy.name}' has the level "
-                                   "`given`")
+        raise levels_without_use(transform.policy)
     if epoch is None:
         if ids is not None:
             warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
@@ -104,10 +104,10 @@ def augment(
     if not isinstance(transform, motley.MultiView):
         return node(transform, images, 0)
     if "" in views:
-        _, number, shared = views.pop("")
+        _, number, shared = views[""]
         images = node(shared, images, 16 * number)
     made = {name: tuple(node(own, images, 16 * number + j) for j in range(count))
-            for name, (count, number, own) in views.items()}
+            for name, (count, number, own) in views.items() if name}
     return {name: nodes if len(nodes) > 1 else nodes[0] for name, nodes in made.items()}
 
 

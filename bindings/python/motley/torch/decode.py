@@ -106,8 +106,8 @@ def torchvision_on_cpu(file: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def device_decoders() -> dict[str, Callable[[Files, torch.device], list[torch.Tensor]]]:
-    """Functions that decode JPEG files on a CUDA device, or raise RuntimeError if they do not support one of them; the
-    fastest first, as bench/decoders.py found them, which a test compares."""
+    """Functions that decode JPEG files on a CUDA device, or raise RuntimeError if they do not support one of them;
+    torchvision's first, which is the faster one (bench/decoders.py)."""
     found: dict[str, Callable[[Files, torch.device], list[torch.Tensor]]] = {}
     with contextlib.suppress(ImportError, OSError, RuntimeError):
         from torchvision.io import decode_jpeg
