@@ -15,7 +15,6 @@ import importlib.metadata
 import itertools
 import json
 import os
-import pathlib
 import statistics
 import time
 
@@ -93,16 +92,7 @@ def timed(feed, args, finish):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--batch', type=int, default=256)
-    parser.add_argument('--side', type=int, default=224)
-    parser.add_argument('--files', type=int, default=train.FILES, help='how many different ones of each set')
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seconds', type=float, default=0.6, help='of each case in each round')
-    parser.add_argument('--warm', type=int, default=3, help='batches before each')
-    parser.add_argument('--quick', action='store_true', help='tiny: shows that everything runs, measures nothing')
-    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
-    parser.add_argument('--commit', help='where git cannot say it')
-    parser.add_argument('--out', type=pathlib.Path)
+    train.add_options(parser, seconds=0.6, warm=3)
     args = parser.parse_args()
     if args.quick:
         args.batch, args.side, args.files, args.rounds, args.seconds, args.warm = 4, 32, 16, 1, 0.0, 1

@@ -380,22 +380,27 @@ def other_models(out, result, models):
     return [row for row in rows if row['model'] not in models] if earlier == result else []
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--models', default='resnet50,efficientnet_b0', help='names in torchvision.models')
-    parser.add_argument('--cases', help='comma-separated; all when left out')
+def add_options(parser, seconds, warm):
+    """The options of bench/decoders.py and of this, with their defaults."""
     parser.add_argument('--batch', type=int, default=256)
     parser.add_argument('--side', type=int, default=224)
-    parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument('--files', type=int, default=FILES, help='how many different JPEG files')
-    parser.add_argument('--dali-threads', type=int, default=8)
+    parser.add_argument('--files', type=int, default=FILES, help='how many different JPEG files, of each set')
     parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seconds', type=float, default=2.5, help='of each case in each round')
-    parser.add_argument('--warm', type=int, default=20, help='steps before the first round')
+    parser.add_argument('--seconds', type=float, default=seconds, help='of each case in each round')
+    parser.add_argument('--warm', type=int, default=warm, help='steps or batches that are not timed')
     parser.add_argument('--quick', action='store_true', help='tiny: shows that everything runs, measures nothing')
     parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
     parser.add_argument('--commit', help='where git cannot say it')
     parser.add_argument('--out', type=pathlib.Path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--models', default='resnet50,efficientnet_b0', help='names in torchvision.models')
+    parser.add_argument('--cases', help='comma-separated; all when left out')
+    parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument('--dali-threads', type=int, default=8)
+    add_options(parser, seconds=2.5, warm=20)
     args = parser.parse_args()
     if args.quick:
         args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = 'resnet18', 4, 32, 1, 1, 0.0
