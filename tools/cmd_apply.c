@@ -90,8 +90,7 @@ static const struct argp argp = {
         (const struct argp_option[]){
             { "out", 'o', "DIR", 0,
               "Folder for the images, NAME-VARIANT.png, or NAME-VARIANT-VIEW-RESULT.png of a transform with views; "
-              "made when "
-              "it is not there",
+              "made when it is not there",
               0 },
             { "variants", 'k', "K", 0, "How often each image is augmented (1)", 0 },
             { "sheet", KEY_SHEET, "FILE.png", 0, "Contact sheet: each image beside its variants, with what was done",

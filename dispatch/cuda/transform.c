@@ -286,7 +286,8 @@ static void count_axes(transform_run *r)
     }
 }
 
-/* Lays out the pixels that are resized, and describes them. A clip's images have no gaps between them. */
+/* Lays out the pixels that are resized, and describes them: planes where the images are planes, which the resize turns
+ * into packed pixels more slowly. A clip's images have no gaps between them. */
 static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
     static uint8_t counted[256] __attribute__((aligned(256))); /* addresses matter as far as they are aligned */

@@ -37,8 +37,8 @@ DEVICE void find_near_axis(const double *m, int axis, int x, int y, near_axis *a
     a->beyond = a->whole ? (int32_t)m[2] : 0;
 }
 
-/* The component left of the position of the output `column` and `row` from the tile's corner, and the distance from it.
- */
+/* The component left of a position, and the distance `d` from it. The output is `column` and `row` from the tile's
+ * corner. */
 DEVICE int near_position(const near_axis &a, int column, int row, float *d)
 {
     const uint32_t part = a.at + a.across * (uint32_t)column + a.down * (uint32_t)row;
@@ -128,8 +128,8 @@ DEVICE unsigned store_near(const TAPS &taps, const float *across, const float *d
                : (low[0] != high[0]) | (low[1] != high[1]) << 1 | (low[2] != high[2]) << 2;
 }
 
-/* Stores the channels in doubt all of whose components are the same, which then is the result. False: there are others.
- */
+/* Stores the channels in doubt all of whose components are the same, which is then the result. Returns false if there
+ * are other channels in doubt. */
 template <int SIDE, class TAPS> DEVICE bool store_alike(const TAPS &taps, unsigned doubts, uint32_t *to)
 {
 #pragma unroll
@@ -147,9 +147,8 @@ template <int SIDE, class TAPS> DEVICE bool store_alike(const TAPS &taps, unsign
     return true;
 }
 
-/* ---- along one axis, in whole numbers: all outputs of a line, a row or column of the result, have the same weights
- * ----
- */
+/* ---- along one axis, in whole numbers ----
+ * All outputs of a line, which is a row or a column of the result, have the same weights. */
 
 /* A line: where its first output reads, and 2^24 times the part behind the point. Other outputs' positions differ by
  * the roundings of binary64, which are below 2^-35 for images up to MOT_LINE_SIDE. */

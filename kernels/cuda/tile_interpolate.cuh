@@ -257,14 +257,13 @@ DEVICE uint32_t one_byte(uint32_t word, int i)
     return __byte_perm(word, 0, 0x4440 | i);
 }
 
-/* Components next to each other on a line that four outputs lie between, of each channel. Formats: GREY, RGB, PLANES.
- */
+/* Neighbouring components of a line, of each channel; four outputs lie between them. Formats: GREY, RGB, PLANES. */
 template <int FORMAT, int SIDE> struct line_taps {
     static const int channels = FORMAT == MOT_FORMAT_GREY ? 1 : 3;
     static const int count = SIDE + 3;
     uint32_t tap[channels][count];
 
-    /* Each from an offset of its own. False: one of them is undefined. */
+    /* Loads each component from its own offset. Returns false if some pixel lies where words cannot be read. */
     DEVICE_MEMBER bool load(const image_reader<FORMAT> &r, const uint32_t from[count])
     {
         uint32_t px[count];
