@@ -420,7 +420,7 @@ class Many:
         return tuple(made) if self.cls is tuple else made
 
     def finish_for(self) -> Any:
-        return self.first.finish_for()
+        return None if self.first is None else self.first.finish_for()
 
 
 def list_of(parts: list[Any], cls: type = list) -> Many:

@@ -219,3 +219,9 @@ def test_a_graph_of_views_reads_the_levels_that_are_there():
         wanted = MultiView(text, seed=9)(batch.cpu(), sample_ids=IDS, levels=now)
         assert torch.equal(out["large"].cpu(), wanted["large"])
         assert torch.equal(out["small"].cpu(), torch.cat(wanted["small"]))
+
+
+def test_an_empty_list_has_empty_views():
+    made = motley.MultiView("dino")([], sample_ids=[])
+    assert list(made) == ["global_1", "global_2", "local"]
+    assert all(not len(batch) for batch in (made["global_1"], made["global_2"], *made["local"]))
