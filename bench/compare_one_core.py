@@ -31,7 +31,7 @@ from PIL import Image, ImageOps
 import motley
 
 CALLS, IMAGES = 64, 4  # of a turn; so few images stay in the cache, as one that was just decoded does
-MODULES = 'torchvision', 'timm', 'albumentations', 'cv2'
+MODULES = "torchvision", "timm", "albumentations", "cv2"
 
 
 def found(name):
@@ -42,7 +42,7 @@ def found(name):
 
 
 torchvision, timm, albumentations, cv2 = map(found, MODULES)
-HPARAMS = {'translate_const': 100, 'img_mean': (124, 116, 104)}  # as timm.data.create_transform gives them
+HPARAMS = {"translate_const": 100, "img_mean": (124, 116, 104)}  # as timm.data.create_transform gives them
 
 
 def as_transform(stage):
@@ -50,7 +50,7 @@ def as_transform(stage):
     return lambda array: transform(array)
 
 
-resize = functools.partial(motley.ops.resize, size=(224, 224), filter='nearest')
+resize = functools.partial(motley.ops.resize, size=(224, 224), filter="nearest")
 rotate = functools.partial(motley.ops.rotate, values=17.0)
 
 
@@ -58,11 +58,11 @@ def pillow_rows():
     """name, kind of Motley's images, size, what must be, theirs, ours"""
     nearest = Image.Resampling.NEAREST
     for name, size, must, theirs, ours in [
-        ('nearest resize to 224', 'photo', 1.2, lambda i: i.resize((224, 224), nearest), resize),
-        ('rotate, nearest', 'square', 6, lambda i: i.rotate(-17.0, nearest), rotate),
-        ('equalize', 'square', 5, ImageOps.equalize, motley.ops.equalize),
+        ("nearest resize to 224", "photo", 1.2, lambda i: i.resize((224, 224), nearest), resize),
+        ("rotate, nearest", "square", 6, lambda i: i.rotate(-17.0, nearest), rotate),
+        ("equalize", "square", 5, ImageOps.equalize, motley.ops.equalize),
     ]:
-        for kind in ('array', 'PIL'):
+        for kind in ("array", "PIL"):
             yield name, kind, size, must, theirs, functools.partial(ours, threads=1)
 
 
@@ -71,18 +71,18 @@ def dropin_rows():
 
     import motley.torchvision
 
-    jitter = {'brightness': 0.4, 'contrast': 0.4, 'saturation': 0.4, 'hue': 0.1}
+    jitter = {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1}
     for name, size, must, keywords in [
-        ('RandomGrayscale', 'square', 5, {'p': 1}),
-        ('GaussianBlur', 'square', 4, {'kernel_size': 9}),
-        ('ColorJitter', 'square', 5, jitter),
-        ('RandomResizedCrop', 'photo', 6, {'size': 224}),
-        ('Resize', 'photo', 6, {'size': 256}),
-        ('Resize', 'photo', 1.2, {'size': (224, 224), 'interpolation': transforms.InterpolationMode.NEAREST}),
+        ("RandomGrayscale", "square", 5, {"p": 1}),
+        ("GaussianBlur", "square", 4, {"kernel_size": 9}),
+        ("ColorJitter", "square", 5, jitter),
+        ("RandomResizedCrop", "photo", 6, {"size": 224}),
+        ("Resize", "photo", 6, {"size": 256}),
+        ("Resize", "photo", 1.2, {"size": (224, 224), "interpolation": transforms.InterpolationMode.NEAREST}),
     ]:
-        shown = ', '.join(f'{key}={getattr(value, "value", value)}' for key, value in keywords.items())
+        shown = ", ".join(f"{key}={getattr(value, 'value', value)}" for key, value in keywords.items())
         ours = getattr(motley.torchvision, name)(**keywords)
-        yield f'{name}({shown})', 'PIL', size, must, getattr(transforms, name)(**keywords), ours
+        yield f"{name}({shown})", "PIL", size, must, getattr(transforms, name)(**keywords), ours
 
 
 def timm_rows():
@@ -96,16 +96,16 @@ def timm_rows():
         except ValueError:  # timm posterizes to 0 bits at times, which Pillow refuses: that costs timm nothing here
             return image
 
-    for config in ('v0r', 'original'):
+    for config in ("v0r", "original"):
         theirs = auto_augment.auto_augment_transform(config, dict(HPARAMS))
         ours = motley.timm.auto_augment_transform(config, dict(HPARAMS))
-        yield config, 'PIL', 'square', 5, functools.partial(or_as_it_is, theirs), ours
-    make = functools.partial(timm.data.create_transform, 224, is_training=True, auto_augment='rand-m9-mstd0.5-inc1')
+        yield config, "PIL", "square", 5, functools.partial(or_as_it_is, theirs), ours
+    make = functools.partial(timm.data.create_transform, 224, is_training=True, auto_augment="rand-m9-mstd0.5-inc1")
     theirs = functools.partial(or_as_it_is, make())
     motley.timm.take_over()
     ours = make()
     motley.timm.hand_back()
-    yield 'create_transform, take_over', 'PIL', 'photo', 3.5, theirs, ours
+    yield "create_transform, take_over", "PIL", "photo", 3.5, theirs, ours
 
 
 def albumentations_rows():
@@ -113,24 +113,24 @@ def albumentations_rows():
     blur = albumentations.GaussianBlur(blur_limit=(23, 23), sigma_limit=(0.1, 2.0), p=1)
     jitter = albumentations.ColorJitter((0.6, 1.4), (0.6, 1.4), (0.6, 1.4), (-0.1, 0.1), p=1)
     crop = albumentations.RandomResizedCrop(size=(224, 224), p=1)
-    factors = ', '.join(f'"{name}": 0.4' for name in ('brightness', 'contrast', 'saturation'))
+    factors = ", ".join(f'"{name}": 0.4' for name in ("brightness", "contrast", "saturation"))
     for name, size, must, theirs, ours in [
-        ('flip_ud', 'square', 1, albumentations.VerticalFlip(p=1), None),
-        ('invert', 'square', 1, albumentations.InvertImg(p=1), None),
-        ('grayscale', 'square', 1, albumentations.ToGray(p=1), None),
-        ('jitter with hue', 'square', 0.5, jitter, '{"jitter": {%s, "hue": 0.1}}' % factors),
-        ('kernel blur (23)', 'square', 0.4, blur, '{"blur": {"kernel_size": 23, "sigma": [0.1, 2.0]}}'),
-        ('random_resized_crop', 'photo', 1, crop, '{"random_resized_crop": {"size": 224}}'),
+        ("flip_ud", "square", 1, albumentations.VerticalFlip(p=1), None),
+        ("invert", "square", 1, albumentations.InvertImg(p=1), None),
+        ("grayscale", "square", 1, albumentations.ToGray(p=1), None),
+        ("jitter with hue", "square", 0.5, jitter, '{"jitter": {%s, "hue": 0.1}}' % factors),
+        ("kernel blur (23)", "square", 0.4, blur, '{"blur": {"kernel_size": 23, "sigma": [0.1, 2.0]}}'),
+        ("random_resized_crop", "photo", 1, crop, '{"random_resized_crop": {"size": 224}}'),
     ]:
         ours = as_transform(ours) if ours else functools.partial(getattr(motley.ops, name), threads=1)
-        yield name, 'array', size, must, lambda array, t=theirs: t(image=array), ours
+        yield name, "array", size, must, lambda array, t=theirs: t(image=array), ours
 
 
 LIBRARIES = {
-    'Pillow': (pillow_rows, [PIL]),
-    'torchvision': (dropin_rows, [torchvision]),
-    'timm': (timm_rows, [timm]),
-    'albumentations': (albumentations_rows, [albumentations, cv2]),
+    "Pillow": (pillow_rows, [PIL]),
+    "torchvision": (dropin_rows, [torchvision]),
+    "timm": (timm_rows, [timm]),
+    "albumentations": (albumentations_rows, [albumentations, cv2]),
 }
 
 
@@ -145,61 +145,61 @@ def microseconds(work, images):
 def measure(library, name, kind, must, rounds, theirs, ours):
     """theirs, ours: give the microseconds of a turn."""
     turns = [(theirs(), ours()) for _ in range(rounds + 1)][1:]  # the first warms up
-    row = {'library': library, 'row': name, 'images': kind, 'must': must}
-    row.update({key: round(min(times), 2) for key, times in zip(('theirs_us', 'motley_us'), zip(*turns))})
-    row['times'] = round(statistics.median(before / after for before, after in turns), 3)
+    row = {"library": library, "row": name, "images": kind, "must": must}
+    row.update({key: round(min(times), 2) for key, times in zip(("theirs_us", "motley_us"), zip(*turns))})
+    row["times"] = round(statistics.median(before / after for before, after in turns), 3)
     print(row, flush=True)
     return row
 
 
 def simd_row(images, rounds, simd):
     """Pillow-SIMD's version, and the row of smooth_more, which it has in a process of its own."""
-    peers = pathlib.Path(__file__).parent / 'resize_peers.py'
+    peers = pathlib.Path(__file__).parent / "resize_peers.py"
     with subprocess.Popen([simd, peers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        version = json.loads(process.stdout.readline())['simd']
+        version = json.loads(process.stdout.readline())["simd"]
 
         def theirs():
-            print('224 224 224 224 smooth_more PIL', CALLS, file=process.stdin, flush=True)
-            return json.loads(process.stdout.readline())['simd_us']
+            print("224 224 224 224 smooth_more PIL", CALLS, file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())["simd_us"]
 
         ours = functools.partial(microseconds, functools.partial(motley.ops.smooth_more, threads=1), images)
-        return version, measure('Pillow-SIMD', 'smooth_more', 'PIL', 1.5, rounds, theirs, ours)
+        return version, measure("Pillow-SIMD", "smooth_more", "PIL", 1.5, rounds, theirs, ours)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--simd', type=pathlib.Path, help='the Python that has Pillow-SIMD')
-    parser.add_argument('--rounds', type=int, default=15)
-    parser.add_argument('--only', default='', help='rows whose library and name contain this text')
-    parser.add_argument('--out', type=pathlib.Path)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--simd", type=pathlib.Path, help="the Python that has Pillow-SIMD")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", default="", help="rows whose library and name contain this text")
+    parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     random.seed(1)
     square, photo = paint(224, IMAGES), [numpy.ascontiguousarray(image[:375]) for image in paint(500, IMAGES)]
-    images = {('array', 'square'): list(square), ('array', 'photo'): photo}
-    images.update({('PIL', size): list(map(Image.fromarray, images['array', size])) for size in ('square', 'photo')})
-    result = {**conditions(PYTHON_PATHS), 'rounds': args.rounds, 'rows': [], 'skipped': [], 'versions': {}}
+    images = {("array", "square"): list(square), ("array", "photo"): photo}
+    images.update({("PIL", size): list(map(Image.fromarray, images["array", size])) for size in ("square", "photo")})
+    result = {**conditions(PYTHON_PATHS), "rounds": args.rounds, "rows": [], "skipped": [], "versions": {}}
     for library, (rows, modules) in LIBRARIES.items():
         if None in modules:
-            result['skipped'].append(f'{library} (not installed)')
+            result["skipped"].append(f"{library} (not installed)")
             continue
-        result['versions'].update({module.__name__: module.__version__.split('+')[0] for module in modules})
-        chosen = [row for row in rows() if args.only in f'{library} {row[0]}']
+        result["versions"].update({module.__name__: module.__version__.split("+")[0] for module in modules})
+        chosen = [row for row in rows() if args.only in f"{library} {row[0]}"]
         for name, kind, size, must, *works in chosen:
-            kinds = 'array' if library == 'albumentations' else 'PIL', kind
+            kinds = "array" if library == "albumentations" else "PIL", kind
             turns = [functools.partial(microseconds, work, images[k, size]) for k, work in zip(kinds, works)]
-            result['rows'].append(measure(library, name, kind, must, args.rounds, *turns))
+            result["rows"].append(measure(library, name, kind, must, args.rounds, *turns))
     if args.simd is None:
-        result['skipped'].append('Pillow-SIMD (no --simd)')
-    elif args.only in 'Pillow-SIMD smooth_more':
-        result['versions']['Pillow-SIMD'], row = simd_row(images['PIL', 'square'], args.rounds, args.simd)
-        result['rows'].append(row)
-    print('skipped:', ', '.join(result['skipped']) or 'nothing')
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-one-core.json'
-    out.write_text(json.dumps(result, indent=1) + '\n')
-    print(f'wrote {out}')
+        result["skipped"].append("Pillow-SIMD (no --simd)")
+    elif args.only in "Pillow-SIMD smooth_more":
+        result["versions"]["Pillow-SIMD"], row = simd_row(images["PIL", "square"], args.rounds, args.simd)
+        result["rows"].append(row)
+    print("skipped:", ", ".join(result["skipped"]) or "nothing")
+    out = args.out or ROOT / "bench/results" / f"{result['date']}-one-core.json"
+    out.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"wrote {out}")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

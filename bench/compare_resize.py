@@ -37,16 +37,16 @@ import motley.torchvision
 from motley._resize import FILTERS, ORDERS, order_of
 
 SIZES = [((500, 375), (224, 224)), ((1024, 768), (224, 224)), ((2560, 1600), (320, 200)), ((224, 224), (448, 448))]
-TENSOR_FILTERS = ('bilinear', 'bicubic')
+TENSOR_FILTERS = ("bilinear", "bicubic")
 
 
 class ResizeParams(Params):
     _fields_ = [
-        ('filter', ctypes.c_int),
-        ('order', ctypes.c_int),
-        ('crops', ctypes.c_void_p),
-        ('boxes', ctypes.c_void_p),
-        ('flips', ctypes.c_void_p),
+        ("filter", ctypes.c_int),
+        ("order", ctypes.c_int),
+        ("crops", ctypes.c_void_p),
+        ("boxes", ctypes.c_void_p),
+        ("flips", ctypes.c_void_p),
     ]
 
 
@@ -61,12 +61,12 @@ class Peers:
     """Another Python's process, which times what cannot be imported here."""
 
     def __init__(self, python):
-        peers = pathlib.Path(__file__).parent / 'resize_peers.py'
+        peers = pathlib.Path(__file__).parent / "resize_peers.py"
         self.process = subprocess.Popen([python, peers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.versions = json.loads(self.process.stdout.readline())
 
     def times(self, size, out_size, name, kind, calls):
-        self.process.stdin.write(' '.join(map(str, (*size, *out_size, name, kind, calls))) + '\n')
+        self.process.stdin.write(" ".join(map(str, (*size, *out_size, name, kind, calls))) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -75,24 +75,24 @@ def works_of(library, context, image, out_size, name, kind):
     """What is timed, and the result of Motley's."""
     height, width = image.shape[:2]
     pillow = Image.fromarray(image)
-    works = {'pillow_us': lambda: pillow.resize(out_size, getattr(Image.Resampling, name.upper()))}
-    if kind == 'PIL':
+    works = {"pillow_us": lambda: pillow.resize(out_size, getattr(Image.Resampling, name.upper()))}
+    if kind == "PIL":
         dropin = motley.torchvision.Resize(out_size[::-1], InterpolationMode(name))
-        works['motley_us'] = lambda: dropin(pillow)
-        return works, numpy.asarray(works['motley_us']())
+        works["motley_us"] = lambda: dropin(pillow)
+        return works, numpy.asarray(works["motley_us"]())
     out = numpy.empty((*out_size[::-1], 3), numpy.uint8)
     src, dst = (
         Batch(count=1, channels=3, width=a.shape[1], height=a.shape[0], data=a.ctypes.data) for a in (image, out)
     )
     params = ResizeParams(filter=FILTERS.index(name), order=ORDERS.index(order_of(PIL.__version__)))
-    works['motley_us'] = lambda: library.check(
+    works["motley_us"] = lambda: library.check(
         library.library.motley_resize(context, ctypes.byref(src), ctypes.byref(dst), ctypes.byref(params), None)
     )
     if name in TENSOR_FILTERS:
         tensor = torch.from_numpy(image).permute(2, 0, 1)[None]  # channels_last, as it lies
         mode = InterpolationMode(name)
-        works['tensor_us'] = lambda: functional.resize(tensor, [*out_size[::-1]], mode, antialias=True)
-    works['motley_us']()
+        works["tensor_us"] = lambda: functional.resize(tensor, [*out_size[::-1]], mode, antialias=True)
+    works["motley_us"]()
     return works, out
 
 
@@ -100,9 +100,9 @@ def measure(library, context, peers, size, out_size, name, kind, rounds):
     width, height = size
     image = numpy.ascontiguousarray(paint(max(size), 1)[0, :height, :width])
     works, out = works_of(library, context, image, out_size, name, kind)
-    if not numpy.array_equal(out, numpy.asarray(works['pillow_us']())):
+    if not numpy.array_equal(out, numpy.asarray(works["pillow_us"]())):
         raise SystemExit(
-            f'compare_resize.py: {name} from {size} to {out_size}: not the bytes of Pillow {PIL.__version__}'
+            f"compare_resize.py: {name} from {size} to {out_size}: not the bytes of Pillow {PIL.__version__}"
         )
     calls = max(1, 2_000_000 // (width * height + out_size[0] * out_size[1]))
     turns = []
@@ -110,35 +110,35 @@ def measure(library, context, peers, size, out_size, name, kind, rounds):
         turns.append({key: microseconds(work, calls) for key, work in works.items()})
         if peers:
             turns[-1].update(peers.times(size, out_size, name, kind, calls))
-    row = {'images': kind, 'from': f'{width}x{height}', 'to': f'{out_size[0]}x{out_size[1]}', 'filter': name}
+    row = {"images": kind, "from": f"{width}x{height}", "to": f"{out_size[0]}x{out_size[1]}", "filter": name}
     row.update({key: round(min(turn[key] for turn in turns[1:]), 2) for key in turns[0]})
     print(row, flush=True)
     return row
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('build', type=pathlib.Path)
-    parser.add_argument('--peers', type=pathlib.Path, help='the Python that has Pillow-SIMD and fast_image_resize')
-    parser.add_argument('--rounds', type=int, default=15)
-    parser.add_argument('--out', type=pathlib.Path)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--peers", type=pathlib.Path, help="the Python that has Pillow-SIMD and fast_image_resize")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    library = Motley(args.build / 'libmotley.so')
+    library = Motley(args.build / "libmotley.so")
     context, peers = library.context(1), Peers(args.peers) if args.peers else None
-    cases = [(*sizes, name, kind) for kind in ('array', 'PIL') for sizes in SIZES for name in FILTERS]
+    cases = [(*sizes, name, kind) for kind in ("array", "PIL") for sizes in SIZES for name in FILTERS]
     result = {
         **conditions(PYTHON_PATHS),
-        'pillow': PIL.__version__,
-        'torchvision': torchvision.__version__.split('+')[0],
+        "pillow": PIL.__version__,
+        "torchvision": torchvision.__version__.split("+")[0],
         **(peers.versions if peers else {}),
-        'rounds': args.rounds,
-        'rows': [measure(library, context, peers, *case, args.rounds) for case in cases],
+        "rounds": args.rounds,
+        "rows": [measure(library, context, peers, *case, args.rounds) for case in cases],
     }
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-resize.json'
-    out.write_text(json.dumps(result, indent=1) + '\n')
-    print(f'wrote {out}')
+    out = args.out or ROOT / "bench/results" / f"{result['date']}-resize.json"
+    out.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"wrote {out}")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

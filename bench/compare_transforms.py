@@ -43,59 +43,49 @@ def torchvision_train(*policy):
     )
 
 
-def motley_train(policy=''):
+def motley_train(policy=""):
     return (
-        'motley: 1\nname: train\nstages:\n'
-        f'  - random_resized_crop: {{size: 224, order: {ORDER}}}\n  - flip: {{horizontal: 0.5}}\n{policy}'
-        f'  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n'
+        "motley: 1\nname: train\nstages:\n"
+        f"  - random_resized_crop: {{size: 224, order: {ORDER}}}\n  - flip: {{horizontal: 0.5}}\n{policy}"
+        f"  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n"
     )
 
 
 def motley_eval():
     return (
-        f'motley: 1\nname: eval\nstages:\n  - resize: {{size: 256, order: {ORDER}}}\n  - center_crop: {{size: 224}}\n'
-        f'  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n'
+        f"motley: 1\nname: eval\nstages:\n  - resize: {{size: 256, order: {ORDER}}}\n  - center_crop: {{size: 224}}\n"
+        f"  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n"
     )
 
 
 def cases():
     """Name, Motley's transform, the other library's and its name."""
     resize = transforms.Compose(
-        [
-            transforms.Resize(256),
-            transforms.CenterCrop(224),
-            transforms.ToTensor(),
-            transforms.Normalize(MEAN, STD),
-        ]
+        [transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
     )
-    timm_auto = timm.data.create_transform(224, is_training=True, auto_augment='rand-m9-mstd0.5-inc1')
+    timm_auto = timm.data.create_transform(224, is_training=True, auto_augment="rand-m9-mstd0.5-inc1")
     return [
-        ('resize, centre crop', motley_eval(), resize, 'torchvision'),
-        ('crop, flip', motley_train(), torchvision_train(), 'torchvision'),
+        ("resize, centre crop", motley_eval(), resize, "torchvision"),
+        ("crop, flip", motley_train(), torchvision_train(), "torchvision"),
         (
-            'crop, flip, RandAugment(2, 9)',
-            motley_train('  - policy: rand_augment\n'),
+            "crop, flip, RandAugment(2, 9)",
+            motley_train("  - policy: rand_augment\n"),
             torchvision_train(transforms.RandAugment()),
-            'torchvision',
+            "torchvision",
         ),
         (
-            'crop, flip, TrivialAugmentWide',
-            motley_train('  - policy: trivial_augment_wide\n'),
+            "crop, flip, TrivialAugmentWide",
+            motley_train("  - policy: trivial_augment_wide\n"),
             torchvision_train(transforms.TrivialAugmentWide()),
-            'torchvision',
+            "torchvision",
         ),
         (
-            'crop, flip, colour jitter',
-            motley_train('  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}\n'),
+            "crop, flip, colour jitter",
+            motley_train("  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}\n"),
             timm.data.create_transform(224, is_training=True),
-            'timm',
+            "timm",
         ),
-        (
-            'crop, flip, rand-m9-mstd0.5-inc1',
-            motley_train('  - policy: timm_rand_m9_mstd05_inc1\n'),
-            timm_auto,
-            'timm',
-        ),
+        ("crop, flip, rand-m9-mstd0.5-inc1", motley_train("  - policy: timm_rand_m9_mstd05_inc1\n"), timm_auto, "timm"),
     ]
 
 
@@ -109,26 +99,26 @@ def measure(case, arrays, pictures, rounds):
     name, text, compose, library = case
     transform = motley.Transform(text, threads=1, seed=1)
     works = {
-        'theirs_ms': lambda: torch.stack([compose(picture) for picture in pictures]).numpy(),
-        'motley_pillow_ms': lambda: transform(pictures),
-        'motley_arrays_ms': lambda: transform(arrays),
+        "theirs_ms": lambda: torch.stack([compose(picture) for picture in pictures]).numpy(),
+        "motley_pillow_ms": lambda: transform(pictures),
+        "motley_arrays_ms": lambda: transform(arrays),
     }
-    if name == 'resize, centre crop':
-        for key in ('motley_pillow_ms', 'motley_arrays_ms'):
-            if not numpy.array_equal(works[key](), works['theirs_ms']()):
-                raise SystemExit(f'compare_transforms.py: {name}: not the values of {library}')
+    if name == "resize, centre crop":
+        for key in ("motley_pillow_ms", "motley_arrays_ms"):
+            if not numpy.array_equal(works[key](), works["theirs_ms"]()):
+                raise SystemExit(f"compare_transforms.py: {name}: not the values of {library}")
     turns = [{key: milliseconds(work, len(arrays)) for key, work in works.items()} for _ in range(rounds + 1)][1:]
-    row = {'transform': name, 'library': library}
+    row = {"transform": name, "library": library}
     row.update({key: round(min(turn[key] for turn in turns), 4) for key in works})
     print(row, flush=True)
     return row
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--rounds', type=int, default=10)
-    parser.add_argument('--images', type=int, default=32)
-    parser.add_argument('--out', type=pathlib.Path)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--images", type=int, default=32)
+    parser.add_argument("--out", type=pathlib.Path)
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -136,18 +126,18 @@ def main():
     pictures = [Image.fromarray(array) for array in arrays]
     result = {
         **conditions(PYTHON_PATHS),
-        'pillow': PIL.__version__,
-        'torchvision': torchvision.__version__.split('+')[0],
-        'timm': timm.__version__,
-        'size': f'{WIDTH}x{HEIGHT}',
-        'images': args.images,
-        'rounds': args.rounds,
-        'rows': [measure(case, arrays, pictures, args.rounds) for case in cases()],
+        "pillow": PIL.__version__,
+        "torchvision": torchvision.__version__.split("+")[0],
+        "timm": timm.__version__,
+        "size": f"{WIDTH}x{HEIGHT}",
+        "images": args.images,
+        "rounds": args.rounds,
+        "rows": [measure(case, arrays, pictures, args.rounds) for case in cases()],
     }
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-cpu-transforms.json'
-    out.write_text(json.dumps(result, indent=1) + '\n')
-    print(f'wrote {out}')
+    out = args.out or ROOT / "bench/results" / f"{result['date']}-cpu-transforms.json"
+    out.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"wrote {out}")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

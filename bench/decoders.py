@@ -8,6 +8,7 @@ JPEG files that is installed, alone and in the Prefetcher with a whole transform
 
 motley/torch/decode.py tries torchvision's decoder, then TorchCodec's; nvImageCodec is timed for the comparison and not
 used. bench/tables.py turns the result into the table of doc/benchmarks.md."""
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -43,6 +44,7 @@ def batches(files, size):
 
 def nvimgcodec(device):
     from nvidia import nvimgcodec as library
+
     how = library.DecodeParams(apply_exif_orientation=False, sample_format=library.SampleFormat.P_RGB)
     decoder = library.Decoder(device_id=device.index or 0, max_num_cpu_threads=1)
 
@@ -50,30 +52,34 @@ def nvimgcodec(device):
         stream = torch.cuda.current_stream(device).cuda_stream
         images = decoder.decode([file.numpy() for file in files], params=how, cuda_stream=stream)
         return [torch.from_dlpack(image) for image in images]
+
     return run
 
 
 def decoders(device):
-    if device.type != 'cuda':
-        return {'cpu': lambda files, device: [decode.cpu_decoder()(file) for file in files]}
+    if device.type != "cuda":
+        return {"cpu": lambda files, device: [decode.cpu_decoder()(file) for file in files]}
     found = dict(decode.device_decoders())
     with contextlib.suppress(ImportError):
-        found['nvimgcodec'] = nvimgcodec(device)
+        found["nvimgcodec"] = nvimgcodec(device)
     return found
 
 
 def feeds(decoder, files, args, device):
     """{what: an endless iterator over batches}"""
+
     def alone():
         for encoded, _ in batches(files, args.batch):
             yield decoder(encoded, device)
 
     def whole():
-        decode.device_decoders = lambda: {'one': decoder}
-        transform = motley.torch.Transform(motley.Transform(
-            train.WHOLE.format(side=args.side), dtype='bfloat16', output_layout='channels_last')).to(device)
+        decode.device_decoders = lambda: {"one": decoder}
+        transform = motley.torch.Transform(
+            motley.Transform(train.WHOLE.format(side=args.side), dtype="bfloat16", output_layout="channels_last")
+        ).to(device)
         yield from motley.torch.Prefetcher(batches(files, args.batch), transform, device)
-    return {'decode': alone(), 'whole': whole()}
+
+    return {"decode": alone(), "whole": whole()}
 
 
 def timed(feed, args, finish):
@@ -97,30 +103,37 @@ def main():
     if args.quick:
         args.batch, args.side, args.files, args.rounds, args.seconds, args.warm = 4, 32, 16, 1, 0.0, 1
     args.workers = 0
-    sets = {'500x375': files_of([train.JPEG_SIDE], args.files), 'mixed': files_of(MIXED, args.files)}
+    sets = {"500x375": files_of([train.JPEG_SIDE], args.files), "mixed": files_of(MIXED, args.files)}
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # and of the threads that are started from here on
     device = torch.device(args.device)
     result = train.describe(args, device, torch.bfloat16)
-    for package in ('torchcodec', 'nvidia-nvimgcodec-cu13'):
+    for package in ("torchcodec", "nvidia-nvimgcodec-cu13"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             result[package] = importlib.metadata.version(package)
-    finish = torch.cuda.synchronize if device.type == 'cuda' else lambda: None
+    finish = torch.cuda.synchronize if device.type == "cuda" else lambda: None
     rows = []
     for name, decoder in decoders(device).items():
         for files, encoded in sets.items():
             for part, feed in feeds(decoder, encoded, args, device).items():
                 turns = [timed(feed, args, finish) for _ in range(args.rounds)]
                 rate, cpu = statistics.median_low(turns)
-                rows.append({'decoder': name, 'files': files, 'part': part, 'img_s': round(rate),
-                             'img_s_range': [round(pick(turn[0] for turn in turns)) for pick in (min, max)],
-                             'cpu_us': round(1e6 * cpu, 1)})
+                rows.append(
+                    {
+                        "decoder": name,
+                        "files": files,
+                        "part": part,
+                        "img_s": round(rate),
+                        "img_s_range": [round(pick(turn[0] for turn in turns)) for pick in (min, max)],
+                        "cpu_us": round(1e6 * cpu, 1),
+                    }
+                )
                 print(json.dumps(rows[-1]), flush=True)
                 feed.close()
-    out = args.out or train.ROOT / 'bench/results' / f'{result["date"]}-decoders.json'
-    result['mean_bytes'] = {name: round(statistics.mean(map(len, files))) for name, files in sets.items()}
-    out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')
-    print(f'wrote {out}')
+    out = args.out or train.ROOT / "bench/results" / f"{result['date']}-decoders.json"
+    result["mean_bytes"] = {name: round(statistics.mean(map(len, files))) for name, files in sets.items()}
+    out.write_text(json.dumps({**result, "rows": rows}, indent=1) + "\n")
+    print(f"wrote {out}")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -30,7 +30,9 @@ INCLUDE = HERE.parent.parent / "include"
 
 OURS = "#include <string.h>\n" + (HERE / "repeats.h").read_text() + (HERE / "call.h").read_text()
 C_COMMON = "#include <Python.h>\n#include <motley.h>\n" + OURS
-C_MODULE = C_COMMON + """
+C_MODULE = (
+    C_COMMON
+    + """
 static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
 {
     (void)self; (void)n;
@@ -50,6 +52,7 @@ static PyMethodDef methods[] = { { "run", (PyCFunction)(void (*)(void))run, METH
 static PyModuleDef module = { PyModuleDef_HEAD_INIT, "plain", NULL, -1, methods };
 PyMODINIT_FUNC PyInit_plain(void) { return PyModule_Create(&module); }
 """
+)
 NANOBIND_MODULE = (
     """
 #include <nanobind/nanobind.h>

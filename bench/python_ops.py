@@ -7,6 +7,7 @@ On the CPU, on one thread: OpenCV's warpAffine and torchvision's functional on e
 grid_sample on the batch. With --cuda torch's two, on CUDA tensors. The others interpolate in their own arithmetic, so
 only Motley's bytes are Pillow's. Packages that are not installed are left out. --write puts the table into
 doc/benchmarks.md."""
+
 import argparse
 import math
 import pathlib
@@ -42,21 +43,28 @@ def inverse(degrees):
 def candidates(batch, degrees, interpolation):
     """{name: function} for batch [N, 3, H, W]; functions that work image by image are marked."""
     matrices, count = [inverse(d) for d in degrees], len(degrees)
-    found = {"motley.ops.rotate": lambda: motley.ops.rotate(batch, degrees, interpolation=interpolation, threads=1),
-             "motley.ops.affine": lambda: motley.ops.affine(batch, matrices, interpolation=interpolation, threads=1)}
+    found = {
+        "motley.ops.rotate": lambda: motley.ops.rotate(batch, degrees, interpolation=interpolation, threads=1),
+        "motley.ops.affine": lambda: motley.ops.affine(batch, matrices, interpolation=interpolation, threads=1),
+    }
     if cv2 and not batch.is_cuda:
         cv2.setNumThreads(1)
         images = [np.ascontiguousarray(image) for image in batch.permute(0, 2, 3, 1).numpy()]
         flags = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}[interpolation]
         rows = [np.float64(m).reshape(2, 3) for m in matrices]
         found["cv2.warpAffine, each image"] = lambda: [
-            cv2.warpAffine(i, m, (SIDE, SIDE), flags=flags | cv2.WARP_INVERSE_MAP) for i, m in zip(images, rows)]
+            cv2.warpAffine(i, m, (SIDE, SIDE), flags=flags | cv2.WARP_INVERSE_MAP) for i, m in zip(images, rows)
+        ]
     if functional and interpolation != "bicubic":  # which it does not have for tensors
         mode = functional.InterpolationMode(interpolation)
         found["torchvision functional.rotate, each image"] = lambda: [
-            functional.rotate(image, d, mode) for image, d in zip(batch, degrees)]
-    halves = torch.tensor([[[math.cos(r), math.sin(r), 0], [-math.sin(r), math.cos(r), 0]]
-                           for r in map(math.radians, degrees)], dtype=torch.float32, device=batch.device)
+            functional.rotate(image, d, mode) for image, d in zip(batch, degrees)
+        ]
+    halves = torch.tensor(
+        [[[math.cos(r), math.sin(r), 0], [-math.sin(r), math.cos(r), 0]] for r in map(math.radians, degrees)],
+        dtype=torch.float32,
+        device=batch.device,
+    )
 
     def sampled():
         grid = torch.nn.functional.affine_grid(halves, [count, 3, SIDE, SIDE], align_corners=False)
@@ -103,16 +111,20 @@ def main():
         table.append(f"| {name} | {' | '.join(cells)} |")
     versions = [f"{what} {module.__version__}" for what, module in (("OpenCV", cv2), ("torch", torch)) if module]
     where = f"{torch.cuda.get_device_name()}, batches of {count}" if args.cuda else f"{processor()}, one thread"
-    table += ["", f"Time per image, the least of {args.rounds} rounds in turns: {where}, {', '.join(versions)}. "
-                  "Measured by `bench/python_ops.py`."]
+    table += [
+        "",
+        f"Time per image, the least of {args.rounds} rounds in turns: {where}, {', '.join(versions)}. "
+        "Measured by `bench/python_ops.py`.",
+    ]
     print("\n".join(table))
     if args.write:
         mark = "python-ops-cuda" if args.cuda else "python-ops"
         if f"<!-- {mark} -->" not in PAGE.read_text():
             parser.error(f"{PAGE} has no <!-- {mark} -->, where the table would go")
         begin, rest = PAGE.read_text().split(f"<!-- {mark} -->\n")
-        PAGE.write_text(begin + "\n".join([f"<!-- {mark} -->", *table, f"<!-- /{mark} -->"])
-                        + rest.split(f"<!-- /{mark} -->")[1])
+        PAGE.write_text(
+            begin + "\n".join([f"<!-- {mark} -->", *table, f"<!-- /{mark} -->"]) + rest.split(f"<!-- /{mark} -->")[1]
+        )
 
 
 if __name__ == "__main__":

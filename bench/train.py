@@ -28,6 +28,7 @@ their workers', and the rate alone beside it. DALI's run where it is installed, 
 built. Without a GPU all of it runs on the CPU.
 A run of some models keeps the rows of others in its file if the conditions are the same. bench/tables.py turns the
 result into the table and the plot of doc/benchmarks.md."""
+
 import argparse
 import concurrent.futures
 import contextlib
@@ -73,8 +74,8 @@ stages:
 ENDLESS = 1 << 40  # samples of a loader that is never asked for its last one
 PICTURES = 512  # different ones; enough that no cache of a worker's holds them decoded
 FILES = 2048  # different JPEG files: 100 MB, more than the last cache of a processor holds
-WITH_WORKERS = ('torchvision_pil', 'motley_workers', 'jpeg_torchvision', 'jpeg_motley')
-FROM_FILES = ('jpeg_gpu_motley', 'dali_plain', 'dali_own', 'dali_motley')  # in this process
+WITH_WORKERS = ("torchvision_pil", "motley_workers", "jpeg_torchvision", "jpeg_motley")
+FROM_FILES = ("jpeg_gpu_motley", "dali_plain", "dali_own", "dali_motley")  # in this process
 JPEG_SIDE = (500, 375)  # pixels: ImageNet's usual size
 
 
@@ -95,7 +96,7 @@ def painted(width, height, count, then, map=map):
 
 def jpeg(picture):
     data = io.BytesIO()
-    Image.fromarray(picture).save(data, 'JPEG', quality=90)
+    Image.fromarray(picture).save(data, "JPEG", quality=90)
     return data.getvalue()
 
 
@@ -117,7 +118,7 @@ def to_picture(array):
 
 
 def decode(data):
-    return Image.open(io.BytesIO(data)).convert('RGB')
+    return Image.open(io.BytesIO(data)).convert("RGB")
 
 
 def to_tensor(picture):
@@ -132,7 +133,7 @@ class Pinned:
         images = torch.from_numpy(arrays)
         self.batches = []
         for first in range(0, len(arrays), batch):
-            pair = images[first:first + batch], torch.arange(first, first + batch) % 1000
+            pair = images[first : first + batch], torch.arange(first, first + batch) % 1000
             self.batches.append(tuple(t.pin_memory() if pin else t for t in pair))
 
     def __iter__(self):
@@ -153,7 +154,8 @@ class Normalise(torch.nn.Module):
         if self.augment:
             images = self.augment(images)
         return torch.addcmul(self.shift, images.to(self.dtype), self.scale).contiguous(
-            memory_format=torch.channels_last)
+            memory_format=torch.channels_last
+        )
 
 
 class Cases:
@@ -167,43 +169,46 @@ class Cases:
             jpegs = painted(*JPEG_SIDE, args.files, jpeg, threads.map)
         self.files = [torch.frombuffer(bytearray(data), dtype=torch.uint8) for data in jpegs]
         self.recipe = WHOLE.format(side=args.side)
-        self.whole = motley.Transform(self.recipe, dtype=str(dtype).removeprefix('torch.'),
-                                      output_layout='channels_last')
+        self.whole = motley.Transform(
+            self.recipe, dtype=str(dtype).removeprefix("torch."), output_layout="channels_last"
+        )
         normalise = Normalise(device, dtype)
-        motley_stage = motley.torch.Transform(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype,
-                                          memory_format=torch.channels_last, layout='nhwc').to(device)
+        motley_stage = motley.torch.Transform(
+            motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype, memory_format=torch.channels_last, layout="nhwc"
+        ).to(device)
         on_cpu = motley.RandAugment(2, 9)
         crop = [decode, transforms.RandomResizedCrop(args.side), transforms.RandomHorizontalFlip()]
-        pinned = Pinned(arrays, args.batch, device.type == 'cuda')
+        pinned = Pinned(arrays, args.batch, device.type == "cuda")
         rand_augment = transforms.RandAugment(2, 9)
         self.make = {
-            'fixed': lambda: itertools.repeat(next(iter(self.prefetch(pinned, normalise)))),
-            'plain': lambda: self.prefetch(pinned, normalise),
-            'torchvision_pil': lambda: self.workers(arrays, normalise, to_picture, rand_augment, to_tensor),
-            'torchvision_gpu': lambda: self.prefetch(pinned, Normalise(device, dtype, v2.RandAugment(2, 9))),
-            'motley_workers': lambda: self.workers(arrays, normalise, on_cpu, torch.from_numpy),
-            'motley_gpu': lambda: self.prefetch(pinned, motley_stage),
-            'jpeg_torchvision': lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
-            'jpeg_motley': lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),
-            'jpeg_gpu_motley': lambda: self.from_files(self.transform()),
-            'gpu_decode': self.decoding,
-            'gpu_transform': self.transforming,
+            "fixed": lambda: itertools.repeat(next(iter(self.prefetch(pinned, normalise)))),
+            "plain": lambda: self.prefetch(pinned, normalise),
+            "torchvision_pil": lambda: self.workers(arrays, normalise, to_picture, rand_augment, to_tensor),
+            "torchvision_gpu": lambda: self.prefetch(pinned, Normalise(device, dtype, v2.RandAugment(2, 9))),
+            "motley_workers": lambda: self.workers(arrays, normalise, on_cpu, torch.from_numpy),
+            "motley_gpu": lambda: self.prefetch(pinned, motley_stage),
+            "jpeg_torchvision": lambda: self.workers(jpegs, normalise, *crop, rand_augment, to_tensor),
+            "jpeg_motley": lambda: self.workers(jpegs, motley_stage, *crop, to_tensor),
+            "jpeg_gpu_motley": lambda: self.from_files(self.transform()),
+            "gpu_decode": self.decoding,
+            "gpu_transform": self.transforming,
         }
         if dali is not None:
-            self.make.update(dali_plain=lambda: self.pipeline(None), dali_own=lambda: self.pipeline('own'))
+            self.make.update(dali_plain=lambda: self.pipeline(None), dali_own=lambda: self.pipeline("own"))
             if dali.why_not_native() is None:
-                self.make['dali_motley'] = lambda: self.pipeline('motley')
+                self.make["dali_motley"] = lambda: self.pipeline("motley")
 
     def transform(self):
         return motley.torch.Transform(self.whole).to(self.device)
 
     def from_files(self, stage):
-        loader = torch.utils.data.DataLoader(Pictures(self.files, lambda file: file), self.args.batch,
-                                             collate_fn=motley.torch.list_images)
+        loader = torch.utils.data.DataLoader(
+            Pictures(self.files, lambda file: file), self.args.batch, collate_fn=motley.torch.list_images
+        )
         return self.prefetch(loader, stage)
 
     def decoding(self):
-        batch, _ = next(self.make['fixed']())
+        batch, _ = next(self.make["fixed"]())
         return self.from_files(lambda images: batch)
 
     def transforming(self):
@@ -211,6 +216,7 @@ class Cases:
 
         def keep(images):
             decoded[:] = images
+
         next(self.from_files(keep))
         transform = self.transform()
         batch = torch.empty(0), torch.arange(self.args.batch)  # on the CPU: nothing of it waits for the model's stream
@@ -221,43 +227,62 @@ class Cases:
         from nvidia.dali import fn, pipeline_def, types
         from nvidia.dali.auto_aug import rand_augment
         from nvidia.dali.plugin.pytorch import DALIGenericIterator
-        on_gpu, side = self.device.type == 'cuda', self.args.side
+
+        on_gpu, side = self.device.type == "cuda", self.args.side
         folder = tempfile.TemporaryDirectory()  # goes with the generator that this is
-        names = [pathlib.Path(folder.name) / f'{i}.jpg' for i in range(len(self.files))]
+        names = [pathlib.Path(folder.name) / f"{i}.jpg" for i in range(len(self.files))]
         for name, file in zip(names, self.files):
             name.write_bytes(file.numpy().tobytes())
         dtype = types.FLOAT16 if on_gpu else types.FLOAT  # DALI has no bfloat16; autocast makes that of it
         mean, std = [255 * m for m in MEAN], [255 * d for d in STD]
 
-        @pipeline_def(batch_size=self.args.batch, num_threads=self.args.dali_threads, enable_conditionals=True,
-                      device_id=(self.device.index or 0) if on_gpu else None)
+        @pipeline_def(
+            batch_size=self.args.batch,
+            num_threads=self.args.dali_threads,
+            enable_conditionals=True,
+            device_id=(self.device.index or 0) if on_gpu else None,
+        )
         def feed():
-            files, labels = fn.readers.file(files=[str(name) for name in names], random_shuffle=True, name='files',
-                                            labels=[i % 1000 for i in range(len(names))])
-            if policy == 'motley':
-                images = fn.decoders.image(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB)
-                whole = motley.Transform(self.recipe, dtype='float16' if on_gpu else 'float32')
-                return dali.augment(images, policy=whole, operator='native'), labels
-            images = fn.decoders.image_random_crop(files, device='mixed' if on_gpu else 'cpu', output_type=types.RGB,
-                                                   random_area=[0.08, 1], random_aspect_ratio=[3 / 4, 4 / 3])
+            files, labels = fn.readers.file(
+                files=[str(name) for name in names],
+                random_shuffle=True,
+                name="files",
+                labels=[i % 1000 for i in range(len(names))],
+            )
+            if policy == "motley":
+                images = fn.decoders.image(files, device="mixed" if on_gpu else "cpu", output_type=types.RGB)
+                whole = motley.Transform(self.recipe, dtype="float16" if on_gpu else "float32")
+                return dali.augment(images, policy=whole, operator="native"), labels
+            images = fn.decoders.image_random_crop(
+                files,
+                device="mixed" if on_gpu else "cpu",
+                output_type=types.RGB,
+                random_area=[0.08, 1],
+                random_aspect_ratio=[3 / 4, 4 / 3],
+            )
             images = fn.resize(images, size=[side, side])
             flips = fn.random.coin_flip()
-            if policy == 'own':
+            if policy == "own":
                 images = rand_augment.rand_augment(images, n=2, m=9)
-            return fn.crop_mirror_normalize(images, mirror=flips, mean=mean, std=std, dtype=dtype,
-                                            output_layout='CHW'), labels
+            return fn.crop_mirror_normalize(
+                images, mirror=flips, mean=mean, std=std, dtype=dtype, output_layout="CHW"
+            ), labels
 
-        batches = DALIGenericIterator(feed(), ['images', 'labels'])  # endless: the reader has no end
+        batches = DALIGenericIterator(feed(), ["images", "labels"])  # endless: the reader has no end
         for (batch,) in batches:
-            yield batch['images'], batch['labels'].flatten().long().to(self.device)
+            yield batch["images"], batch["labels"].flatten().long().to(self.device)
 
     def prefetch(self, loader, stage):
         return iter(motley.torch.Prefetcher(loader, stage, self.device))
 
     def workers(self, pictures, stage, *steps):
         loader = torch.utils.data.DataLoader(
-            Pictures(pictures, transforms.Compose(steps)), self.args.batch, num_workers=self.args.workers,
-            pin_memory=self.device.type == 'cuda', prefetch_factor=2 if self.args.workers else None)
+            Pictures(pictures, transforms.Compose(steps)),
+            self.args.batch,
+            num_workers=self.args.workers,
+            pin_memory=self.device.type == "cuda",
+            prefetch_factor=2 if self.args.workers else None,
+        )
         return self.prefetch(loader, stage)
 
 
@@ -268,9 +293,10 @@ class Meter:
     def __init__(self, device):
         self.utilisation = []
         self.sample = None
-        if device.type == 'cuda':
+        if device.type == "cuda":
             with contextlib.suppress(Exception):  # a missing or refusing NVML costs us the column, not the run
                 import pynvml
+
                 pynvml.nvmlInit()
                 chip = pynvml.nvmlDeviceGetHandleByIndex(device.index or 0)
                 pynvml.nvmlDeviceGetUtilizationRates(chip)
@@ -280,9 +306,9 @@ class Meter:
     def cpu_seconds():
         ticks = 0
         for child in multiprocessing.active_children():
-            fields = pathlib.Path(f'/proc/{child.pid}/stat').read_text().rpartition(')')[2].split()
+            fields = pathlib.Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])  # utime, stime
-        return ticks / os.sysconf('SC_CLK_TCK')
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self):
         self.utilisation.clear()
@@ -313,14 +339,14 @@ class Training:
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
 
     def step(self, images, labels):
-        with torch.autocast(self.device.type, self.dtype, enabled=self.device.type == 'cuda'):
+        with torch.autocast(self.device.type, self.dtype, enabled=self.device.type == "cuda"):
             loss = torch.nn.functional.cross_entropy(self.model(images), labels)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         self.optimiser.step()
 
     def finish(self):
-        if self.device.type == 'cuda':
+        if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     def measure(self, batches, batch, seconds, warm, meter):
@@ -354,66 +380,79 @@ def alone(batches, batch, seconds, finish):
 
 
 def first_line(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split('\n')[0]
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.split("\n")[0]
 
 
 def describe(args, device, dtype):
     def git(*words):
         try:
-            return first_line('git', *words)
+            return first_line("git", *words)
         except (OSError, subprocess.CalledProcessError):
-            return ''  # a copy of the tree without its history
-    cuda = device.type == 'cuda'
-    return {'date': datetime.date.today().isoformat(), 'commit': args.commit or git('rev-parse', '--short=12', 'HEAD'),
-            'changed': bool(git('status', '--porcelain', '--untracked-files=no')),
-            'device': torch.cuda.get_device_name(device) if cuda else 'CPU', 'cores': len(os.sched_getaffinity(0)),
-            'motley': motley.__version__, 'torch': torch.__version__, 'torchvision': torchvision.__version__,
-            'pillow': PIL.__version__, 'dtype': str(dtype).removeprefix('torch.'), 'batch': args.batch,
-            'side': args.side, 'workers': args.workers, 'rounds': args.rounds, 'seconds': args.seconds,
-            'files': args.files, 'jpeg': f'{JPEG_SIDE[0]}x{JPEG_SIDE[1]}'}
+            return ""  # a copy of the tree without its history
+
+    cuda = device.type == "cuda"
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": args.commit or git("rev-parse", "--short=12", "HEAD"),
+        "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
+        "device": torch.cuda.get_device_name(device) if cuda else "CPU",
+        "cores": len(os.sched_getaffinity(0)),
+        "motley": motley.__version__,
+        "torch": torch.__version__,
+        "torchvision": torchvision.__version__,
+        "pillow": PIL.__version__,
+        "dtype": str(dtype).removeprefix("torch."),
+        "batch": args.batch,
+        "side": args.side,
+        "workers": args.workers,
+        "rounds": args.rounds,
+        "seconds": args.seconds,
+        "files": args.files,
+        "jpeg": f"{JPEG_SIDE[0]}x{JPEG_SIDE[1]}",
+    }
 
 
 def other_models(out, result, models):
     """Rows of other models in `out`, from a run under the same conditions."""
-    earlier = json.loads(out.read_text()) if out.exists() else {'rows': []}
-    rows = earlier.pop('rows')
-    return [row for row in rows if row['model'] not in models] if earlier == result else []
+    earlier = json.loads(out.read_text()) if out.exists() else {"rows": []}
+    rows = earlier.pop("rows")
+    return [row for row in rows if row["model"] not in models] if earlier == result else []
 
 
 def add_options(parser, seconds, warm):
     """The options of bench/decoders.py and of this, with their defaults."""
-    parser.add_argument('--batch', type=int, default=256)
-    parser.add_argument('--side', type=int, default=224)
-    parser.add_argument('--files', type=int, default=FILES, help='how many different JPEG files, of each set')
-    parser.add_argument('--rounds', type=int, default=3)
-    parser.add_argument('--seconds', type=float, default=seconds, help='of each case in each round')
-    parser.add_argument('--warm', type=int, default=warm, help='steps or batches that are not timed')
-    parser.add_argument('--quick', action='store_true', help='tiny: shows that everything runs, measures nothing')
-    parser.add_argument('--device', default='cuda' if torch.cuda.is_available() else 'cpu')
-    parser.add_argument('--commit', help='where git cannot say it')
-    parser.add_argument('--out', type=pathlib.Path)
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--side", type=int, default=224)
+    parser.add_argument("--files", type=int, default=FILES, help="how many different JPEG files, of each set")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=seconds, help="of each case in each round")
+    parser.add_argument("--warm", type=int, default=warm, help="steps or batches that are not timed")
+    parser.add_argument("--quick", action="store_true", help="tiny: shows that everything runs, measures nothing")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--commit", help="where git cannot say it")
+    parser.add_argument("--out", type=pathlib.Path)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--models', default='resnet50,efficientnet_b0', help='names in torchvision.models')
-    parser.add_argument('--cases', help='comma-separated; all when left out')
-    parser.add_argument('--workers', type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument('--dali-threads', type=int, default=8)
+    parser.add_argument("--models", default="resnet50,efficientnet_b0", help="names in torchvision.models")
+    parser.add_argument("--cases", help="comma-separated; all when left out")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--dali-threads", type=int, default=8)
     add_options(parser, seconds=2.5, warm=20)
     args = parser.parse_args()
     if args.quick:
-        args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = 'resnet18', 4, 32, 1, 1, 0.0
+        args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = "resnet18", 4, 32, 1, 1, 0.0
         args.warm, args.files = 0, 4
     device = torch.device(args.device)
-    dtype = torch.bfloat16 if device.type == 'cuda' else torch.float32
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     torch.backends.cudnn.benchmark = True
     result = describe(args, device, dtype)
     cases = Cases(args, device, dtype)
-    names = args.cases.split(',') if args.cases else list(cases.make)
+    names = args.cases.split(",") if args.cases else list(cases.make)
     meter = Meter(device)
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-train.json'
-    models = args.models.split(',')
+    out = args.out or ROOT / "bench/results" / f"{result['date']}-train.json"
+    models = args.models.split(",")
     rows = other_models(out, result, models)
     for model in models:
         training = Training(model, device, dtype)
@@ -424,8 +463,9 @@ def main():
             feeds = {name: cases.make[name]() for name in group}
             for r in range(args.rounds):
                 for name in group:
-                    taken[name].append(training.measure(feeds[name], args.batch, args.seconds,
-                                                        args.warm if r == 0 else 5, meter))
+                    taken[name].append(
+                        training.measure(feeds[name], args.batch, args.seconds, args.warm if r == 0 else 5, meter)
+                    )
                     if r == args.rounds - 1 and name in FROM_FILES:
                         without[name] = alone(feeds[name], args.batch, args.seconds, training.finish)
             del feeds  # ends the workers
@@ -433,19 +473,27 @@ def main():
         for name, turns in taken.items():
             cpu = without[name][1] if name in without else statistics.median(c for _, c, _ in turns)
             busy = [b for _, _, b in turns if b is not None]
-            rows.append({
-                'model': model, 'case': name, 'img_s': round(rates[name], 1),
-                'img_s_range': [round(f(rate for rate, _, _ in turns), 1) for f in (min, max)],
-                'share': round(rates[name] / rates['fixed'], 4) if 'fixed' in rates else None,
-                'worker_ms': round(1e3 * cpu, 4),
-                'alone_img_s': round(without[name][0], 1) if name in without else None,
-                'cores_needed': round(cpu * rates['fixed'], 1) if 'fixed' in rates else None,
-                'gpu_busy': round(statistics.mean(busy), 1) if busy else None})
-            print('{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, '
-                  'GPU busy {gpu_busy} %'.format(**rows[-1]), flush=True)
-        out.write_text(json.dumps({**result, 'rows': rows}, indent=1) + '\n')  # of each model when it is done
-    print(f'wrote {out}')
+            rows.append(
+                {
+                    "model": model,
+                    "case": name,
+                    "img_s": round(rates[name], 1),
+                    "img_s_range": [round(f(rate for rate, _, _ in turns), 1) for f in (min, max)],
+                    "share": round(rates[name] / rates["fixed"], 4) if "fixed" in rates else None,
+                    "worker_ms": round(1e3 * cpu, 4),
+                    "alone_img_s": round(without[name][0], 1) if name in without else None,
+                    "cores_needed": round(cpu * rates["fixed"], 1) if "fixed" in rates else None,
+                    "gpu_busy": round(statistics.mean(busy), 1) if busy else None,
+                }
+            )
+            print(
+                "{model} {case}: {img_s:.0f} images/s, share {share}, {worker_ms} ms of a worker an image, "
+                "GPU busy {gpu_busy} %".format(**rows[-1]),
+                flush=True,
+            )
+        out.write_text(json.dumps({**result, "rows": rows}, indent=1) + "\n")  # of each model when it is done
+    print(f"wrote {out}")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -40,8 +40,8 @@ import motley.torch
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNT, WORKERS, STEP_BATCH = 256, 16, 64
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-SIZES = {'global_1': (1, 224), 'global_2': (1, 224), 'local': (8, 96)}
-PARTS = 'views', 'files', 'step'
+SIZES = {"global_1": (1, 224), "global_2": (1, 224), "local": (8, 96)}
+PARTS = "views", "files", "step"
 
 
 def views_of(kinds, ends):
@@ -50,18 +50,27 @@ def views_of(kinds, ends):
     jitter = kinds.ColorJitter(brightness=0.4, contrast=0.4, saturation=0.2, hue=0.1)
 
     def view(size, scale, *rest):
-        return kinds.Compose([
-            kinds.RandomResizedCrop(size, scale=scale, interpolation=mode), kinds.RandomHorizontalFlip(p=0.5),
-            kinds.RandomApply([jitter], p=0.8), kinds.RandomGrayscale(p=0.2), *rest, *ends,
-        ])
+        return kinds.Compose(
+            [
+                kinds.RandomResizedCrop(size, scale=scale, interpolation=mode),
+                kinds.RandomHorizontalFlip(p=0.5),
+                kinds.RandomApply([jitter], p=0.8),
+                kinds.RandomGrayscale(p=0.2),
+                *rest,
+                *ends,
+            ]
+        )
 
     def blur(p):  # the source hands 1 - p to RandomApply: 1 is 0 there, 0.1 is 0.9
         return kinds.RandomApply([kinds.GaussianBlur(kernel_size=9, sigma=(0.1, 2.0))], p=1 - p)
 
     solarize = kinds.RandomSolarize(threshold=128, p=0.2)
     large, small = (0.32, 1.0), (0.05, 0.32)
-    return [(view(224, large, blur(1.0)), 1), (view(224, large, blur(0.1), solarize), 1),
-            (view(96, small, blur(0.5)), 8)]
+    return [
+        (view(224, large, blur(1.0)), 1),
+        (view(224, large, blur(0.1), solarize), 1),
+        (view(96, small, blur(0.5)), 8),
+    ]
 
 
 class Source:
@@ -76,17 +85,18 @@ class Source:
 
 # ---- one thread ----
 
+
 def on_cpu(args):
     torch.set_num_threads(1)
     torch.manual_seed(1)
     arrays = painted(*JPEG_SIDE, args.images, numpy.asarray)
     pictures = [Image.fromarray(array) for array in arrays]
-    source, ours = Source(), motley.MultiView('dinov2', threads=1, seed=1)
+    source, ours = Source(), motley.MultiView("dinov2", threads=1, seed=1)
     works = {
-        'theirs_ms': lambda: [source(picture) for picture in pictures],
-        'motley_pillow_ms': lambda: [ours(picture) for picture in pictures],
-        'motley_arrays_ms': lambda: [ours(array) for array in arrays],
-        'motley_batch_ms': lambda: ours(arrays),
+        "theirs_ms": lambda: [source(picture) for picture in pictures],
+        "motley_pillow_ms": lambda: [ours(picture) for picture in pictures],
+        "motley_arrays_ms": lambda: [ours(array) for array in arrays],
+        "motley_batch_ms": lambda: ours(arrays),
     }
 
     def milliseconds(work):
@@ -96,16 +106,23 @@ def on_cpu(args):
 
     turns = [{key: milliseconds(work) for key, work in works.items()} for _ in range(args.rounds + 1)][1:]
     row = {key: round(min(turn[key] for turn in turns), 4) for key in works}
-    row['times_faster'] = round(statistics.median(t['theirs_ms'] / t['motley_pillow_ms'] for t in turns), 2)
-    result = {**conditions(PYTHON_PATHS), 'pillow': PIL.__version__,
-              'torchvision': torchvision.__version__.split('+')[0], 'size': '{}x{}'.format(*JPEG_SIDE),
-              'images': args.images, 'rounds': args.rounds, 'rows': [row]}
-    out = args.out or ROOT / 'bench/results' / f'{result["date"]}-views-cpu.json'
-    out.write_text(json.dumps(result, indent=1) + '\n')
+    row["times_faster"] = round(statistics.median(t["theirs_ms"] / t["motley_pillow_ms"] for t in turns), 2)
+    result = {
+        **conditions(PYTHON_PATHS),
+        "pillow": PIL.__version__,
+        "torchvision": torchvision.__version__.split("+")[0],
+        "size": "{}x{}".format(*JPEG_SIDE),
+        "images": args.images,
+        "rounds": args.rounds,
+        "rows": [row],
+    }
+    out = args.out or ROOT / "bench/results" / f"{result['date']}-views-cpu.json"
+    out.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(row))
 
 
 # ---- on the GPU ----
+
 
 def dense():
     """256 images [3, height, width] on the device."""
@@ -115,14 +132,16 @@ def dense():
 
 def motley_cases(batch):
     """By a call, and the same in a graph, which has the GPU's time alone."""
-    ours, every = motley.MultiView('dinov2', seed=1, dtype='float16'), torch.stack(batch)
-    out = {name: every.new_empty((count * COUNT, 3, size, size), dtype=torch.float16)
-           for name, (count, size) in SIZES.items()}
-    yield 'Motley, a list of tensors', COUNT, lambda: lambda: ours(batch, out=out)
-    yield 'Motley, one tensor', COUNT, lambda: lambda: ours(every)
-    hwc = motley.MultiView('dinov2', seed=1, dtype='float16', layout='hwc', output_layout='chw')
+    ours, every = motley.MultiView("dinov2", seed=1, dtype="float16"), torch.stack(batch)
+    out = {
+        name: every.new_empty((count * COUNT, 3, size, size), dtype=torch.float16)
+        for name, (count, size) in SIZES.items()
+    }
+    yield "Motley, a list of tensors", COUNT, lambda: lambda: ours(batch, out=out)
+    yield "Motley, one tensor", COUNT, lambda: lambda: ours(every)
+    hwc = motley.MultiView("dinov2", seed=1, dtype="float16", layout="hwc", output_layout="chw")
     rows = [image.permute(1, 2, 0).contiguous() for image in batch]
-    yield 'Motley, a list of HWC tensors', COUNT, lambda: lambda: hwc(rows, out=out)
+    yield "Motley, a list of HWC tensors", COUNT, lambda: lambda: hwc(rows, out=out)
 
     def graph():
         ours(every, out=out)
@@ -132,10 +151,10 @@ def motley_cases(batch):
             ours(every, out=out)
         return captured.replay
 
-    yield 'Motley, in a CUDA graph', COUNT, graph
+    yield "Motley, in a CUDA graph", COUNT, graph
     half = (every.nbytes + sum(made.nbytes for made in out.values())) // 2
-    one, other = (torch.empty(half, dtype=torch.uint8, device='cuda') for _ in range(2))
-    yield 'a copy', COUNT, lambda: lambda: other.copy_(one)
+    one, other = (torch.empty(half, dtype=torch.uint8, device="cuda") for _ in range(2))
+    yield "a copy", COUNT, lambda: lambda: other.copy_(one)
 
 
 def v2_case(batch):
@@ -149,7 +168,7 @@ def v2_case(batch):
                 for _ in range(count):
                     view(image)
 
-    yield 'torchvision v2, image by image', PER_SAMPLE, lambda: call
+    yield "torchvision v2, image by image", PER_SAMPLE, lambda: call
 
 
 def in_workers(rows):
@@ -163,8 +182,15 @@ def in_workers(rows):
         next(batches)
         count += 16
     took, cpu = (time.perf_counter() - start) / count, (cpu + Meter.cpu_seconds()) / count
-    rows.append({'part': 'views', 'name': f'the source, {WORKERS} workers', 'us': round(1e6 * took * COUNT, 1),
-                 'img_s': round(1 / took), 'worker_ms': round(1e3 * cpu, 1)})
+    rows.append(
+        {
+            "part": "views",
+            "name": f"the source, {WORKERS} workers",
+            "us": round(1e6 * took * COUNT, 1),
+            "img_s": round(1 / took),
+            "worker_ms": round(1e3 * cpu, 1),
+        }
+    )
     print(json.dumps(rows[-1]), flush=True)
 
 
@@ -173,25 +199,33 @@ def views_part(rows):
     batch = dense()
     for cases in (motley_cases, v2_case):
         for name, count, make in cases(batch):
-            measure(rows, {'part': 'views', 'name': name}, make, count)
+            measure(rows, {"part": "views", "name": name}, make, count)
 
 
 def prefetched(files, batch):
-    loader = torch.utils.data.DataLoader(Pictures(files, lambda file: file), batch,
-                                         collate_fn=motley.torch.list_images)
-    return iter(motley.torch.Prefetcher(loader, motley.MultiView('dinov2', seed=1, dtype='bfloat16'), 'cuda'))
+    loader = torch.utils.data.DataLoader(Pictures(files, lambda file: file), batch, collate_fn=motley.torch.list_images)
+    return iter(motley.torch.Prefetcher(loader, motley.MultiView("dinov2", seed=1, dtype="bfloat16"), "cuda"))
 
 
 def encoded():
     with concurrent.futures.ThreadPoolExecutor() as threads:
-        return [torch.frombuffer(bytearray(file), dtype=torch.uint8)
-                for file in painted(*JPEG_SIDE, FILES // 4, jpeg, threads.map)]
+        return [
+            torch.frombuffer(bytearray(file), dtype=torch.uint8)
+            for file in painted(*JPEG_SIDE, FILES // 4, jpeg, threads.map)
+        ]
 
 
 def files_part(rows, files):
     rate, cpu = alone(prefetched(files, COUNT), COUNT, 3, torch.cuda.synchronize)
-    rows.append({'part': 'files', 'name': 'JPEG files to views', 'img_s': round(rate), 'cpu_us': round(1e6 * cpu, 1),
-                 'cores': round(rate * cpu, 2)})
+    rows.append(
+        {
+            "part": "files",
+            "name": "JPEG files to views",
+            "img_s": round(rate),
+            "cpu_us": round(1e6 * cpu, 1),
+            "cores": round(rate * cpu, 2),
+        }
+    )
     print(json.dumps(rows[-1]), flush=True)
 
 
@@ -205,7 +239,7 @@ class ViT(torch.nn.Module):
     def forward(self, images):
         encoder, patches = self.vit.encoder, self.vit.conv_proj(images)
         first, grid = encoder.pos_embedding[:, :1], encoder.pos_embedding[:, 1:].unflatten(1, (14, 14))
-        grid = torch.nn.functional.interpolate(grid.permute(0, 3, 1, 2), patches.shape[2:], mode='bicubic')
+        grid = torch.nn.functional.interpolate(grid.permute(0, 3, 1, 2), patches.shape[2:], mode="bicubic")
         tokens = patches.flatten(2).transpose(1, 2) + grid.flatten(2).transpose(1, 2)
         first = (self.vit.class_token + first).expand(len(images), -1, -1)
         return encoder.ln(encoder.layers(torch.cat([first, tokens], 1)))[:, 0]
@@ -219,13 +253,13 @@ class Step:
         self.optimiser = torch.optim.AdamW(self.student.parameters(), lr=1e-4, fused=True)
 
     def __call__(self, made):
-        large = torch.cat([made['global_1'], made['global_2']]) if self.dino else made['global_1']
-        with torch.autocast('cuda', torch.bfloat16):
+        large = torch.cat([made["global_1"], made["global_2"]]) if self.dino else made["global_1"]
+        with torch.autocast("cuda", torch.bfloat16):
             found = self.student(large)
             loss = found.square().mean()
             if self.dino:
                 wanted = self.teacher(large).softmax(-1).mean(0)
-                small = self.student(torch.cat(made['local']))
+                small = self.student(torch.cat(made["local"]))
                 loss = -(wanted * torch.cat([found, small]).log_softmax(-1)).sum(-1).mean()
         self.optimiser.zero_grad()
         loss.backward()
@@ -252,34 +286,44 @@ def step_part(rows, files):
         while True:
             yield batch
 
-    for name, dino in (('ViT-B/16, supervised', False), ('ViT-B/16, DINO', True)):
+    for name, dino in (("ViT-B/16, supervised", False), ("ViT-B/16, DINO", True)):
         step = Step(dino)
         alone_, fed = rate_of(step, there()), rate_of(step, prefetched(files, STEP_BATCH))
-        rows.append({'part': 'step', 'name': name, 'img_s': round(alone_), 'fed_img_s': round(fed),
-                     'share': round(fed / alone_, 4)})
+        rows.append(
+            {
+                "part": "step",
+                "name": name,
+                "img_s": round(alone_),
+                "fed_img_s": round(fed),
+                "share": round(fed / alone_, 4),
+            }
+        )
         print(json.dumps(rows[-1]), flush=True)
         del step
 
 
 def main():
     parser = parse_arguments(__doc__)
-    parser.add_argument('--cpu', action='store_true', help='on one thread of the CPU')
-    parser.add_argument('--only', choices=PARTS)
-    parser.add_argument('--images', type=int, default=16, help='on the CPU')
-    parser.add_argument('--rounds', type=int, default=10, help='on the CPU')
+    parser.add_argument("--cpu", action="store_true", help="on one thread of the CPU")
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--images", type=int, default=16, help="on the CPU")
+    parser.add_argument("--rounds", type=int, default=10, help="on the CPU")
     args = parser.parse_args()
-    warnings.filterwarnings('ignore')
+    warnings.filterwarnings("ignore")
     if args.cpu:
         return on_cpu(args)
     torch.manual_seed(1)
-    sizes = {'size': '{}x{}'.format(*JPEG_SIDE), 'batch': COUNT, 'step_batch': STEP_BATCH}
-    rows, files = [], None if args.only == 'views' else encoded()
-    for part, run in {'views': lambda: views_part(rows), 'files': lambda: files_part(rows, files),
-                      'step': lambda: step_part(rows, files)}.items():
+    sizes = {"size": "{}x{}".format(*JPEG_SIDE), "batch": COUNT, "step_batch": STEP_BATCH}
+    rows, files = [], None if args.only == "views" else encoded()
+    for part, run in {
+        "views": lambda: views_part(rows),
+        "files": lambda: files_part(rows, files),
+        "step": lambda: step_part(rows, files),
+    }.items():
         if args.only in (None, part):
             run()
-            write('views', rows, ['torch', 'torchvision', 'PIL'], args, **sizes)  # of each part when it is done
+            write("views", rows, ["torch", "torchvision", "PIL"], args, **sizes)  # of each part when it is done
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -5,25 +5,38 @@ each sample draws out. It shares no code with the library. The sections are thos
     policy = read(yaml.safe_load(text), load)  # load(name): the parsed text of a built-in policy
     steps, counts, places = policy.draw(Samples(seed=7, ids=range(256), width=500, height=375))
 """
+
 import copy
 import math
 import statistics
 
 import numpy as np
 
-STEP = np.dtype([("op", "U20"), ("level", "i4"), ("values", "f8", 5), ("interpolation", "i4"), ("fill", "u1", 4),
-                 ("inside", "i4", 4)])
-VALUELESS = set("identity auto_contrast equalize invert flip_lr flip_ud grayscale smooth sharpen edge_enhance "
-                "edge_enhance_more find_edges contour detail emboss blur smooth_more".split())
+STEP = np.dtype(
+    [
+        ("op", "U20"),
+        ("level", "i4"),
+        ("values", "f8", 5),
+        ("interpolation", "i4"),
+        ("fill", "u1", 4),
+        ("inside", "i4", 4),
+    ]
+)
+VALUELESS = set(
+    "identity auto_contrast equalize invert flip_lr flip_ud grayscale smooth sharpen edge_enhance "
+    "edge_enhance_more find_edges contour detail emboss blur smooth_more".split()
+)
 WARPS = set("shear_x shear_y translate_x translate_y translate_x_rel translate_y_rel rotate flip_lr flip_ud".split())
 ERASES = {"cutout", "cutout_tf", "bbox_cutout"}
 KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
-STAGES = ("random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase "
-          "mix").split()
+STAGES = (
+    "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix"
+).split()
 
 
 # ---- 1. Words ----
+
 
 def philox(counter, key):
     """Philox4x32-10: four arrays of words, for a counter of four numbers or arrays and a key of two."""
@@ -44,17 +57,21 @@ class Samples:
         self.seed, self.epoch, self.channels, self.boxes = seed, epoch, channels, boxes
         self.ids = np.asarray(ids, np.uint64)
         self.view, self.width, self.height = (
-            np.broadcast_to(np.asarray(x, np.int64), self.ids.shape) for x in (view, width, height))
+            np.broadcast_to(np.asarray(x, np.int64), self.ids.shape) for x in (view, width, height)
+        )
         self.levels = np.broadcast_to(np.asarray(levels, np.float32), self.ids.shape)
 
     def words(self, block):
-        return philox([(self.view << 16) + block, self.epoch, self.ids & np.uint64(0xFFFFFFFF),
-                       self.ids >> np.uint64(32)], [self.seed & 0xFFFFFFFF, self.seed >> 32])
+        return philox(
+            [(self.view << 16) + block, self.epoch, self.ids & np.uint64(0xFFFFFFFF), self.ids >> np.uint64(32)],
+            [self.seed & 0xFFFFFFFF, self.seed >> 32],
+        )
 
     def at(self, which):
         part = copy.copy(self)
         part.ids, part.view, part.width, part.height, part.levels = (
-            x[which] for x in (self.ids, self.view, self.width, self.height, self.levels))
+            x[which] for x in (self.ids, self.view, self.width, self.height, self.levels)
+        )
         return part
 
 
@@ -68,6 +85,7 @@ def coin(word, p):
 
 
 # ---- 2. Levels ----
+
 
 def magnitude(position, low, span, side, last_bin):
     """A magnitude before it is rounded; last_bin: None for arithmetic `double`."""
@@ -148,8 +166,11 @@ class Step:
             low, span = -low, -span
         position = np.array([level if torch else level / top_of(policy) for level in levels], np.float64)
         rounds = {"trunc": np.trunc, "half_even": np.rint}.get(space.get("round"), lambda m: m)
-        last_bin, self.side, self.signed = top_of(policy) if torch else None, space.get("of"), \
-            space.get("sign") == "random"
+        last_bin, self.side, self.signed = (
+            top_of(policy) if torch else None,
+            space.get("of"),
+            space.get("sign") == "random",
+        )
         self.magnitude = lambda level, side: rounds(magnitude(position[level], low, span, side, last_bin))
         self.values = np.zeros((len(levels), 2))
         m = 0 * position if self.side else self.magnitude(slice(None), 1)
@@ -190,19 +211,25 @@ def place(op, word, side):
 
 # ---- 3. Policies ----
 
+
 class Policy:
     def __init__(self, text, first_block=0):
         self.text, self.first, kinds = text, first_block, text.get("interpolation", "nearest")
         self.kinds = np.array([KINDS.index(kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
-        self.phases = [(phase["from"], self.branches_of(phase["branches"]))
-                       for phase in text.get("phases") or [{"from": 0, "branches": text["branches"]}]]
+        self.phases = [
+            (phase["from"], self.branches_of(phase["branches"]))
+            for phase in text.get("phases") or [{"from": 0, "branches": text["branches"]}]
+        ]
 
     def branches_of(self, written):
         """(weight, steps) of each branch that has a weight."""
         pairs = [(b["weight"], b["steps"]) if "weight" in b and "steps" in b else (1, b) for b in written]
         weights = whole_weights([weight for weight, _ in pairs])
-        return [(weight, [Step(self.text, step) for step in (steps if isinstance(steps, list) else [steps])])
-                for weight, (_, steps) in zip(weights, pairs) if weight]
+        return [
+            (weight, [Step(self.text, step) for step in (steps if isinstance(steps, list) else [steps])])
+            for weight, (_, steps) in zip(weights, pairs)
+            if weight
+        ]
 
     def draw(self, samples):
         """Steps [sample][most], how many each sample has, and None: only transforms have places."""
@@ -238,8 +265,15 @@ class Policy:
                 for s, step in enumerate(steps if len(here) else []):
                     words = part.words(block + 1 + 2 * s)
                     hit = words[0] < np.uint64(step.threshold)
-                    columns.append((r * 16 + s, here[hit], step.draw(self, part, words, block + 1 + 2 * s)[hit], step,
-                                    block + 1 + 2 * s))
+                    columns.append(
+                        (
+                            r * 16 + s,
+                            here[hit],
+                            step.draw(self, part, words, block + 1 + 2 * s)[hit],
+                            step,
+                            block + 1 + 2 * s,
+                        )
+                    )
                     some[here[hit]] = True
             applied += some
         return columns
@@ -300,6 +334,7 @@ def packed(columns, n):
 
 # ---- 5. Boxes ----
 
+
 def matrix(op, v, width, height):
     """The matrix of a warp: output (x, y) shows input (m0 x + m1 y + m2, m3 x + m4 y + m5)."""
     if op == "rotate":
@@ -307,10 +342,16 @@ def matrix(op, v, width, height):
         turn = -((turn + 360.0 if turn < 0 else turn) * (math.pi / 180.0))
         c, s, x, y = round(math.cos(turn), 15), round(math.sin(turn), 15), width / 2.0, height / 2.0
         return [c, s, (c * -x + s * -y) + 0.0 + x, -s, c, (-s * -x + c * -y) + 0.0 + y]
-    return {"shear_x": [1, v, 0, 0, 1, 0], "shear_y": [1, 0, 0, v, 1, 0], "translate_x": [1, 0, -v, 0, 1, 0],
-            "translate_y": [1, 0, 0, 0, 1, -v], "translate_x_rel": [1, 0, -(v * width), 0, 1, 0],
-            "translate_y_rel": [1, 0, 0, 0, 1, -(v * height)], "flip_lr": [-1, 0, width, 0, 1, 0],
-            "flip_ud": [1, 0, 0, 0, -1, height]}[op]
+    return {
+        "shear_x": [1, v, 0, 0, 1, 0],
+        "shear_y": [1, 0, 0, v, 1, 0],
+        "translate_x": [1, 0, -v, 0, 1, 0],
+        "translate_y": [1, 0, 0, 0, 1, -v],
+        "translate_x_rel": [1, 0, -(v * width), 0, 1, 0],
+        "translate_y_rel": [1, 0, 0, 0, 1, -(v * height)],
+        "flip_lr": [-1, 0, width, 0, 1, 0],
+        "flip_ud": [1, 0, 0, 0, -1, height],
+    }[op]
 
 
 def clipped(corners, width, height):
@@ -381,6 +422,7 @@ def expanded(one, step, own, boxes):
 
 # ---- 6. Transforms ----
 
+
 def factor(word, low, high):
     """Uniform as torch's uniform_: 24 bits, the product in binary64, the result in binary32."""
     low, high = np.float32(low), np.float32(high)
@@ -417,8 +459,8 @@ def tries(samples, block, width, height, area_px, share, ratio, erases=False):
 class Transform:
     def __init__(self, text, load):
         self.stages, policies, self.to_rgb = [], 0, "to_rgb" in text["stages"][0]
-        for written in text["stages"][self.to_rgb:]:
-            (kind, keys), = written.items()
+        for written in text["stages"][self.to_rgb :]:
+            ((kind, keys),) = written.items()
             block = 32768 + 256 * (4 * STAGES.index(kind) + sum(kind == before for before, *_ in self.stages))
             if kind == "policy":
                 keys = {"name": keys} if isinstance(keys, str) else keys
@@ -438,9 +480,15 @@ class Transform:
         samples = copy.copy(samples)
         samples.channels = 3 if self.to_rgb else samples.channels
         zero = 0 * width
-        places = {"crop": np.stack([zero, zero, width, height], 1), "resize": np.stack([width, height], 1),
-                  "filter": zero, "window": np.stack([zero, zero], 1), "flip": np.zeros((n, 2), bool),
-                  "erase": [[] for _ in zero], "noise": np.zeros(n, np.uint64)}
+        places = {
+            "crop": np.stack([zero, zero, width, height], 1),
+            "resize": np.stack([width, height], 1),
+            "filter": zero,
+            "window": np.stack([zero, zero], 1),
+            "flip": np.zeros((n, 2), bool),
+            "erase": [[] for _ in zero],
+            "noise": np.zeros(n, np.uint64),
+        }
         for turn, (kind, keys, block) in enumerate(self.stages):
             inside = copy.copy(samples)
             inside.width, inside.height = width, height
@@ -535,8 +583,16 @@ class Transform:
         places["noise"] = np.where(here, noise[1] << np.uint64(32) | noise[0], np.uint64(0))
         for b in range(most):
             area = samples.width.astype(np.float64) * samples.height / count
-            box, found = tries(samples, block + 2 + 16 * b, samples.width, samples.height, area,
-                               keys.get("area", [0.02, 0.33]), keys.get("ratio", [0.3, 3.3]), erases=True)
+            box, found = tries(
+                samples,
+                block + 2 + 16 * b,
+                samples.width,
+                samples.height,
+                area,
+                keys.get("area", [0.02, 0.33]),
+                keys.get("ratio", [0.3, 3.3]),
+                erases=True,
+            )
             for i in np.flatnonzero(here & found & (b < count)):
                 places["erase"][i].append(box[i].tolist())
 
@@ -548,10 +604,11 @@ class Transform:
 
 # ---- 7. Numbers that change with the epoch ----
 
+
 def number_in(kind, points, epoch):
     """The number of a schedule, {kind: points}, in an epoch."""
     begun = [(e, x) for e, x in points if e <= epoch] or points[:1]
-    later, (e0, x0) = points[len(begun):], begun[-1]
+    later, (e0, x0) = points[len(begun) :], begun[-1]
     if kind == "from" or not later or epoch <= e0:
         return x0
     e1, x1 = later[0]
@@ -591,9 +648,14 @@ class Views:
     def __init__(self, text, load):
         head = {key: value for key, value in text.items() if key not in ("views", "stages")}
         self.shared = read({**head, "stages": text["stages"]}, load) if "stages" in text else None
-        self.views = {view["name"]: (view.get("count", 1), view.get("number", place),
-                                     read({**head, "stages": view["stages"]}, load))
-                      for place, view in enumerate(text["views"])}
+        self.views = {
+            view["name"]: (
+                view.get("count", 1),
+                view.get("number", place),
+                read({**head, "stages": view["stages"]}, load),
+            )
+            for place, view in enumerate(text["views"])
+        }
 
     def draw(self, samples):
         """For each view what each of its results draws: {name: [(steps, counts, places), ...]}; "": shared stages."""

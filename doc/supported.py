@@ -15,8 +15,18 @@ import tomllib
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-NAMES = ("torch", "torchvision", "torchcodec", "timm", "webdataset", "lightning", "ray", "datasets",
-         "nvidia-dali-cuda130", "ffcv")
+NAMES = (
+    "torch",
+    "torchvision",
+    "torchcodec",
+    "timm",
+    "webdataset",
+    "lightning",
+    "ray",
+    "datasets",
+    "nvidia-dali-cuda130",
+    "ffcv",
+)
 PAGE = """# What is supported
 
 `doc/supported.py` writes this page out of the files that the tests and the builds read.
@@ -59,16 +69,21 @@ def gpu_code(library):
 
 def weighed(path):
     files = zipfile.ZipFile(path)
-    return {"bytes": path.stat().st_size, "unpacked": sum(info.file_size for info in files.infolist()),
-            "gpu": gpu_code(b"".join(files.read(name) for name in files.namelist() if "/libmotley-" in name))}
+    return {
+        "bytes": path.stat().st_size,
+        "unpacked": sum(info.file_size for info in files.infolist()),
+        "gpu": gpu_code(b"".join(files.read(name) for name in files.namelist() if "/libmotley-" in name)),
+    }
 
 
 def wheel_rows(wheels):
     for name, wheel in wheels.items():
         gpu = wheel["gpu"]
         code = f"{sum(gpu.values()) / 1e6:.1f} MB: {', '.join(gpu)}"
-        yield f"| `{name}` | {wheel['bytes'] / 1e6:.1f} MB, unpacked {wheel['unpacked'] / 1e6:.1f} MB " \
-              f"| {code if gpu else 'none'} |"
+        yield (
+            f"| `{name}` | {wheel['bytes'] / 1e6:.1f} MB, unpacked {wheel['unpacked'] / 1e6:.1f} MB "
+            f"| {code if gpu else 'none'} |"
+        )
 
 
 def main():
@@ -89,9 +104,17 @@ def main():
     archs = re.search(r"a package would take ([\d,]+)", options)[1].replace(",", ", ")
     results = [json.loads(path.read_text()) for path in (ROOT / "bench" / "results").glob("*.json")]
     gpus = sorted({str(result["device"]) for result in results if "NVIDIA" in str(result.get("device"))})
-    print(PAGE.format(python=project["requires-python"].strip(">="), packages="\n".join(rows), archs=archs,
-                      gpus=", ".join(gpus), wheels="\n".join(wheel_rows(wheels)),
-                      version=next(iter(wheels)).split("-")[1]), end="")
+    print(
+        PAGE.format(
+            python=project["requires-python"].strip(">="),
+            packages="\n".join(rows),
+            archs=archs,
+            gpus=", ".join(gpus),
+            wheels="\n".join(wheel_rows(wheels)),
+            version=next(iter(wheels)).split("-")[1],
+        ),
+        end="",
+    )
 
 
 if __name__ == "__main__":

@@ -78,23 +78,47 @@ NOT_YET = {
     "trivialaugment_aa": "sample_pairing needs a second image",
     "trivialaugment_full": "crop_bilinear resizes, which no op of a policy does",
     "trivialaugment_xlong": "crop_bilinear resizes, which no op of a policy does; the facts do not give the parameters "
-                            "of max_filter, min_filter, median_filter and gaussian_filter",
+    "of max_filter, min_filter, median_filter and gaussian_filter",
 }
 
 # Published policies that are not here because of the terms of their source: title, paper, source, reason.
 LEFT_OUT = [
-    ("ARS-Aug, CIFAR-10 (25 rows; 35 in a copy)", "Tian, Lin, Sun, Wang, Yan, Ouyang 2020", "kelelexu/ARS-Aug",
-     "the source states no licence"),
-    ("DADA, CIFAR-10, CIFAR-100, ImageNet, SVHN", "Li, Hu, Wang, Hospedales, Robertson, Yang 2020, arXiv:2003.03780",
-     "VDIGPKU/DADA", "its README limits it to academic research"),
-    ("DeepAA, CIFAR and ImageNet", "Zheng, Zhang, Yan, Zhang 2022, arXiv:2203.06172", "MSU-MLSys-Lab/DeepAA",
-     "the source states no licence"),
-    ("LA3, CIFAR-10, CIFAR-100, ImageNet", "Zhao, Li, Zhang 2022", "Simpleple/LA3-Label-Aware-AutoAugment",
-     "the source states no licence; it also chooses by the label"),
-    ("OHL-AutoAug's elements", "Lin, Guo, Li, Yuan, Lin, Yan, Ouyang 2019, arXiv:1905.07373",
-     "Awesome-AutoAug-Algorithms/AWS-OHL-AutoAug", "the source states no licence; no final distribution was published"),
-    ("SA-AutoAug, COCO", "Chen, Li, Li, Liu, Zhang, Jia 2021", "dvlab-research/SA-AutoAug",
-     "its licence is for non-commercial purposes"),
+    (
+        "ARS-Aug, CIFAR-10 (25 rows; 35 in a copy)",
+        "Tian, Lin, Sun, Wang, Yan, Ouyang 2020",
+        "kelelexu/ARS-Aug",
+        "the source states no licence",
+    ),
+    (
+        "DADA, CIFAR-10, CIFAR-100, ImageNet, SVHN",
+        "Li, Hu, Wang, Hospedales, Robertson, Yang 2020, arXiv:2003.03780",
+        "VDIGPKU/DADA",
+        "its README limits it to academic research",
+    ),
+    (
+        "DeepAA, CIFAR and ImageNet",
+        "Zheng, Zhang, Yan, Zhang 2022, arXiv:2203.06172",
+        "MSU-MLSys-Lab/DeepAA",
+        "the source states no licence",
+    ),
+    (
+        "LA3, CIFAR-10, CIFAR-100, ImageNet",
+        "Zhao, Li, Zhang 2022",
+        "Simpleple/LA3-Label-Aware-AutoAugment",
+        "the source states no licence; it also chooses by the label",
+    ),
+    (
+        "OHL-AutoAug's elements",
+        "Lin, Guo, Li, Yuan, Lin, Yan, Ouyang 2019, arXiv:1905.07373",
+        "Awesome-AutoAug-Algorithms/AWS-OHL-AutoAug",
+        "the source states no licence; no final distribution was published",
+    ),
+    (
+        "SA-AutoAug, COCO",
+        "Chen, Li, Li, Liu, Zhang, Jia 2021",
+        "dvlab-research/SA-AutoAug",
+        "its licence is for non-commercial purposes",
+    ),
 ]
 
 DETECTION = (
@@ -216,9 +240,12 @@ def policy_text(name):
     elif facts["kind"] == "augmix":
         assert application["depth"].startswith("-1: uniform in 1..3"), name
         assert application["level"].endswith("severity]"), name
-        head = [f"augmix: {{width: {application['width']}, alpha: {number(application['alpha'])}}}",
-                "repeat: {weights: [0, 1, 1, 1]}", f"top: {top}",
-                f"level: {{uniform: [0.1, {application['severity']}]}}"]
+        head = [
+            f"augmix: {{width: {application['width']}, alpha: {number(application['alpha'])}}}",
+            "repeat: {weights: [0, 1, 1, 1]}",
+            f"top: {top}",
+            f"level: {{uniform: [0.1, {application['severity']}]}}",
+        ]
     elif facts["kind"] == "trivial_augment":
         head += [f"bins: {top + 1}", "level: uniform"]
     elif facts["kind"] == "rand_augment":
@@ -270,11 +297,21 @@ def policy_text(name):
     comments += [f"{note[0].upper()}{note[1:]}." for note in facts["notes"] if "'ops' holds" not in note]
     comments.append(f"Written by policy_files/make_zoo.py from facts/{name}.json.")
     lines = [f"# {line}" for comment in comments for line in wrap(comment)]
-    lines += ["motley: 1", f"name: {policy}", f"title: {json.dumps(facts['title'])}", f"profile: {profile}",
-              f"paper: {json.dumps(citation(facts['paper']), ensure_ascii=False)}",
-              f"table: {json.dumps(source['path'])}", f"version: {json.dumps(source['repo'])}",
-              f"interpolation: {'bilinear' if facts['kind'] == 'augmix' else 'nearest'}", f"fill: {fill}", *head,
-              "ops:", *entries, *rows]
+    lines += [
+        "motley: 1",
+        f"name: {policy}",
+        f"title: {json.dumps(facts['title'])}",
+        f"profile: {profile}",
+        f"paper: {json.dumps(citation(facts['paper']), ensure_ascii=False)}",
+        f"table: {json.dumps(source['path'])}",
+        f"version: {json.dumps(source['repo'])}",
+        f"interpolation: {'bilinear' if facts['kind'] == 'augmix' else 'nearest'}",
+        f"fill: {fill}",
+        *head,
+        "ops:",
+        *entries,
+        *rows,
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -288,11 +325,15 @@ def wrap(text, width=116):
 
 
 def zoo_text():
-    lines = ["# Published policies", "",
-             "Every published policy that Motley knows of. `motley show NAME` prints one; `policy_files/make_zoo.py` "
-             "writes this page and the generated files from `policy_files/facts/`.", "",
-             "| policy | title | paper | data set | branches | ops | profile | licence of the source |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "# Published policies",
+        "",
+        "Every published policy that Motley knows of. `motley show NAME` prints one; `policy_files/make_zoo.py` "
+        "writes this page and the generated files from `policy_files/facts/`.",
+        "",
+        "| policy | title | paper | data set | branches | ops | profile | licence of the source |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for path in sorted((HERE / "facts").glob("*.json")):
         facts = facts_of(path.stem)
         names = ([GENERATED[path.stem][0]] if path.stem in GENERATED else []) + BY_HAND.get(path.stem, [])
@@ -300,20 +341,29 @@ def zoo_text():
         for name in names:
             policy = (HERE / f"{name}.yaml").read_text(encoding="utf-8") if name not in written else written[name]
             profile = re.search(r"^profile: (\w+)", policy, re.M)
-            lines.append(f"| `{name}` | {facts['title']} | {citation(facts['paper'])} | {facts['dataset']} | "
-                         f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | "
-                         f"{profile.group(1) if profile else ''} | {'; '.join(licences)} |")
-    lines += ["", "## Settings of RandAugment", "",
-              "The numbers of ops N and magnitudes M of released configurations, named as in their sources. Where the "
-              "policy is in the table above, `motley show POLICY --repeat N --level M` prints it with them.", "",
-              "| policy | data set | model | N | M of | source |", "|---|---|---|---|---|---|"]
+            lines.append(
+                f"| `{name}` | {facts['title']} | {citation(facts['paper'])} | {facts['dataset']} | "
+                f"{facts['counts']['subpolicies']} | {len(facts['ops'])} | "
+                f"{profile.group(1) if profile else ''} | {'; '.join(licences)} |"
+            )
+    lines += [
+        "",
+        "## Settings of RandAugment",
+        "",
+        "The numbers of ops N and magnitudes M of released configurations, named as in their sources. Where the "
+        "policy is in the table above, `motley show POLICY --repeat N --level M` prints it with them.",
+        "",
+        "| policy | data set | model | N | M of | source |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in facts_of("randaugment_presets")["presets"]:
         name = row["policy"]
         if name in GENERATED or name in BY_HAND:
             name = f"`{GENERATED[name][0] if name in GENERATED else BY_HAND[name][0]}`"
         magnitude = " of ".join(str(row[key]) for key in ("magnitude", "of") if key in row)
-        lines.append(f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | "
-                     f"{row['source']} |")
+        lines.append(
+            f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | {row['source']} |"
+        )
     lines += ["", "## Detection", "", *wrap(DETECTION)]
     lines += ["", "## Not here yet", "", "| policy | why |", "|---|---|"]
     lines += [f"| {facts_of(name)['title']} | {reason} |" for name, reason in NOT_YET.items()]

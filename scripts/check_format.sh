@@ -18,10 +18,11 @@ unclean=$(
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' |
         xargs -n 1 -P 2 sh -c '"$0" --dry-run -Werror "$1" 2>/dev/null || echo "$1"' "$format"
     git ls-files '*.py' | xargs "$ruff" check -q --output-format concise || true
+    git ls-files '*.py' | xargs "$ruff" format --check -q --output-format concise || true
 )
 if [[ -n $unclean ]]; then
     printf 'not clean: %s\n' "$unclean"
-    echo "clang-format -i FILE and ruff check --fix FILE mend most of it."
+    echo "clang-format -i FILE, ruff check --fix FILE and ruff format FILE mend most of it."
     exit 1
 fi
 echo "$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.py' | wc -l) files are clean"

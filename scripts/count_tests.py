@@ -8,6 +8,7 @@ cases are counted in what each program printed: Criterion, unittest, pytest and 
 (Criterion names what it skips only when CRITERION_VERBOSITY_LEVEL is 1 or more, as scripts/test.sh sets it.) The
 exit status is 1 when a case failed, or when no case passed. Steps that failed outside any case (a build, say) count as
 failed cases when there are more of them."""
+
 import argparse
 import json
 import pathlib
@@ -35,8 +36,9 @@ def count_unittest(text):
     found = numbers(r"^Ran (\d+) tests? in", text)
     if not found:
         return None
-    failed, errors, skipped = (numbers(rf"^(?:OK|FAILED) \(.*?{word}=(\d+)", text) or [0] for word in
-                               ("failures", "errors", "skipped"))
+    failed, errors, skipped = (
+        numbers(rf"^(?:OK|FAILED) \(.*?{word}=(\d+)", text) or [0] for word in ("failures", "errors", "skipped")
+    )
     bad = failed[0] + errors[0]
     return max(found[0] - bad - skipped[0], 0), bad, skipped[0]
 
@@ -46,8 +48,11 @@ def count_pytest(text):
     if not last:
         return None
     words = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", last[-1])}
-    return words.get("passed", 0), words.get("failed", 0) + words.get("error", 0) + words.get("errors", 0), \
-        words.get("skipped", 0)
+    return (
+        words.get("passed", 0),
+        words.get("failed", 0) + words.get("error", 0) + words.get("errors", 0),
+        words.get("skipped", 0),
+    )
 
 
 def count_tap(text):

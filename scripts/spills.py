@@ -8,6 +8,7 @@
 MOST has what may spill: bytes that a function loads back, at most, on any architecture. Those of the pixel loops are
 before and behind a loop, or around a call in it; no innermost loop of the tile kernel has any. What is not in the table
 may spill nothing."""
+
 import argparse
 import os
 import pathlib
@@ -18,9 +19,16 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMATS = ["grey", "rgb", "planes", "rgba", "strided"]
-FILES = ["kernels/cuda/breaks.cu", "kernels/cuda/mix.cu", "kernels/cuda/resize.cu", "kernels/cuda/resident_kernel.cu",
-         "dispatch/cuda/draw.cu", "dispatch/cuda/parts_draw.cu", "dispatch/cuda/transform_draw.cu",
-         "followers/follow.cu"]
+FILES = [
+    "kernels/cuda/breaks.cu",
+    "kernels/cuda/mix.cu",
+    "kernels/cuda/resize.cu",
+    "kernels/cuda/resident_kernel.cu",
+    "dispatch/cuda/draw.cu",
+    "dispatch/cuda/parts_draw.cu",
+    "dispatch/cuda/transform_draw.cu",
+    "followers/follow.cu",
+]
 
 MOST = {
     # pixels
@@ -53,10 +61,10 @@ MOST = {
 def stem(mangled):
     """A function's own name, without its namespace and types."""
     begin = re.match(r"_ZL?(N?)", mangled)
-    name, rest = mangled, mangled[begin.end():] if begin else ""
+    name, rest = mangled, mangled[begin.end() :] if begin else ""
     while length := re.match(r"L?(\d+)", rest):
-        name = rest[length.end():][:int(length[1])]
-        rest = rest[length.end() + int(length[1]):]
+        name = rest[length.end() :][: int(length[1])]
+        rest = rest[length.end() + int(length[1]) :]
         if not begin[1]:
             break
     return name
@@ -77,14 +85,33 @@ def spills(report):
 def compiled(architecture):
     """ptxas's reports of every kernel."""
     units = [(name, []) for name in FILES]
-    units += [("kernels/cuda/tile_kernel.cu",
-               [f"-DMOT_FORMAT=MOT_FORMAT_{name.upper()}", f"-DMOT_FORMAT_NAME={name}"]) for name in FORMATS]
+    units += [
+        ("kernels/cuda/tile_kernel.cu", [f"-DMOT_FORMAT=MOT_FORMAT_{name.upper()}", f"-DMOT_FORMAT_NAME={name}"])
+        for name in FORMATS
+    ]
     with tempfile.TemporaryDirectory() as folder:
         for name, extra in units:
             done = subprocess.run(
-                [os.environ.get("NVCC", "nvcc"), "-std=c++17", "-O3", "--fmad=false", f"-arch=sm_{architecture}",
-                 "-Xptxas=-v", "-I", ROOT, "-I", ROOT / "include", *extra, "-cubin", "-o",
-                 pathlib.Path(folder) / "cubin", ROOT / name], stderr=subprocess.PIPE, text=True)
+                [
+                    os.environ.get("NVCC", "nvcc"),
+                    "-std=c++17",
+                    "-O3",
+                    "--fmad=false",
+                    f"-arch=sm_{architecture}",
+                    "-Xptxas=-v",
+                    "-I",
+                    ROOT,
+                    "-I",
+                    ROOT / "include",
+                    *extra,
+                    "-cubin",
+                    "-o",
+                    pathlib.Path(folder) / "cubin",
+                    ROOT / name,
+                ],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
             if done.returncode:
                 sys.exit(done.stderr)
             yield from done.stderr.splitlines()

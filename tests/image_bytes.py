@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Image files made and read byte by byte, so that the command's tests need no imaging library."""
+
 import struct
 import zlib
 
@@ -15,16 +16,22 @@ def png(width, height, channels, pixels, before=b"", depth=8, colour=None, inter
     """A PNG file of `pixels`, rows of bytes without gaps; `before` are chunks that stand before the pixels."""
     colour = COLOURS[channels] if colour is None else colour
     row = len(pixels) // height if height else 0
-    raw = b"".join(b"\0" + pixels[y * row:(y + 1) * row] for y in range(height))
+    raw = b"".join(b"\0" + pixels[y * row : (y + 1) * row] for y in range(height))
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + before + chunk(b"IDAT", zlib.compress(raw)) +
-            chunk(b"IEND", b""))
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + before
+        + chunk(b"IDAT", zlib.compress(raw))
+        + chunk(b"IEND", b"")
+    )
 
 
 def pattern(width, height, channels):
     """Pixels without two equal neighbours, rows or columns."""
-    return bytes((7 * x + 31 * y + 83 * c + x * y) % 256 for y in range(height) for x in range(width)
-                 for c in range(channels))
+    return bytes(
+        (7 * x + 31 * y + 83 * c + x * y) % 256 for y in range(height) for x in range(width) for c in range(channels)
+    )
 
 
 def read_png(data):
@@ -32,8 +39,8 @@ def read_png(data):
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, packed = 8, b""
     while at < len(data):
-        length, name = struct.unpack(">I4s", data[at:at + 8])
-        body = data[at + 8:at + 8 + length]
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        body = data[at + 8 : at + 8 + length]
         if name == b"IHDR":
             width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
             assert depth == 8 and not interlaced
@@ -45,7 +52,7 @@ def read_png(data):
     raw, stride = zlib.decompress(packed), width * channels
     rows, above = [], bytearray(stride)
     for y in range(height):
-        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1 : (y + 1) * (stride + 1)])
         for x in range(stride):
             a, b, c = (row[x - channels], above[x], above[x - channels]) if x >= channels else (0, above[x], 0)
             paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
@@ -62,14 +69,19 @@ def exif(orientation):
 
 def jpeg(width, height, components, app=b"", adobe=None):
     """A baseline JPEG file, one grey of 128 all over: every block is the code of a zero DC and the end of the block."""
+
     def segment(marker, data):
         return b"\xff" + bytes([marker]) + struct.pack(">H", len(data) + 2) + data
+
     out = b"\xff\xd8" + app
     if adobe is not None:
         out += segment(0xEE, b"Adobe" + struct.pack(">HHHB", 100, 0, 0, adobe))
     out += segment(0xDB, b"\0" + bytes([1] * 64))
-    out += segment(0xC0, struct.pack(">BHHB", 8, height, width, components) +
-                   b"".join(bytes([i + 1, 0x11, 0]) for i in range(components)))
+    out += segment(
+        0xC0,
+        struct.pack(">BHHB", 8, height, width, components)
+        + b"".join(bytes([i + 1, 0x11, 0]) for i in range(components)),
+    )
     for table in (0x00, 0x10):  # one code, of one bit: value 0
         out += segment(0xC4, bytes([table, 1] + [0] * 15 + [0]))
     out += segment(0xDA, bytes([components]) + b"".join(bytes([i + 1, 0]) for i in range(components)) + b"\0\x3f\0")

@@ -9,6 +9,7 @@ of the words changes:
 
     python3 tests/known_draws.py
 """
+
 import json
 import pathlib
 import sys
@@ -19,10 +20,25 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "doc"))
 import draws
 
-CASES = [(0, 0, 0), (7, 0, 1), (7, 3, 1), (7, 3, 2**32 + 1), (2**63 + 5, 199, 123456789), (1, 2**30 - 1, 2**64 - 1),
-         (42, 1, 5), (43, 1, 6), (44, 2, 7), (45, 2, 8)]  # seed, epoch, sample
-VIEWS = [(0, 0, 0, 1), (7, 3, 1, 1), (7, 3, 2**32 + 1, 2), (1, 2**30 - 1, 2**64 - 1, 65535),
-         (2**64 - 1, 5, 9, 256)]  # seed, epoch, sample, view
+CASES = [
+    (0, 0, 0),
+    (7, 0, 1),
+    (7, 3, 1),
+    (7, 3, 2**32 + 1),
+    (2**63 + 5, 199, 123456789),
+    (1, 2**30 - 1, 2**64 - 1),
+    (42, 1, 5),
+    (43, 1, 6),
+    (44, 2, 7),
+    (45, 2, 8),
+]  # seed, epoch, sample
+VIEWS = [
+    (0, 0, 0, 1),
+    (7, 3, 1, 1),
+    (7, 3, 2**32 + 1, 2),
+    (1, 2**30 - 1, 2**64 - 1, 65535),
+    (2**64 - 1, 5, 9, 256),
+]  # seed, epoch, sample, view
 WITH_VIEWS = ["auto_augment_imagenet", "rand_augment", "trivial_augment_wide"]
 WIDTH, HEIGHT = 321, 123
 BOXES = [[[10.5, 20, 100, 60], [200, 0, 321, 50.25]]]
@@ -54,8 +70,12 @@ def plain(case, steps, places):
     for key in ("crop", "resize", "window") if places else ():
         out[key] = places[key][0].tolist()
     if places:
-        out.update(filter=draws.FILTERS[places["filter"][0]], flip=[bool(flip) for flip in places["flip"][0]],
-                   erase=places["erase"][0], noise=int(places["noise"][0]))
+        out.update(
+            filter=draws.FILTERS[places["filter"][0]],
+            flip=[bool(flip) for flip in places["flip"][0]],
+            erase=places["erase"][0],
+            noise=int(places["noise"][0]),
+        )
     out["steps"] = []
     for s in steps:
         op = str(s["op"])
@@ -124,15 +144,20 @@ def main():
         for view in [*(["shared"] if "stages" in text else []), *(view["name"] for view in text["views"])]:
             transforms[f"{name}, {view}"] = Part(text, view, written.__getitem__)
     cases = [(*case, 0) for case in CASES[:5]] + VIEWS[3:]
-    vectors = {name: [plain(case, *drawn(policy, *case)) for case in cases]
-               for name, policy in {**policies, **transforms}.items()}
+    vectors = {
+        name: [plain(case, *drawn(policy, *case)) for case in cases]
+        for name, policy in {**policies, **transforms}.items()
+    }
     with open(ROOT / "doc" / "draws.json", "w", encoding="ascii") as file:
         file.write(f'{{"width": {WIDTH}, "height": {HEIGHT}, "channels": 3, "boxes": {json.dumps(BOXES[0])},\n')
         rows = (f'"{name}": [\n' + ",\n".join(map(json.dumps, own)) + "]" for name, own in vectors.items())
         file.write('"draws": {\n' + ",\n".join(rows))
         file.write('},\n"levels": {\n')
-        file.write(",\n".join(f'"{name} {op}": {json.dumps(values)}' for name, ops in levels.items()
-                              for op, values in ops.items()))
+        file.write(
+            ",\n".join(
+                f'"{name} {op}": {json.dumps(values)}' for name, ops in levels.items() for op, values in ops.items()
+            )
+        )
         file.write("}}\n")
 
 

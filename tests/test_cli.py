@@ -2,6 +2,7 @@
 """The motley command: every subcommand, every kind of bad input, exit statuses, and files that are whole or absent.
 
 MOTLEY is the command's path. Everything but the comparisons with Pillow runs on the standard library alone."""
+
 import copy
 import json
 import os
@@ -87,9 +88,10 @@ class Listings(Case):
     def test_transforms(self):
         lines = self.good("transforms").splitlines()
         rows = json.loads(self.good("transforms", "--json"))
-        self.assertEqual([line.split()[:3] for line in lines],
-                         [[row["name"], row["profile"], str(row["views"] or f"{row['width']}x{row['height']}")]
-                          for row in rows])
+        self.assertEqual(
+            [line.split()[:3] for line in lines],
+            [[row["name"], row["profile"], str(row["views"] or f"{row['width']}x{row['height']}")] for row in rows],
+        )
         steps = {row["name"]: row["max_steps"] for row in rows}
         self.assertEqual(steps["torchvision_eval"], 0)
         self.assertGreater(steps["deit3_train"], 0)
@@ -106,8 +108,9 @@ class Listings(Case):
             self.assertEqual(self.good("draw", path, *draws), self.good("draw", row["name"], *draws))
 
     def test_show_with_changes(self):
-        text = self.good("show", "rand_augment", "--repeat", "3", "--level", "12", "--interpolation", "bicubic",
-                         "--fill", "1,2,3")
+        text = self.good(
+            "show", "rand_augment", "--repeat", "3", "--level", "12", "--interpolation", "bicubic", "--fill", "1,2,3"
+        )
         for line in ("repeat: 3", "level: 12", "interpolation: bicubic"):
             self.assertIn(f"\n{line}\n", text)
         self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
@@ -140,18 +143,38 @@ class Listings(Case):
             self.assertEqual(self.good("show", self.file("same.json", shown)), self.good("show", name))
         changed = self.good("show", "--json", "rand_augment", "--level", "3")
         self.assertEqual(json.loads(changed)["level"], 3)
-        shown = json.loads(self.good("show", "--json", self.file(
-            "t.yaml", "motley: 1\nname: t\nstages:\n  - resize: {size: [40, 40], filter: bicubic}\n"
-            "  - policy: {name: rand_augment, level: 4}\n  - jitter: {hue: 0.1}\n")))
-        self.assertEqual(shown, {"motley": 1, "name": "t", "stages": [
-            {"resize": {"size": [40, 40], "filter": "bicubic"}}, {"policy": {"name": "rand_augment", "level": 4}},
-            {"jitter": {"hue": [-0.1, 0.1]}}]})
+        shown = json.loads(
+            self.good(
+                "show",
+                "--json",
+                self.file(
+                    "t.yaml",
+                    "motley: 1\nname: t\nstages:\n  - resize: {size: [40, 40], filter: bicubic}\n"
+                    "  - policy: {name: rand_augment, level: 4}\n  - jitter: {hue: 0.1}\n",
+                ),
+            )
+        )
+        self.assertEqual(
+            shown,
+            {
+                "motley": 1,
+                "name": "t",
+                "stages": [
+                    {"resize": {"size": [40, 40], "filter": "bicubic"}},
+                    {"policy": {"name": "rand_augment", "level": 4}},
+                    {"jitter": {"hue": [-0.1, 0.1]}},
+                ],
+            },
+        )
         self.assertIn("it is a transform, want a policy for --values", self.bad("show", "--values", "simclr"))
 
     def test_stats_of_transforms_agree_with_the_draws(self):
-        path = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40}\n"
-                         "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: trivial_augment_wide\n"
-                         "  - jitter: {p: 0.5, brightness: 0.4, hue: 0.1}\n  - output: {}\n  - erase: {p: 0.5}\n")
+        path = self.file(
+            "t.yaml",
+            "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 40}\n"
+            "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: trivial_augment_wide\n"
+            "  - jitter: {p: 0.5, brightness: 0.4, hue: 0.1}\n  - output: {}\n  - erase: {p: 0.5}\n",
+        )
         samples = ["--samples", "1500", "--seed", "5", "--epoch", "2", "--size", "90x60"]
         stats = json.loads(self.good("stats", "--json", path, *samples))
         self.assertEqual((stats["policy"], stats["samples"]), ("t", 1500))
@@ -193,8 +216,9 @@ class Listings(Case):
                 counts[step["op"]] = counts.get(step["op"], 0) + 1
                 values.setdefault(step["op"], set()).add(step.get("value"))
         self.assertEqual({op: round(row["per_image"] * 2000) for op, row in stats.items()}, counts)
-        self.assertEqual(values["rotate"],
-                         {v for row in stats["rotate"]["values"] for v in (row["value"], row["minus"])})
+        self.assertEqual(
+            values["rotate"], {v for row in stats["rotate"]["values"] for v in (row["value"], row["minus"])}
+        )
         table = self.good("stats", "timm_rand_augment", *samples)
         self.assertRegex(table, r"\nrotate +0\.\d{4}  -30 or 30\n")
 
@@ -240,8 +264,13 @@ stages:
         self.assertIn("random_resized_crop: {size: 96", pathlib.Path(local).read_text())
         for only, result, view in (("local:0", 0, 32), ("local:7", 7, 39)):
             rows = self.rows(self.good("draw", "dino", "--only", only, "-N", "20"))
-            self.assertEqual(rows, [{**row, "view": "local", "result": result}
-                                    for row in self.rows(self.good("draw", local, "-N", "20", "--view", view))])
+            self.assertEqual(
+                rows,
+                [
+                    {**row, "view": "local", "result": result}
+                    for row in self.rows(self.good("draw", local, "-N", "20", "--view", view))
+                ],
+            )
         for only in "locale", "local:8", ":0":
             self.assertIn("want one of its views", self.bad("draw", "dino", "--only", only))
         for command in "stats", "compare":
@@ -253,26 +282,41 @@ stages:
     def test_draws_of_all(self):
         rows = self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5"))
         names = [("global_1", 0), ("global_2", 0), *(("local", i) for i in range(8))]
-        self.assertEqual([(row["sample"], row["view"], row["result"]) for row in rows],
-                         [(id, *name) for id in range(5, 305) for name in names])
-        self.assertEqual(rows[3::10], self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5",
-                                                          "--only", "local:1")))
+        self.assertEqual(
+            [(row["sample"], row["view"], row["result"]) for row in rows],
+            [(id, *name) for id in range(5, 305) for name in names],
+        )
+        self.assertEqual(
+            rows[3::10],
+            self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5", "--only", "local:1")),
+        )
 
     def test_results_are_those_of_plain_files(self):
         """Shared stages as a file of their own, and each view as one for what that gives."""
         images, views = self.images(), self.file("views.yaml", self.VIEWS)
         self.assertEqual(self.good("show", views), self.good("show", self.file("again.yaml", self.good("show", views))))
         self.good("apply", views, *images, "--view", 2, "-s", 3, "-o", self.path("all"), "--sheet", self.path("s.png"))
-        self.good("apply", self.file("shared.yaml", self.SHARED), *images, "--view", 2 * 256 + 240, "-s", 3,
-                  "-o", self.path("shared"))
+        self.good(
+            "apply",
+            self.file("shared.yaml", self.SHARED),
+            *images,
+            "--view",
+            2 * 256 + 240,
+            "-s",
+            3,
+            "-o",
+            self.path("shared"),
+        )
         shared = [self.path(f"shared/{name}-0.png") for name in "abc"]
         for number, stages, result in (0, self.V, 0), (0, self.V, 1), (1, self.W, 0):
             name, out = "vw"[number], self.path(f"out-{number}-{result}")
             plain = self.file("plain.yaml", f"motley: 1\nname: shared\nstages: [{stages}]\n")
             self.good("apply", plain, *shared, "--view", 2 * 256 + 16 * number + result, "-s", 3, "-o", out)
             for image in "abc":
-                self.assertEqual(self.read(f"all/{image}-0-{name}-{result}.png"),
-                                 read_png((pathlib.Path(out) / f"{image}-0-0.png").read_bytes()))
+                self.assertEqual(
+                    self.read(f"all/{image}-0-{name}-{result}.png"),
+                    read_png((pathlib.Path(out) / f"{image}-0-0.png").read_bytes()),
+                )
         self.assertEqual(len(list((self.dir / "all").iterdir())), 3 * 3)
         self.good("apply", views, *images, "--view", 2, "-s", 3, "--only", "v:1", "-o", self.path("one"))
         for image in "abc":
@@ -290,11 +334,15 @@ stages:
                 self.assertEqual((pathlib.Path(first) / name).read_bytes(), (pathlib.Path(again) / name).read_bytes())
         lines = pathlib.Path(draws).read_text().splitlines()
         short = self.file("short.jsonl", "\n".join(line for line in lines if '"result": 7' not in line))
-        self.assertIn("has no draw for sample 0 of view 'local'",
-                      self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", short))
+        self.assertIn(
+            "has no draw for sample 0 of view 'local'",
+            self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", short),
+        )
         twice = self.file("twice.jsonl", "\n".join([*lines, lines[2]]))
-        self.assertIn("sample 0 was given before, on line 3",
-                      self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", twice))
+        self.assertIn(
+            "sample 0 was given before, on line 3",
+            self.bad("apply", "dino", *images, "-k", 3, "-o", again, "--replay", twice),
+        )
 
     def test_boxes_go_through_what_is_shared(self):
         text = """{"motley": 1, "name": "x", "stages": [{"center_crop": {"size": 40}}], "views": [
@@ -315,8 +363,19 @@ stages:
 
     def test_preview_shows_all(self):
         mask = self.image("mask.png", 60, 50, 1)
-        self.good("preview", self.file("views.yaml", self.VIEWS), self.image("a.png", 60, 50), "-k", 2, "-N", 50,
-                  "--mask", mask, "-o", self.path("page.html"))
+        self.good(
+            "preview",
+            self.file("views.yaml", self.VIEWS),
+            self.image("a.png", 60, 50),
+            "-k",
+            2,
+            "-N",
+            50,
+            "--mask",
+            mask,
+            "-o",
+            self.path("page.html"),
+        )
         page = (self.dir / "page.html").read_text()
         self.assertEqual(page.count("<figure>"), 1 + 2 * 3)
         self.assertEqual(page.count('class="mask"'), 1 + 2 * 3)
@@ -341,8 +400,10 @@ class Preview(Case):
         self.assertIn("repeat: 2\n", page)
         for op in ("rotate", "equalize", "posterize"):
             self.assertRegex(page, rf"<td>{op}</td><td class=\"number\">0\.\d+</td>")
-        drawn = [json.loads(line) for line in
-                 self.good("draw", "rand_augment", "--samples", "3", "--size", "40x30").splitlines()]
+        drawn = [
+            json.loads(line)
+            for line in self.good("draw", "rand_augment", "--samples", "3", "--size", "40x30").splitlines()
+        ]
         for step in (step for sample in drawn for step in sample["steps"]):
             self.assertIn(f'<span class="step">{step["op"]}', page)
 
@@ -373,9 +434,12 @@ class Preview(Case):
         self.assertNotIn('id="level"', page.split("<script>")[0])
 
     def test_transforms(self):
-        path = self.file("t.yaml", "motley: 1\nname: t\ntitle: \"A recipe\"\nstages:\n"
-                         "  - center_crop: {size: [20, 30]}\n  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
-                         "  - output: {mean: 0.5, std: 0.5}\n  - erase: {p: 1}\n")
+        path = self.file(
+            "t.yaml",
+            'motley: 1\nname: t\ntitle: "A recipe"\nstages:\n'
+            "  - center_crop: {size: [20, 30]}\n  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
+            "  - output: {mean: 0.5, std: 0.5}\n  - erase: {p: 1}\n",
+        )
         image = self.image()
         page = self.page(path, image, "--variants", "3")
         self.assertIn("<h1>A recipe</h1>", page)
@@ -387,11 +451,15 @@ class Preview(Case):
             for step in draw["steps"]:
                 self.assertIn(f'<span class="step">{step["op"]}', page)
             (box,) = draw["erase"]
-            self.assertIn('<rect class="erased" x="{left}" y="{top}" width="{width}" height="{height}"/>'.format(**box),
-                          page)
+            self.assertIn(
+                '<rect class="erased" x="{left}" y="{top}" width="{width}" height="{height}"/>'.format(**box), page
+            )
         self.assertNotIn('id="level"', page.split("<script>")[0])
-        mirror = self.file("m.yaml", "motley: 1\nname: m\nstages:\n  - center_crop: {size: [20, 30]}\n"
-                           "  - flip: {horizontal: 1}\n  - output: {}\n")
+        mirror = self.file(
+            "m.yaml",
+            "motley: 1\nname: m\nstages:\n  - center_crop: {size: [20, 30]}\n"
+            "  - flip: {horizontal: 1}\n  - output: {}\n",
+        )
         mask = self.file("mask.png", png(40, 30, 1, bytes(1200)))
         boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[7, 8, 17, 18]]}) + "\n")
         page = self.page(mirror, image, "--variants", "1", "--mask", mask, "--boxes", boxes)
@@ -403,21 +471,27 @@ class Preview(Case):
         image, out = self.image(), self.path("page.html")
         small = self.file("small.png", png(3, 3, 1, bytes(9)))
         wrong = self.file("boxes.jsonl", "[]\n")
-        self.assertIn("the mask is 3 x 3 with 1 channels",
-                      self.bad("preview", "rand_augment", image, "-o", out, "--mask", small))
+        self.assertIn(
+            "the mask is 3 x 3 with 1 channels", self.bad("preview", "rand_augment", image, "-o", out, "--mask", small)
+        )
         self.assertIn("boxes.jsonl:1: want", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
-        for row, words in (({"image": None, "boxes": []}, "want {"),
-                           ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is not a list of 4 numbers"),
-                           ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]},
-                            "box 1 is not a list of 4 numbers")):
+        for row, words in (
+            ({"image": None, "boxes": []}, "want {"),
+            ({"image": image, "boxes": [[1, 2, 3]]}, "box 0 is not a list of 4 numbers"),
+            ({"image": image, "boxes": [[1, 2, 3, 4], [1, 2, "3", 4]]}, "box 1 is not a list of 4 numbers"),
+        ):
             wrong = self.file("boxes.jsonl", json.dumps(row) + "\n")
-            self.assertIn("boxes.jsonl:1: " + words,
-                          self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
+            self.assertIn(
+                "boxes.jsonl:1: " + words, self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong)
+            )
         wrong = self.file("boxes.jsonl", json.dumps({"image": "other.png", "boxes": []}) + "\n")
-        self.assertIn(f"no line is for {image}",
-                      self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong))
-        self.assertIn("1 masks are given for 2 images",
-                      self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2))
+        self.assertIn(
+            f"no line is for {image}", self.bad("preview", "rand_augment", image, "-o", out, "--boxes", wrong)
+        )
+        self.assertIn(
+            "1 masks are given for 2 images",
+            self.bad("preview", "rand_augment", image, image, "-o", out, "--mask", small, status=2),
+        )
         self.bad("preview", "rand_augment", image, status=2)
         self.bad("preview", "rand_augment", self.path("none.png"), "-o", out)
         before = pathlib.Path(image).read_bytes()
@@ -432,13 +506,26 @@ class Preview(Case):
         corners = []
         for dark in (0, 1):
             shot = self.path(f"shot{dark}.png")
-            subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-                            f"--blink-settings=preferredColorScheme={1 - dark}", "--window-size=900,1200",
-                            f"--user-data-dir={self.path('browser')}", f"--screenshot={shot}",
-                            "file://" + self.path("page.html")], check=True, capture_output=True, timeout=60)
+            subprocess.run(
+                [
+                    "chromium",
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--hide-scrollbars",
+                    f"--blink-settings=preferredColorScheme={1 - dark}",
+                    "--window-size=900,1200",
+                    f"--user-data-dir={self.path('browser')}",
+                    f"--screenshot={shot}",
+                    "file://" + self.path("page.html"),
+                ],
+                check=True,
+                capture_output=True,
+                timeout=60,
+            )
             width, height, channels, pixels = read_png(pathlib.Path(shot).read_bytes())
             corners.append(sum(pixels[:3]) // 3)
-            colours = {bytes(pixels[i:i + channels]) for i in range(0, len(pixels), 97 * channels)}
+            colours = {bytes(pixels[i : i + channels]) for i in range(0, len(pixels), 97 * channels)}
             self.assertGreater(len(colours), 100, "the page shows no pictures")
         self.assertGreater(corners[0], 200)
         self.assertLess(corners[1], 60)
@@ -484,9 +571,10 @@ class Draw(Case):
                 self.assertEqual("value" in step, op["values_max"] > 0)
                 self.assertEqual("interpolation" in step, op["shape"] == "warp")
                 self.assertEqual("fill" in step, op["shape"] in ("warp", "erase"))
-        self.assertIn({"op": "rotate", "level": 0, "value": -9.0, "interpolation": "nearest",
-                       "fill": [0, 0, 0], "applied": True},
-                      [step for row in rows for step in row["steps"]])
+        self.assertIn(
+            {"op": "rotate", "level": 0, "value": -9.0, "interpolation": "nearest", "fill": [0, 0, 0], "applied": True},
+            [step for row in rows for step in row["steps"]],
+        )
 
     def test_values_read_back_as_the_same_doubles(self):
         text = self.good("draw", "trivial_augment_wide", "--samples", "500")
@@ -508,8 +596,11 @@ class Draw(Case):
 
     def test_a_draw_depends_on_seed_epoch_and_sample_alone(self):
         whole = self.draws("rand_augment", "--samples", "40", "--seed", "9")
-        parts = [row for first in (0, 10, 20, 30) for row in
-                 self.draws("rand_augment", "--samples", "10", "--seed", "9", "--first", str(first))]
+        parts = [
+            row
+            for first in (0, 10, 20, 30)
+            for row in self.draws("rand_augment", "--samples", "10", "--seed", "9", "--first", str(first))
+        ]
         self.assertEqual(whole, parts)
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "10"))
         self.assertNotEqual(whole, self.draws("rand_augment", "--samples", "40", "--seed", "9", "--epoch", "1"))
@@ -530,16 +621,19 @@ class Draw(Case):
             alike(row, fixed, 15)
         lines = self.file("levels.txt", "0.5\n0\n")
         rows = self.draws(*given, "--levels", lines)
-        self.assertEqual(rows[3:], self.draws(*given[:3], "--first", "3", "--samples", "3", "--seed", "2", "--levels",
-                                              lines))
+        self.assertEqual(
+            rows[3:], self.draws(*given[:3], "--first", "3", "--samples", "3", "--seed", "2", "--levels", lines)
+        )
         for i, row in enumerate(rows):
             alike(row, at[15 * (i % 2 == 0)][i], 15)
         path, draws = self.image("a.png", 60, 50), self.path("d.jsonl")
         policy = self.file("given.yaml", self.good("show", "rand_augment", "--level", "given"))
-        self.good("apply", policy, path, "--levels", lines, "--variants", "2", "--out", self.path("new"), "--draws",
-                  draws)
-        self.good("apply", policy, path, "--replay", draws, "--variants", "2", "--out", self.path("again"), "--levels",
-                  "1")
+        self.good(
+            "apply", policy, path, "--levels", lines, "--variants", "2", "--out", self.path("new"), "--draws", draws
+        )
+        self.good(
+            "apply", policy, path, "--replay", draws, "--variants", "2", "--out", self.path("again"), "--levels", "1"
+        )
         for name in ("a-0.png", "a-1.png"):
             self.assertEqual(self.read(f"new/{name}"), self.read(f"again/{name}"))
         whole = self.file("whole.yaml", "motley: 1\nname: x\nstages: [{policy: {name: rand_augment, level: given}}]\n")
@@ -550,8 +644,9 @@ class Draw(Case):
         self.assertIn("want levels, a number from 0 to 1", self.bad("draw", policy))
         self.assertIn("--levels has no use", self.bad("draw", "rand_augment", "--levels", "0.5"))
         self.bad("draw", policy, "--levels", "1.5", status=2)
-        self.assertIn("line 2 is 'x', want a number", self.bad("draw", policy, "--levels",
-                                                               self.file("bad.txt", "0.5\nx\n")))
+        self.assertIn(
+            "line 2 is 'x', want a number", self.bad("draw", policy, "--levels", self.file("bad.txt", "0.5\nx\n"))
+        )
 
     def test_transforms_say_where_their_pixels_come_from(self):
         rows = self.draws("torchvision_train_convnext", "--samples", "50", "--size", "300x200", "--seed", "3")
@@ -563,16 +658,23 @@ class Draw(Case):
             self.assertLessEqual(len(row["steps"]), 1)
         self.assertEqual({row["flip"]["horizontal"] for row in rows}, {True, False})
         self.assertTrue(0 < sum("erase" in row for row in rows) < 20)
-        self.assertEqual(self.draws("torchvision_train_convnext", "--first", "7", "--size", "300x200", "--seed", "3"),
-                         rows[7:8])
+        self.assertEqual(
+            self.draws("torchvision_train_convnext", "--first", "7", "--size", "300x200", "--seed", "3"), rows[7:8]
+        )
         for options in (["--level", "3"], ["--repeat", "2"], ["--fill", "1,2,3"]):
-            self.assertIn("it is a transform, whose policies are changed in its file",
-                          self.bad("draw", "simclr", *options))
+            self.assertIn(
+                "it is a transform, whose policies are changed in its file", self.bad("draw", "simclr", *options)
+            )
 
     def test_size_and_channels(self):
         def found(*args):
-            return {step["value"]: step["fill"] for row in self.draws("rand_augment", "-N", "200", *args)
-                    for step in row["steps"] if step["op"] == "translate_x"}
+            return {
+                step["value"]: step["fill"]
+                for row in self.draws("rand_augment", "-N", "200", *args)
+                for step in row["steps"]
+                if step["op"] == "translate_x"
+            }
+
         self.assertEqual(set(found("--size", "100x10")), {13.0, -13.0})
         self.assertEqual(set(map(tuple, found("--channels", "1", "--fill", "7").values())), {(7,)})
         self.assertEqual(set(map(tuple, found("--channels", "4", "--fill", "7,8,9").values())), {(7, 8, 9, 255)})
@@ -597,14 +699,35 @@ class Apply(Case):
 
     def test_draws_tell_what_was_done(self):
         images = [self.image("a.png"), self.image("b.png", 50, 20)]
-        self.good("apply", "trivial_augment_wide", *images, "-k", "4", "-s", "6", "-o", self.path("out"), "--draws",
-                  self.path("d.jsonl"))
+        self.good(
+            "apply",
+            "trivial_augment_wide",
+            *images,
+            "-k",
+            "4",
+            "-s",
+            "6",
+            "-o",
+            self.path("out"),
+            "--draws",
+            self.path("d.jsonl"),
+        )
         rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
         self.assertEqual([row["sample"] for row in rows], list(range(8)))
         sizes = {images[0]: "40x30", images[1]: "50x20"}
         for row in rows:
-            drawn = json.loads(self.good("draw", "trivial_augment_wide", "--first", row["sample"], "--seed", "6",
-                                         "--size", sizes[row["image"]]))
+            drawn = json.loads(
+                self.good(
+                    "draw",
+                    "trivial_augment_wide",
+                    "--first",
+                    row["sample"],
+                    "--seed",
+                    "6",
+                    "--size",
+                    sizes[row["image"]],
+                )
+            )
             self.assertEqual(drawn["steps"], row["steps"])
             (step,) = row["steps"]
             value = [step["value"]] if "value" in step else []
@@ -618,16 +741,40 @@ class Apply(Case):
             {"random_resized_crop": {"size": [24, 32], "filter": "bicubic", "order": "pillow-12"}},
             {"flip": {"horizontal": 0.5}}, %s {"output": {}}, {"erase": {"p": 0.5}}]}"""
         policy = self.file("mine.json", text % '{"policy": "trivial_augment_wide"}, {"jitter": {"hue": 0.5}},')
-        self.good("apply", policy, *images, "-k", "3", "-s", "6", "-o", self.path("out"), "--draws",
-                  self.path("d.jsonl"), "--sheet", self.path("sheet.png"))
+        self.good(
+            "apply",
+            policy,
+            *images,
+            "-k",
+            "3",
+            "-s",
+            "6",
+            "-o",
+            self.path("out"),
+            "--draws",
+            self.path("d.jsonl"),
+            "--sheet",
+            self.path("sheet.png"),
+        )
         rows = [json.loads(line) for line in (self.dir / "d.jsonl").read_text().splitlines()]
         self.assertEqual([row["sample"] for row in rows], list(range(9)))
         for row in rows:
             with PIL.Image.open(row["out"]) as image:
                 self.assertEqual(image.size, (32, 24))
             self.assertTrue(row["steps"][-1]["op"] == "hue" and row["policy"] == "mine")
-        self.good("apply", self.file("crop.json", text % ""), *images, "-k", "3", "-s", "6", "-o", self.path("plain"),
-                  "--draws", self.path("p.jsonl"))
+        self.good(
+            "apply",
+            self.file("crop.json", text % ""),
+            *images,
+            "-k",
+            "3",
+            "-s",
+            "6",
+            "-o",
+            self.path("plain"),
+            "--draws",
+            self.path("p.jsonl"),
+        )
         for row in map(json.loads, (self.dir / "p.jsonl").read_text().splitlines()):
             self.assertEqual(row["crop"], rows[row["sample"]]["crop"])
             with PIL.Image.open(row["image"]) as image, PIL.Image.open(row["out"]) as made:
@@ -637,8 +784,9 @@ class Apply(Case):
                 image = image.transpose(PIL.Image.FLIP_LEFT_RIGHT) if row["flip"]["horizontal"] else image
                 if int(PIL.__version__.split(".")[0]) < 12:  # whose order of passes the file names
                     self.assertEqual(image.tobytes(), made.tobytes())
-        self.assertIn("want --device cpu",
-                      self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda"))
+        self.assertIn(
+            "want --device cpu", self.bad("apply", policy, images[0], "-o", self.path("not"), "--device", "cuda")
+        )
         self.assertFalse((self.dir / "not").exists())
 
     @unittest.skipUnless(PIL, "needs Pillow")
@@ -667,11 +815,12 @@ class Apply(Case):
             text = self.good("show", name)
             self.assertEqual(self.good("show", text), text)
             self.assertEqual(self.good("draw", text, "-N", "9"), self.good("draw", name, "-N", "9"))
-        self.assertEqual(self.bad("show", text, "--level", "9").split(", ")[0],
-                         "motley: <policy>: it is a transform")
+        self.assertEqual(self.bad("show", text, "--level", "9").split(", ")[0], "motley: <policy>: it is a transform")
         self.assertTrue(self.bad("show", text.replace("176", "0")).startswith("<policy>:9:"))
-        self.assertEqual(self.bad("show", self.good("show", "rand_augment"), "--level", "99"),
-                         "motley: <policy>: level is 99, want 0..30\n")
+        self.assertEqual(
+            self.bad("show", self.good("show", "rand_augment"), "--level", "99"),
+            "motley: <policy>: level is 99, want 0..30\n",
+        )
         table = self.good("compare", self.good("show", "rand_augment"), "rand_augment", "-N", "9")
         self.assertEqual(table.split()[:3], ["op", "<policy>", "rand_augment"])
 
@@ -683,8 +832,13 @@ class Apply(Case):
             self.good("apply", policy, *images, "-k", "5", "-o", again, "--replay", draws, "--draws", f"{draws}-2")
             for path in pathlib.Path(first).iterdir():
                 self.assertEqual(path.read_bytes(), (pathlib.Path(again) / path.name).read_bytes(), path)
-            rows, rows2 = ([{k: v for k, v in json.loads(line).items() if k != "out"}
-                            for line in pathlib.Path(path).read_text().splitlines()] for path in (draws, f"{draws}-2"))
+            rows, rows2 = (
+                [
+                    {k: v for k, v in json.loads(line).items() if k != "out"}
+                    for line in pathlib.Path(path).read_text().splitlines()
+                ]
+                for path in (draws, f"{draws}-2")
+            )
             self.assertEqual(rows, rows2)
             self.assertEqual([row["size"] for row in rows[::5]], [[40, 30], [50, 20], [33, 41]])
             self.assertEqual({row["policy"] for row in rows}, {policy})
@@ -714,33 +868,80 @@ class Apply(Case):
     def test_boxes_follow(self):
         policy = self.file("m.yaml", "motley: 1\nname: m\nbranches: [{op: translate_x, value: 20}]\nfill: 9\n")
         images = [self.image("a.png"), self.image("b.png", 60, 20, 1)]
-        boxes = self.boxes(a=([[4, 5, 14.5, 25], [30, 0, 40, 30], [15, 1, 25, 9]], ["cat", {"id": 2}, 7]), b=[],
-                           unused=[[1, 2, 3, 4]])
-        self.good("apply", policy, *images, "-k", 2, "-o", self.path("out"), "--boxes", boxes, "--boxes-out",
-                  self.path("out.jsonl"))
+        boxes = self.boxes(
+            a=([[4, 5, 14.5, 25], [30, 0, 40, 30], [15, 1, 25, 9]], ["cat", {"id": 2}, 7]), b=[], unused=[[1, 2, 3, 4]]
+        )
+        self.good(
+            "apply",
+            policy,
+            *images,
+            "-k",
+            2,
+            "-o",
+            self.path("out"),
+            "--boxes",
+            boxes,
+            "--boxes-out",
+            self.path("out.jsonl"),
+        )
         first, again, empty, _ = self.rows("out.jsonl")
-        self.assertEqual(first, {"image": self.path("out/a-0.png"), "size": [40, 30], "labels": ["cat", 7],
-                                 "boxes": [[24, 5, 34.5, 25], [35, 1, 40, 9]], "visibility": [1, 0.5]})
+        self.assertEqual(
+            first,
+            {
+                "image": self.path("out/a-0.png"),
+                "size": [40, 30],
+                "labels": ["cat", 7],
+                "boxes": [[24, 5, 34.5, 25], [35, 1, 40, 9]],
+                "visibility": [1, 0.5],
+            },
+        )
         self.assertEqual(again, {**first, "image": self.path("out/a-1.png")})
         self.assertEqual(empty, {"image": self.path("out/b-0.png"), "size": [60, 20], "boxes": [], "visibility": []})
         # what came out goes in again, and replayed draws move boxes alike
-        self.good("apply", policy, *(row["image"] for row in (first, empty)), "-o", self.path("more"), "--boxes",
-                  self.path("out.jsonl"), "--boxes-out", self.path("more.jsonl"), "--draws", self.path("draws.jsonl"))
+        self.good(
+            "apply",
+            policy,
+            *(row["image"] for row in (first, empty)),
+            "-o",
+            self.path("more"),
+            "--boxes",
+            self.path("out.jsonl"),
+            "--boxes-out",
+            self.path("more.jsonl"),
+            "--draws",
+            self.path("draws.jsonl"),
+        )
         self.assertEqual(self.rows("more.jsonl")[0]["boxes"], [])
-        self.good("apply", policy, *(row["image"] for row in (first, empty)), "-o", self.path("more"), "--boxes",
-                  self.path("out.jsonl"), "--boxes-out", self.path("same.jsonl"), "--replay", self.path("draws.jsonl"))
+        self.good(
+            "apply",
+            policy,
+            *(row["image"] for row in (first, empty)),
+            "-o",
+            self.path("more"),
+            "--boxes",
+            self.path("out.jsonl"),
+            "--boxes-out",
+            self.path("same.jsonl"),
+            "--replay",
+            self.path("draws.jsonl"),
+        )
         self.assertEqual(self.rows("same.jsonl"), self.rows("more.jsonl"))
-        transform = self.file("t.yaml", "motley: 1\nname: t\nstages:\n  - center_crop: {size: [20, 30]}\n"
-                              "  - flip: {horizontal: 1}\n  - output: {}\n  - erase: {p: 1}\n")
-        self.good("apply", transform, images[0], "-o", self.path("t"), "--boxes", boxes,
-                  "--boxes-out", self.path("t.jsonl"))
+        transform = self.file(
+            "t.yaml",
+            "motley: 1\nname: t\nstages:\n  - center_crop: {size: [20, 30]}\n"
+            "  - flip: {horizontal: 1}\n  - output: {}\n  - erase: {p: 1}\n",
+        )
+        self.good(
+            "apply", transform, images[0], "-o", self.path("t"), "--boxes", boxes, "--boxes-out", self.path("t.jsonl")
+        )
         (row,) = self.rows("t.jsonl")
         self.assertEqual((row["size"], row["labels"]), ([30, 20], ["cat", {"id": 2}, 7]))
         self.assertEqual(row["boxes"], [[20.5, 0, 30, 20], [0, 0, 5, 20], [10, 0, 20, 4]])
 
     def test_policies_that_work_in_boxes(self):
-        policy = self.file("in.yaml", "motley: 1\nname: in\nops:\n  inside: {op: invert, inside: boxes}\n"
-                           "branches: [inside]\n")
+        policy = self.file(
+            "in.yaml", "motley: 1\nname: in\nops:\n  inside: {op: invert, inside: boxes}\nbranches: [inside]\n"
+        )
         boxes = self.boxes(a=[[4, 5, 14, 25]], b=[[0, 0, 1, 1], [9, 9, 20, 20]])
         images = [self.image("a.png"), self.image("b.png", 60, 20, 3)]
         self.good("apply", policy, *images, "-o", self.path("out"), "--boxes", boxes, "--draws", self.path("d.jsonl"))
@@ -765,17 +966,23 @@ class Apply(Case):
 
     def test_wrong_boxes_are_refused(self):
         image, out = self.image(), ["-o", self.path("out"), "--boxes-out", self.path("o.jsonl")]
-        self.assertIn("works in the boxes of an image, want --boxes",
-                      self.bad("apply", "tf_auto_augment_detection_v1", image, "-o", self.path("out")))
+        self.assertIn(
+            "works in the boxes of an image, want --boxes",
+            self.bad("apply", "tf_auto_augment_detection_v1", image, "-o", self.path("out")),
+        )
         boxes = self.boxes(a=[[1, 2, 3, 4]])
-        self.assertIn("--boxes has no use",
-                      self.bad("apply", "rand_augment", image, "-o", self.path("out"), "--boxes", boxes))
+        self.assertIn(
+            "--boxes has no use", self.bad("apply", "rand_augment", image, "-o", self.path("out"), "--boxes", boxes)
+        )
         self.assertIn("mixes 3 chains", self.bad("apply", "augmix", image, "--boxes", boxes, *out))
         self.assertIn("want --boxes and --out", self.bad("apply", "rand_augment", image, *out, status=2))
-        self.assertIn("want --boxes and --out", self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[2:],
-                                                         "--sheet", self.path("s.png"), status=2))
-        self.assertIn("it is --boxes",
-                      self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[:3], boxes))
+        self.assertIn(
+            "want --boxes and --out",
+            self.bad(
+                "apply", "rand_augment", image, "--boxes", boxes, *out[2:], "--sheet", self.path("s.png"), status=2
+            ),
+        )
+        self.assertIn("it is --boxes", self.bad("apply", "rand_augment", image, "--boxes", boxes, *out[:3], boxes))
         for row, why in (
             ([[1, 2, 3]], ":1: box 0 is not a list of 4 numbers"),
             (([[1, 2, 3, 4]], [1, 2]), ':1: "labels" is not a list of 1, one for each box'),
@@ -790,19 +997,24 @@ class Apply(Case):
             lines = self.file("more.jsonl", json.dumps({"image": image, "boxes": []}) + more + "\n")
             self.assertIn("more.jsonl:1: want {", self.bad("apply", "rand_augment", image, "--boxes", lines, *out))
         twice = self.file("twice.jsonl", 2 * (json.dumps({"image": image, "boxes": []}) + "\n"))
-        self.assertIn(f"twice.jsonl:2: the boxes of {image} were given before, on line 1",
-                      self.bad("apply", "rand_augment", image, "--boxes", twice, *out))
+        self.assertIn(
+            f"twice.jsonl:2: the boxes of {image} were given before, on line 1",
+            self.bad("apply", "rand_augment", image, "--boxes", twice, *out),
+        )
         other = self.image("b.png")  # without a line; the other image is done
-        self.assertIn(f"b.png: {boxes} has no line for it",
-                      self.bad("apply", "rand_augment", image, other, "--boxes", self.boxes(a=[[1, 2, 3, 4]]), *out))
+        self.assertIn(
+            f"b.png: {boxes} has no line for it",
+            self.bad("apply", "rand_augment", image, other, "--boxes", self.boxes(a=[[1, 2, 3, 4]]), *out),
+        )
         self.assertEqual([row["image"] for row in self.rows("o.jsonl")], [self.path("out/a-0.png")])
         self.assertEqual(self.leftovers(), [])
 
     def test_replay_of_printed_draws(self):
         image = self.image(width=64, height=48)
         self.file("d.jsonl", self.good("draw", "rand_augment", "-N", "3", "-s", "4", "--size", "64x48"))
-        self.assertEqual(self.apply("one", image, "-k", "3"),
-                         self.apply("two", image, "-k", "3", "--replay", self.path("d.jsonl")))
+        self.assertEqual(
+            self.apply("one", image, "-k", "3"), self.apply("two", image, "-k", "3", "--replay", self.path("d.jsonl"))
+        )
 
     def test_replay_refuses_other_draws(self):
         image, draws = self.image(), self.path("d.jsonl")
@@ -813,14 +1025,19 @@ class Apply(Case):
         self.assertIn("d.jsonl:1: drawn from policy 'rand_augment', want one from 'timm_rand_augment'", error)
         self.assertIn("d.jsonl:2: drawn from", error)
         self.image(width=50)
-        self.assertIn("d.jsonl:1: drawn for an image of 40x30, this one is 50x30",
-                      self.bad("apply", "rand_augment", image, "--replay", draws, *out))
+        self.assertIn(
+            "d.jsonl:1: drawn for an image of 40x30, this one is 50x30",
+            self.bad("apply", "rand_augment", image, "--replay", draws, *out),
+        )
         other = self.image("other.png")
-        self.assertIn("d.jsonl:1: sample 0 was drawn for a.png",
-                      self.bad("apply", "rand_augment", other, "--replay", draws, *out))
+        self.assertIn(
+            "d.jsonl:1: sample 0 was drawn for a.png", self.bad("apply", "rand_augment", other, "--replay", draws, *out)
+        )
         image = self.image()
-        self.assertIn("has no draw for sample 2", self.bad("apply", "rand_augment", image, "--replay", draws, "-k", "3",
-                                                           "--out", self.path("most")))
+        self.assertIn(
+            "has no draw for sample 2",
+            self.bad("apply", "rand_augment", image, "--replay", draws, "-k", "3", "--out", self.path("most")),
+        )
         self.assertEqual(sorted(p.name for p in (self.dir / "most").iterdir()), ["a-0.png", "a-1.png"])
         rotate = '{"op": "rotate", "value": 9.0, "interpolation": "nearest", "fill": [0, 0, 0]}'
         for text, why in (
@@ -851,26 +1068,39 @@ class Apply(Case):
         self.assertGreater(width, 4 * 100)
         self.assertGreater(height, 67 + 90)
         self.assertEqual(pixels[:3], b"\xff\xff\xff")
-        self.assertGreater(len(set(pixels[i:i + 3] for i in range(0, len(pixels), 3))), 1000)
+        self.assertGreater(len(set(pixels[i : i + 3] for i in range(0, len(pixels), 3))), 1000)
 
     def test_orientation_is_applied(self):
         width, height = 5, 3
         pixels = pattern(width, height, 3)
-        grid = [[pixels[(y * width + x) * 3:][:3] for x in range(width)] for y in range(height)]
+        grid = [[pixels[(y * width + x) * 3 :][:3] for x in range(width)] for y in range(height)]
 
         def flip(g):
             return [row[::-1] for row in g]
 
         def transpose(g):
             return [list(row) for row in zip(*g)]
+
         # TIFF 6.0: where row 0 and column 0 of the file lie in the picture
-        upright = {1: grid, 2: flip(grid), 3: flip(grid)[::-1], 4: grid[::-1], 5: transpose(grid),
-                   6: flip(transpose(grid)), 7: flip(transpose(grid))[::-1], 8: transpose(grid)[::-1], 9: grid}
+        upright = {
+            1: grid,
+            2: flip(grid),
+            3: flip(grid)[::-1],
+            4: grid[::-1],
+            5: transpose(grid),
+            6: flip(transpose(grid)),
+            7: flip(transpose(grid))[::-1],
+            8: transpose(grid)[::-1],
+            9: grid,
+        }
         for orientation, wanted in upright.items():
             path = self.file("o.png", png(width, height, 3, pixels, before=chunk(b"eXIf", exif(orientation))))
             self.good("op", "identity", path, self.path("out.png"))
-            self.assertEqual(self.read("out.png"),
-                             (len(wanted[0]), len(wanted), 3, b"".join(p for row in wanted for p in row)), orientation)
+            self.assertEqual(
+                self.read("out.png"),
+                (len(wanted[0]), len(wanted), 3, b"".join(p for row in wanted for p in row)),
+                orientation,
+            )
         path = self.file("o.jpg", jpeg(24, 8, 3, app=exif_segment(6)))
         self.good("op", "identity", path, self.path("out.png"))
         self.assertEqual(self.read("out.png"), (8, 24, 3, bytes([128]) * (24 * 8 * 3)))
@@ -881,8 +1111,11 @@ class Apply(Case):
             path = self.file("in.png", png(13, 7, channels, pixels))
             self.good("op", "identity", path, self.path("out.png"))
             self.assertEqual(self.read("out.png"), (13, 7, channels, pixels))
-        for depth, row, wanted in ((1, b"\xa0", (255, 0, 255)), (2, b"\x1b", (0, 85, 170, 255)),
-                                   (4, b"\x0f", (0, 255))):
+        for depth, row, wanted in (
+            (1, b"\xa0", (255, 0, 255)),
+            (2, b"\x1b", (0, 85, 170, 255)),
+            (4, b"\x0f", (0, 255)),
+        ):
             path = self.file("in.png", png(len(wanted), 1, 1, row, depth=depth))
             self.good("op", "identity", path, self.path("out.png"))
             self.assertEqual(self.read("out.png"), (len(wanted), 1, 1, bytes(wanted)))
@@ -895,8 +1128,12 @@ class Apply(Case):
     def test_pixels_are_those_of_pillow(self):
         source = PIL.Image.frombytes("RGB", (157, 83), pattern(157, 83, 3)).resize((301, 203), PIL.Image.BICUBIC)
         exif_data = PIL.Image.Exif()
-        cases = [("JPEG", ".jpg", dict(quality=q, subsampling=s, progressive=p)) for q in (30, 95) for s in (0, 1, 2)
-                 for p in (False, True)] + [("PNG", ".png", {}), ("PNG", ".png", {"optimize": True})]
+        cases = [
+            ("JPEG", ".jpg", dict(quality=q, subsampling=s, progressive=p))
+            for q in (30, 95)
+            for s in (0, 1, 2)
+            for p in (False, True)
+        ] + [("PNG", ".png", {}), ("PNG", ".png", {"optimize": True})]
         for number, (kind, suffix, options) in enumerate(cases):
             for mode in ("RGB", "L"):
                 exif_data[0x0112] = 1 + number % 8
@@ -907,8 +1144,11 @@ class Apply(Case):
                     wanted = PIL.ImageOps.exif_transpose(opened)
                     self.assertEqual(wanted.mode, mode)
                 with PIL.Image.open(self.path("out.png")) as found:
-                    self.assertEqual((found.mode, found.size, found.tobytes()),
-                                     (wanted.mode, wanted.size, wanted.tobytes()), (kind, mode, options))
+                    self.assertEqual(
+                        (found.mode, found.size, found.tobytes()),
+                        (wanted.mode, wanted.size, wanted.tobytes()),
+                        (kind, mode, options),
+                    )
 
 
 class Op(Case):
@@ -921,7 +1161,7 @@ class Op(Case):
 
     def test_values_and_options(self):
         path, pixels = self.image("a.png", 8, 8), pattern(8, 8, 3)
-        rows = [pixels[y * 24:(y + 1) * 24] for y in range(8)]
+        rows = [pixels[y * 24 : (y + 1) * 24] for y in range(8)]
         self.good("op", "translate_x", "-3", path, self.path("out.png"), "--fill", "1,2,3")
         self.assertEqual(self.read("out.png")[3], b"".join(row[9:] + bytes([1, 2, 3] * 3) for row in rows))
         self.good("op", "invert", "-", path, self.path("out.png"))
@@ -939,11 +1179,17 @@ class Op(Case):
         self.assertIn("brightness", self.bad("op", "brightness", "1e9", path, out))
         self.assertIn("rotate", self.bad("op", "rotate", path, out))
         self.assertIn("invert", self.bad("op", "invert", "3", path, out))
-        for args in (["rotate"], ["rotate", "x", path, out], ["rotate", "1,,2", path, out],
-                     ["rotate", "nan", path, out],
-                     ["rotate", "9", path, out, "more"], ["rotate", "9", path, out, "--fill", "256"],
-                     ["rotate", "9", path, out, "--fill", "1,2"], ["rotate", "9", path, out, "--interpolation", "area"],
-                     ["rotate", "9", path, out, "--device", "tpu"]):
+        for args in (
+            ["rotate"],
+            ["rotate", "x", path, out],
+            ["rotate", "1,,2", path, out],
+            ["rotate", "nan", path, out],
+            ["rotate", "9", path, out, "more"],
+            ["rotate", "9", path, out, "--fill", "256"],
+            ["rotate", "9", path, out, "--fill", "1,2"],
+            ["rotate", "9", path, out, "--interpolation", "area"],
+            ["rotate", "9", path, out, "--device", "tpu"],
+        ):
             self.bad("op", *args, status=2)
         self.assertFalse(os.path.exists(out))
 
@@ -954,8 +1200,12 @@ class Gpu(Case):
     def setUp(self):
         super().setUp()
         self.a = self.image("a.png", 300, 200)
-        done = subprocess.run([MOTLEY, "op", "invert", self.a, self.path("probe.png"), "--device", "cuda"],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [MOTLEY, "op", "invert", self.a, self.path("probe.png"), "--device", "cuda"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         self.why = done.stderr if done.returncode else ""
 
     def need_gpu(self):
@@ -982,8 +1232,20 @@ class Gpu(Case):
             for device in ("cpu", "cuda", "auto"):
                 out = self.dir / policy / device
                 out.parent.mkdir(exist_ok=True)
-                self.good("apply", policy, *images, self.a, "-k", "20", "--out", out, "--draws", f"{out}.jsonl",
-                          "--device", device)
+                self.good(
+                    "apply",
+                    policy,
+                    *images,
+                    self.a,
+                    "-k",
+                    "20",
+                    "--out",
+                    out,
+                    "--draws",
+                    f"{out}.jsonl",
+                    "--device",
+                    device,
+                )
                 draws = [json.loads(line) for line in pathlib.Path(f"{out}.jsonl").read_text().splitlines()]
                 found[device] = ({p.name: p.read_bytes() for p in out.iterdir()}, [row["steps"] for row in draws])
             self.assertEqual(len(found["cpu"][0]), 120)
@@ -1024,8 +1286,9 @@ class Bench(Case):
         text = self.good("bench", "--op", "all", "--layout", "chw", *self.few)
         rows = [json.loads(line) for line in text.splitlines()]
         self.assertEqual([row["name"] for row in rows], [op["name"] for op in json.loads(self.good("ops", "--json"))])
-        self.assertIn("rotate", self.good("bench", "--op", "rotate=-9", "-i", "bicubic", "--runs", "3", "-B", "4",
-                                          "--in-place"))
+        self.assertIn(
+            "rotate", self.good("bench", "--op", "rotate=-9", "-i", "bicubic", "--runs", "3", "-B", "4", "--in-place")
+        )
 
     def test_mistakes(self):
         self.assertIn("unknown operation 'nix'", self.bad("bench", "--op", "nix"))
@@ -1041,18 +1304,22 @@ class BadInput(Case):
         photo = jpeg(640, 480, 3)
         frames = chunk(b"acTL", struct.pack(">II", 2, 0))
         palette = chunk(b"PLTE", bytes(range(12)))
-        huge = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 20000, 20000, 8, 2, 0, 0, 0)) +
-                chunk(b"IDAT", b"x") + chunk(b"IEND", b""))
+        huge = (
+            b"\x89PNG\r\n\x1a\n"
+            + chunk(b"IHDR", struct.pack(">IIBBBBB", 20000, 20000, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", b"x")
+            + chunk(b"IEND", b"")
+        )
         return [
             ("empty.png", b"", "empty"),
             ("text.png", b"hello, this is no image", "not an image"),
             ("x.gif", b"GIF89a" + bytes(30), "GIF"),
             ("x.webp", b"RIFF\0\0\0\0WEBPVP8 ", "WebP"),
             ("x.tiff", b"II*\0" + bytes(30), "TIFF"),
-            ("truncated.png", good[:len(good) // 2], "truncated"),
+            ("truncated.png", good[: len(good) // 2], "truncated"),
             ("head.png", good[:20], "truncated"),
             ("damaged.png", good[:60] + b"\xff" + good[61:], "damaged"),
-            ("truncated.jpg", photo[:len(photo) // 2], "truncated"),
+            ("truncated.jpg", photo[: len(photo) // 2], "truncated"),
             ("head.jpg", photo[:100], "truncated"),
             ("cmyk.jpg", jpeg(16, 16, 4), "CMYK"),
             ("cmyk-adobe.jpg", jpeg(16, 16, 4, adobe=0), "CMYK"),
@@ -1069,8 +1336,11 @@ class BadInput(Case):
             ("zero-width.jpg", jpeg(0, 16, 3), "JPEG"),
             ("zero-height.jpg", jpeg(16, 0, 3), "JPEG"),
             ("huge.png", huge, "20000x20000 pixels, 400000000 in all, want at most 178956970"),
-            ("huge.jpg", jpeg(16, 16, 3).replace(struct.pack(">BHHB", 8, 16, 16, 3),
-                                                 struct.pack(">BHHB", 8, 65000, 65000, 3)), "65000x65000 pixels"),
+            (
+                "huge.jpg",
+                jpeg(16, 16, 3).replace(struct.pack(">BHHB", 8, 16, 16, 3), struct.pack(">BHHB", 8, 65000, 65000, 3)),
+                "65000x65000 pixels",
+            ),
             ("long.png", png(2000000, 1, 1, bytes(250000), depth=1), "want sides of at most 1048576"),
         ]
 
@@ -1085,8 +1355,19 @@ class BadInput(Case):
     def test_the_others_are_still_done(self):
         nasty = [self.file(name, data) for name, data, _ in self.nasty()]
         paths = [self.image("first.png"), *nasty, self.path("absent.png"), str(self.dir), self.image("last.png")]
-        error = self.bad("apply", "rand_augment", *paths, "-k", "2", "--out", self.path("out"), "--draws",
-                         self.path("d.jsonl"), "--sheet", self.path("s.png"))
+        error = self.bad(
+            "apply",
+            "rand_augment",
+            *paths,
+            "-k",
+            "2",
+            "--out",
+            self.path("out"),
+            "--draws",
+            self.path("d.jsonl"),
+            "--sheet",
+            self.path("s.png"),
+        )
         self.assertEqual(error.count("\n"), len(paths) - 2, error)
         self.assertIn("absent.png: No such file", error)
         self.assertIn(f"{self.dir}: Is a directory", error)
@@ -1098,8 +1379,15 @@ class BadInput(Case):
         self.assertTrue(self.read("s.png"))
 
     def test_when_nothing_can_be_read_nothing_is_written(self):
-        self.bad("apply", "rand_augment", self.path("absent.png"), "--draws", self.path("d.jsonl"), "--sheet",
-                 self.path("s.png"))
+        self.bad(
+            "apply",
+            "rand_augment",
+            self.path("absent.png"),
+            "--draws",
+            self.path("d.jsonl"),
+            "--sheet",
+            self.path("s.png"),
+        )
         self.assertEqual(list(self.dir.iterdir()), [])
 
     def test_unknown_names_and_values_out_of_range(self):
@@ -1112,18 +1400,34 @@ class BadInput(Case):
 
     def test_wrong_usage(self):
         path = self.image()
-        for args in ([], ["aply"], ["--nonsense"], ["ops", "x"], ["policies", "x"], ["transforms", "x"], ["show"],
-                     ["show", "a", "b"], ["check"],
-                     ["draw"], ["draw", "a", "b"], ["draw", "rand_augment", "--samples", "x"],
-                     ["draw", "rand_augment", "--samples", "-1"], ["draw", "rand_augment", "--seed", "-1"],
-                     ["draw", "rand_augment", "--epoch", "1073741824"], ["draw", "rand_augment", "--view", "65536"],
-                     ["draw", "rand_augment", "--size", "12"],
-                     ["draw", "rand_augment", "--size", "0x5"], ["draw", "rand_augment", "--channels", "5"],
-                     ["draw", "rand_augment", "--interpolation", "nearest,area"],
-                     ["draw", "rand_augment", "--fill", "1;2"],
-                     ["apply"], ["apply", "rand_augment"], ["apply", "rand_augment", path],
-                     ["apply", "rand_augment", path, "--variants", "0", "--out", self.path("out")],
-                     ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")]):
+        for args in (
+            [],
+            ["aply"],
+            ["--nonsense"],
+            ["ops", "x"],
+            ["policies", "x"],
+            ["transforms", "x"],
+            ["show"],
+            ["show", "a", "b"],
+            ["check"],
+            ["draw"],
+            ["draw", "a", "b"],
+            ["draw", "rand_augment", "--samples", "x"],
+            ["draw", "rand_augment", "--samples", "-1"],
+            ["draw", "rand_augment", "--seed", "-1"],
+            ["draw", "rand_augment", "--epoch", "1073741824"],
+            ["draw", "rand_augment", "--view", "65536"],
+            ["draw", "rand_augment", "--size", "12"],
+            ["draw", "rand_augment", "--size", "0x5"],
+            ["draw", "rand_augment", "--channels", "5"],
+            ["draw", "rand_augment", "--interpolation", "nearest,area"],
+            ["draw", "rand_augment", "--fill", "1;2"],
+            ["apply"],
+            ["apply", "rand_augment"],
+            ["apply", "rand_augment", path],
+            ["apply", "rand_augment", path, "--variants", "0", "--out", self.path("out")],
+            ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")],
+        ):
             error = self.bad(*args, status=2)
             self.assertRegex(error, r"\Amotley[a-z ]*: .*\nTry `motley", args)
         self.assertFalse((self.dir / "out").exists())
@@ -1173,20 +1477,34 @@ class Clashes(Case):
         self.assertFalse(os.path.exists(self.path("new")))  # the folder that was made is gone again
 
     def test_what_is_merely_near_is_done(self):
-        self.good("apply", "rand_augment", self.one, self.one, "-o", self.path("out"), "--draws", "/dev/stdout",
-                  "--sheet", self.path("out/sheet.png"))
+        self.good(
+            "apply",
+            "rand_augment",
+            self.one,
+            self.one,
+            "-o",
+            self.path("out"),
+            "--draws",
+            "/dev/stdout",
+            "--sheet",
+            self.path("out/sheet.png"),
+        )
         self.good("apply", "rand_augment", self.one, "-o", self.path("out"))  # outputs of last time are replaced
 
 
 class Names(Case):
     def test_names_that_are_no_text_or_command_a_terminal(self):
         data = png(4, 3, 3, pattern(4, 3, 3))
-        names = [b"caf\xe9.png", b"\xff\xfe\"\\.png", "\u00e9\u4e2d.png".encode(), b"\x1b[31mred\x07\xc2\x9b.png"]
+        names = [b"caf\xe9.png", b'\xff\xfe"\\.png', "\u00e9\u4e2d.png".encode(), b"\x1b[31mred\x07\xc2\x9b.png"]
         for name in names:
             with open(os.path.join(os.fsencode(self.dir), name), "wb") as file:
                 file.write(data)
-        done = subprocess.run([MOTLEY, "apply", "rand_augment", *names, "-o", "out", "--draws", "d.jsonl"],
-                              cwd=self.dir, capture_output=True, timeout=60)
+        done = subprocess.run(
+            [MOTLEY, "apply", "rand_augment", *names, "-o", "out", "--draws", "d.jsonl"],
+            cwd=self.dir,
+            capture_output=True,
+            timeout=60,
+        )
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         text = (self.dir / "d.jsonl").read_bytes().decode()  # UTF-8, every line of it JSON
         rows = [json.loads(line) for line in text.splitlines()]
@@ -1194,8 +1512,12 @@ class Names(Case):
         for row in rows:
             self.assertTrue(os.path.exists(os.path.join(os.fsencode(self.dir), os.fsencode(row["out"]))))
 
-        bad = subprocess.run([MOTLEY, "apply", "rand_augment", b"none\x1b[2J\xe9\n\xc2\x9b.png", "-o", "out"],
-                             cwd=self.dir, capture_output=True, timeout=60)
+        bad = subprocess.run(
+            [MOTLEY, "apply", "rand_augment", b"none\x1b[2J\xe9\n\xc2\x9b.png", "-o", "out"],
+            cwd=self.dir,
+            capture_output=True,
+            timeout=60,
+        )
         self.assertEqual(bad.stderr, rb"motley: none\x1b[2J\xe9\x0a\xc2\x9b.png: No such file or directory" + b"\n")
         with open(os.path.join(os.fsencode(self.dir), b"\x1b.yaml"), "wb") as file:
             file.write(b"motley: 2\n")
@@ -1217,8 +1539,9 @@ class Pipes(Case):
         text = self.good("show", "rand_augment")
         for pause in 0, 0.3:
             read, write = os.pipe()
-            run = subprocess.Popen([MOTLEY, "show", f"/dev/fd/{read}"], pass_fds=[read], stdout=subprocess.PIPE,
-                                   text=True)
+            run = subprocess.Popen(
+                [MOTLEY, "show", f"/dev/fd/{read}"], pass_fds=[read], stdout=subprocess.PIPE, text=True
+            )
             os.close(read)
             time.sleep(pause)
             with os.fdopen(write, "w") as file:
@@ -1228,11 +1551,13 @@ class Pipes(Case):
 
 class Numbers(Case):
     def test_a_message_shows_what_it_refuses(self):
-        self.assertIn("level is 30.000000000000004, want 0..30",
-                      self.bad("show", "rand_augment", "-m", "30.000000000000004"))
+        self.assertIn(
+            "level is 30.000000000000004, want 0..30", self.bad("show", "rand_augment", "-m", "30.000000000000004")
+        )
         self.assertIn("rotate takes 1 value (", self.bad("op", "rotate", "1,2", self.image(), self.path("o.png")))
-        self.assertIn("invert takes 0 values, 1 were given",
-                      self.bad("op", "invert", "1", self.image(), self.path("o.png")))
+        self.assertIn(
+            "invert takes 0 values, 1 were given", self.bad("op", "invert", "1", self.image(), self.path("o.png"))
+        )
 
     def test_the_last_sample(self):
         row = json.loads(self.good("draw", "rand_augment", "--first", 2**64 - 1))
@@ -1272,8 +1597,14 @@ class Limits(Case):
         small = self.file("small.png", png(300, 500, 3, bytes(300 * 500 * 3)))  # less than zlib takes to compress it
 
         def run(size, *args):
-            return subprocess.run([MOTLEY, *args], capture_output=True, text=True, timeout=60,
-                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+            return subprocess.run(
+                [MOTLEY, *args],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+            )
+
         found = {run(size << 20, "op", "invert", wide, self.path("o.png")).stderr for size in range(16, 46, 3)}
         self.assertIn(f"motley: {wide}: no memory to read a PNG\n", found)
         self.assertNotIn("damaged", "".join(found))
@@ -1286,8 +1617,9 @@ class Limits(Case):
                 too_little = middle
             else:
                 enough = middle
-        self.assertEqual(run(too_little, *apply).stderr,
-                         f"motley: {self.path('out/small-0.png')}: no memory to write a PNG\n")
+        self.assertEqual(
+            run(too_little, *apply).stderr, f"motley: {self.path('out/small-0.png')}: no memory to write a PNG\n"
+        )
 
 
 class Output(Case):
@@ -1300,8 +1632,9 @@ class Output(Case):
         self.assertTrue(pathlib.Path("/dev/null").is_char_device())
         self.assertTrue(pathlib.Path("/dev/null").is_char_device())
         self.assertIn("Not a directory", self.bad("apply", "rand_augment", path, "--out", path))
-        self.assertIn("absent/out: No such file", self.bad("apply", "rand_augment", path, "--out",
-                                                         self.path("absent/out")))
+        self.assertIn(
+            "absent/out: No such file", self.bad("apply", "rand_augment", path, "--out", self.path("absent/out"))
+        )
         for option in ("--sheet", "--draws"):
             self.assertIn("No such file", self.bad("apply", "rand_augment", path, option, self.path("absent/file")))
         self.assertEqual(self.leftovers(), [])
@@ -1342,13 +1675,16 @@ class Output(Case):
 
         def limit():
             import resource
+
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
         done = self.run_motley("op", "invert", path, out, status=1, preexec_fn=limit)
         self.assertEqual(done.stderr, f"motley: {out}: File too large\n")
         self.assertEqual(pathlib.Path(out).read_bytes(), b"old")
-        done = self.run_motley("apply", "rand_augment", path, "-k", "60", "--draws", self.path("d.jsonl"), status=1,
-                               preexec_fn=limit)
+        done = self.run_motley(
+            "apply", "rand_augment", path, "-k", "60", "--draws", self.path("d.jsonl"), status=1, preexec_fn=limit
+        )
         self.assertIn("d.jsonl: File too large", done.stderr)
         self.assertFalse(os.path.exists(self.path("d.jsonl")))
         self.assertEqual(self.leftovers(), [])
@@ -1368,8 +1704,23 @@ class Output(Case):
         path = self.image("big.png", 160, 160)
         for turn in range(4 if SANITIZED else 12):
             number = signal.SIGINT if turn % 2 else signal.SIGTERM
-            run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "30000", "--out", self.path("out"),
-                                    "-t", "4", "--draws", self.path("d.jsonl")], stderr=subprocess.DEVNULL)
+            run = subprocess.Popen(
+                [
+                    MOTLEY,
+                    "apply",
+                    "rand_augment",
+                    path,
+                    "-k",
+                    "30000",
+                    "--out",
+                    self.path("out"),
+                    "-t",
+                    "4",
+                    "--draws",
+                    self.path("d.jsonl"),
+                ],
+                stderr=subprocess.DEVNULL,
+            )
             deadline = time.monotonic() + 30
             while not list(self.dir.glob("out/big-*.png")) and time.monotonic() < deadline:
                 time.sleep(0.01)
@@ -1393,9 +1744,21 @@ class Output(Case):
             terminal, side = pty.openpty()
         except OSError as error:  # a container without /dev/pts
             self.skipTest(f"no terminal here: {error}")
-        run = subprocess.Popen([MOTLEY, "apply", "rand_augment", path, "-k", "12", "--out", self.path("out"),
-                                "--threads", "1"],  # which takes more than a second
-                               stderr=side)
+        run = subprocess.Popen(
+            [
+                MOTLEY,
+                "apply",
+                "rand_augment",
+                path,
+                "-k",
+                "12",
+                "--out",
+                self.path("out"),
+                "--threads",
+                "1",
+            ],  # which takes more than a second
+            stderr=side,
+        )
         os.close(side)
         shown = b""
         while True:

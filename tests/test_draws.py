@@ -5,6 +5,7 @@ built-in policy and transform, and texts with what no built-in has. Every number
 
     tests/test_draws.py --library build/libmotley.so [--draws 100000] [NAME...]
 """
+
 import argparse
 import copy
 import ctypes
@@ -26,7 +27,10 @@ import library
 FILES = HERE.parent / "policy_files"
 CHUNK = 5000
 BATCHES = [  # seed, epoch, first id, view (2: each its own), channels
-    (0, 0, 0, 0, 3), (7, 3, 2**32 - 9, 1, 1), (2**63 + 5, 199, 2**64 - CHUNK, 65535, 4), (43, 2**30 - 1, 12, 2, 2),
+    (0, 0, 0, 0, 3),
+    (7, 3, 2**32 - 9, 1, 1),
+    (2**63 + 5, 199, 2**64 - CHUNK, 65535, 4),
+    (43, 2**30 - 1, 12, 2, 2),
 ]
 OTHERS = {  # what no built-in has
     "weights": """
@@ -187,8 +191,9 @@ def inputs(rng, seed, epoch, first, view, channels, count):
     """Samples with ids, views and sizes of their own; each image has 0 to 3 boxes."""
     ids = np.uint64(first) + np.arange(count, dtype=np.uint64)
     views = rng.integers(0, 65536, count) if view == 2 else view
-    width, height = (np.where(rng.random(count) < 0.1, rng.integers(1, 9, count), rng.integers(9, 700, count))
-                     for _ in range(2))
+    width, height = (
+        np.where(rng.random(count) < 0.1, rng.integers(1, 9, count), rng.integers(9, 700, count)) for _ in range(2)
+    )
     boxes = []
     for w, h in zip(width.tolist(), height.tolist()):
         x, y = (np.sort(rng.uniform([-2, 0], side, (3, 2)), 1) for side in (w, h))
@@ -206,15 +211,25 @@ def struct_of(s):
     def at(array, kind):
         return array.ctypes.data_as(ctypes.POINTER(kind))
 
-    samples = library.Samples(seed=s.seed, epoch=s.epoch, ids=at(ids, ctypes.c_uint64),
-                              views=at(views, ctypes.c_uint32), boxes=at(boxes, ctypes.c_double),
-                              box_offsets=at(ends, ctypes.c_size_t), levels=at(levels, ctypes.c_float))
+    samples = library.Samples(
+        seed=s.seed,
+        epoch=s.epoch,
+        ids=at(ids, ctypes.c_uint64),
+        views=at(views, ctypes.c_uint32),
+        boxes=at(boxes, ctypes.c_double),
+        box_offsets=at(ends, ctypes.c_size_t),
+        levels=at(levels, ctypes.c_float),
+    )
     return samples, [at(side, ctypes.c_int32) for side in sizes], (views, ids, levels, boxes, ends, sizes)
 
 
 class View(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("count", ctypes.c_int32), ("number", ctypes.c_int32),
-                ("policy", ctypes.c_void_p)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("count", ctypes.c_int32),
+        ("number", ctypes.c_int32),
+        ("policy", ctypes.c_void_p),
+    ]
 
 
 def compared(ours, reference, s):
@@ -242,8 +257,12 @@ class Loaded:
     def __init__(self, lib, text):
         self.lib, self.c, self.handle, self.whole = lib, lib.c, ctypes.c_void_p(), "stages:" in text
         data, error = text.encode(), library.Error()
-        lib.check(self.c.motley_policy_parse(data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle),
-                                             ctypes.byref(error)), error)
+        lib.check(
+            self.c.motley_policy_parse(
+                data, ctypes.c_size_t(len(data)), None, ctypes.byref(self.handle), ctypes.byref(error)
+            ),
+            error,
+        )
 
     def views(self):
         """Each view as (name, count, number, one of these)."""
@@ -259,8 +278,12 @@ class Loaded:
     def at(self, epoch):
         plain, error = copy.copy(self), library.Error()
         plain.handle = ctypes.c_void_p()
-        self.lib.check(self.c.motley_policy_at(self.handle, ctypes.c_uint32(epoch), ctypes.byref(plain.handle),
-                                               ctypes.byref(error)), error)
+        self.lib.check(
+            self.c.motley_policy_at(
+                self.handle, ctypes.c_uint32(epoch), ctypes.byref(plain.handle), ctypes.byref(error)
+            ),
+            error,
+        )
         return plain
 
     def draw(self, s):
@@ -270,11 +293,26 @@ class Loaded:
         info = self.c.motley_policy_describe(self.handle).contents
         most = max(1, info.max_steps * (max(1, most_boxes) if info.takes_boxes else 1))
         steps, counts, places = (library.Step * (n * most))(), (ctypes.c_int32 * n)(), (library.Drawn * n)()
-        self.lib.check(self.c.motley_draw(self.handle, ctypes.byref(samples), ctypes.c_size_t(n), *sizes, s.channels,
-                                          places, steps, counts, ctypes.byref(error)), error)
+        self.lib.check(
+            self.c.motley_draw(
+                self.handle,
+                ctypes.byref(samples),
+                ctypes.c_size_t(n),
+                *sizes,
+                s.channels,
+                places,
+                steps,
+                counts,
+                ctypes.byref(error),
+            ),
+            error,
+        )
         del keep
-        return (np.frombuffer(steps, np.dtype(library.Step)).reshape(n, most), np.asarray(counts),
-                np.frombuffer(places, np.dtype(library.Drawn)))
+        return (
+            np.frombuffer(steps, np.dtype(library.Step)).reshape(n, most),
+            np.asarray(counts),
+            np.frombuffer(places, np.dtype(library.Drawn)),
+        )
 
 
 def differences(names, s, got, want):
@@ -288,18 +326,22 @@ def differences(names, s, got, want):
     owner = np.repeat(np.arange(len(counts)), ref_counts)
     values = lib["values"][:, :5].copy()
     values[np.arange(5)[None] >= lib["values_count"][:, None]] = 0
-    pairs = [("op", np.array([names[op] for op in lib["op"].tolist()], "U20"), ref["op"]),
-             ("value", values.view(np.uint64), ref["values"].copy().view(np.uint64)),
-             *((key, lib[key], ref[key]) for key in ("level", "interpolation", "fill", "inside"))]
+    pairs = [
+        ("op", np.array([names[op] for op in lib["op"].tolist()], "U20"), ref["op"]),
+        ("value", values.view(np.uint64), ref["values"].copy().view(np.uint64)),
+        *((key, lib[key], ref[key]) for key in ("level", "interpolation", "fill", "inside")),
+    ]
     if ref_places:
         owner = np.concatenate([owner, np.arange(len(counts))])
         box = np.stack([places["crop"][key] for key in ("left", "top", "width", "height")], 1)
         pairs = [(key, a, b) for key, a, b in pairs] + [
-            ("crop", box, ref_places["crop"]), ("filter", places["filter"], ref_places["filter"]),
+            ("crop", box, ref_places["crop"]),
+            ("filter", places["filter"], ref_places["filter"]),
             ("resize", np.stack([places["width"], places["height"]], 1), ref_places["resize"]),
             ("window", np.stack([places["left"], places["top"]], 1), ref_places["window"]),
             ("flip", np.stack([places["flip_horizontal"], places["flip_vertical"]], 1), ref_places["flip"]),
-            ("noise", places["noise"], ref_places["noise"])]
+            ("noise", places["noise"], ref_places["noise"]),
+        ]
         for i, boxes in enumerate(ref_places["erase"]):
             own = places["boxes"][i][: places["boxes_count"][i]]
             own = [[b[k] for k in ("left", "top", "width", "height")] for b in own]
@@ -351,8 +393,10 @@ def main():
                 wrong = list(differences(names, own, got, want))
                 wrong = wrong or [found for found in [matrices_differ(lib, *got[:1], own, got[1])] if found]
                 for i, what, found, wanted in wrong:
-                    print(f"{name}{part}: seed {seed} epoch {epoch} id {own.ids[i]} view {own.view[i]} "
-                          f"{own.width[i]}x{own.height[i]}: {what} is {found}, the reference has {wanted}")
+                    print(
+                        f"{name}{part}: seed {seed} epoch {epoch} id {own.ids[i]} view {own.view[i]} "
+                        f"{own.width[i]}x{own.height[i]}: {what} is {found}, the reference has {wanted}"
+                    )
                 failed, passed = failed + bool(wrong), passed + (0 if wrong else count)
             left, batch = left - count, batch + 1
     print(f"{passed} draws equal, {failed} batches differ")

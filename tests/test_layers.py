@@ -2,6 +2,7 @@
 """The layers of doc/architecture.md are true: who includes whom, who names an op, and what a new op costs.
 
 SOURCE is the repository."""
+
 import ast
 import fnmatch
 import os
@@ -59,12 +60,23 @@ class Map(unittest.TestCase):
         rows = re.findall(r"^\| (`.*?) \| .* \| .* \|$", self.PAGE, re.M)
         patterns = [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
         self.assertGreater(len(patterns), 40)
-        tested = ("include", "base", "augmentations", "policies", "kernels", "followers", "dispatch", "tools",
-                  "bindings")
+        tested = (
+            "include",
+            "base",
+            "augmentations",
+            "policies",
+            "kernels",
+            "followers",
+            "dispatch",
+            "tools",
+            "bindings",
+        )
         files = [str(path.relative_to(SOURCE)) for folder in tested for path in sources(folder)]
         for name in files:
-            self.assertTrue(any(fnmatch.fnmatch(name, pattern) for pattern in patterns),
-                            f"{name} has no row in tests/README.md: say which tests check it")
+            self.assertTrue(
+                any(fnmatch.fnmatch(name, pattern) for pattern in patterns),
+                f"{name} has no row in tests/README.md: say which tests check it",
+            )
         for pattern in patterns:
             self.assertTrue(list(SOURCE.glob(pattern)), f"tests/README.md has a row for {pattern}, which is not there")
 
@@ -72,14 +84,18 @@ class Map(unittest.TestCase):
         for path in sorted((SOURCE / "tests").glob("*.*")):
             if path.name not in ("README.md", "meson.build"):
                 name = re.sub(r"^check.*\.c$", "check*.c", path.name)
-                self.assertTrue(path.name in self.PAGE or name in self.PAGE,
-                                f"tests/README.md does not name {path.name}")
+                self.assertTrue(
+                    path.name in self.PAGE or name in self.PAGE, f"tests/README.md does not name {path.name}"
+                )
         for name in re.findall(r"`((?:pillow/|golden/|peers/)?\w+\.(?:c|py|h|sh|inc|supp))`", self.PAGE):
-            self.assertTrue((SOURCE / "tests" / name).exists() or (SOURCE / "scripts" / name).exists(),
-                            f"tests/README.md names {name}, which is not there")
+            self.assertTrue(
+                (SOURCE / "tests" / name).exists() or (SOURCE / "scripts" / name).exists(),
+                f"tests/README.md names {name}, which is not there",
+            )
 
     def test_what_stands_for_criterion_has_every_macro(self):
         """Builds with the thread sanitizer, and those for another processor, have no Criterion: tests/in_process."""
+
         def macros(paths):
             return {name for path in paths for name in re.findall(r"\bcr_\w+", path.read_text())}
 
@@ -99,8 +115,11 @@ class Layers(unittest.TestCase):
                     if name.startswith(folder + "/"):
                         continue
                     fits = [allowed for allowed in arrows[folder] if name == allowed or name.startswith(allowed)]
-                    self.assertTrue(fits, f"{path.relative_to(SOURCE)} includes {name}, but doc/architecture.md draws "
-                                          f"no such arrow from {folder}/: move what is needed, or change the page")
+                    self.assertTrue(
+                        fits,
+                        f"{path.relative_to(SOURCE)} includes {name}, but doc/architecture.md draws "
+                        f"no such arrow from {folder}/: move what is needed, or change the page",
+                    )
                     used.update(fits)
             self.assertEqual(sorted(set(arrows[folder]) - used), [], f"{folder}/ uses no such arrow any more")
 
@@ -112,10 +131,16 @@ class Layers(unittest.TestCase):
             for path in sources(folder):
                 text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
                 found = re.findall(rf"\bMOT_OP_(?:{constants})\b", text)
-                found += [stem for _, _, stem in ops()
-                          if stem not in shapes and re.search(rf'"{stem}"|\bmot_{stem}(_prepare)?\(', text)]
-                self.assertEqual(found, [], f"{path.relative_to(SOURCE)} names an op: let a fact of its row say it "
-                                            "(augmentations/table.h)")
+                found += [
+                    stem
+                    for _, _, stem in ops()
+                    if stem not in shapes and re.search(rf'"{stem}"|\bmot_{stem}(_prepare)?\(', text)
+                ]
+                self.assertEqual(
+                    found,
+                    [],
+                    f"{path.relative_to(SOURCE)} names an op: let a fact of its row say it (augmentations/table.h)",
+                )
 
 
 def functions(path):
@@ -175,8 +200,9 @@ class Python(unittest.TestCase):
     def modules(self):
         """{"torch.collate": its file}"""
         files = sorted(self.ROOT.rglob("*.py"))
-        return {".".join(path.relative_to(self.ROOT).with_suffix("").parts).replace(".__init__", ""): path
-                for path in files}
+        return {
+            ".".join(path.relative_to(self.ROOT).with_suffix("").parts).replace(".__init__", ""): path for path in files
+        }
 
     def imported(self, name, path):
         """The modules that this one imports while it is imported itself."""
@@ -240,10 +266,16 @@ class Device(unittest.TestCase):
     """kernels/cuda/device.cuh alone has inline assembly, so that every instruction has its emulation."""
 
     def test_no_other_file_has_assembly(self):
-        texts = {path: path.read_text() for folder in ("kernels", "followers", "augmentations", "policies", "dispatch")
-                 for path in sources(folder)}
-        found = [str(path.relative_to(SOURCE)) for path, text in texts.items()
-                 if re.search(r"\basm\b\s*(volatile)?\s*\(", text) and path.suffix in (".cu", ".cuh")]
+        texts = {
+            path: path.read_text()
+            for folder in ("kernels", "followers", "augmentations", "policies", "dispatch")
+            for path in sources(folder)
+        }
+        found = [
+            str(path.relative_to(SOURCE))
+            for path, text in texts.items()
+            if re.search(r"\basm\b\s*(volatile)?\s*\(", text) and path.suffix in (".cu", ".cuh")
+        ]
         self.assertEqual(found, ["kernels/cuda/device.cuh"])
 
 
@@ -269,19 +301,25 @@ class NewOp(unittest.TestCase):
                 header = (tree / "augmentations" / f"{stem}.h").read_text()
                 new = f"probe_{shape.lower()}"
                 (tree / "augmentations" / f"{new}.h").write_text(
-                    re.sub(rf"\b((?:mot_)?){stem}\b", rf"\1{new}", header.replace(f"mot_{stem}", f"mot_{new}")
-                           .replace(f"MOT_{constant}", f"MOT_{new.upper()}")))
+                    re.sub(
+                        rf"\b((?:mot_)?){stem}\b",
+                        rf"\1{new}",
+                        header.replace(f"mot_{stem}", f"mot_{new}").replace(f"MOT_{constant}", f"MOT_{new.upper()}"),
+                    )
+                )
                 public = '#include "motley/op.h"'
                 text = text.replace(public, f'#include "augmentations/{new}.h"\n{public}')
-                text = re.sub(r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n",
-                              rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1)
+                text = re.sub(
+                    r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n", rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1
+                )
             path.write_text(text)
             off = [f"-D{name}=disabled" for name in ("cuda", "tools", "examples", "docs", "python", "bench")]
             setup = ["meson", "setup", tree / "build", tree, "-Dtests=enabled", "-Dcpu_sets=", "-Doptimization=1", *off]
-            for command in (setup,
-                            ["ninja", "-C", tree / "build", "tests/check"],
-                            *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"]
-                              for shape in first)):
+            for command in (
+                setup,
+                ["ninja", "-C", tree / "build", "tests/check"],
+                *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"] for shape in first),
+            ):
                 done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
                 self.assertEqual(done.returncode, 0, (done.stdout + done.stderr)[-4000:])
 

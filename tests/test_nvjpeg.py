@@ -3,6 +3,7 @@
 
 EXAMPLE is the program's path, empty where nvJPEG was not found and it was not built. Exits with 77, a skip, there and
 where there is no GPU, which is a failure with REQUIRE_CUDA."""
+
 import os
 import pathlib
 import re

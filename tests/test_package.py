@@ -2,6 +2,7 @@
 """What a user gets: exported names, headers that stand alone, the installed tree, completion of the command in bash.
 
 SOURCE and BUILD are the two directories, LIBRARY the shared library, CC the C compiler."""
+
 import json
 import os
 import pathlib
@@ -50,8 +51,11 @@ class Version(unittest.TestCase):
 
     def test_the_page_of_what_is_supported_is_what_the_files_say(self):
         page = (SOURCE / "doc" / "supported.md").read_text()
-        self.assertEqual(page, run(sys.executable, SOURCE / "doc" / "supported.py"),
-                         "write it anew: doc/supported.py >doc/supported.md")
+        self.assertEqual(
+            page,
+            run(sys.executable, SOURCE / "doc" / "supported.py"),
+            "write it anew: doc/supported.py >doc/supported.md",
+        )
 
 
 class Package(unittest.TestCase):
@@ -91,8 +95,23 @@ class Package(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "readme"
             main = "#include <stdlib.h>\nint main(void) { return augment(calloc(256, 224 * 224 * 3)); }\n"
-            run(*CC, "-std=c11", *STRICT[:4], "-I", SOURCE / "include", "-x", "c", "-", "-x", "none", LIBRARY,
-                f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}", "-o", program, input=lines + main)
+            run(
+                *CC,
+                "-std=c11",
+                *STRICT[:4],
+                "-I",
+                SOURCE / "include",
+                "-x",
+                "c",
+                "-",
+                "-x",
+                "none",
+                LIBRARY,
+                f"-Wl,-rpath,{pathlib.Path(LIBRARY).parent}",
+                "-o",
+                program,
+                input=lines + main,
+            )
             run(program)
 
     def test_params_structs_say_their_size_and_are_tested(self):
@@ -108,8 +127,9 @@ class Package(unittest.TestCase):
     def test_tools_and_examples_include_only_the_public_header(self):
         for folder in ("tools", "examples"):
             for path in (SOURCE / folder).glob("*.[ch]"):
-                for name in re.findall(r'#include ["<]((?:motley|augmentations|policies|kernels|dispatch)[^">]*)',
-                                       path.read_text()):
+                for name in re.findall(
+                    r'#include ["<]((?:motley|augmentations|policies|kernels|dispatch)[^">]*)', path.read_text()
+                ):
                     self.assertEqual(name, "motley.h", path)
 
 
@@ -120,9 +140,11 @@ class Missing(unittest.TestCase):
             done = subprocess.run(
                 ["meson", "setup", folder, SOURCE, "-Dtools=enabled", "-Dpython=enabled", "-Dcuda=disabled"],
                 env={**os.environ, "CC": "/nowhere/cc", "PKG_CONFIG_LIBDIR": "/nowhere"},
-                capture_output=True, text=True)
+                capture_output=True,
+                text=True,
+            )
         self.assertNotEqual(done.returncode, 0)
-        message = done.stdout[done.stdout.index("ERROR"):]
+        message = done.stdout[done.stdout.index("ERROR") :]
         for what in ("a C compiler", "json-c", "libjpeg", "libpng", "libexif"):
             self.assertIn(what, message)
         for library in ("libyaml", "pthreadpool", "random123"):
@@ -141,12 +163,16 @@ class Configured(unittest.TestCase):
 
     def setup(self, *args, **environment):
         off = [f"-D{name}=disabled" for name in ("cuda", "tools", "tests", "examples", "docs", "python", "bench")]
-        return subprocess.run(["meson", "setup", self.dir / "build", SOURCE, *off, *args],
-                              capture_output=True, text=True, timeout=120, env={**os.environ, **environment})
+        return subprocess.run(
+            ["meson", "setup", self.dir / "build", SOURCE, *off, *args],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, **environment},
+        )
 
     def test_flags_of_the_environment_cannot_change_results(self):
-        hostile = ("-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast "
-                   "-ftree-slp-vectorize")
+        hostile = "-Ofast -ffast-math -ffinite-math-only -funsigned-char -mfma -ffp-contract=fast -ftree-slp-vectorize"
         done = self.setup(CFLAGS=hostile)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         commands = json.loads((self.dir / "build" / "compile_commands.json").read_text())
@@ -156,15 +182,27 @@ class Configured(unittest.TestCase):
         for command in ours:
             words = command["command"].split()
             last = {word: i for i, word in enumerate(words)}
-            for ours_is, users in (("-ffp-contract=off", "-ffp-contract=fast"), ("-fno-fast-math", "-ffast-math"),
-                                   ("-fno-fast-math", "-Ofast"), ("-fno-finite-math-only", "-ffinite-math-only"),
-                                   ("-fsigned-char", "-funsigned-char"),
-                                   ("-fno-tree-slp-vectorize", "-ftree-slp-vectorize")):
+            for ours_is, users in (
+                ("-ffp-contract=off", "-ffp-contract=fast"),
+                ("-fno-fast-math", "-ffast-math"),
+                ("-fno-fast-math", "-Ofast"),
+                ("-fno-finite-math-only", "-ffinite-math-only"),
+                ("-fsigned-char", "-funsigned-char"),
+                ("-fno-tree-slp-vectorize", "-ftree-slp-vectorize"),
+            ):
                 self.assertGreater(last.get(ours_is, -1), last[users], command["file"])
 
     def test_what_a_compiler_tells_of_its_flags_is_checked(self):
-        flags = [*CC, "-std=c11", "-fsyntax-only", "-I", SOURCE, "-I", SOURCE / "include",
-                 SOURCE / "kernels" / "reference.c"]
+        flags = [
+            *CC,
+            "-std=c11",
+            "-fsyntax-only",
+            "-I",
+            SOURCE,
+            "-I",
+            SOURCE / "include",
+            SOURCE / "kernels" / "reference.c",
+        ]
         run(*flags)
         for bad in "-ffast-math", "-Ofast", "-ffinite-math-only", "-funsigned-char":
             done = subprocess.run([str(a) for a in [*flags, bad]], capture_output=True, text=True)
@@ -172,8 +210,10 @@ class Configured(unittest.TestCase):
 
     def test_big_endian_is_refused(self):
         cross = self.dir / "big.ini"
-        cross.write_text(f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = 'linux'\ncpu_family = 's390x'\n"
-                         "cpu = 's390x'\nendian = 'big'\n[properties]\nneeds_exe_wrapper = true\n")
+        cross.write_text(
+            f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = 'linux'\ncpu_family = 's390x'\n"
+            "cpu = 's390x'\nendian = 'big'\n[properties]\nneeds_exe_wrapper = true\n"
+        )
         done = self.setup("--cross-file", str(cross))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("the host is big-endian", done.stdout)
@@ -181,8 +221,10 @@ class Configured(unittest.TestCase):
     def test_pip_on_another_system_says_what_is_supported(self):
         for system in ("darwin", "windows"):
             cross = self.dir / f"{system}.ini"
-            cross.write_text(f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = '{system}'\ncpu_family = 'aarch64'\n"
-                             "cpu = 'aarch64'\nendian = 'little'\n")
+            cross.write_text(
+                f"[binaries]\nc = {CC!r}\n[host_machine]\nsystem = '{system}'\ncpu_family = 'aarch64'\n"
+                "cpu = 'aarch64'\nendian = 'little'\n"
+            )
             done = self.setup("--cross-file", str(cross), "-Dpython=enabled")
             self.assertNotEqual(done.returncode, 0)
             [sentence] = re.findall(r"ERROR: (.*)", done.stdout)
@@ -190,8 +232,10 @@ class Configured(unittest.TestCase):
 
     def test_a_linker_without_version_scripts_gets_none(self):
         compiler = self.dir / "cc"
-        compiler.write_text("#!/bin/sh\ncase \"$*\" in *--version-script*) echo 'unknown option' >&2; exit 1;; esac\n"
-                            f"exec {shlex.join(CC)} \"$@\"\n")
+        compiler.write_text(
+            "#!/bin/sh\ncase \"$*\" in *--version-script*) echo 'unknown option' >&2; exit 1;; esac\n"
+            f'exec {shlex.join(CC)} "$@"\n'
+        )
         compiler.chmod(0o755)
         done = self.setup(CC=str(compiler))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -213,8 +257,13 @@ class Installed(unittest.TestCase):
         return paths[0]
 
     def test_everything_is_there(self):
-        for pattern in ("include/motley.h", "include/motley/apply.h", "libmotley.so.0.*", "motley.pc",
-                        "motley/policies/rand_augment.yaml"):
+        for pattern in (
+            "include/motley.h",
+            "include/motley/apply.h",
+            "libmotley.so.0.*",
+            "motley.pc",
+            "motley/policies/rand_augment.yaml",
+        ):
             self.found(pattern)
         if (BUILD / "tools" / "motley").exists():
             self.found("bin/motley")
@@ -233,8 +282,15 @@ class Installed(unittest.TestCase):
         prefix = self.found("motley.h").parents[1]
         sanitize = re.findall(r"-fsanitize=[\w,]+", (BUILD / "compile_commands.json").read_text())[:1]
         folder = self.root / "cmake-build"
-        run("cmake", "-S", SOURCE / "examples" / "cmake", "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}",
-            f"-DCMAKE_C_FLAGS={' '.join(sanitize)}")
+        run(
+            "cmake",
+            "-S",
+            SOURCE / "examples" / "cmake",
+            "-B",
+            folder,
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DCMAKE_C_FLAGS={' '.join(sanitize)}",
+        )
         run("cmake", "--build", folder)
         self.assertEqual(len(re.findall(r"^image \d: \w+", run(folder / "rand_augment"), re.M)), 4)
 
@@ -253,10 +309,18 @@ class Installed(unittest.TestCase):
 @unittest.skipUnless(shutil.which("bash") and (BUILD / "tools" / "motley").exists(), "bash or the command is not here")
 class Completion(unittest.TestCase):
     def complete(self, *words):
-        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _motley; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
-        done = run("bash", "-c", script, "bash", SOURCE / "tools" / "completion" / "motley.bash",
-                   BUILD / "tools" / "motley", *words)
+        script = (
+            'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _motley; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        done = run(
+            "bash",
+            "-c",
+            script,
+            "bash",
+            SOURCE / "tools" / "completion" / "motley.bash",
+            BUILD / "tools" / "motley",
+            *words,
+        )
         return done.split()
 
     def test_commands_policies_ops_and_options(self):

@@ -3,6 +3,7 @@
 picture loads, search finds an op, and the theme can be switched.
 
     test_site.py HTML        the folder that scripts/docs.sh builds; needs headless Chromium"""
+
 import functools
 import html
 import http.server
@@ -18,9 +19,18 @@ import unittest
 
 site = None
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
-PAGES = ("doc/site/index.html", "doc/site/gallery.html", "doc/ops.html", "README.html", "doc/supported.html",
-         "doc/performance.html", "doc/benchmarks.html", "doc/migrate.html", "doc/site/python-reference.html",
-         "doc/site/c/apply.html")
+PAGES = (
+    "doc/site/index.html",
+    "doc/site/gallery.html",
+    "doc/ops.html",
+    "README.html",
+    "doc/supported.html",
+    "doc/performance.html",
+    "doc/benchmarks.html",
+    "doc/migrate.html",
+    "doc/site/python-reference.html",
+    "doc/site/c/apply.html",
+)
 # A page beside the site, which opens a page of it in a frame of each width and writes down what it finds.
 PROBE = """<!doctype html><body><pre id="found"></pre><script>
 async function look(width) {
@@ -72,10 +82,21 @@ class InABrowser(unittest.TestCase):
         """What the probe found at each width."""
         with tempfile.TemporaryDirectory() as profile:
             done = subprocess.run(
-                [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                 "--window-size=1500,1000", "--virtual-time-budget=60000", "--dump-dom",
-                 f"http://127.0.0.1:{self.server.server_port}/probe?{page}"],
-                capture_output=True, text=True, timeout=240)
+                [
+                    CHROMIUM,
+                    "--headless",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    f"--user-data-dir={profile}",
+                    "--window-size=1500,1000",
+                    "--virtual-time-budget=60000",
+                    "--dump-dom",
+                    f"http://127.0.0.1:{self.server.server_port}/probe?{page}",
+                ],
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
         found = re.search(r'<pre id="found">(\[.*?\])</pre>', done.stdout, re.S)
         self.assertTrue(found, f"{page}: {done.stdout[-500:]}{done.stderr[-500:]}")
         return json.loads(html.unescape(found[1]))

@@ -5,6 +5,7 @@
     test_wheel.py WHEEL qemu-aarch64 -L build-wheel/arm64 build-wheel/arm64/usr/bin/python3.11
 
 LAUNCHER runs a Python of the wheel's processor, where that is another than this one."""
+
 import email
 import os
 import pathlib
@@ -17,8 +18,15 @@ import unittest
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-OF_EVERY_LINUX = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2",
-                  "ld-linux-aarch64.so.1"}
+OF_EVERY_LINUX = {
+    "libc.so.6",
+    "libm.so.6",
+    "libpthread.so.0",
+    "libdl.so.2",
+    "librt.so.1",
+    "ld-linux-x86-64.so.2",
+    "ld-linux-aarch64.so.1",
+}
 wheel = None
 launcher = [sys.executable]
 
@@ -105,12 +113,34 @@ class Runs(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.site = folder.name
         platform = re.search(r"manylinux\w+|linux\w+", wheel)[0]
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", cls.site,
-                        "--platform", platform, "--only-binary=:all:", wheel], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--no-deps",
+                "--no-index",
+                "--target",
+                cls.site,
+                "--platform",
+                platform,
+                "--only-binary=:all:",
+                wheel,
+            ],
+            check=True,
+        )
 
     def run_python(self, *args):
-        done = subprocess.run([*launcher, *args], capture_output=True, text=True, cwd=self.site, timeout=300,
-                              env={"PATH": "/nowhere", "PYTHONPATH": self.site})
+        done = subprocess.run(
+            [*launcher, *args],
+            capture_output=True,
+            text=True,
+            cwd=self.site,
+            timeout=300,
+            env={"PATH": "/nowhere", "PYTHONPATH": self.site},
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -127,16 +157,19 @@ class Runs(unittest.TestCase):
             self.assertIn("rotate", self.run_python(*command, "ops"))
 
     def test_policy_files_are_policies(self):
-        code = ("import importlib.resources as r, motley\n"
-                "for file in (r.files('motley') / 'policy_files').iterdir():\n"
-                "    if file.name.endswith('.yaml'): motley.Policy.load(file); print(file.name)\n")
+        code = (
+            "import importlib.resources as r, motley\n"
+            "for file in (r.files('motley') / 'policy_files').iterdir():\n"
+            "    if file.name.endswith('.yaml'): motley.Policy.load(file); print(file.name)\n"
+        )
         self.assertIn("rand_augment.yaml", self.run_python("-c", code))
 
     def test_a_command_that_was_not_built_says_what_to_install(self):
         os.rename(os.path.join(self.site, "motley", "command"), os.path.join(self.site, "command"))
         try:
-            done = subprocess.run([*launcher, "-m", "motley"], capture_output=True, text=True,
-                                  env={"PYTHONPATH": self.site})
+            done = subprocess.run(
+                [*launcher, "-m", "motley"], capture_output=True, text=True, env={"PYTHONPATH": self.site}
+            )
         finally:
             os.rename(os.path.join(self.site, "command"), os.path.join(self.site, "motley", "command"))
         self.assertEqual(done.returncode, 1)
@@ -146,6 +179,7 @@ class Runs(unittest.TestCase):
 if __name__ == "__main__":
     wheel = os.path.abspath(sys.argv[1])
     if sys.argv[2:]:  # it is run in another folder, without a PATH
-        launcher = [os.path.abspath(word) if os.path.exists(word) else shutil.which(word) or word
-                    for word in sys.argv[2:]]
+        launcher = [
+            os.path.abspath(word) if os.path.exists(word) else shutil.which(word) or word for word in sys.argv[2:]
+        ]
     unittest.main(argv=sys.argv[:1])

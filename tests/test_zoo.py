@@ -37,8 +37,9 @@ def facts_of(name):
 
 
 def described(name):
-    return json.loads(subprocess.run([MOTLEY, "show", "--values", name], check=True, capture_output=True,
-                                     text=True).stdout)
+    return json.loads(
+        subprocess.run([MOTLEY, "show", "--values", name], check=True, capture_output=True, text=True).stdout
+    )
 
 
 def fact_value(name, op, level):
@@ -115,8 +116,9 @@ class Zoo(unittest.TestCase):
             rows = facts["subpolicies"]
             wanted.append([(1 / len(rows), [(s["op"], s["p"], [s.get("level")]) for s in row]) for row in rows])
         elif facts["kind"] == "augmix":
-            self.assertEqual(policy["augmix"],
-                             {"width": application["width"], "alpha": application["alpha"], "form": "sum"})
+            self.assertEqual(
+                policy["augmix"], {"width": application["width"], "alpha": application["alpha"], "form": "sum"}
+            )
             self.assertEqual(policy["repeat"], [0, 1 / 3, 1 / 3, 1 / 3])
             wanted.append(self.one_op_branches(facts))
         else:
@@ -175,8 +177,10 @@ class Zoo(unittest.TestCase):
                     values = fact_value(name, op, level)
                     self.assertTrue(math.isclose(got_level["level"], level, rel_tol=1e-15), (got_level, level))
                     for value, key in zip(values, ("value", "minus")):
-                        self.assertTrue(math.isclose(got_level[key], value, rel_tol=1e-12, abs_tol=1e-12),
-                                        f"{name} at level {level} is {got_level[key]}, want {value}")
+                        self.assertTrue(
+                            math.isclose(got_level[key], value, rel_tol=1e-12, abs_tol=1e-12),
+                            f"{name} at level {level} is {got_level[key]}, want {value}",
+                        )
                         compared += 1
                     self.assertEqual("minus" in got_level, len(values) == 2)
         return compared

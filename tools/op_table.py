@@ -21,8 +21,15 @@ def main():
     print("Every operation of the table, as `motley ops --json` lists it; `tools/op_table.py` writes this page.")
     print("\n| op | what it does | range | unit | shape | equals | paper |\n|---|---|---|---|---|---|---|")
     for op in ops:
-        cells = [f"`{op['name']}`", op["summary"], span(op), op["unit"], op["shape"], op["matches"],
-                 op.get("paper", "")]
+        cells = [
+            f"`{op['name']}`",
+            op["summary"],
+            span(op),
+            op["unit"],
+            op["shape"],
+            op["matches"],
+            op.get("paper", ""),
+        ]
         print("| " + " | ".join(cells) + " |")
 
 

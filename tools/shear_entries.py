@@ -7,6 +7,7 @@ bits: these are what CPython's maths gives on x86-64 glibc with FMA hardware.
 
     python3 tools/shear_entries.py policies/shear_entries.inc
 """
+
 import argparse
 import math
 import struct
@@ -33,8 +34,9 @@ def linspace32(end, count):
     """torch.linspace(0, end, count) in binary32, as its vectorised kernels compute it."""
     end = f32(end)
     step = f32(end / (count - 1))
-    return [fma32(step, float(i), 0.0) if i < count // 2 else fma32(-step, float(count - 1 - i), end)
-            for i in range(count)]
+    return [
+        fma32(step, float(i), 0.0) if i < count // 2 else fma32(-step, float(count - 1 - i), end) for i in range(count)
+    ]
 
 
 def main():

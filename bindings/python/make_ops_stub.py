@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes ops.pyi, the types of motley.ops, out of the op table of the library that was just built.
 
-    make_ops_stub.py OUT.pyi        with the built package on PYTHONPATH"""
+make_ops_stub.py OUT.pyi        with the built package on PYTHONPATH"""
 
 import sys
 
@@ -9,7 +9,7 @@ sys.path.pop(0)  # this folder, whose motley has not been built
 
 from motley import ops  # noqa: E402
 
-HEAD = '''# SPDX-License-Identifier: Apache-2.0
+HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by bindings/python/make_ops_stub.py out of the op table.
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ _Values = float | Sequence[float] | Sequence[Sequence[float]] | Array
 
 table: dict[str, SimpleNamespace]
 
-'''
+"""
 FUNCTION = '''def {name}(
 {first}    batch: _T,
     values: {values},

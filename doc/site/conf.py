@@ -65,12 +65,25 @@ def write_headers(app):
         for comment, prototype in re.findall(r"/\*\*((?:(?!\*/).)*)\*/\s*MOTLEY_API ([^;{]*\));", text, re.S):
             page += [".. c:function:: " + " ".join(prototype.split()), "", "   .. code-block:: text", ""]
             page += ["      " + re.sub(r"^ \* ? ?", "", line).rstrip() for line in comment.strip().split("\n")] + [""]
-        page += ["The whole header", "-" * 16, "", f".. literalinclude:: ../../../include/motley/{header.name}",
-                 "   :language: c", ""]
+        page += [
+            "The whole header",
+            "-" * 16,
+            "",
+            f".. literalinclude:: ../../../include/motley/{header.name}",
+            "   :language: c",
+            "",
+        ]
         (target / f"{header.stem}.rst").write_text("\n".join(page))
         pages.append(f"   {header.stem}")
-    top = ["The C interface", "===============", "", "Programs include ``motley.h``, which includes these.", "",
-           ".. toctree::", ""]
+    top = [
+        "The C interface",
+        "===============",
+        "",
+        "Programs include ``motley.h``, which includes these.",
+        "",
+        ".. toctree::",
+        "",
+    ]
     (target / "index.rst").write_text("\n".join(top + pages) + "\n")
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the gallery: every op at five strengths, every policy and transform in five draws, of one photograph.
 
-    doc/site/gallery.py MOTLEY PHOTO      writes doc/site/gallery.md and its pictures, doc/site/static/gallery/"""
+doc/site/gallery.py MOTLEY PHOTO      writes doc/site/gallery.md and its pictures, doc/site/static/gallery/"""
 
 import html
 import json
@@ -40,15 +40,21 @@ def values(op):
 
 def steps(draw):
     """What was drawn for a picture: "rotate -12, solarize 96"."""
-    told = [f"{step['op']} {step['value']:.3g}" if isinstance(step.get("value"), float) else step["op"]
-            for step in draw["steps"] if step["applied"] and not step["op"].startswith("mix_")]
+    told = [
+        f"{step['op']} {step['value']:.3g}" if isinstance(step.get("value"), float) else step["op"]
+        for step in draw["steps"]
+        if step["applied"] and not step["op"].startswith("mix_")
+    ]
     return ", ".join(told) or "nothing"
 
 
 def strip(pictures):
     """A row of (file, caption), which wraps on narrow screens."""
-    figures = [f'<figure><img src="../../_static/gallery/{name}" alt="{html.escape(caption)}" loading="lazy">'
-               f"<figcaption>{html.escape(caption)}</figcaption></figure>" for name, caption in pictures]
+    figures = [
+        f'<figure><img src="../../_static/gallery/{name}" alt="{html.escape(caption)}" loading="lazy">'
+        f"<figcaption>{html.escape(caption)}</figcaption></figure>"
+        for name, caption in pictures
+    ]
     return '<div class="strip">\n' + "\n".join(figures) + "\n</div>\n"
 
 
@@ -79,8 +85,10 @@ class Gallery:
         views = json.loads(self.run("show", name, "--json")).get("views")
         if not views:
             return f"\n### {name}\n\n" + self.draws(name, name, photo, *boxes)
-        rows = [f"`{view['name']}`:\n\n" + self.draws(name, f"{name}-{view['name']}", photo, "--only", view["name"])
-                for view in views]
+        rows = [
+            f"`{view['name']}`:\n\n" + self.draws(name, f"{name}-{view['name']}", photo, "--only", view["name"])
+            for view in views
+        ]
         return f"\n### {name}\n\n" + "\n".join(rows)
 
     def draws(self, policy, stem, photo, *options):

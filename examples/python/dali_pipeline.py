@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVIDIA DALI: Motley as an operator of its pipeline, on images of different sizes. Runs without a GPU too."""
+
 from typing import Any
 
 import numpy
@@ -14,8 +15,10 @@ PICTURES = [random.integers(0, 256, (24 + i, 32, 3), numpy.uint8) for i in range
 @pipeline_def(batch_size=8, num_threads=2, device_id=None)
 def pipeline() -> Any:
     images, ids = fn.external_source(
-        lambda sample: (PICTURES[sample.idx_in_epoch % 16], numpy.int64(sample.idx_in_epoch % 16)), num_outputs=2,
-        batch=False)
+        lambda sample: (PICTURES[sample.idx_in_epoch % 16], numpy.int64(sample.idx_in_epoch % 16)),
+        num_outputs=2,
+        batch=False,
+    )
     return augment(images, ids, policy="rand_augment", seed=7), ids
 
 

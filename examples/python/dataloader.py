@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Three places in a PyTorch DataLoader for Motley. With sample ids, all give the same images."""
+
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 

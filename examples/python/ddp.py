@@ -5,6 +5,7 @@
     torchrun --nproc_per_node 2 examples/python/ddp.py --start-epoch 1 --start-batch 2     # as after a crash
 
 --digests FILE writes what every sample of every epoch looked like, one line each, to compare runs."""
+
 import argparse
 import hashlib
 import os
@@ -36,8 +37,11 @@ def main() -> None:
     pictures = torch.randint(256, (96, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     dataset = motley.torch.Indexed(TensorDataset(pictures, torch.arange(96) % 10))
     augment = motley.torch.Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
-    model = DistributedDataParallel(torch.nn.Sequential(
-        torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 15 * 15, 10)).to(device))
+    model = DistributedDataParallel(
+        torch.nn.Sequential(
+            torch.nn.Conv2d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 15 * 15, 10)
+        ).to(device)
+    )
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
     sampler = DistributedSampler(dataset)
     lines = []
@@ -46,7 +50,7 @@ def main() -> None:
         sampler.set_epoch(epoch)
         order = list(sampler)
         if epoch == args.start_epoch:
-            order = order[args.start_batch * 8:]
+            order = order[args.start_batch * 8 :]
         batches = motley.torch.Prefetcher(DataLoader(Subset(dataset, order), batch_size=8), augment, device, ids=2)
         batches.set_epoch(epoch)
         for images, labels, ids in batches:

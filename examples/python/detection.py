@@ -15,11 +15,13 @@ import motley
 from motley.torchvision.transforms import v2
 
 SIDE = 96
-augment = v2.Compose([
-    v2.RandAugment(num_ops=2, magnitude=9, fill={tv_tensors.Image: 114, "others": 0}),
-    v2.SanitizeBoundingBoxes(min_size=4),  # drops boxes that left the image, with their labels
-    v2.ToDtype(torch.float32, scale=True),
-])
+augment = v2.Compose(
+    [
+        v2.RandAugment(num_ops=2, magnitude=9, fill={tv_tensors.Image: 114, "others": 0}),
+        v2.SanitizeBoundingBoxes(min_size=4),  # drops boxes that left the image, with their labels
+        v2.ToDtype(torch.float32, scale=True),
+    ]
+)
 
 
 class Rectangles(torch.utils.data.Dataset[Any]):
@@ -42,8 +44,10 @@ class Rectangles(torch.utils.data.Dataset[Any]):
             boxes.append([left, top, left + width, top + height])
             labels.append(label)
         canvas = (SIDE, SIDE)
-        target = {"boxes": tv_tensors.BoundingBoxes(boxes, format="XYXY", canvas_size=canvas, dtype=torch.float32),
-                  "labels": torch.tensor(labels)}
+        target = {
+            "boxes": tv_tensors.BoundingBoxes(boxes, format="XYXY", canvas_size=canvas, dtype=torch.float32),
+            "labels": torch.tensor(labels),
+        }
         with motley.samples(index, epoch=self.epoch):  # the same in any worker, order or resumed run
             return augment(tv_tensors.Image(image), target)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """FFCV: its own decoders and threads, then Motley on the batch."""
+
 import os
 import tempfile
 from typing import Any
@@ -34,9 +35,16 @@ if __name__ == "__main__":
         writer = DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1)
         writer.from_indexed_dataset(Pictures())
         augment = motley.torch.Transform("rand_augment", mean=(0.5,) * 3, std=(0.5,) * 3, dtype=torch.float32, seed=7)
-        loader = Loader(path, batch_size=16, num_workers=1, order=OrderOption.SEQUENTIAL, pipelines={
-            "image": [SimpleRGBImageDecoder(), ToTensor(), ToTorchImage(), Augment(augment)],
-            "label": [IntDecoder(), ToTensor(), Squeeze()]})
+        loader = Loader(
+            path,
+            batch_size=16,
+            num_workers=1,
+            order=OrderOption.SEQUENTIAL,
+            pipelines={
+                "image": [SimpleRGBImageDecoder(), ToTensor(), ToTorchImage(), Augment(augment)],
+                "label": [IntDecoder(), ToTensor(), Squeeze()],
+            },
+        )
         for epoch in range(2):
             augment.set_epoch(epoch)
             means = [f"{images.mean().item():+.4f}" for images, labels in loader]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning: the module's batches are augmented on its device, and only normalised while it validates."""
+
 import lightning
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -31,7 +32,8 @@ class Classifier(Augments, lightning.LightningModule):
 if __name__ == "__main__":
     pictures = torch.randint(256, (64, 3, 32, 32), dtype=torch.uint8)
     loader = DataLoader(motley.torch.Indexed(TensorDataset(pictures, torch.arange(64) % 10)), batch_size=16)
-    trainer = lightning.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                                enable_model_summary=False)
+    trainer = lightning.Trainer(
+        max_epochs=2, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False
+    )
     trainer.fit(Classifier(), loader, loader)
     print(f"loss {trainer.callback_metrics['loss'].item():.3f}")

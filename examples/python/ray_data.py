@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ray Data: blocks are augmented by as many workers as there are; each epoch's pipeline has the epoch's number."""
+
 import numpy
 import ray
 
@@ -7,9 +8,14 @@ from motley.adapters.columns import Augment
 
 
 def epoch_of(dataset: ray.data.Dataset, epoch: int, workers: int) -> ray.data.Dataset:
-    return dataset.map_batches(Augment, fn_constructor_args=["rand_augment"], batch_size=16, batch_format="numpy",
-                               fn_constructor_kwargs={"ids": "id", "seed": 7, "epoch": epoch},
-                               compute=ray.data.ActorPoolStrategy(size=workers))
+    return dataset.map_batches(
+        Augment,
+        fn_constructor_args=["rand_augment"],
+        batch_size=16,
+        batch_format="numpy",
+        fn_constructor_kwargs={"ids": "id", "seed": 7, "epoch": epoch},
+        compute=ray.data.ActorPoolStrategy(size=workers),
+    )
 
 
 if __name__ == "__main__":

@@ -26,8 +26,9 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     dataset = motley.torch.Indexed(TensorDataset(clips(32), torch.arange(32) % 2))
     augment = motley.torch.Transform("rand_augment", normalize=(0.45, 0.225), dtype=torch.float32, seed=1)
-    model = torch.nn.Sequential(torch.nn.Conv3d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(),
-                                torch.nn.Linear(8 * 3 * 15 * 15, 2))
+    model = torch.nn.Sequential(
+        torch.nn.Conv3d(3, 8, 3, 2), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 3 * 15 * 15, 2)
+    )
     optimiser = torch.optim.Adam(model.parameters(), lr=0.001)
     for epoch in range(2):
         augment.set_epoch(epoch)

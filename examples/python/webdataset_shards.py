@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """WebDataset: shards are read, decoded and augmented in a DataLoader's workers."""
+
 import os
 import tempfile
 
@@ -24,9 +25,14 @@ def write_shards(folder: str, shards: int = 2, samples: int = 32) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         write_shards(folder)
-        dataset = (webdataset.WebDataset(os.path.join(folder, "{00..01}.tar"), shardshuffle=False)
-                   .decode("pil").map(Augment("rand_augment", seed=7, epoch=0)).to_tuple("jpg", "cls")
-                   .map_tuple(pil_to_tensor, int).batched(16))
+        dataset = (
+            webdataset.WebDataset(os.path.join(folder, "{00..01}.tar"), shardshuffle=False)
+            .decode("pil")
+            .map(Augment("rand_augment", seed=7, epoch=0))
+            .to_tuple("jpg", "cls")
+            .map_tuple(pil_to_tensor, int)
+            .batched(16)
+        )
         loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
         for epoch in range(2):  # the first is the 0 that was given, and each pass of the loader is the next
             for images, _ in loader:

@@ -4,6 +4,7 @@
 reader once. Policies are seeded with policy_files/ and tests/bad_policies/ instead.
 
     tests/fuzz/seeds.py MOTLEY"""
+
 import json
 import pathlib
 import struct
@@ -39,14 +40,27 @@ def draws(motley):
         lines = subprocess.run([motley, "draw", policy, "-N", "4"], capture_output=True, check=True).stdout.splitlines()
         for i, line in enumerate(lines):
             write("draws", f"{policy}_{i}", b"\2" + line)
-    write("draws", "cutout", b"\2" + json.dumps({"sample": 2**64 - 1, "image": "é.png", "steps": [
-        {"op": "cutout", "value": 3, "center": [1.5, 2], "fill": [1, 2, 3]},
-        {"op": "rotate", "level": 3, "value": 9, "applied": False},
-        {"op": "affine", "value": [1, 0, 0, 0, 1, 0], "interpolation": "bicubic", "fill": [0, 0, 0]}]}).encode())
+    write(
+        "draws",
+        "cutout",
+        b"\2"
+        + json.dumps(
+            {
+                "sample": 2**64 - 1,
+                "image": "é.png",
+                "steps": [
+                    {"op": "cutout", "value": 3, "center": [1.5, 2], "fill": [1, 2, 3]},
+                    {"op": "rotate", "level": 3, "value": 9, "applied": False},
+                    {"op": "affine", "value": [1, 0, 0, 0, 1, 0], "interpolation": "bicubic", "fill": [0, 0, 0]},
+                ],
+            }
+        ).encode(),
+    )
 
 
 def numbers():
     """fuzz_dlpack and fuzz_edits take 16 bit words."""
+
     def words(*values):
         return struct.pack(f"<{len(values)}H", *values)
 

@@ -13,6 +13,7 @@ files are lines of text, each input and case followed by its raw samples (rows, 
 
 Pillow builds that fuse multiply-adds give other bytes: use a plain x86-64 build.
 """
+
 import argparse
 import os
 import platform
@@ -41,8 +42,13 @@ def line(values):
 
 # Inputs that each expose one rounding: a mean of A beside a B, a table that overflows, sums that round twice.
 CANARIES = {
-    "contrast": [(line([2, 12]), (1.2,)), (line([10, 50]), (1.45,)), (line([19, 69]), (1.72,)), (line([0, 20]), (0.1,)),
-                 (line([10] + [0] * 30), (1.9,))],
+    "contrast": [
+        (line([2, 12]), (1.2,)),
+        (line([10, 50]), (1.45,)),
+        (line([19, 69]), (1.72,)),
+        (line([0, 20]), (0.1,)),
+        (line([10] + [0] * 30), (1.9,)),
+    ],
     "brightness": [(line(range(256)), (f,)) for f in (1.2, 1.45, 1.72, 0.1, 1.9)],
     "auto_contrast": [(line(range(1, 11)), ()), (line(range(19, 240)), ())],
     "equalize": [(line([7] * 509 + [200]), ()), (line([0] * 255 + [255]), ())],
@@ -81,7 +87,7 @@ def write(name, path, made_by):
         number = next(i for i, known in enumerate(inputs) if known is array)
         image = recipes.to_pil(array)
         recipe, resample = recipes.RECIPES[name][0], recipes.FILTERS[interpolation]
-        out = recipes.to_array(recipe(image, values, resample, fill[:array.shape[2]]))
+        out = recipes.to_array(recipe(image, values, resample, fill[: array.shape[2]]))
         words = [number, interpolation, *fill, len(values), *(float(v).hex() for v in values)]
         body += f"case {' '.join(str(w) for w in words)}\n".encode() + out.tobytes() + b"\n"
     head = f"motley-golden 1\n{made_by}\n".encode()
@@ -105,8 +111,10 @@ def main():
     parser.add_argument("--library", required=True, help="path of libmotley.so, for its table of ops")
     parser.add_argument("--out", default=here)
     options = parser.parse_args()
-    made_by = (f"Pillow {PIL.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
-               f"{' '.join(platform.libc_ver())}, {platform.machine()} {cpu_family()}")
+    made_by = (
+        f"Pillow {PIL.__version__}, NumPy {np.__version__}, Python {platform.python_version()}, "
+        f"{' '.join(platform.libc_ver())}, {platform.machine()} {cpu_family()}"
+    )
     for name in Library(os.path.abspath(options.library)).op_names:
         write(name, os.path.join(options.out, f"{name}.golden"), made_by)
 

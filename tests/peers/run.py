@@ -18,6 +18,7 @@ library does not pass on Motley and REASONS does not say why.
 
 Run it by the Python whose torchvision and timm are to be tested (pytest and expecttest have to be there). The tests may
 be of another release than the library: what fails on the library itself counts for nothing."""
+
 import argparse
 import collections
 import datetime
@@ -33,24 +34,29 @@ import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The tests of the classes that Motley stands in for, and in v2 of the recipes that have them.
-V1 = ('autoaugment or randaugment or trivialaugmentwide or resize or randomresized or color_jitter or random_erasing '
-      'or gaussian_blur or grayscale or hflip or HorizontalFlip')
-TENSORS = V1 + ' or ColorJitter or auto_augment or rand_augment or trivial_augment'
-V2 = ('TestAutoAugmentTransforms or classification_preset or detection_preset or TestResize or HorizontalFlip or '
-      'ColorJitter or TestErase or GaussianBlur or Grayscale or CutMixMixUp')
+V1 = (
+    "autoaugment or randaugment or trivialaugmentwide or resize or randomresized or color_jitter or random_erasing "
+    "or gaussian_blur or grayscale or hflip or HorizontalFlip"
+)
+TENSORS = V1 + " or ColorJitter or auto_augment or rand_augment or trivial_augment"
+V2 = (
+    "TestAutoAugmentTransforms or classification_preset or detection_preset or TestResize or HorizontalFlip or "
+    "ColorJitter or TestErase or GaussianBlur or Grayscale or CutMixMixUp"
+)
 SUITES = [  # name, library, file, -k, whether there is an import to change
-    ('v1 on PIL images', 'torchvision', 'test/test_transforms.py', V1, True),
-    ('v1 on tensors, scripted', 'torchvision', 'test/test_transforms_tensor.py', TENSORS, True),
-    ('v2', 'torchvision', 'test/test_transforms_v2.py', V2, True),
-    ('timm data', 'timm', 'tests/test_data.py', '', False),
+    ("v1 on PIL images", "torchvision", "test/test_transforms.py", V1, True),
+    ("v1 on tensors, scripted", "torchvision", "test/test_transforms_tensor.py", TENSORS, True),
+    ("v2", "torchvision", "test/test_transforms_v2.py", V2, True),
+    ("timm data", "timm", "tests/test_data.py", "", False),
 ]
-HOWS = ('itself', 'import', 'take_over')
-ARCHIVE = 'pytorch-vision_*.orig.tar.*'
+HOWS = ("itself", "import", "take_over")
+ARCHIVE = "pytorch-vision_*.orig.tar.*"
 REASONS = {  # pattern of a test's id -> why Motley cannot pass what the library passes
-    r'test_auto_augment_factory_accepts_default_none_hparams|test_rand_augment_inc_flag_respects_zero':
-        'asserts that the transform is of timm\'s own class, or looks at the list of ops in it',
-    r'test_augmix_blended_flag_respects_zero|test_augmix_basic_mixes_non_square_and_single_band_images':
-        'looks at the attribute `blended` of timm\'s own class',
+    r"test_auto_augment_factory_accepts_default_none_hparams"
+    r"|test_rand_augment_inc_flag_respects_zero": "asserts that the transform is of timm's own class, "
+    "or looks at the list of ops in it",
+    r"test_augmix_blended_flag_respects_zero"
+    r"|test_augmix_basic_mixes_non_square_and_single_band_images": "looks at `blended` of timm's own class",
 }
 
 
@@ -60,49 +66,67 @@ def unpacked(path, into):
     if path.is_dir():
         return path
     with tarfile.open(path) as archive:
-        archive.extractall(into,
-                           [m for m in archive.getmembers() if m.isfile() and m.name[0] != '/' and '..' not in m.name])
+        archive.extractall(
+            into, [m for m in archive.getmembers() if m.isfile() and m.name[0] != "/" and ".." not in m.name]
+        )
     return next(child for child in into.iterdir() if child.is_dir())
 
 
 def sources_of(release, into):
     """apt-get's options for a release's sources, from the mirror of the system's packages. Its own settings stay as
     they are."""
-    sites = subprocess.run(['apt-get', 'indextargets', '--format', '$(SITE)', 'Created-By: Packages'],
-                           capture_output=True, text=True).stdout.split()
-    site = next((site for site in sites if site.rstrip('/').endswith('/debian')), '')
-    (into / 'sources.list').write_text(f'deb-src {site} {release} main\n' if site else '')
-    for name in ('lists/partial', 'cache/archives/partial'):
+    sites = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"], capture_output=True, text=True
+    ).stdout.split()
+    site = next((site for site in sites if site.rstrip("/").endswith("/debian")), "")
+    (into / "sources.list").write_text(f"deb-src {site} {release} main\n" if site else "")
+    for name in ("lists/partial", "cache/archives/partial"):
         (into / name).mkdir(parents=True)
-    options = {'Dir::Etc::sourcelist': 'sources.list', 'Dir::State::lists': 'lists', 'Dir::Cache': 'cache'}
-    found = ['-o', 'Dir::Etc::sourceparts=-', *(f'-o{name}={into / path}' for name, path in options.items())]
-    subprocess.run(['apt-get', *found, 'update', '--quiet'], check=False, stdout=sys.stderr)
+    options = {"Dir::Etc::sourcelist": "sources.list", "Dir::State::lists": "lists", "Dir::Cache": "cache"}
+    found = ["-o", "Dir::Etc::sourceparts=-", *(f"-o{name}={into / path}" for name, path in options.items())]
+    subprocess.run(["apt-get", *found, "update", "--quiet"], check=False, stdout=sys.stderr)
     return found
 
 
 def fetched(library, version, into):
-    if library == 'timm':
-        command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', '--no-binary', 'timm',
-                   f'timm=={version}']
-    elif shutil.which('apt-get'):
-        release = 'bookworm' if version.startswith('0.14') else 'trixie'
-        command = ['apt-get', *sources_of(release, into), 'source', '--quiet', '--download-only', '--tar-only',
-                   'pytorch-vision']
+    if library == "timm":
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            "timm",
+            f"timm=={version}",
+        ]
+    elif shutil.which("apt-get"):
+        release = "bookworm" if version.startswith("0.14") else "trixie"
+        command = [
+            "apt-get",
+            *sources_of(release, into),
+            "source",
+            "--quiet",
+            "--download-only",
+            "--tar-only",
+            "pytorch-vision",
+        ]
     else:
-        command = ['true']
+        command = ["true"]
     subprocess.run(command, cwd=into, check=False, stdout=sys.stderr)
-    archives = [*into.glob('timm-*.tar.gz'), *into.glob(ARCHIVE)]
+    archives = [*into.glob("timm-*.tar.gz"), *into.glob(ARCHIVE)]
     if not archives:
-        print(f'{library}: no source archive could be fetched: give --{library} PATH; its tests are left out')
+        print(f"{library}: no source archive could be fetched: give --{library} PATH; its tests are left out")
         return None
     return archives[0]
 
 
 def changed(text):
     """A test file with the import line that a user would change."""
-    text = re.sub(r'(?<!motley\.)\btorchvision\.transforms\b', 'motley.torchvision.transforms', text)
-    text = re.sub(r'^from torchvision import transforms', 'from motley.torchvision import transforms', text, flags=re.M)
-    return 'import motley.torchvision.transforms  # noqa\n' + text
+    text = re.sub(r"(?<!motley\.)\btorchvision\.transforms\b", "motley.torchvision.transforms", text)
+    text = re.sub(r"^from torchvision import transforms", "from motley.torchvision import transforms", text, flags=re.M)
+    return "import motley.torchvision.transforms  # noqa\n" + text
 
 
 def run(root, file, selection, how, library, scratch):
@@ -111,31 +135,40 @@ def run(root, file, selection, how, library, scratch):
     tests = place / pathlib.Path(file).parent
     if not tests.exists():
         tests.mkdir(parents=True)
-        for path in (root / pathlib.Path(file).parent).rglob('*'):
+        for path in (root / pathlib.Path(file).parent).rglob("*"):
             to = tests / path.relative_to(root / pathlib.Path(file).parent)
             if path.is_dir():
                 to.mkdir(exist_ok=True)
-            elif how == 'import' and path.suffix == '.py':
-                to.write_text(changed(path.read_text(encoding='utf-8')), encoding='utf-8')
+            elif how == "import" and path.suffix == ".py":
+                to.write_text(changed(path.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 to.write_bytes(path.read_bytes())
-    (place / 'takes_over.py').write_text(f'import motley.{library}\nmotley.{library}.take_over()\n')
-    (place / 'pytest.ini').write_text('[pytest]\n')
-    xml_path = place / 'result.xml'
+    (place / "takes_over.py").write_text(f"import motley.{library}\nmotley.{library}.take_over()\n")
+    (place / "pytest.ini").write_text("[pytest]\n")
+    xml_path = place / "result.xml"
     xml_path.unlink(missing_ok=True)
-    command = [sys.executable, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', f'--junitxml={xml_path}', '--tb=no',
-               file]
-    command += ['-k', selection] if selection else []
-    command += ['-p', 'takes_over'] if how == 'take_over' else []
-    path = ':'.join([str(place), *(p for p in sys.path[1:] if 'bindings' in p)])
-    done = subprocess.run(['env', f'PYTHONPATH={path}', *command], cwd=place, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={xml_path}",
+        "--tb=no",
+        file,
+    ]
+    command += ["-k", selection] if selection else []
+    command += ["-p", "takes_over"] if how == "take_over" else []
+    path = ":".join([str(place), *(p for p in sys.path[1:] if "bindings" in p)])
+    done = subprocess.run(["env", f"PYTHONPATH={path}", *command], cwd=place, capture_output=True, text=True)
     if not xml_path.exists():
-        raise SystemExit(f'run.py: pytest did not run {file}:\n{done.stdout}{done.stderr}')
+        raise SystemExit(f"run.py: pytest did not run {file}:\n{done.stdout}{done.stderr}")
     found = {}
-    for case in xml.etree.ElementTree.parse(xml_path).iter('testcase'):
+    for case in xml.etree.ElementTree.parse(xml_path).iter("testcase"):
         kinds = {child.tag for child in case}
-        outcome = 'failed' if kinds & {'failure', 'error'} else 'skipped' if 'skipped' in kinds else 'passed'
-        found[f'{case.get("classname", "").split(".")[-1]}::{case.get("name")}'] = outcome
+        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        found[f"{case.get('classname', '').split('.')[-1]}::{case.get('name')}"] = outcome
     return found
 
 
@@ -148,54 +181,73 @@ def compare(library, version, root, scratch, hows=HOWS):
     for name, owner, file, selection, has_import in SUITES:
         if owner != library or not (root / file).exists():
             continue
-        outcomes = {how: run(root, file, selection, how, library, scratch) for how in hows
-                    if has_import or how != 'import'}
-        itself = outcomes['itself']
-        row = {'tests': name, 'file': file, 'ran': sum(o != 'skipped' for o in itself.values())}
+        outcomes = {
+            how: run(root, file, selection, how, library, scratch) for how in hows if has_import or how != "import"
+        }
+        itself = outcomes["itself"]
+        row = {"tests": name, "file": file, "ran": sum(o != "skipped" for o in itself.values())}
         for how, found in outcomes.items():
-            row[how] = sum(o == 'passed' for o in found.values())
-        row['worse'] = {how: [test for test, o in itself.items() if o == 'passed' and found.get(test) != 'passed']
-                        for how, found in outcomes.items()}
+            row[how] = sum(o == "passed" for o in found.values())
+        row["worse"] = {
+            how: [test for test, o in itself.items() if o == "passed" and found.get(test) != "passed"]
+            for how, found in outcomes.items()
+        }
         rows.append(row)
-        print(f'{library} {version}, {name}: ' + ', '.join(f'{how} {row[how]}' for how in outcomes)
-              + f' of {row["ran"]} pass', flush=True)
+        print(
+            f"{library} {version}, {name}: "
+            + ", ".join(f"{how} {row[how]}" for how in outcomes)
+            + f" of {row['ran']} pass",
+            flush=True,
+        )
     return rows
 
 
 def report():
-    lines = ['| library | its tests of | run | on the library | with Motley\'s import | after take_over() |',
-             '|---|---|---:|---:|---:|---:|']
+    lines = [
+        "| library | its tests of | run | on the library | with Motley's import | after take_over() |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
     reasons = collections.Counter()
-    for path in sorted((HERE / 'results').glob('*.json'), reverse=True):
+    for path in sorted((HERE / "results").glob("*.json"), reverse=True):
         result = json.loads(path.read_text())
-        for row in result['rows']:
-            lines.append(f'| {result["library"]} {result["version"]} | {row["tests"]} ({result["tests"]}) | '
-                         f'{row["ran"]} | ' + ' | '.join(str(row.get(how, '')) for how in HOWS) + ' |')
-            reasons.update((row['tests'], how, test.split('[')[0].split('::')[-1], reason(test) or 'not explained')
-                           for how, worse in row['worse'].items() for test in worse)
-    grouped = [f'- {tests}, {how}: {count} of `{test}`: {why}' for (tests, how, test, why), count in reasons.items()]
-    lines += ['', *(grouped or ['No test that passes on the library fails on Motley.'])]
-    page = HERE / 'README.md'
+        for row in result["rows"]:
+            lines.append(
+                f"| {result['library']} {result['version']} | {row['tests']} ({result['tests']}) | "
+                f"{row['ran']} | " + " | ".join(str(row.get(how, "")) for how in HOWS) + " |"
+            )
+            reasons.update(
+                (row["tests"], how, test.split("[")[0].split("::")[-1], reason(test) or "not explained")
+                for how, worse in row["worse"].items()
+                for test in worse
+            )
+    grouped = [f"- {tests}, {how}: {count} of `{test}`: {why}" for (tests, how, test, why), count in reasons.items()]
+    lines += ["", *(grouped or ["No test that passes on the library fails on Motley."])]
+    page = HERE / "README.md"
     text = page.read_text()
-    begin, end = '<!-- counts -->', '<!-- /counts -->'
-    page.write_text(text.split(begin)[0] + '\n'.join([begin, *lines, end]) + text.split(end)[1])
+    begin, end = "<!-- counts -->", "<!-- /counts -->"
+    page.write_text(text.split(begin)[0] + "\n".join([begin, *lines, end]) + text.split(end)[1])
 
 
 def unexplained_of(rows):
-    return [f'{row["tests"]}, {how}: {test}' for row in rows for how, worse in row['worse'].items()
-            for test in worse if not reason(test)]
+    return [
+        f"{row['tests']}, {how}: {test}"
+        for row in rows
+        for how, worse in row["worse"].items()
+        for test in worse
+        if not reason(test)
+    ]
 
 
 def refuse(unexplained):
     if unexplained:
-        raise SystemExit('run.py: pass on the library and not on Motley, unexplained:\n  ' + '\n  '.join(unexplained))
+        raise SystemExit("run.py: pass on the library and not on Motley, unexplained:\n  " + "\n  ".join(unexplained))
 
 
 def fetch(directory):
-    version = __import__('torchvision').__version__
+    version = __import__("torchvision").__version__
     if not [*directory.glob(ARCHIVE)]:
         with tempfile.TemporaryDirectory() as scratch:
-            found = fetched('torchvision', version, pathlib.Path(scratch))
+            found = fetched("torchvision", version, pathlib.Path(scratch))
             if found:
                 shutil.copy(found, directory)
 
@@ -203,52 +255,57 @@ def fetch(directory):
 def check(directory):
     archives = sorted(directory.glob(ARCHIVE))
     try:
-        version = __import__('torchvision').__version__
+        version = __import__("torchvision").__version__
     except ImportError:
         archives, version = [], None
     if not archives:
-        print(f'skipped: no torchvision, or no {directory / ARCHIVE}: scripts/setup.sh ci downloads it')
+        print(f"skipped: no torchvision, or no {directory / ARCHIVE}: scripts/setup.sh ci downloads it")
         raise SystemExit(77)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        (scratch / 'source').mkdir()
-        root = unpacked(archives[-1], scratch / 'source')
-        refuse(unexplained_of(compare('torchvision', version, root, scratch, ('itself', 'take_over'))))
+        (scratch / "source").mkdir()
+        root = unpacked(archives[-1], scratch / "source")
+        refuse(unexplained_of(compare("torchvision", version, root, scratch, ("itself", "take_over"))))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--torchvision', metavar='PATH')
-    parser.add_argument('--timm', metavar='PATH')
-    parser.add_argument('--report', action='store_true')
-    parser.add_argument('--fetch', metavar='DIRECTORY', type=pathlib.Path)
-    parser.add_argument('--check', metavar='DIRECTORY', type=pathlib.Path)
+    parser.add_argument("--torchvision", metavar="PATH")
+    parser.add_argument("--timm", metavar="PATH")
+    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--fetch", metavar="DIRECTORY", type=pathlib.Path)
+    parser.add_argument("--check", metavar="DIRECTORY", type=pathlib.Path)
     options = parser.parse_args()
     unexplained = []
     if options.fetch or options.check:
         return fetch(options.fetch) if options.fetch else check(options.check)
-    for library in () if options.report else ('torchvision', 'timm'):
+    for library in () if options.report else ("torchvision", "timm"):
         try:
-            version = __import__(library).__version__.split('+')[0]
+            version = __import__(library).__version__.split("+")[0]
         except ImportError:
-            print(f'{library} is not installed; its tests are left out')
+            print(f"{library} is not installed; its tests are left out")
             continue
         with tempfile.TemporaryDirectory() as scratch:
             scratch = pathlib.Path(scratch)
-            (scratch / 'source').mkdir()
+            (scratch / "source").mkdir()
             source = getattr(options, library) or fetched(library, version, scratch)
             if source is None:
                 continue
-            root = unpacked(source, scratch / 'source')
-            of = re.search(r'\d+\.\d+(\.\d+)?', pathlib.Path(source).name)
+            root = unpacked(source, scratch / "source")
+            of = re.search(r"\d+\.\d+(\.\d+)?", pathlib.Path(source).name)
             rows = compare(library, version, root, scratch)
-        result = {'library': library, 'version': version, 'tests': f'of {of[0]}' if of else 'of a checkout',
-                  'date': datetime.date.today().isoformat(), 'rows': rows}
-        (HERE / f'results/{library}-{version}.json').write_text(json.dumps(result, indent=1) + '\n')
+        result = {
+            "library": library,
+            "version": version,
+            "tests": f"of {of[0]}" if of else "of a checkout",
+            "date": datetime.date.today().isoformat(),
+            "rows": rows,
+        }
+        (HERE / f"results/{library}-{version}.json").write_text(json.dumps(result, indent=1) + "\n")
         unexplained += unexplained_of(rows)
     report()
     refuse(unexplained)
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests against Pillow: options, comparing every byte, counting, and reports that say how to repeat.
 
-    .venv/bin/python3 tests/pillow/test_ops.py --library build/libmotley.so [--thorough] [TEST...]
+.venv/bin/python3 tests/pillow/test_ops.py --library build/libmotley.so [--thorough] [TEST...]
 """
+
 import argparse
 import os
 import sys
@@ -16,8 +17,10 @@ try:
     import PIL
     import recipes
 except ImportError as missing:
-    print(f"SKIPPED, nothing was tested: {missing} (sys.executable {sys.executable}); "
-          "install python3-pil, python3-numpy and python3-torchvision, or run scripts/setup.sh")
+    print(
+        f"SKIPPED, nothing was tested: {missing} (sys.executable {sys.executable}); "
+        "install python3-pil, python3-numpy and python3-torchvision, or run scripts/setup.sh"
+    )
     sys.exit(SKIPPED)
 
 from library import LAYOUTS, BICUBIC, BILINEAR, NEAREST, Library, Placed
@@ -37,15 +40,19 @@ class Test(unittest.TestCase):
         channels = arrays[0].shape[2]
         pil_fill = tuple(fill) if fill is not None else (0,) * channels
         recipe = recipes.RECIPES[name][0]
-        wanted = [recipes.to_array(recipe(recipes.to_pil(a), v, recipes.FILTERS[interpolation], pil_fill))
-                  for a, v in zip(arrays, values)]
+        wanted = [
+            recipes.to_array(recipe(recipes.to_pil(a), v, recipes.FILTERS[interpolation], pil_fill))
+            for a, v in zip(arrays, values)
+        ]
         for backend, context in contexts.items():
             source = [Placed(a, LAYOUTS[src]) for a in arrays]
             target = source if dst is None else [Placed(np.zeros_like(a), LAYOUTS[dst]) for a in arrays]
             context.op(name, values, source, target, interpolation, fill)
             for i, want in enumerate(wanted):
-                what = (f"{name}{tuple(values[i])!r} {INTERPOLATION_NAMES[interpolation]} fill {fill} "
-                        f"{recipes.MODES[channels]} image {i}, backend {backend}, {src} -> {dst or 'in place'}")
+                what = (
+                    f"{name}{tuple(values[i])!r} {INTERPOLATION_NAMES[interpolation]} fill {fill} "
+                    f"{recipes.MODES[channels]} image {i}, backend {backend}, {src} -> {dst or 'in place'}"
+                )
                 self.same_bytes(target[i].view, want, what)
                 if not target[i].canaries_intact():
                     self.fail(f"{what}: wrote outside the image")
@@ -60,9 +67,11 @@ class Test(unittest.TestCase):
         self.assertEqual(got.shape, want.shape, what)
         bad = np.argwhere(got != want)
         y, x, c = bad[0]
-        self.fail(f"{what}, {want.shape[1]}x{want.shape[0]}: {len(bad)} of {want.size} samples differ, the first at "
-                  f"x {x} y {y} channel {c}: got {got[y, x, c]}, Pillow {PIL.__version__} gives {want[y, x, c]}. "
-                  f"Repeat: {os.path.basename(sys.argv[0])} --seed {options.seed} {self.id().split('.')[-1]}")
+        self.fail(
+            f"{what}, {want.shape[1]}x{want.shape[0]}: {len(bad)} of {want.size} samples differ, the first at "
+            f"x {x} y {y} channel {c}: got {got[y, x, c]}, Pillow {PIL.__version__} gives {want[y, x, c]}. "
+            f"Repeat: {os.path.basename(sys.argv[0])} --seed {options.seed} {self.id().split('.')[-1]}"
+        )
 
 
 def main():

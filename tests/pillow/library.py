@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """libmotley through ctypes: just enough of the public headers to draw and to apply, with any strides."""
+
 import ctypes
 import itertools
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint32, \
-    c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 import numpy as np
 
@@ -20,18 +34,36 @@ class Error(ctypes.Structure):
 
 
 class Image(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("width", c_int32), ("height", c_int32), ("row_stride", c_int64),
-                ("pixel_stride", c_int64), ("channel_stride", c_int64)]
+    _fields_ = [
+        ("data", c_void_p),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("row_stride", c_int64),
+        ("pixel_stride", c_int64),
+        ("channel_stride", c_int64),
+    ]
 
 
 class Batch(ctypes.Structure):
-    _fields_ = [("count", c_size_t), ("channels", c_int32), ("dtype", c_int), ("layout", c_int), ("data", c_void_p),
-                ("width", c_int32), ("height", c_int32), ("image_stride", c_int64), ("row_stride", c_int64),
-                ("pixel_stride", c_int64), ("channel_stride", c_int64), ("images", POINTER(Image))]
+    _fields_ = [
+        ("count", c_size_t),
+        ("channels", c_int32),
+        ("dtype", c_int),
+        ("layout", c_int),
+        ("data", c_void_p),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("image_stride", c_int64),
+        ("row_stride", c_int64),
+        ("pixel_stride", c_int64),
+        ("channel_stride", c_int64),
+        ("images", POINTER(Image)),
+    ]
 
 
 class Params(ctypes.Structure):
     """A params struct, which says its size: a library that knows more fields reads those as zero."""
+
     _fields_ = [("struct_size", c_size_t)]
 
     def __init__(self, **fields):
@@ -39,9 +71,20 @@ class Params(ctypes.Structure):
 
 
 class OpInfo(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("summary", c_char_p), ("unit", c_char_p), ("matches", c_char_p),
-                ("paper", c_char_p), ("shape", c_int), ("values_min", c_int), ("values_max", c_int),
-                ("minimum", c_double), ("maximum", c_double), ("neutral", c_double), ("example", c_double)]
+    _fields_ = [
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("unit", c_char_p),
+        ("matches", c_char_p),
+        ("paper", c_char_p),
+        ("shape", c_int),
+        ("values_min", c_int),
+        ("values_max", c_int),
+        ("minimum", c_double),
+        ("maximum", c_double),
+        ("neutral", c_double),
+        ("example", c_double),
+    ]
 
 
 class OpParams(Params):
@@ -49,14 +92,29 @@ class OpParams(Params):
 
 
 class Samples(ctypes.Structure):
-    _fields_ = [("seed", c_uint64), ("epoch", c_uint32), ("first", c_uint64), ("ids", POINTER(c_uint64)),
-                ("view", c_uint32), ("views", POINTER(c_uint32)), ("boxes", POINTER(c_double)),
-                ("box_offsets", POINTER(c_size_t)), ("levels", POINTER(c_float))]
+    _fields_ = [
+        ("seed", c_uint64),
+        ("epoch", c_uint32),
+        ("first", c_uint64),
+        ("ids", POINTER(c_uint64)),
+        ("view", c_uint32),
+        ("views", POINTER(c_uint32)),
+        ("boxes", POINTER(c_double)),
+        ("box_offsets", POINTER(c_size_t)),
+        ("levels", POINTER(c_float)),
+    ]
 
 
 class Step(ctypes.Structure):
-    _fields_ = [("op", c_int32), ("level", c_int32), ("values", c_double * MAX_VALUES), ("values_count", c_int32),
-                ("interpolation", c_int), ("fill", c_uint8 * 4), ("inside", c_int32 * 4)]
+    _fields_ = [
+        ("op", c_int32),
+        ("level", c_int32),
+        ("values", c_double * MAX_VALUES),
+        ("values_count", c_int32),
+        ("interpolation", c_int),
+        ("fill", c_uint8 * 4),
+        ("inside", c_int32 * 4),
+    ]
 
 
 class Output(ctypes.Structure):
@@ -68,8 +126,13 @@ class Crop(ctypes.Structure):
 
 
 class ResizeParams(Params):
-    _fields_ = [("filter", c_int), ("order", c_int), ("crops", POINTER(Crop)), ("boxes", POINTER(c_double * 4)),
-                ("flips", POINTER(c_uint8))]
+    _fields_ = [
+        ("filter", c_int),
+        ("order", c_int),
+        ("crops", POINTER(Crop)),
+        ("boxes", POINTER(c_double * 4)),
+        ("flips", POINTER(c_uint8)),
+    ]
 
 
 MAX_BOXES = 8
@@ -80,12 +143,29 @@ DTYPES = {"u8": (0, np.uint8), "f32": (1, np.float32), "f16": (2, np.float16), "
 
 
 class PolicyInfo(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("title", c_char_p), ("profile", c_char_p),
-                ("paper", c_char_p), ("stages", c_int32), ("max_steps", c_size_t), ("takes_boxes", c_int32),
-                ("width", c_int32), ("height", c_int32), ("to_rgb", c_int32), ("has_output", c_int32),
-                ("dtype", c_int), ("layout", c_int), ("mix", c_void_p), ("classes", c_int32),
-                ("smoothing", c_double), ("scheduled", c_int32), ("epochs", ctypes.c_uint32), ("views", c_int32),
-                ("takes_levels", c_int32)]
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("title", c_char_p),
+        ("profile", c_char_p),
+        ("paper", c_char_p),
+        ("stages", c_int32),
+        ("max_steps", c_size_t),
+        ("takes_boxes", c_int32),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("to_rgb", c_int32),
+        ("has_output", c_int32),
+        ("dtype", c_int),
+        ("layout", c_int),
+        ("mix", c_void_p),
+        ("classes", c_int32),
+        ("smoothing", c_double),
+        ("scheduled", c_int32),
+        ("epochs", ctypes.c_uint32),
+        ("views", c_int32),
+        ("takes_levels", c_int32),
+    ]
 
 
 class Builtin(ctypes.Structure):
@@ -93,39 +173,91 @@ class Builtin(ctypes.Structure):
 
 
 class Drawn(ctypes.Structure):
-    _fields_ = [("crop", Crop), ("width", c_int32), ("height", c_int32), ("filter", c_int), ("left", c_int32),
-                ("top", c_int32), ("flip_horizontal", c_uint8), ("flip_vertical", c_uint8), ("boxes_count", c_int32),
-                ("boxes", Crop * MAX_BOXES), ("noise", c_uint64)]
+    _fields_ = [
+        ("crop", Crop),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("filter", c_int),
+        ("left", c_int32),
+        ("top", c_int32),
+        ("flip_horizontal", c_uint8),
+        ("flip_vertical", c_uint8),
+        ("boxes_count", c_int32),
+        ("boxes", Crop * MAX_BOXES),
+        ("noise", c_uint64),
+    ]
 
 
 class ApplyParams(Params):
-    _fields_ = [("samples", Samples), ("stream", c_void_p), ("counter", c_void_p), ("output", Output),
-                ("steps", POINTER(Step)), ("step_counts", POINTER(c_int32)), ("clip_frames", c_size_t),
-                ("followed", c_void_p), ("drawn", POINTER(Drawn)), ("mixed", c_void_p),
-                ("given_steps", POINTER(Step)), ("given_step_counts", POINTER(c_int32)),
-                ("given_max_steps", c_size_t), ("given_widths", POINTER(c_int32)),
-                ("given_heights", POINTER(c_int32)), ("given", POINTER(Drawn)), ("given_mixed", c_void_p),
-                ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS))]
+    _fields_ = [
+        ("samples", Samples),
+        ("stream", c_void_p),
+        ("counter", c_void_p),
+        ("output", Output),
+        ("steps", POINTER(Step)),
+        ("step_counts", POINTER(c_int32)),
+        ("clip_frames", c_size_t),
+        ("followed", c_void_p),
+        ("drawn", POINTER(Drawn)),
+        ("mixed", c_void_p),
+        ("given_steps", POINTER(Step)),
+        ("given_step_counts", POINTER(c_int32)),
+        ("given_max_steps", c_size_t),
+        ("given_widths", POINTER(c_int32)),
+        ("given_heights", POINTER(c_int32)),
+        ("given", POINTER(Drawn)),
+        ("given_mixed", c_void_p),
+        ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS)),
+    ]
 
 
 class Draws(ctypes.Structure):
     """motley_drawn"""
-    _fields_ = [("count", c_size_t), ("steps", c_char_p), ("step_counts", POINTER(c_int32)), ("max_steps", c_size_t),
-                ("widths", POINTER(c_int32)), ("heights", POINTER(c_int32)), ("places", POINTER(Drawn)),
-                ("width", c_int32), ("height", c_int32)]
+
+    _fields_ = [
+        ("count", c_size_t),
+        ("steps", c_char_p),
+        ("step_counts", POINTER(c_int32)),
+        ("max_steps", c_size_t),
+        ("widths", POINTER(c_int32)),
+        ("heights", POINTER(c_int32)),
+        ("places", POINTER(Drawn)),
+        ("width", c_int32),
+        ("height", c_int32),
+    ]
 
 
 class Followed(Params):
-    _fields_ = [("single", c_int32), ("boxes_count", c_size_t), ("boxes", c_void_p), ("box_offsets", c_void_p),
-                ("visibility", c_void_p), ("keep", c_void_p), ("box_format", c_int), ("box_torchvision", c_int),
-                ("box_limits", c_double * 3), ("points_count", c_size_t), ("points", c_void_p),
-                ("point_offsets", c_void_p), ("flags", c_void_p), ("convention", c_int),
-                ("matrices", POINTER(c_double)), ("planes", c_void_p), ("planes_count", c_size_t)]
+    _fields_ = [
+        ("single", c_int32),
+        ("boxes_count", c_size_t),
+        ("boxes", c_void_p),
+        ("box_offsets", c_void_p),
+        ("visibility", c_void_p),
+        ("keep", c_void_p),
+        ("box_format", c_int),
+        ("box_torchvision", c_int),
+        ("box_limits", c_double * 3),
+        ("points_count", c_size_t),
+        ("points", c_void_p),
+        ("point_offsets", c_void_p),
+        ("flags", c_void_p),
+        ("convention", c_int),
+        ("matrices", POINTER(c_double)),
+        ("planes", c_void_p),
+        ("planes_count", c_size_t),
+    ]
 
 
 class ContextParams(Params):
-    _fields_ = [("backend", c_int), ("device", c_int), ("threads", c_int), ("allocate", c_void_p),
-                ("release", c_void_p), ("allocator_user", c_void_p)]
+    _fields_ = [
+        ("backend", c_int),
+        ("device", c_int),
+        ("threads", c_int),
+        ("allocate", c_void_p),
+        ("release", c_void_p),
+        ("allocator_user", c_void_p),
+    ]
 
 
 class Level(ctypes.Structure):
@@ -140,11 +272,27 @@ class Augmix(ctypes.Structure):
 
 
 class PolicyChanges(Params):
-    _fields_ = [("repeat", c_int), ("set_level", c_int), ("level", c_double), ("bins", c_int),
-                ("interpolations", c_int), ("set_fill", c_int), ("fill", c_uint8 * 4), ("name", c_char_p),
-                ("title", c_char_p), ("top", c_double), ("set_p", c_int), ("p", c_double), ("levels", Level),
-                ("ranges", c_void_p), ("ranges_count", c_size_t), ("branches", c_void_p), ("branches_count", c_size_t),
-                ("set_augmix", c_int), ("augmix", Augmix)]
+    _fields_ = [
+        ("repeat", c_int),
+        ("set_level", c_int),
+        ("level", c_double),
+        ("bins", c_int),
+        ("interpolations", c_int),
+        ("set_fill", c_int),
+        ("fill", c_uint8 * 4),
+        ("name", c_char_p),
+        ("title", c_char_p),
+        ("top", c_double),
+        ("set_p", c_int),
+        ("p", c_double),
+        ("levels", Level),
+        ("ranges", c_void_p),
+        ("ranges_count", c_size_t),
+        ("branches", c_void_p),
+        ("branches_count", c_size_t),
+        ("set_augmix", c_int),
+        ("augmix", Augmix),
+    ]
 
 
 class Placed:
@@ -160,8 +308,9 @@ class Placed:
 
     def canaries_intact(self):
         rest = self.memory.copy()
-        image = np.ndarray(self.view.shape, np.uint8, rest, self.image.data - self.memory.ctypes.data,
-                           self.view.strides)
+        image = np.ndarray(
+            self.view.shape, np.uint8, rest, self.image.data - self.memory.ctypes.data, self.view.strides
+        )
         image[...] = CANARY
         return bool((rest == CANARY).all())
 
@@ -194,8 +343,14 @@ def _loose(h, w, c):  # nothing is adjacent, channels run backwards, pixels from
     return row, -pixel, -2, (w - 1) * pixel + 2 * (c - 1) + 4, h * row + 2 * c + 8
 
 
-LAYOUTS = {"packed": _packed, "packed_padded": _packed_padded, "planar": _planar, "planar_padded": _planar_padded,
-           "bottom_up": _bottom_up, "loose": _loose}
+LAYOUTS = {
+    "packed": _packed,
+    "packed_padded": _packed_padded,
+    "planar": _planar,
+    "planar_padded": _planar_padded,
+    "bottom_up": _bottom_up,
+    "loose": _loose,
+}
 
 
 class Failed(Exception):
@@ -261,8 +416,12 @@ class Context:
         error = Error()
         source = batch_of(src)
         target = source if dst is src else batch_of(dst)
-        self.library.check(self.library.c.motley_op_apply(self.handle, number, flat, per_image, byref(source),
-                                                          byref(target), byref(params), byref(error)), error)
+        self.library.check(
+            self.library.c.motley_op_apply(
+                self.handle, number, flat, per_image, byref(source), byref(target), byref(params), byref(error)
+            ),
+            error,
+        )
 
     def resize(self, src, dst, filter, order, crops=None, boxes=None, flips=None):
         """crops: (left, top, width, height) each; boxes: Pillow's; flips: truths."""
@@ -276,8 +435,9 @@ class Context:
             params.flips = (c_uint8 * count)(*flips)
         error = Error()
         source, target = batch_of(src), batch_of(dst)
-        self.library.check(self.library.c.motley_resize(self.handle, byref(source), byref(target), byref(params),
-                                                        byref(error)), error)
+        self.library.check(
+            self.library.c.motley_resize(self.handle, byref(source), byref(target), byref(params), byref(error)), error
+        )
 
     def apply(self, policy, src, dst, seed, epoch=0, first=0):
         """Returns what was drawn, a list of Step for each image."""
@@ -286,9 +446,13 @@ class Context:
         error = Error()
         source = batch_of(src)
         target = source if dst is src else batch_of(dst)
-        self.library.check(self.library.c.motley_apply(self.handle, policy.handle, byref(source), byref(target),
-                                                       byref(params), byref(error)), error)
-        return [list(steps[i * most:i * most + counts[i]]) for i in range(len(src))]
+        self.library.check(
+            self.library.c.motley_apply(
+                self.handle, policy.handle, byref(source), byref(target), byref(params), byref(error)
+            ),
+            error,
+        )
+        return [list(steps[i * most : i * most + counts[i]]) for i in range(len(src))]
 
     def close(self):
         self.library.c.motley_context_destroy(self.handle)
@@ -301,8 +465,9 @@ class Transform:
     def __init__(self, library, text):
         self.library, self.handle, error = library, c_void_p(), Error()
         data = text.encode()
-        library.check(library.c.motley_policy_parse(data, c_size_t(len(data)), None, byref(self.handle),
-                                                    byref(error)), error)
+        library.check(
+            library.c.motley_policy_parse(data, c_size_t(len(data)), None, byref(self.handle), byref(error)), error
+        )
         self.info = library.c.motley_policy_describe(self.handle).contents
 
     def draw(self, sizes, channels, seed, epoch=0, first=0):
@@ -311,9 +476,22 @@ class Transform:
         drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
         widths, heights = ((c_int32 * count)(*side) for side in zip(*sizes))
         error, samples = Error(), Samples(seed=seed, epoch=epoch, first=first)
-        self.library.check(self.library.c.motley_draw(self.handle, byref(samples), c_size_t(count), widths, heights,
-                                                      channels, drawn, steps, counts, byref(error)), error)
-        return list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+        self.library.check(
+            self.library.c.motley_draw(
+                self.handle,
+                byref(samples),
+                c_size_t(count),
+                widths,
+                heights,
+                channels,
+                drawn,
+                steps,
+                counts,
+                byref(error),
+            ),
+            error,
+        )
+        return list(drawn), [list(steps[i * most : i * most + counts[i]]) for i in range(count)]
 
     def apply(self, context, src, dtype="f32", layout="chw", given=None, kernels=None, **samples):
         """src: a list of Placed. Returns an array [n, ...] and what was drawn, as draw() does. given: such draws;
@@ -326,8 +504,11 @@ class Transform:
         drawn, steps, counts = (Drawn * count)(), (Step * (count * most))(), (c_int32 * count)()
         params = ApplyParams(samples=Samples(**samples), drawn=drawn, steps=steps, step_counts=counts)
         if given:
-            given_drawn, given_steps, given_counts = (Drawn * count)(*given[0]), (Step * (count * most))(), \
-                (c_int32 * count)(*map(len, given[1]))
+            given_drawn, given_steps, given_counts = (
+                (Drawn * count)(*given[0]),
+                (Step * (count * most))(),
+                (c_int32 * count)(*map(len, given[1])),
+            )
             for i, row in enumerate(given[1]):
                 for s, step in enumerate(row):
                     given_steps[i * most + s] = step
@@ -335,13 +516,24 @@ class Transform:
         if kernels is not None:
             params.given_kernels = (c_float * KERNEL_WEIGHTS * (count * most))()
             for i, half in enumerate(kernels):
-                params.given_kernels[i * most][:len(half)] = [float(v) for v in half]
-        target = Batch(count=count, channels=channels, dtype=number, layout=1 if layout == "chw" else 0,
-                       data=out.ctypes.data, width=width, height=height)
+                params.given_kernels[i * most][: len(half)] = [float(v) for v in half]
+        target = Batch(
+            count=count,
+            channels=channels,
+            dtype=number,
+            layout=1 if layout == "chw" else 0,
+            data=out.ctypes.data,
+            width=width,
+            height=height,
+        )
         source, error = batch_of(src), Error()
-        self.library.check(self.library.c.motley_apply(context.handle, self.handle, byref(source), byref(target),
-                                                       byref(params), byref(error)), error)
-        return out, list(drawn), [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+        self.library.check(
+            self.library.c.motley_apply(
+                context.handle, self.handle, byref(source), byref(target), byref(params), byref(error)
+            ),
+            error,
+        )
+        return out, list(drawn), [list(steps[i * most : i * most + counts[i]]) for i in range(count)]
 
     def printed(self):
         text, error = c_char_p(), Error()
@@ -360,8 +552,10 @@ class Policy:
         self.library, self.name, self.handle = library, name, c_void_p()
         error, base = Error(), c_void_p()
         library.check(library.c.motley_policy_builtin(name.encode(), byref(base), byref(error)), error)
-        library.check(library.c.motley_policy_change(base, byref(PolicyChanges(**changes)), byref(self.handle),
-                                                     byref(error)), error)
+        library.check(
+            library.c.motley_policy_change(base, byref(PolicyChanges(**changes)), byref(self.handle), byref(error)),
+            error,
+        )
         library.c.motley_policy_destroy(base)
         self.info = library.c.motley_policy_describe(self.handle).contents
         self.profile = self.info.profile.decode()
@@ -375,9 +569,22 @@ class Policy:
         samples = Samples(seed=seed, epoch=epoch, first=first)
         widths, heights = (c_int32 * count)(*[width] * count), (c_int32 * count)(*[height] * count)
         error = Error()
-        self.library.check(self.library.c.motley_draw(self.handle, byref(samples), c_size_t(count), widths, heights,
-                                                      channels, None, steps, counts, byref(error)), error)
-        return [list(steps[i * most:i * most + counts[i]]) for i in range(count)]
+        self.library.check(
+            self.library.c.motley_draw(
+                self.handle,
+                byref(samples),
+                c_size_t(count),
+                widths,
+                heights,
+                channels,
+                None,
+                steps,
+                counts,
+                byref(error),
+            ),
+            error,
+        )
+        return [list(steps[i * most : i * most + counts[i]]) for i in range(count)]
 
     def close(self):
         self.library.c.motley_policy_destroy(self.handle)

@@ -3,6 +3,7 @@
 
 A step is {"op", "value", "interpolation", "fill", "level"}. `value` is None for an op that takes none.
 """
+
 import importlib.util
 import math
 import os
@@ -31,18 +32,36 @@ def check_warps(steps, interpolations, fill):
 
 class Torchvision:
     """One of torchvision's policies, and its functions on PIL images."""
+
     DRAWS = 3000  # to check against its tables
-    NAMES = {"identity": "Identity", "shear_x": "ShearX", "shear_y": "ShearY", "translate_x": "TranslateX",
-             "translate_y": "TranslateY", "rotate": "Rotate", "brightness": "Brightness", "color": "Color",
-             "contrast": "Contrast", "sharpness": "Sharpness", "posterize": "Posterize", "solarize": "Solarize",
-             "auto_contrast": "AutoContrast", "equalize": "Equalize", "invert": "Invert"}
+    NAMES = {
+        "identity": "Identity",
+        "shear_x": "ShearX",
+        "shear_y": "ShearY",
+        "translate_x": "TranslateX",
+        "translate_y": "TranslateY",
+        "rotate": "Rotate",
+        "brightness": "Brightness",
+        "color": "Color",
+        "contrast": "Contrast",
+        "sharpness": "Sharpness",
+        "posterize": "Posterize",
+        "solarize": "Solarize",
+        "auto_contrast": "AutoContrast",
+        "equalize": "Equalize",
+        "invert": "Invert",
+    }
 
     def __init__(self, policy):
         """policy: an object of torchvision's class"""
         from torchvision.transforms import InterpolationMode, autoaugment, functional
+
         self.autoaugment, self.functional = autoaugment, functional
-        self.modes = {"nearest": InterpolationMode.NEAREST, "bilinear": InterpolationMode.BILINEAR,
-                      "bicubic": InterpolationMode.BICUBIC}
+        self.modes = {
+            "nearest": InterpolationMode.NEAREST,
+            "bilinear": InterpolationMode.BILINEAR,
+            "bicubic": InterpolationMode.BICUBIC,
+        }
         self.policy = policy
         self.tables = {}
         self.table_differs = {}  # (op, our value): [torch's value on this CPU, how many steps]
@@ -50,8 +69,12 @@ class Torchvision:
     @staticmethod
     def of_builtin(name):
         from torchvision.transforms import autoaugment as a
-        kinds = {"rand_augment": a.RandAugment, "trivial_augment_wide": a.TrivialAugmentWide,
-                 "trivial_augment": a.TrivialAugmentWide}
+
+        kinds = {
+            "rand_augment": a.RandAugment,
+            "trivial_augment_wide": a.TrivialAugmentWide,
+            "trivial_augment": a.TrivialAugmentWide,
+        }
         if name in kinds:
             return Torchvision(kinds[name]())
         for dataset in a.AutoAugmentPolicy:
@@ -69,16 +92,20 @@ class Torchvision:
                 space = self.policy._augmentation_space(getattr(self.policy, "num_magnitude_bins", 10), (height, width))
             table, signed = space.get(name, (None, False))
             magnitudes = [] if table is None or table.ndim == 0 else [float(m) for m in table]
-            self.tables[key] = [(i, s * m, self.value(name, s * m)) for i, m in enumerate(magnitudes)
-                                for s in ((1.0, -1.0) if signed else (1.0,))]
+            self.tables[key] = [
+                (i, s * m, self.value(name, s * m))
+                for i, m in enumerate(magnitudes)
+                for s in ((1.0, -1.0) if signed else (1.0,))
+            ]
         return self.tables[key]
 
     def value(self, name, m):
         """The value of our op that torchvision's magnitude `m` means."""
         if name in ("ShearX", "ShearY"):
             degrees = math.degrees(math.atan(m))
-            matrix = self.functional._get_inverse_affine_matrix([0, 0], 0.0, [0, 0], 1.0,
-                                                                [degrees, 0.0] if name == "ShearX" else [0.0, degrees])
+            matrix = self.functional._get_inverse_affine_matrix(
+                [0, 0], 0.0, [0, 0], 1.0, [degrees, 0.0] if name == "ShearX" else [0.0, degrees]
+            )
             return matrix[1] if name == "ShearX" else matrix[3]
         if name in ("TranslateX", "TranslateY", "Posterize"):
             return int(m)
@@ -94,11 +121,17 @@ class Torchvision:
         exact = [(i, m) for i, m, value in entries if value == step["value"]]
         if exact:
             return exact[0][1], {i for i, _ in exact}
-        near = [(i, value) for i, m, value in entries for beside in np.nextafter(np.float32(m), np.float32([-1e9, 1e9]))
-                if self.value(name, float(beside)) == step["value"]]
+        near = [
+            (i, value)
+            for i, m, value in entries
+            for beside in np.nextafter(np.float32(m), np.float32([-1e9, 1e9]))
+            if self.value(name, float(beside)) == step["value"]
+        ]
         if not near:
-            raise Wrong(f"{step['op']} {step['value']!r} at {width}x{height} is no entry of torchvision's table "
-                        f"{sorted(value for _, _, value in entries)}")
+            raise Wrong(
+                f"{step['op']} {step['value']!r} at {width}x{height} is no entry of torchvision's table "
+                f"{sorted(value for _, _, value in entries)}"
+            )
         torchs = next(value for _, value in near if (value < 0) == (step["value"] < 0))
         self.table_differs.setdefault((step["op"], step["value"]), [torchs, 0])[1] += 1
         return None, {i for i, _ in near}
@@ -110,8 +143,10 @@ class Torchvision:
         names = [self.NAMES[step["op"]] for step in steps]
         if isinstance(self.policy, self.autoaugment.AutoAugment):
             drawn = list(zip(names, bins))
-            if not any(subsequence(drawn, branch, lambda d, b: d[0] == b[0] and (d[1] is None or b[2] in d[1]))
-                       for branch in self.policy.policies):
+            if not any(
+                subsequence(drawn, branch, lambda d, b: d[0] == b[0] and (d[1] is None or b[2] in d[1]))
+                for branch in self.policy.policies
+            ):
                 raise Wrong(f"{steps}: no sub-policy has these steps in this order")
             return
         if isinstance(self.policy, self.autoaugment.RandAugment):
@@ -128,7 +163,7 @@ class Torchvision:
         for step in steps:
             name = self.NAMES[step["op"]]
             magnitude, _ = self.magnitude(step, *image.size)
-            fill = [float(v) for v in step["fill"][:len(image.getbands())]]
+            fill = [float(v) for v in step["fill"][: len(image.getbands())]]
             mode = self.modes[step["interpolation"]]
             if magnitude is None:
                 image = self.with_our_value(image, name, step["value"], mode, fill)
@@ -138,8 +173,12 @@ class Torchvision:
 
     def with_our_value(self, image, name, value, mode, fill):
         f = self.functional
-        enhance = {"Brightness": f.adjust_brightness, "Color": f.adjust_saturation, "Contrast": f.adjust_contrast,
-                   "Sharpness": f.adjust_sharpness}
+        enhance = {
+            "Brightness": f.adjust_brightness,
+            "Color": f.adjust_saturation,
+            "Contrast": f.adjust_contrast,
+            "Sharpness": f.adjust_sharpness,
+        }
         if name in enhance:
             return enhance[name](image, value)
         if name in ("ShearX", "ShearY"):
@@ -149,13 +188,30 @@ class Torchvision:
 
 class Timm:
     """One of timm's policies, and its functions."""
+
     DRAWS = 10000  # enough to know the mean and the spread of a noisy level
-    NAMES = {"auto_contrast": "AutoContrast", "equalize": "Equalize", "invert": "Invert", "rotate": "Rotate",
-             "posterize": "Posterize", "solarize": "Solarize", "solarize_add": "SolarizeAdd", "color": "Color",
-             "contrast": "Contrast", "brightness": "Brightness", "sharpness": "Sharpness", "shear_x": "ShearX",
-             "shear_y": "ShearY", "translate_x": "TranslateX", "translate_y": "TranslateY",
-             "translate_x_rel": "TranslateXRel", "translate_y_rel": "TranslateYRel", "desaturate": "Desaturate",
-             "grayscale": "Desaturate", "gaussian_blur": "GaussianBlur"}
+    NAMES = {
+        "auto_contrast": "AutoContrast",
+        "equalize": "Equalize",
+        "invert": "Invert",
+        "rotate": "Rotate",
+        "posterize": "Posterize",
+        "solarize": "Solarize",
+        "solarize_add": "SolarizeAdd",
+        "color": "Color",
+        "contrast": "Contrast",
+        "brightness": "Brightness",
+        "sharpness": "Sharpness",
+        "shear_x": "ShearX",
+        "shear_y": "ShearY",
+        "translate_x": "TranslateX",
+        "translate_y": "TranslateY",
+        "translate_x_rel": "TranslateXRel",
+        "translate_y_rel": "TranslateYRel",
+        "desaturate": "Desaturate",
+        "grayscale": "Desaturate",
+        "gaussian_blur": "GaussianBlur",
+    }
     module = None
 
     @classmethod
@@ -175,17 +231,25 @@ class Timm:
     def __init__(self, config):
         self.config = config
         make = {"rand": self.module.rand_augment_transform, "augmix": self.module.augment_and_mix_transform}.get(
-            config.split("-")[0], self.module.auto_augment_transform)
+            config.split("-")[0], self.module.auto_augment_transform
+        )
         self.policy = make(config, {"translate_pct": 0.3} if config.startswith("augmix") else {})
         self.levels = {}  # op name: levels recovered from values, of a policy with noise
 
     @staticmethod
     def of_builtin(name):
-        configs = {"timm_auto_augment_v0": "v0", "timm_auto_augment_original": "original", "timm_3_augment": "3a",
-                   "timm_auto_augment_v0r": "v0r", "timm_auto_augment_originalr": "originalr",
-                   "timm_rand_m9_mstd05_inc1": "rand-m9-mstd0.5-inc1", "timm_rand_augment": "rand",
-                   "timm_rand_augment_weights": "rand-tweights", "timm_rand_augment_3a": "rand-t3a",
-                   "timm_rand_augment_3aw": "rand-t3aw"}
+        configs = {
+            "timm_auto_augment_v0": "v0",
+            "timm_auto_augment_original": "original",
+            "timm_3_augment": "3a",
+            "timm_auto_augment_v0r": "v0r",
+            "timm_auto_augment_originalr": "originalr",
+            "timm_rand_m9_mstd05_inc1": "rand-m9-mstd0.5-inc1",
+            "timm_rand_augment": "rand",
+            "timm_rand_augment_weights": "rand-tweights",
+            "timm_rand_augment_3a": "rand-t3a",
+            "timm_rand_augment_3aw": "rand-t3aw",
+        }
         if name not in configs:
             raise Wrong(f"built-in '{name}' of the timm profile: tests/pillow/replay.py knows no configuration for it")
         return Timm(configs[name])
@@ -236,8 +300,10 @@ class Timm:
     def check(self, steps, width, height):
         """Raises Wrong unless timm's policy could have drawn `steps`."""
         check_warps(steps, ["bilinear", "bicubic"], list(self.module._FILL))
+
         def fits(step, op):
             return self.fits(step, op, width, height)
+
         if hasattr(self.policy, "policy"):
             if not any(subsequence(steps, branch, fits) for branch in self.policy.policy):
                 raise Wrong(f"{steps}: no sub-policy of timm's {self.config} has these steps in this order")
@@ -255,5 +321,3 @@ class Timm:
                 continue
             image = self.function(step)(image, *arguments, fillcolor=tuple(step["fill"][:3]), resample=resample)
         return image
-
-

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every op of the table against its Pillow recipe: all bytes equal, on every CPU backend."""
+
 import sys
 
 import harness
@@ -66,8 +67,15 @@ class Ops(Test):
             src = LAYOUT_NAMES[way % 6]
             dst = LAYOUT_NAMES[r.integers(6)] if way < 6 else None
             fill = FILLS[r.integers(len(FILLS))]
-            self.op_equals_pillow(name, [a for a, _ in group], [v for _, v in group], interpolation,
-                                  fill[:channels] if fill else None, src, dst)
+            self.op_equals_pillow(
+                name,
+                [a for a, _ in group],
+                [v for _, v in group],
+                interpolation,
+                fill[:channels] if fill else None,
+                src,
+                dst,
+            )
 
 
 class Exhaustive(Test):
@@ -114,10 +122,21 @@ class Exhaustive(Test):
     def test_equalize_edges(self):
         """tables that overflow a byte, steps of 0 and 1, two bins, and histograms at random"""
         r = np.random.default_rng(harness.options.seed)
-        arrays = [np.repeat(values, repeats).astype(np.uint8)[None, :, None]
-                  for values, repeats in [([7, 200], [509, 1]), ([7, 200, 255], [509, 1, 1]), ([0, 255], [254, 1]),
-                                          ([0, 255], [255, 1]), ([0, 255], [256, 1]), ([3, 4], [1, 254]), ([9], [4000]),
-                                          (range(256), [1] * 256), (range(256), [2] * 256), ([0, 1], [10**6, 1])]]
+        arrays = [
+            np.repeat(values, repeats).astype(np.uint8)[None, :, None]
+            for values, repeats in [
+                ([7, 200], [509, 1]),
+                ([7, 200, 255], [509, 1, 1]),
+                ([0, 255], [254, 1]),
+                ([0, 255], [255, 1]),
+                ([0, 255], [256, 1]),
+                ([3, 4], [1, 254]),
+                ([9], [4000]),
+                (range(256), [1] * 256),
+                (range(256), [2] * 256),
+                ([0, 1], [10**6, 1]),
+            ]
+        ]
         for _ in range(3000 if harness.options.thorough else 400):
             used = r.choice(256, r.integers(2, 20), replace=False)
             repeats = r.integers(1, r.choice([3, 40, 400]), len(used))
@@ -157,12 +176,22 @@ class Exhaustive(Test):
         r = np.random.default_rng(harness.options.seed)
         for width, height in (70000, 3), (3, 70000), (32767, 2), (32768, 2), (2, 32769):
             array = images.make(r, images.noise, width, height, 1)
-            for name, value in [("rotate", 3.0), ("rotate", -0.01), ("rotate", 180.0), ("shear_x", 0.3),
-                                ("shear_y", -0.3), ("translate_x", 11.0), ("translate_y_rel", 0.1)]:
+            for name, value in [
+                ("rotate", 3.0),
+                ("rotate", -0.01),
+                ("rotate", 180.0),
+                ("shear_x", 0.3),
+                ("shear_y", -0.3),
+                ("translate_x", 11.0),
+                ("translate_y_rel", 0.1),
+            ]:
                 for interpolation in NEAREST, BILINEAR, BICUBIC:
                     self.op_equals_pillow(name, [array], [(value,)], interpolation, (9,))
-            for matrix in [(1.0, 1e-5, 0.3, 1e-5, 1.0, 0.2), (0.7, 0.1, 5.0, 0.00001, 0.9, 0.0),
-                           (-1.0, 1e-9, width, 1e-9, 1.0, 0.0)]:
+            for matrix in [
+                (1.0, 1e-5, 0.3, 1e-5, 1.0, 0.2),
+                (0.7, 0.1, 5.0, 0.00001, 0.9, 0.0),
+                (-1.0, 1e-9, width, 1e-9, 1.0, 0.0),
+            ]:
                 self.op_equals_pillow("affine", [array], [matrix], NEAREST, (9,))
 
     def test_adversarial_matrices(self):
@@ -173,7 +202,8 @@ class Exhaustive(Test):
             for _ in range(4000 if harness.options.thorough else 500):
                 width, height = r.integers(1, 40, 2)
                 m = r.choice([0.0, 1.0, -1.0, 0.5, 2.0, 0.3, 0.03], 6) + r.choice([-1, 0, 1], 6) * r.choice(
-                    [0.0, 0.5 / 65536, 1 / 65536, 1e-12, 2.0**-49, 1e-17], 6)
+                    [0.0, 0.5 / 65536, 1 / 65536, 1e-12, 2.0**-49, 1e-17], 6
+                )
                 shifts = [0.0, width / 2, height, -3.0, 32767.0, 32768.0, -32768.0, 32767.99999]
                 m[[2, 5]] += r.choice(shifts, 2, p=[0.4, 0.2, 0.15, 0.15, 0.025, 0.025, 0.025, 0.025])
                 arrays.append(images.make(r, r.choice(images.KINDS), width, height, 1))

@@ -2,6 +2,7 @@
 """Built-in policies, and transforms with views, end to end: what was drawn, replayed through torchvision's, timm's and
 Pillow's own functions on PIL images, gives the bytes that the library and the motley command give; and what was drawn
 is what those policies can draw."""
+
 import json
 import os
 import subprocess
@@ -25,8 +26,13 @@ SIZES = [(32, 32), (224, 224), (33, 48), (97, 61), (64, 17), (1, 1), (5, 2), (15
 def as_json(step):
     """A motley_step as `motley draw` prints it."""
     name = harness.library.op_names[step.op]
-    return {"op": name, "value": step.values[0] if step.values_count else None, "level": step.level,
-            "interpolation": INTERPOLATION_NAMES[step.interpolation], "fill": list(step.fill)}
+    return {
+        "op": name,
+        "value": step.values[0] if step.values_count else None,
+        "level": step.level,
+        "interpolation": INTERPOLATION_NAMES[step.interpolation],
+        "fill": list(step.fill),
+    }
 
 
 def read_steps(line):
@@ -83,14 +89,17 @@ class Replay(Test):
                 if channels == 4 and any(step["op"] in REFUSE_ALPHA for step in steps):
                     continue
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
-                self.same_bytes(dst[i].view, want,
-                                f"{policy.name} {backend} seed {seed} epoch {turn} sample {first + i}: {steps}")
+                self.same_bytes(
+                    dst[i].view, want, f"{policy.name} {backend} seed {seed} epoch {turn} sample {first + i}: {steps}"
+                )
 
     def report(self, name, replay):
         differs = getattr(replay, "table_differs", {})
         for (op, ours), (torchs, steps) in sorted(differs.items()):
-            notes.append(f"{name}: {op} {ours!r} of our table is {torchs!r} in torch's on this CPU (its linspace "
-                         f"rounds by kernel); {steps} steps were replayed with ours")
+            notes.append(
+                f"{name}: {op} {ours!r} of our table is {torchs!r} in torch's on this CPU (its linspace "
+                f"rounds by kernel); {steps} steps were replayed with ours"
+            )
         if differs:
             notes.append(f"{name}: {len(differs)} (op, value) pairs differ in torch's table")
         for op, levels in sorted(getattr(replay, "levels", {}).items()):
@@ -115,11 +124,11 @@ class Replay(Test):
         except ImportError as missing:
             self.skipTest(f"{missing}: install python3-torchvision")
         for name, transform, changes in [
-                ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "set_level": 1, "level": 17}),
-                ("rand_augment", autoaugment.RandAugment(1, 4, 10),
-                 {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
-                ("trivial_augment_wide", autoaugment.TrivialAugmentWide(), {}),
-                ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {})]:
+            ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "set_level": 1, "level": 17}),
+            ("rand_augment", autoaugment.RandAugment(1, 4, 10), {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
+            ("trivial_augment_wide", autoaugment.TrivialAugmentWide(), {}),
+            ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {}),
+        ]:
             for interpolation, fill in (BILINEAR, (128, 128, 128, 128)), (BICUBIC, (1, 20, 255, 7)):
                 changes.update(interpolations=1 << interpolation, set_fill=1, fill=fill)
                 transform.interpolation = InterpolationMode(INTERPOLATION_NAMES[interpolation])
@@ -141,6 +150,7 @@ class Replay(Test):
         replays = []
         try:
             import torchvision
+
             notes.append(f"test_command with torchvision {torchvision.__version__}")
             replays += self.replays("torchvision")
         except ImportError:
@@ -163,8 +173,21 @@ class Replay(Test):
                 paths.append(os.path.join(folder, f"{i}.png"))
                 recipes.to_pil(arrays[i]).save(paths[i])
             draws = os.path.join(folder, "draws.jsonl")
-            motley("apply", name, *paths, "--out", os.path.join(folder, "out"), "--seed", 5, "--epoch", 2,
-                        "--variants", variants, "--draws", draws)
+            motley(
+                "apply",
+                name,
+                *paths,
+                "--out",
+                os.path.join(folder, "out"),
+                "--seed",
+                5,
+                "--epoch",
+                2,
+                "--variants",
+                variants,
+                "--draws",
+                draws,
+            )
             lines = [json.loads(line) for line in open(draws)]
             self.assertEqual([line["sample"] for line in lines], list(range(len(SIZES) * variants)))
             for line in lines:
@@ -176,15 +199,29 @@ class Replay(Test):
                 want = recipes.to_array(replay.run(recipes.to_pil(arrays[i]), steps))
                 self.same_bytes(got, want, f"motley apply {name}: {line}")
             for i, (width, height) in enumerate(SIZES):  # draw prints the same without touching pixels
-                out = motley("draw", name, "--samples", variants, "--first", i * variants, "--seed", 5,
-                                  "--epoch", 2, "--size", f"{width}x{height}")
+                out = motley(
+                    "draw",
+                    name,
+                    "--samples",
+                    variants,
+                    "--first",
+                    i * variants,
+                    "--seed",
+                    5,
+                    "--epoch",
+                    2,
+                    "--size",
+                    f"{width}x{height}",
+                )
                 drawn = [json.loads(line)["steps"] for line in out.splitlines()]
-                self.assertEqual(drawn, [line["steps"] for line in lines[i * variants:(i + 1) * variants]])
+                self.assertEqual(drawn, [line["steps"] for line in lines[i * variants : (i + 1) * variants]])
                 policy = harness.library.policy(name)
                 expected = policy.draw(variants, width, height, 3, seed=5, epoch=2, first=i * variants)
                 policy.close()
-                self.assertEqual([[(s["op"], s.get("value")) for s in steps] for steps in drawn],
-                                 [[(s["op"], s["value"]) for s in map(as_json, steps)] for steps in expected])
+                self.assertEqual(
+                    [[(s["op"], s.get("value")) for s in steps] for steps in drawn],
+                    [[(s["op"], s["value"]) for s in map(as_json, steps)] for steps in expected],
+                )
 
 
 class Views(Test):
@@ -248,16 +285,32 @@ class Views(Test):
                 paths.append(os.path.join(folder, f"{i}.png"))
                 pictures[i].save(paths[i])
             draws, variants = os.path.join(folder, "draws.jsonl"), 3
-            motley("apply", text, *paths, "--out", os.path.join(folder, "out"), "--seed", 8, "--epoch", epoch,
-                   "--variants", variants, "--draws", draws)
+            motley(
+                "apply",
+                text,
+                *paths,
+                "--out",
+                os.path.join(folder, "out"),
+                "--seed",
+                8,
+                "--epoch",
+                epoch,
+                "--variants",
+                variants,
+                "--draws",
+                draws,
+            )
             for line in map(json.loads, open(draws)):
                 picture = shared.get(line["sample"], pictures[line["sample"] // variants])
                 made = self.replayed(picture, line)
                 if line["view"] == "":
                     shared[line["sample"]] = made
                 elif made:
-                    self.same_bytes(recipes.to_array(recipes.Image.open(line["out"])), recipes.to_array(made),
-                                    f"motley apply {name}: {line}")
+                    self.same_bytes(
+                        recipes.to_array(recipes.Image.open(line["out"])),
+                        recipes.to_array(made),
+                        f"motley apply {name}: {line}",
+                    )
                     compared.add(line["view"])
         self.assertEqual(compared, {view["name"] for view in json.loads(text)["views"]})
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley_resize against Pillow's crop, resize and mirror: all bytes equal, on every CPU backend, in the order of passes
 of the Pillow that is installed. With --thorough it compares over 10^9 bytes."""
+
 import sys
 
 import harness
@@ -39,9 +40,11 @@ class Resize(Test):
             target = [Placed(np.zeros((h, w, arrays[0].shape[2]), np.uint8), LAYOUTS[dst]) for w, h in sizes]
             context.resize(source, target, name, ORDER, crops, boxes, flips)
             for i, want in enumerate(wanted):
-                what = (f"resize {name} {arrays[i].shape[1]}x{arrays[i].shape[0]} {recipes.MODES[arrays[i].shape[2]]} "
-                        f"crop {crops and crops[i]} box {boxes and boxes[i]} flip {flips and flips[i]} image {i}, "
-                        f"backend {backend}, {src} -> {dst}")
+                what = (
+                    f"resize {name} {arrays[i].shape[1]}x{arrays[i].shape[0]} {recipes.MODES[arrays[i].shape[2]]} "
+                    f"crop {crops and crops[i]} box {boxes and boxes[i]} flip {flips and flips[i]} image {i}, "
+                    f"backend {backend}, {src} -> {dst}"
+                )
                 self.same_bytes(target[i].view, want, what)
                 self.assertTrue(target[i].canaries_intact(), what + ": wrote outside the image")
                 self.same_bytes(source[i].view, arrays[i], what + ": source changed")
@@ -72,10 +75,13 @@ class Resize(Test):
                 boxes.append((left, top, left + w, top + h))
             else:
                 x, y = np.sort(r.uniform(0, left + w, 2)), np.sort(r.uniform(0, top + h, 2))
-                boxes.append(tuple(float(np.float32(v)) for v in (x[0], y[0], max(x[1], x[0] + .01),
-                                                                    max(y[1], y[0] + .01))))
-        boxes = [(min(b[0], a.shape[1] - .5), min(b[1], a.shape[0] - .5), min(b[2], a.shape[1]), min(b[3], a.shape[0]))
-                 for a, b in zip(arrays, boxes)]
+                boxes.append(
+                    tuple(float(np.float32(v)) for v in (x[0], y[0], max(x[1], x[0] + 0.01), max(y[1], y[0] + 0.01)))
+                )
+        boxes = [
+            (min(b[0], a.shape[1] - 0.5), min(b[1], a.shape[0] - 0.5), min(b[2], a.shape[1]), min(b[3], a.shape[0]))
+            for a, b in zip(arrays, boxes)
+        ]
         src, dst = LAYOUT_NAMES[turn % len(LAYOUT_NAMES)], LAYOUT_NAMES[turn // 6 % len(LAYOUT_NAMES)]
         flips = [int(v) for v in r.integers(0, 2, len(arrays))]
         with self.subTest(round=turn, filter=name):
@@ -93,7 +99,8 @@ class Resize(Test):
         r = np.random.default_rng(harness.options.seed)
         for name in FILTERS:
             for width, height in [(500, 375), (333, 500), (1024, 768), (4000, 300), (300, 4000)][
-                    :5 if harness.options.thorough else 3]:
+                : 5 if harness.options.thorough else 3
+            ]:
                 a = images.make(r, images.noise, width, height, 3)
                 w, h = int(r.integers(width // 3, width + 1)), int(r.integers(height // 3, height + 1))
                 crops = [(int(r.integers(0, width - w + 1)), int(r.integers(0, height - h + 1)), w, h)] * 2
@@ -105,11 +112,15 @@ class Resize(Test):
         row = np.array([10, 20, 200, 90, 50], np.uint8)[None, :, None]
         ramp = np.arange(128, dtype=np.uint8)[None, :, None]
         for context in harness.contexts.values():
+
             def one(array, size, name, order=ORDER, **where):
-                source, target = Placed(array, LAYOUTS["packed"]), Placed(np.zeros((*size[::-1], 1), np.uint8),
-                                                                          LAYOUTS["packed"])
+                source, target = (
+                    Placed(array, LAYOUTS["packed"]),
+                    Placed(np.zeros((*size[::-1], 1), np.uint8), LAYOUTS["packed"]),
+                )
                 context.resize([source], [target], name, order, **where)
                 return target.view[..., 0].tolist()
+
             self.assertEqual(one(column, (3, 2), "bilinear", 1)[1], [133, 127, 122])
             self.assertEqual(one(column, (3, 2), "bilinear", 0)[1], [133, 128, 122])
             for height in 200, 201:  # Pillow 12.2's rule: over 100 times as high as wide, one axis after the other
@@ -122,9 +133,13 @@ class Resize(Test):
             self.assertEqual(one(row, (2, 1), "bilinear", crops=[(1, 0, 3, 1)]), [[88, 131]])
             self.assertEqual(one(row, (2, 1), "bilinear", boxes=[(1, 0, 4, 1)]), [[79, 122]])
             self.assertEqual(one(ramp, (160, 1), "nearest")[0][:13], [0, 1, 2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10])
-            for at, name, weights in [(0, "bilinear", [2396745, 0, 0]), (1, "bilinear", [1797559, 932068, 0]),
-                                      (0, "bicubic", [2452055, -156067, -129056]),
-                                      (1, "bicubic", [1871305, 1033945, 0]), (2, "bicubic", [0, 2438549, 0])]:
+            for at, name, weights in [
+                (0, "bilinear", [2396745, 0, 0]),
+                (1, "bilinear", [1797559, 932068, 0]),
+                (0, "bicubic", [2452055, -156067, -129056]),
+                (1, "bicubic", [1871305, 1033945, 0]),
+                (2, "bicubic", [0, 2438549, 0]),
+            ]:
                 impulse = np.zeros((1, 5, 1), np.uint8)
                 impulse[0, at] = 255
                 wanted = [max(0, (weight * 255 + (1 << 21)) >> 22) for weight in weights]
@@ -133,12 +148,14 @@ class Resize(Test):
     def test_refused(self):
         a, out = np.zeros((4, 5, 3), np.uint8), np.zeros((2, 2, 3), np.uint8)
         for context in harness.contexts.values():
-            for where, words in [({"crops": [(3, 0, 3, 2)]}, "crop 0: 3x2 at (3, 0) leaves the image of 5x4"),
-                                 ({"crops": [(0, 0, 0, 2)]}, "crop 0: its size is 0x2, want 1x1 or more"),
-                                 ({"crops": [(-1, 0, 2, 2)]}, "leaves the image"),
-                                 ({"boxes": [(0, 0, 5.5, 4)]}, "leaves the image of 5x4"),
-                                 ({"boxes": [(2, 0, 2, 4)]}, "is empty"),
-                                 ({"boxes": [(0, float("nan"), 2, 4)]}, "want a finite number")]:
+            for where, words in [
+                ({"crops": [(3, 0, 3, 2)]}, "crop 0: 3x2 at (3, 0) leaves the image of 5x4"),
+                ({"crops": [(0, 0, 0, 2)]}, "crop 0: its size is 0x2, want 1x1 or more"),
+                ({"crops": [(-1, 0, 2, 2)]}, "leaves the image"),
+                ({"boxes": [(0, 0, 5.5, 4)]}, "leaves the image of 5x4"),
+                ({"boxes": [(2, 0, 2, 4)]}, "is empty"),
+                ({"boxes": [(0, float("nan"), 2, 4)]}, "want a finite number"),
+            ]:
                 target = Placed(out, LAYOUTS["packed"])
                 with self.assertRaises(Failed) as failed:
                     context.resize([Placed(a, LAYOUTS["packed"])], [target], "bilinear", 0, **where)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole transforms against torchvision and timm: every value of the tensor equal, on every CPU backend. From a torch
 seed by draws in, and from our own draws by replaying them. With --thorough it is over 10,000 images of each."""
+
 import random
 import sys
 
@@ -69,7 +70,7 @@ def whole(array):
 
 def torch_kernels(size, sigma):
     """v1's and v2's weights, by this torch's own exp and softmax."""
-    half, narrow = (size - 1) * 0.5, (size - 1) / (2 * 2 ** 0.5)
+    half, narrow = (size - 1) * 0.5, (size - 1) / (2 * 2**0.5)
     v1 = torch.exp(-0.5 * (torch.linspace(-half, half, size) / sigma).pow(2))
     v2 = torch.softmax((torch.linspace(-narrow, narrow, size) / sigma).pow(2).neg(), 0)
     return {"v1": v1 / v1.sum(), "v2": v2}
@@ -84,7 +85,7 @@ def motley_kernel(size, sigma):
     whole = size // lanes * lanes
     lane = np.zeros(lanes, f)
     for i in range(0, whole, lanes):
-        lane += value[i:i + lanes]
+        lane += value[i : i + lanes]
     first, rest = (lane[:1], lane[1:]) if size < 8 else (lane[:0], lane)
     total = f(0)
     for v in [*first, *value[whole:], *rest]:
@@ -107,8 +108,12 @@ class Transforms(Test):
         if not np.array_equal(got.view(np.uint8), np.ascontiguousarray(want).view(np.uint8)):
             self.assertEqual(got.shape, want.shape, what)
             bad = np.argwhere(got != want)
-            self.fail(f"{what}: {len(bad)} of {want.size} values differ, the first at {bad[:1].tolist()}: "
-                      f"got {got[tuple(bad[0])]}, want {want[tuple(bad[0])]}" if len(bad) else f"{what}: bits differ")
+            self.fail(
+                f"{what}: {len(bad)} of {want.size} values differ, the first at {bad[:1].tolist()}: "
+                f"got {got[tuple(bad[0])]}, want {want[tuple(bad[0])]}"
+                if len(bad)
+                else f"{what}: bits differ"
+            )
 
     def photograph(self, r):
         width, height = int(r.integers(20, 400)), int(r.integers(20, 400))
@@ -131,8 +136,9 @@ class Transforms(Test):
             space = policy._augmentation_space(policy.num_magnitude_bins, (size, size))
             steps += [self.torch_op(replayer, space, policy.magnitude) for _ in range(policy.num_ops)]
         if jitter:
-            order, *factors = transforms.ColorJitter.get_params(jitter.brightness, jitter.contrast, jitter.saturation,
-                                                                jitter.hue)
+            order, *factors = transforms.ColorJitter.get_params(
+                jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue
+            )
             names = ["brightness", "contrast", "color", None]
             for which in order.tolist():
                 if factors[which] is not None:
@@ -168,19 +174,29 @@ class Transforms(Test):
             policy = [autoaugment.TrivialAugmentWide, autoaugment.RandAugment, None][turn // 2 % 3]
             replayer = Torchvision(policy()) if policy else None
             jitter = transforms.ColorJitter(0.4, 0.4, 0.4, 0.1) if turn % 2 else None
-            more = {autoaugment.TrivialAugmentWide: "  - policy: trivial_augment_wide\n",
-                    autoaugment.RandAugment: "  - policy: rand_augment\n", None: ""}[policy]
+            more = {
+                autoaugment.TrivialAugmentWide: "  - policy: trivial_augment_wide\n",
+                autoaugment.RandAugment: "  - policy: rand_augment\n",
+                None: "",
+            }[policy]
             if jitter:
                 more += "  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}\n"
             if not more:
                 more = "  - grayscale: {p: 0}\n"
-            transform = self.make(TRAIN.format(size=size, filter=["bilinear", "bicubic"][turn % 2], order=ORDER,
-                                               more=more,
-                                               erase=0.25))
-            recipe = transforms.Compose([
-                transforms.RandomResizedCrop(size, interpolation=interpolation), transforms.RandomHorizontalFlip(),
-                *([replayer.policy] if replayer else []), *([jitter] if jitter else []), transforms.ToTensor(),
-                transforms.Normalize(MEAN, STD), transforms.RandomErasing(0.25)])
+            transform = self.make(
+                TRAIN.format(size=size, filter=["bilinear", "bicubic"][turn % 2], order=ORDER, more=more, erase=0.25)
+            )
+            recipe = transforms.Compose(
+                [
+                    transforms.RandomResizedCrop(size, interpolation=interpolation),
+                    transforms.RandomHorizontalFlip(),
+                    *([replayer.policy] if replayer else []),
+                    *([jitter] if jitter else []),
+                    transforms.ToTensor(),
+                    transforms.Normalize(MEAN, STD),
+                    transforms.RandomErasing(0.25),
+                ]
+            )
             arrays = [self.photograph(r) for _ in range(26)]
             wanted, given = [], ([], [])
             for i, a in enumerate(arrays):
@@ -196,8 +212,12 @@ class Transforms(Test):
                     continue  # it takes long
                 out, _, _ = transform.apply(context, [Placed(a, LAYOUTS["packed"]) for a in arrays], given=given)
                 for i, want in enumerate(wanted):
-                    self.same_floats(out[i], want, f"torch.manual_seed({turn * 1000 + i}), round {turn}, {backend}, "
-                                                   f"steps {[(s.op, s.values[0]) for s in given[1][i]]}")
+                    self.same_floats(
+                        out[i],
+                        want,
+                        f"torch.manual_seed({turn * 1000 + i}), round {turn}, {backend}, "
+                        f"steps {[(s.op, s.values[0]) for s in given[1][i]]}",
+                    )
 
     # ---- timm, from Python's and torch's seeds ----
 
@@ -212,11 +232,19 @@ class Transforms(Test):
         for turn in range(rounds):
             r = np.random.default_rng([harness.options.seed, 1, turn])
             boxes = 1 + turn % 3
-            transform = self.make(TRAIN.format(
-                size=[128, 224][turn % 2], filter="[bilinear, bicubic]", order=ORDER, erase=0.5,
-                more="  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}\n").replace(
-                    "{p: 0.5}", "{p: 0.5, area: [0.02, 0.3333333333333333], ratio: [0.3, 3.3333333333333335], "
-                                f"boxes: [1, {max(2, boxes)}]}}"))
+            transform = self.make(
+                TRAIN.format(
+                    size=[128, 224][turn % 2],
+                    filter="[bilinear, bicubic]",
+                    order=ORDER,
+                    erase=0.5,
+                    more="  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}\n",
+                ).replace(
+                    "{p: 0.5}",
+                    "{p: 0.5, area: [0.02, 0.3333333333333333], ratio: [0.3, 3.3333333333333335], "
+                    f"boxes: [1, {max(2, boxes)}]}}",
+                )
+            )
             size = transform.info.width
             crop = RandomResizedCropAndInterpolation(size, interpolation="random")
             flips = [transforms.RandomHorizontalFlip(0.5), transforms.RandomVerticalFlip(0.5)]
@@ -239,8 +267,9 @@ class Transforms(Test):
                 drawn = Drawn(width=size, height=size, filter={"bilinear": 0, "bicubic": 1, 2: 0, 3: 1}[mode])
                 drawn.crop = Crop(left, top, width, height)
                 drawn.flip_horizontal, drawn.flip_vertical = bool(torch.rand(1) < 0.5), bool(torch.rand(1) < 0.5)
-                order, *factors = transforms.ColorJitter.get_params(jitter.brightness, jitter.contrast,
-                                                                    jitter.saturation, jitter.hue)
+                order, *factors = transforms.ColorJitter.get_params(
+                    jitter.brightness, jitter.contrast, jitter.saturation, jitter.hue
+                )
                 steps = [op_step(["brightness", "contrast", "color"][k], factors[k]) for k in order.tolist() if k < 3]
                 self.timm_boxes(erasing, drawn, size)
                 given[0].append(drawn)
@@ -254,10 +283,14 @@ class Transforms(Test):
     def timm_boxes(erasing, drawn, size):
         """timm's RandomErasing, of which only the numbers are wanted."""
         import math
+
         if random.random() > erasing.probability:
             return
-        count = erasing.min_count if erasing.min_count == erasing.max_count else \
-            random.randint(erasing.min_count, erasing.max_count)
+        count = (
+            erasing.min_count
+            if erasing.min_count == erasing.max_count
+            else random.randint(erasing.min_count, erasing.max_count)
+        )
         for _ in range(count):
             for _ in range(10):
                 area = random.uniform(erasing.min_area, erasing.max_area) * size * size / count
@@ -285,13 +318,14 @@ class Transforms(Test):
             else:
                 name = harness.library.op_names[step.op]
                 recipe = recipes.RECIPES[name][0]
-                values = tuple(step.values[:step.values_count])
+                values = tuple(step.values[: step.values_count])
                 picture = recipe(picture, values, recipes.FILTERS[step.interpolation], tuple(step.fill[:3]))
         return picture
 
     def test_own_draws_replayed(self):
         """SimCLR's stages, several policies and an inline one: what was drawn, done by Pillow and torchvision"""
-        text = """motley: 1
+        text = (
+            """motley: 1
 name: own
 stages:
   - random_resized_crop:
@@ -305,7 +339,9 @@ stages:
       branches: [invert, {op: rotate, value: 30}, equalize]
   - blur: {p: 0.5, radius: [0.1, 2]}
   - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.4], convention: torchvision_v2}
-""" % ORDER
+"""
+            % ORDER
+        )
         transform = self.make(text)
         mean, std = torch.tensor([0.5, 0.4, 0.3])[:, None, None], torch.tensor([0.2, 0.3, 0.4])[:, None, None]
 
@@ -320,21 +356,26 @@ stages:
             wanted = [finish(self.replay(recipes.to_pil(a), d, s)).numpy() for a, d, s in zip(arrays, drawn, steps)]
             for backend, context in harness.contexts.items():
                 out, reported, reported_steps = transform.apply(
-                    context, [Placed(a, LAYOUTS["bottom_up"]) for a in arrays], seed=turn, epoch=3, first=70)
+                    context, [Placed(a, LAYOUTS["bottom_up"]) for a in arrays], seed=turn, epoch=3, first=70
+                )
                 for i, want in enumerate(wanted):
                     self.same_floats(out[i], want, f"seed {turn} image {i} {backend}")
                     self.assertEqual(bytes(reported[i]), bytes(drawn[i]))
                     self.assertEqual([bytes(s) for s in reported_steps[i]], [bytes(s) for s in steps[i]])
-                again, _, _ = transform.apply(context, [Placed(a, LAYOUTS["loose"]) for a in arrays],
-                                              given=(reported, reported_steps))
+                again, _, _ = transform.apply(
+                    context, [Placed(a, LAYOUTS["loose"]) for a in arrays], given=(reported, reported_steps)
+                )
                 self.assertEqual(again.tobytes(), out.tobytes(), "the draws given back")
 
     # ---- evaluation ----
 
     def test_evaluation(self):
         """resize of the shorter side, centre crop: torchvision's, images smaller than the crop among them"""
-        for resize, crop, name, mode in [(256, 224, "bilinear", MODES[0]), (235, 224, "bicubic", MODES[1]),
-                                         (64, 96, "bicubic", MODES[1])]:
+        for resize, crop, name, mode in [
+            (256, 224, "bilinear", MODES[0]),
+            (235, 224, "bicubic", MODES[1]),
+            (64, 96, "bicubic", MODES[1]),
+        ]:
             transform = self.make(f"""motley: 1
 name: eval
 stages:
@@ -351,17 +392,19 @@ stages:
 
     def test_padded_crop(self):
         """CIFAR's crop: four pixels of black all around, then anywhere"""
-        transform = self.make("motley: 1\nname: cifar\nstages:\n  - random_crop: {size: 32, padding: 4}\n"
-                              "  - flip: {horizontal: 0.5}\n")
+        transform = self.make(
+            "motley: 1\nname: cifar\nstages:\n  - random_crop: {size: 32, padding: 4}\n  - flip: {horizontal: 0.5}\n"
+        )
         r = np.random.default_rng(harness.options.seed)
         arrays = [images.make(r, images.noise, 32, 32, 3) for _ in range(200)]
         places = set()
         for context in harness.contexts.values():
-            out, drawn, _ = transform.apply(context, [Placed(a, LAYOUTS["packed"]) for a in arrays], "u8", "hwc",
-                                            seed=5)
+            out, drawn, _ = transform.apply(
+                context, [Placed(a, LAYOUTS["packed"]) for a in arrays], "u8", "hwc", seed=5
+            )
             for i, (a, d) in enumerate(zip(arrays, drawn)):
                 wide = np.pad(a, ((4, 4), (4, 4), (0, 0)))
-                want = wide[d.top + 4:d.top + 36, d.left + 4:d.left + 36]
+                want = wide[d.top + 4 : d.top + 36, d.left + 4 : d.left + 36]
                 places.add((d.top, d.left))
                 self.same_bytes(out[i], want[:, ::-1] if d.flip_horizontal else want, f"image {i}")
         self.assertEqual({top for top, _ in places} | {left for _, left in places}, set(range(-4, 5)))
@@ -374,13 +417,16 @@ stages:
         every = np.arange(1 << 24, dtype=np.uint32).view(np.uint8).reshape(4096, 4096, 4)[..., :3].copy()
         context = harness.contexts["cpu"]
         r = np.random.default_rng(harness.options.seed)
-        for shift, part in [(0.1, every if harness.options.thorough else every[::7]), *(
-                (float(np.float32(v)), every[int(r.integers(64))::64]) for v in [0, 0.5, -0.5, 0.003, -0.21, 0.33])]:
+        for shift, part in [
+            (0.1, every if harness.options.thorough else every[::7]),
+            *((float(np.float32(v)), every[int(r.integers(64)) :: 64]) for v in [0, 0.5, -0.5, 0.003, -0.21, 0.33]),
+        ]:
             part = np.ascontiguousarray(part)
             drawn = Drawn(width=part.shape[1], height=part.shape[0])
             drawn.crop = Crop(0, 0, part.shape[1], part.shape[0])
-            out, _, _ = transform.apply(context, [Placed(part, LAYOUTS["packed"])], "u8", "hwc",
-                                        given=([drawn], [[hue_step(shift)]]))
+            out, _, _ = transform.apply(
+                context, [Placed(part, LAYOUTS["packed"])], "u8", "hwc", given=([drawn], [[hue_step(shift)]])
+            )
             self.same_bytes(out[0], np.asarray(functional.adjust_hue(recipes.to_pil(part), shift)), f"hue {shift}")
 
     def test_kernel_blur(self):
@@ -390,6 +436,7 @@ stages:
         blurs = {"v1": functional.gaussian_blur}
         try:
             from torchvision.transforms import v2
+
             blurs["v2"] = v2.functional.gaussian_blur
         except ImportError:
             pass
@@ -401,17 +448,24 @@ stages:
             sigma = float(np.float32(r.uniform(0.1, 2)))
             for version, blur in blurs.items():
                 want = np.asarray(blur(recipes.to_pil(array), [size, size], [sigma, sigma]))
-                half = torch_kernels(size, sigma)[version][size // 2:]
+                half = torch_kernels(size, sigma)[version][size // 2 :]
                 for backend, context in harness.contexts.items():
-                    out, _, _ = transform.apply(context, [Placed(array, LAYOUTS["loose"])], "u8", "hwc",
-                                                given=([whole(array)], [[kernel_step(sigma, size)]]), kernels=[half])
+                    out, _, _ = transform.apply(
+                        context,
+                        [Placed(array, LAYOUTS["loose"])],
+                        "u8",
+                        "hwc",
+                        given=([whole(array)], [[kernel_step(sigma, size)]]),
+                        kernels=[half],
+                    )
                     self.same_bytes(out[0], want, f"{version} kernel {size}, sigma {sigma}, {backend}")
 
     def test_kernel_blur_of_own_draws(self):
         """draws of a file: sigma uniform, the weights that the header documents"""
         for size, sigma in [(23, [0.1, 2.0]), (5, [0.5, 9.0])]:
-            transform = self.make(f"motley: 1\nname: blur\nstages:\n  - blur: {{p: 0.5, kernel_size: {size}, "
-                                  f"sigma: {sigma}}}\n")
+            transform = self.make(
+                f"motley: 1\nname: blur\nstages:\n  - blur: {{p: 0.5, kernel_size: {size}, sigma: {sigma}}}\n"
+            )
             r = np.random.default_rng(harness.options.seed)
             arrays = [images.make(r, images.noise, 40, 24, 3) for _ in range(40)]
             for context in harness.contexts.values():
@@ -425,7 +479,7 @@ stages:
                 for i in range(40):
                     values = list(steps[i][0].values)[:2] if steps[i] else [1.0, size]
                     self.assertTrue(sigma[0] <= values[0] <= sigma[1] and values[1] == size, values)
-                    kernels.append(motley_kernel(size, values[0])[size // 2:])
+                    kernels.append(motley_kernel(size, values[0])[size // 2 :])
                 again, _, _ = transform.apply(context, placed, "u8", "hwc", given=(drawn, steps), kernels=kernels)
                 self.same_bytes(again, out, "its own weights given")
 
@@ -434,15 +488,19 @@ stages:
         ramp = np.arange(256, dtype=np.uint8).reshape(16, 16, 1).repeat(3, 2)
         v = torch.from_numpy(ramp.copy()).permute(2, 0, 1)
         mean, std = (torch.tensor(x)[:, None, None] for x in (MEAN, STD))
-        ways = {"torchvision_v1": (v / 255 - mean) / std,
-                "torchvision_v2": (v.float() * np.float32(1 / 255) - mean) / std,
-                "timm": (v.float() - torch.tensor([x * 255 for x in MEAN])[:, None, None])
-                / torch.tensor([x * 255 for x in STD])[:, None, None]}
-        self.assertTrue(torch.equal(ways["torchvision_v1"],
-                                    functional.normalize(functional.to_tensor(ramp), MEAN, STD)))
+        ways = {
+            "torchvision_v1": (v / 255 - mean) / std,
+            "torchvision_v2": (v.float() * np.float32(1 / 255) - mean) / std,
+            "timm": (v.float() - torch.tensor([x * 255 for x in MEAN])[:, None, None])
+            / torch.tensor([x * 255 for x in STD])[:, None, None],
+        }
+        self.assertTrue(
+            torch.equal(ways["torchvision_v1"], functional.normalize(functional.to_tensor(ramp), MEAN, STD))
+        )
         for name, want in ways.items():
-            transform = self.make(f"motley: 1\nname: out\nstages:\n  - output: {{mean: {MEAN}, std: {STD}, "
-                                  f"convention: {name}}}\n")
+            transform = self.make(
+                f"motley: 1\nname: out\nstages:\n  - output: {{mean: {MEAN}, std: {STD}, convention: {name}}}\n"
+            )
             for dtype, kind in [("f32", torch.float32), ("f16", torch.float16), ("bf16", torch.bfloat16)]:
                 for layout in "chw", "hwc":
                     for context in harness.contexts.values():
@@ -454,11 +512,15 @@ stages:
     def test_erased_noise(self):
         """random values: one per channel, or one per value, standard normal, by the sample's key"""
         for value in "channel", "pixel":
-            transform = self.make("motley: 1\nname: noise\nstages:\n  - output: {mean: 0.5, std: 0.5}\n"
-                                  f"  - erase: {{p: 1, value: {value}, boxes: [2, 3]}}\n")
+            transform = self.make(
+                "motley: 1\nname: noise\nstages:\n  - output: {mean: 0.5, std: 0.5}\n"
+                f"  - erase: {{p: 1, value: {value}, boxes: [2, 3]}}\n"
+            )
             a = [np.full((64, 80, 3), 7, np.uint8)] * 60
-            results = [transform.apply(context, [Placed(x, LAYOUTS["packed"]) for x in a], seed=4)
-                       for context in harness.contexts.values()]
+            results = [
+                transform.apply(context, [Placed(x, LAYOUTS["packed"]) for x in a], seed=4)
+                for context in harness.contexts.values()
+            ]
             self.assertEqual(results[0][0].tobytes(), results[1][0].tobytes())
             out, drawn, _ = results[0]
             plain = np.float32(np.float32(7 / 255) - np.float32(0.5)) / np.float32(0.5)
@@ -466,9 +528,9 @@ stages:
             for image, d in zip(out, drawn):
                 erased = np.zeros(image.shape[1:], bool)
                 self.assertIn(d.boxes_count, (2, 3))
-                for box in d.boxes[:d.boxes_count]:
-                    part = image[:, box.top:box.top + box.height, box.left:box.left + box.width]
-                    erased[box.top:box.top + box.height, box.left:box.left + box.width] = True
+                for box in d.boxes[: d.boxes_count]:
+                    part = image[:, box.top : box.top + box.height, box.left : box.left + box.width]
+                    erased[box.top : box.top + box.height, box.left : box.left + box.width] = True
                     last = box is d.boxes[d.boxes_count - 1]
                     if value == "channel" and last:
                         self.assertTrue((part == part[:, :1, :1]).all())
@@ -497,15 +559,20 @@ stages:
         self.assertTrue(np.isfinite(out).all())
         blur = self.make("motley: 1\nname: blur\nstages:\n  - blur: {kernel_size: 23, sigma: [0.1, 2]}\n")
         small = np.zeros((20, 11, 3), np.uint8)
-        with self.assertRaisesRegex(Failed, "image 0: 11x20 is too small for a blur by a kernel of 23, want at least "
-                                            "12"):
+        with self.assertRaisesRegex(
+            Failed, "image 0: 11x20 is too small for a blur by a kernel of 23, want at least 12"
+        ):
             blur.apply(context, [Placed(small, LAYOUTS["packed"])], "u8")
-        for values, message in [((1, 4), "the kernel's size is 4, want an odd number of 3 to 23"),
-                                ((1, 25), "the kernel's size is 25"), ((0, 5), "sigma is 0, want 0.001 to 1000 pixels"),
-                                ((float("nan"), 5), "sigma is nan")]:
+        for values, message in [
+            ((1, 4), "the kernel's size is 4, want an odd number of 3 to 23"),
+            ((1, 25), "the kernel's size is 25"),
+            ((0, 5), "sigma is 0, want 0.001 to 1000 pixels"),
+            ((float("nan"), 5), "sigma is nan"),
+        ]:
             with self.assertRaisesRegex(Failed, message):
-                blur.apply(context, [Placed(small, LAYOUTS["packed"])], "u8",
-                           given=([whole(small)], [[kernel_step(*values)]]))
+                blur.apply(
+                    context, [Placed(small, LAYOUTS["packed"])], "u8", given=([whole(small)], [[kernel_step(*values)]])
+                )
         with self.assertRaisesRegex(Failed, "given_kernels is set without given"):
             blur.apply(context, [good], "u8", kernels=[[1]])
         padded = self.make("motley: 1\nname: cifar\nstages:\n  - random_crop: {size: 32, padding: 4}\n")

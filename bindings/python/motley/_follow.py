@@ -338,8 +338,10 @@ class Rows:
         self.library = sys.modules["torch"] if self.of_torch else _numpy(name)
         tables = arrays if self.alike else [array.reshape(-1, self.width) for array in arrays]
         on = arrays[:1] if self.alike else parts
-        self.on_device = self.of_torch and device is not None and all(
-            KINDS[type(part)] is Torch and part.is_cuda and part.get_device() == device for part in on
+        self.on_device = (
+            self.of_torch
+            and device is not None
+            and all(KINDS[type(part)] is Torch and part.is_cuda and part.get_device() == device for part in on)
         )
         if not arrays:
             self.table = self.library.empty((0, self.width))

@@ -77,8 +77,9 @@ def refuse_followers(cls: type) -> None:
                 "into one sample, for motley.Follow or the transforms of motley.torchvision"
             )
     if any(base.__module__.startswith("numpy.ma") and base.__name__ == "MaskedArray" for base in cls.__mro__):
-        raise ArgumentError("the images are a numpy.ma.MaskedArray, whose mask would be lost: "
-                            "want its .data or .filled()")
+        raise ArgumentError(
+            "the images are a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()"
+        )
 
 
 # ---- batches ----

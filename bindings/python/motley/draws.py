@@ -33,7 +33,13 @@ class Samples:
     __slots__ = "c", "keep", "seen"
 
     def __init__(
-        self, seed: Any, epoch: Any, first: Any = 0, ids: Any = 0, views: Any = 0, keep: Any = None,
+        self,
+        seed: Any,
+        epoch: Any,
+        first: Any = 0,
+        ids: Any = 0,
+        views: Any = 0,
+        keep: Any = None,
         seen: Any = ffi.NULL,
     ) -> None:
         self.c = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))

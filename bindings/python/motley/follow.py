@@ -301,23 +301,54 @@ class Follow:
 
     @overload
     def __call__(
-        self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: Literal[1] | None = None, levels: Levels | None = None,
+        self,
+        sample: Sample,
+        *,
+        sample_ids: Ids | None = None,
+        epoch: int | None = None,
+        seed: int | None = None,
+        view: Ids = 0,
+        views: Literal[1] | None = None,
+        levels: Levels | None = None,
         return_draws: Literal[False] = False,
     ) -> Sample: ...
     @overload
     def __call__(
-        self, sample: Sample, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: Literal[1] | None = None, levels: Levels | None = None, return_draws: Literal[True],
+        self,
+        sample: Sample,
+        *,
+        sample_ids: Ids | None = None,
+        epoch: int | None = None,
+        seed: int | None = None,
+        view: Ids = 0,
+        views: Literal[1] | None = None,
+        levels: Levels | None = None,
+        return_draws: Literal[True],
     ) -> tuple[Sample, list[Any]]: ...
     @overload
     def __call__(
-        self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: int, levels: Levels | None = None, return_draws: bool = False,
+        self,
+        sample: Any,
+        *,
+        sample_ids: Ids | None = None,
+        epoch: int | None = None,
+        seed: int | None = None,
+        view: Ids = 0,
+        views: int,
+        levels: Levels | None = None,
+        return_draws: bool = False,
     ) -> tuple[Any, ...]: ...
     def __call__(
-        self, sample: Any, *, sample_ids: Ids | None = None, epoch: int | None = None, seed: int | None = None,
-        view: Ids = 0, views: int | None = None, levels: Levels | None = None, return_draws: bool = False,
+        self,
+        sample: Any,
+        *,
+        sample_ids: Ids | None = None,
+        epoch: int | None = None,
+        seed: int | None = None,
+        view: Ids = 0,
+        views: int | None = None,
+        levels: Levels | None = None,
+        return_draws: bool = False,
     ) -> Any:
         """The sample with its image augmented and what follows it moved. The other arguments, with `levels`, are a
         Transform's; several views are a tuple of samples."""
@@ -355,9 +386,7 @@ class Follow:
         kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
         return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
 
-    def _in_boxes(
-        self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool, levels: Any
-    ) -> Any:
+    def _in_boxes(self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool, levels: Any) -> Any:
         """The policy draws by the sample's boxes, and these draws are replayed."""
         keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
         policy = self.transform.policy_now

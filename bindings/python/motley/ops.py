@@ -39,8 +39,15 @@ def _row(number: int) -> types.SimpleNamespace:
 
 
 def apply(
-    op: str, batch: Any, values: Any = None, *, interpolation: Any = "nearest", fill: Any = 0, out: Any = None,
-    layout: Any = None, threads: int | None = None,
+    op: str,
+    batch: Any,
+    values: Any = None,
+    *,
+    interpolation: Any = "nearest",
+    fill: Any = 0,
+    out: Any = None,
+    layout: Any = None,
+    threads: int | None = None,
 ) -> Any:
     """Applies the operation called `op` to every image of a batch, each with its own values.
 
@@ -158,8 +165,14 @@ def _flat(values: Any) -> list[float]:
 
 def _function(row: types.SimpleNamespace) -> Any:
     def op(
-        batch: Any, values: Any = None, *, interpolation: Any = "nearest", fill: Any = 0, out: Any = None,
-        layout: Any = None, threads: int | None = None,
+        batch: Any,
+        values: Any = None,
+        *,
+        interpolation: Any = "nearest",
+        fill: Any = 0,
+        out: Any = None,
+        layout: Any = None,
+        threads: int | None = None,
     ) -> Any:
         if values is None and out is None and layout is None and KINDS[batch.__class__] is NumPy:
             usual = interpolation.__class__ is str and interpolation == "nearest" and fill.__class__ is int and not fill

@@ -57,11 +57,7 @@ def _random_seed() -> int:
 
 
 def rand_augment_transform(
-    config_str: str,
-    hparams: Mapping[str, Any] | None = None,
-    transforms: str | None = None,
-    *,
-    seed: int | None = None,
+    config_str: str, hparams: Mapping[str, Any] | None = None, transforms: str | None = None, *, seed: int | None = None
 ) -> Transform:
     """timm's: `transforms` is the name of a set ('weights', '3a', '3aw'), in place of the string's.
 
@@ -72,8 +68,10 @@ def rand_augment_transform(
         raise ArgumentError(f"config is {config_str!r}, want 'rand' and its settings, such as 'rand-m9-mstd0.5-inc1'")
     if transforms is not None:
         if not isinstance(transforms, str):
-            raise ArgumentError(f"transforms is a {type(transforms).__name__}, want the name of a set: ops of your own "
-                                "are a policy file, for motley.Policy.load")
+            raise ArgumentError(
+                f"transforms is a {type(transforms).__name__}, want the name of a set: ops of your own "
+                "are a policy file, for motley.Policy.load"
+            )
         parts = [part for part in config_str.split("-") if not part.startswith("t")]
         config_str = "-".join([*parts, "t" + transforms])
     return Transform(config_str, hparams, seed)
@@ -111,9 +109,7 @@ def create_transform(*args: Any, **kwargs: Any) -> Any:
 
     from motley.torchvision import fuse
 
-    ours = {
-        made.__name__: made for made in (rand_augment_transform, auto_augment_transform, augment_and_mix_transform)
-    }
+    ours = {made.__name__: made for made in (rand_augment_transform, auto_augment_transform, augment_and_mix_transform)}
     with _building:
         theirs = {name: getattr(transforms_factory, name) for name in ours}
         vars(transforms_factory).update(ours)

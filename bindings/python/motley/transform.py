@@ -198,20 +198,49 @@ class Transform(Sampled):
 
     @overload
     def __call__(
-        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
-        labels: Labels | None = None, classes: int | None = None, levels: Levels | None = None,
-        out: object | None = None, return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+        self,
+        batch: object,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        views: int | None = None,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        levels: Levels | None = None,
+        out: object | None = None,
+        return_draws: Literal[False] = False,
+        **rest: Unpack[CallSettings],
     ) -> Any: ...
     @overload
     def __call__(
-        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, views: int | None = None,
-        labels: Labels | None = None, classes: int | None = None, levels: Levels | None = None,
-        out: object | None = None, return_draws: Literal[True], **rest: Unpack[CallSettings],
+        self,
+        batch: object,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        views: int | None = None,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        levels: Levels | None = None,
+        out: object | None = None,
+        return_draws: Literal[True],
+        **rest: Unpack[CallSettings],
     ) -> tuple[Any, ...]: ...
     def __call__(
-        self, batch: object, *, sample_ids: Ids | None = None, view: Ids = 0, epoch: int | None = None,
-        seed: int | None = None, views: int | None = None, labels: Labels | None = None, classes: int | None = None,
-        levels: Levels | None = None, out: object | None = None, layout: str | None = None, return_draws: bool = False,
+        self,
+        batch: object,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+        views: int | None = None,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        levels: Levels | None = None,
+        out: object | None = None,
+        layout: str | None = None,
+        return_draws: bool = False,
     ) -> Any:
         """The images, augmented.
 
@@ -256,13 +285,28 @@ class Transform(Sampled):
         sample_ids, view = split_views(sample_ids, view)
         each = views_of_each(view, views)
         return tuple(  # counted samples are the same in each view
-            self._run(batch, None, layout, (sample_ids, numbers, epoch, seed), return_draws, levels,
-                      counting=numbers is each[-1])
+            self._run(
+                batch,
+                None,
+                layout,
+                (sample_ids, numbers, epoch, seed),
+                return_draws,
+                levels,
+                counting=numbers is each[-1],
+            )
             for numbers in each
         )
 
     def _mixing(
-        self, batch: Any, out: Any, layout: Any, which: Any, return_draws: bool, labels: Any, classes: Any, views: Any,
+        self,
+        batch: Any,
+        out: Any,
+        layout: Any,
+        which: Any,
+        return_draws: bool,
+        labels: Any,
+        classes: Any,
+        views: Any,
         levels: Any,
     ) -> Any:
         """A call with labels, or of a policy that mixes images."""
@@ -281,17 +325,37 @@ class Transform(Sampled):
 
     @overload
     def apply_(
-        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, levels: Levels | None = None,
-        return_draws: Literal[False] = False, **rest: Unpack[CallSettings],
+        self,
+        batch: T,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        levels: Levels | None = None,
+        return_draws: Literal[False] = False,
+        **rest: Unpack[CallSettings],
     ) -> T: ...
     @overload
     def apply_(
-        self, batch: T, *, sample_ids: Ids | None = None, view: Ids = 0, levels: Levels | None = None,
-        return_draws: Literal[True], **rest: Unpack[CallSettings],
+        self,
+        batch: T,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        levels: Levels | None = None,
+        return_draws: Literal[True],
+        **rest: Unpack[CallSettings],
     ) -> tuple[T, list[Any]]: ...
     def apply_(
-        self, batch: Any, *, sample_ids: Ids | None = None, view: Ids = 0, epoch: int | None = None,
-        seed: int | None = None, levels: Levels | None = None, layout: str | None = None, return_draws: bool = False,
+        self,
+        batch: Any,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+        levels: Levels | None = None,
+        layout: str | None = None,
+        return_draws: bool = False,
     ) -> Any:
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type."""
@@ -331,8 +395,14 @@ class Transform(Sampled):
         return Drawn.of(policy, samples.c, [size[::-1]] * count, channels, boxes).plain(policy, channels)
 
     def replay(
-        self, batch: object, draws: Drawing, *, labels: Labels | None = None, classes: int | None = None,
-        out: object | None = None, layout: Layout | None = None,
+        self,
+        batch: object,
+        draws: Drawing,
+        *,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        out: object | None = None,
+        layout: Layout | None = None,
     ) -> Any:
         """The images, augmented by recorded draws: the same bytes again.
 
@@ -372,8 +442,15 @@ class Transform(Sampled):
         return levels is not None and self.policy_now.takes_levels
 
     def _run(
-        self, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool = False, levels: Any = None,
-        counting: bool = True, followed: Any = NULL,
+        self,
+        batch: Any,
+        out: Any,
+        layout: Any,
+        samples: Any,
+        return_draws: bool = False,
+        levels: Any = None,
+        counting: bool = True,
+        followed: Any = NULL,
     ) -> Any:
         """followed: a motley_followed, what the call moves with the images."""
         policy = self.policy if self.training else self.policy.still
@@ -465,7 +542,14 @@ class Transform(Sampled):
         return 3 if self.policy.to_rgb or not source.count else source.channels
 
     def _run_by_channels(
-        self, source: Any, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool, counting: bool,
+        self,
+        source: Any,
+        batch: Any,
+        out: Any,
+        layout: Any,
+        samples: Any,
+        return_draws: bool,
+        counting: bool,
         levels: Any,
     ) -> Any:
         """A list of images of different numbers of channels: a call for each number."""
@@ -489,8 +573,16 @@ class Transform(Sampled):
         return (result, drawn) if return_draws else result
 
     def _run_as_set(
-        self, batch: Any, out: Any, layout: Any, which: Any = None, return_draws: bool = False, given: Any = None,
-        mixing: Any = None, levels: Any = None, followed: Any = NULL,
+        self,
+        batch: Any,
+        out: Any,
+        layout: Any,
+        which: Any = None,
+        return_draws: bool = False,
+        given: Any = None,
+        mixing: Any = None,
+        levels: Any = None,
+        followed: Any = NULL,
     ) -> Any:
         """A call that mixes images, (labels, classes), or is given its draws. followed: as of _run."""
         policy, drawn = self.policy, given

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The adapters, each in the loader that it is for: a sample gets what the core package gives its id, in any batch or
 worker. And the examples, which have to run as they are."""
+
 import gc
 import io
 import pathlib
@@ -53,11 +54,16 @@ def transformed(images, ids, epoch=0, **settings):
 
 # ---- dicts of columns ----
 
+
 @pytest.mark.parametrize("kind", ["array", "pictures", "ragged", "objects"])
 def test_columns(kind):
     from motley.adapters.columns import Augment
-    images = {"array": arrays(), "pictures": [Image.fromarray(a) for a in arrays()],
-              "ragged": [a[:5 + i] for i, a in enumerate(arrays())]}
+
+    images = {
+        "array": arrays(),
+        "pictures": [Image.fromarray(a) for a in arrays()],
+        "ragged": [a[: 5 + i] for i, a in enumerate(arrays())],
+    }
     images["objects"] = np.empty(16, object)
     images["objects"][:] = images["ragged"]
     images = images[kind]
@@ -70,27 +76,35 @@ def test_columns(kind):
         assert out["label"] is batch["label"] and out["where"] is ids
         assert same(out["pixels"], wanted(list(images) if kind == "objects" else images, ids, epoch))
     assert batch["pixels"] is images
-    split = [Augment("rand_augment", image="pixels", ids="where", seed=7, epoch=5)(
-        {"pixels": images[i:i + 3], "where": ids[i:i + 3]})["pixels"] for i in range(0, 16, 3)]
+    split = [
+        Augment("rand_augment", image="pixels", ids="where", seed=7, epoch=5)(
+            {"pixels": images[i : i + 3], "where": ids[i : i + 3]}
+        )["pixels"]
+        for i in range(0, 16, 3)
+    ]
     assert same([image for part in split for image in part], out["pixels"])
 
 
 def test_columns_without_ids_follow_what_seeds_the_process():
     import random
+
     torch = pytest.importorskip("torch")
     from motley.adapters.columns import Augment
+
     augment, batch = Augment("trivial_augment_wide"), {"image": arrays()}
 
     def twice():
         torch.manual_seed(3)
         random.seed(3)
         return [augment(batch)["image"] for _ in range(2)]
+
     first, second = twice()
     assert not np.array_equal(first, second) and same(twice(), [first, second])
 
 
 def test_columns_are_transformed():
     from motley.adapters.columns import Augment
+
     transform, ids = motley.Transform(TRANSFORM, seed=7), np.arange(16)[::-1] * 3
     augment = Augment(transform, ids="where", epoch=2)
     out = augment({"image": ragged(), "where": ids, "label": 3})
@@ -103,6 +117,7 @@ def test_columns_are_transformed():
 
 def test_columns_of_no_images():
     from motley.adapters.columns import Augment
+
     assert Augment("rand_augment")({"image": []}) == {"image": []}
     with pytest.raises(KeyError):
         Augment("rand_augment")({"pixels": []})
@@ -118,6 +133,7 @@ views:
 
 def test_columns_of_views():
     from motley.adapters.columns import Augment
+
     ids = np.arange(16)[::-1] * 3
     out = Augment(motley.MultiView(VIEWS, seed=7), ids="where", epoch=2)({"image": ragged(), "where": ids})
     made = motley.MultiView(VIEWS, seed=7)(ragged(), sample_ids=ids, epoch=2)
@@ -131,6 +147,7 @@ def test_columns_of_views():
 
 def test_webdataset_samples_of_views():
     from motley.adapters.webdataset import Augment, id_of
+
     sample = {"__key__": "a", "png": arrays(1)[0], "cls": 3}
     out = Augment(motley.MultiView(VIEWS, seed=7), epoch=2)(sample)
     made = motley.MultiView(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
@@ -141,19 +158,23 @@ def test_webdataset_samples_of_views():
 def test_lightning_refuses_views():
     pytest.importorskip("lightning")
     from motley.adapters.lightning import Augments
+
     with pytest.raises(motley.UnsupportedError, match="'pair' has several views .* Lightning's hook has one result"):
         Augments().augments(motley.MultiView(VIEWS))
 
 
 # ---- loaders ----
 
+
 def test_hugging_face():
     datasets = pytest.importorskip("datasets")
     from motley.adapters.columns import Augment
-    pictures = [Image.fromarray(a[:5 + i]) for i, a in enumerate(arrays())]
+
+    pictures = [Image.fromarray(a[: 5 + i]) for i, a in enumerate(arrays())]
     columns = {"image": pictures, "id": list(range(16))}
-    dataset = datasets.Dataset.from_dict(columns, features=datasets.Features(
-        image=datasets.Image(), id=datasets.Value("int64")))
+    dataset = datasets.Dataset.from_dict(
+        columns, features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64"))
+    )
     augment = Augment("rand_augment", ids="id", seed=7)
     dataset.set_transform(augment)
     for epoch in (0, 1):
@@ -167,10 +188,12 @@ def test_hugging_face():
 def test_hugging_face_transforms():
     datasets = pytest.importorskip("datasets")
     from motley.adapters.columns import Augment
+
     pictures = [Image.fromarray(a) for a in ragged()]
     columns = {"image": pictures, "id": list(range(16))}
-    dataset = datasets.Dataset.from_dict(columns, features=datasets.Features(
-        image=datasets.Image(), id=datasets.Value("int64")))
+    dataset = datasets.Dataset.from_dict(
+        columns, features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64"))
+    )
     dataset.set_transform(Augment(motley.Transform(TRANSFORM, seed=7), ids="id"))
     want = transformed(pictures, range(16))
     assert np.array_equal(dataset[:]["image"], want) and np.array_equal(dataset[11]["image"], want[11])
@@ -180,6 +203,7 @@ def test_ray_data(capsys):
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
     from motley.adapters.columns import Augment
+
     try:
         example = runpy.run_path(str(EXAMPLES / "ray_data.py"), run_name="__main__")
         assert "128 images of 2 epochs" in capsys.readouterr().out
@@ -191,8 +215,13 @@ def test_ray_data(capsys):
             rows.update(zip(batch["id"].tolist(), batch["image"]))
         assert same([rows[i] for i in range(64)], wanted(example["pictures"], range(64), 1))
         files = ray.data.from_items([{"image": a, "id": i} for i, a in enumerate(ragged())])
-        made = files.map_batches(Augment, fn_constructor_args=[motley.Transform(TRANSFORM, seed=7)], concurrency=1,
-                                 fn_constructor_kwargs={"ids": "id"}, batch_size=5)
+        made = files.map_batches(
+            Augment,
+            fn_constructor_args=[motley.Transform(TRANSFORM, seed=7)],
+            concurrency=1,
+            fn_constructor_kwargs={"ids": "id"},
+            batch_size=5,
+        )
         rows = {row["id"]: row["image"] for row in made.iter_rows()}
         assert same([rows[i] for i in range(16)], transformed(ragged(), range(16)))
     finally:
@@ -202,6 +231,7 @@ def test_ray_data(capsys):
 def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
     from motley.adapters.columns import Augment
     from motley import RepeatedSamples
+
     ray = types.ModuleType("ray")
     ray.is_initialized = lambda: True
     ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor")
@@ -225,11 +255,13 @@ def test_a_seed_counts_without_ids(module):
         torch.manual_seed(3)
         augment = Augment(*policy or ("trivial_augment_wide",), **seed)
         return [augment({key: image})[key] for _ in range(8)]
+
     assert same(made(seed=7), made(seed=7)) and same(made(), made(seed=0))
     assert not same(made(seed=7), made(seed=8)) and not same(made(seed=7), made())
     assert same(made(motley.Transform("trivial_augment_wide", seed=7)), made(seed=7))
     assert "trivial_augment_wide" in repr(Augment("trivial_augment_wide", seed=7)) and "seed=7" in repr(
-        Augment("trivial_augment_wide", seed=7))
+        Augment("trivial_augment_wide", seed=7)
+    )
 
 
 def shards(folder, count):
@@ -248,11 +280,16 @@ def test_webdataset(tmp_path, workers):
     webdataset = shards(tmp_path, 16)
     torch = pytest.importorskip("torch")
     from motley.adapters.webdataset import Augment, id_of
+
     ids = [id_of(f"picture{i:03}") for i in range(16)]
     assert len(set(ids)) == 16 and id_of("picture000") == 7541879786988426863
     for epoch in (0, 2):
-        dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
-            Augment("rand_augment", seed=7, epoch=lambda epoch=epoch: epoch)).to_tuple("png", "cls")
+        dataset = (
+            webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
+            .decode("pil")
+            .map(Augment("rand_augment", seed=7, epoch=lambda epoch=epoch: epoch))
+            .to_tuple("png", "cls")
+        )
         loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=workers)
         got = {int(label): np.asarray(image) for image, label in loader}
         want = wanted([Image.fromarray(a) for a in arrays()], ids, epoch)
@@ -262,8 +299,13 @@ def test_webdataset(tmp_path, workers):
 def test_webdataset_transforms(tmp_path):
     webdataset = shards(tmp_path, 16)
     from motley.adapters.webdataset import Augment, id_of
-    dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
-        Augment(motley.Transform(TRANSFORM, seed=7), epoch=3)).to_tuple("png", "cls")
+
+    dataset = (
+        webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
+        .decode("pil")
+        .map(Augment(motley.Transform(TRANSFORM, seed=7), epoch=3))
+        .to_tuple("png", "cls")
+    )
     got = {int(label): image for image, label in dataset}
     ids = [id_of(f"picture{i:03}") for i in range(16)]
     assert same([got[i] for i in range(16)], transformed([Image.fromarray(a) for a in arrays()], ids, 3))
@@ -275,6 +317,7 @@ def test_webdataset_files_to_the_prefetcher(tmp_path):
     pytest.importorskip("torchvision")
     import motley.torch
     from motley.adapters.webdataset import id_of
+
     files = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).to_tuple("png", "cls", "__key__")
     files = files.map(lambda sample: (sample[0], int(sample[1]), id_of(sample[2])))
     loader = torch.utils.data.DataLoader(files, 6, collate_fn=motley.torch.list_images)
@@ -287,6 +330,7 @@ def test_webdataset_files_to_the_prefetcher(tmp_path):
 
 def test_webdataset_names_what_is_missing():
     from motley.adapters.webdataset import Augment
+
     with pytest.raises(KeyError, match="'a7' has no jpg or jpeg or png or webp or ppm, only tiff, cls"):
         Augment("rand_augment")({"__key__": "a7", "tiff": 1, "cls": 2})
     with pytest.raises(motley.ArgumentError, match=r"sample 'a7': jpg is not decoded, want decode\('pil'\)"):
@@ -302,6 +346,7 @@ def test_lightning(device):
     lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
     import motley.torch
     from motley.adapters.lightning import Augments
+
     images = torch.from_numpy(arrays()).permute(0, 3, 1, 2)
     seen = []
 
@@ -324,11 +369,20 @@ def test_lightning(device):
 
     def loader(shuffle):
         return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, torch.arange(16)), 5, shuffle)
-    lightning.Trainer(max_epochs=2, accelerator="gpu" if device == "cuda" else "cpu", devices=1, logger=False,
-                      enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-                      num_sanity_val_steps=0).fit(Model(), loader(True), loader(False))
+
+    lightning.Trainer(
+        max_epochs=2,
+        accelerator="gpu" if device == "cuda" else "cpu",
+        devices=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    ).fit(Model(), loader(True), loader(False))
     assert [(epoch, training) for epoch, training, _, _ in seen] == 4 * [(0, True)] + 4 * [(0, False)] + 4 * [
-        (1, True)] + 4 * [(1, False)]
+        (1, True)
+    ] + 4 * [(1, False)]
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
     for epoch, training, batch, ids in seen:
         u8 = wanted(images[ids], ids, epoch) if training else images[ids]
@@ -342,6 +396,7 @@ def test_lightning_with_a_transform(device, kind):
     lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
     import motley.torch
     from motley.adapters.lightning import Augments
+
     images = [torch.from_numpy(x).permute(2, 0, 1)[..., : 20 + i] for i, x in enumerate(arrays())]
     crop = "random_resized_crop" if kind == "evaluation" or kind == "crop" else "resize"
     text = f"motley: 1\nname: t\nstages:\n  - {crop}: {{size: [16, 12]}}\n  - policy: rand_augment\n  - output: {{}}\n"
@@ -374,9 +429,17 @@ def test_lightning_with_a_transform(device, kind):
 
     def loader(shuffle):
         return torch.utils.data.DataLoader(Data(), 5, shuffle, collate_fn=motley.torch.list_images)
-    trainer = lightning.Trainer(max_epochs=2, accelerator="gpu" if device == "cuda" else "cpu", devices=1, logger=False,
-                                enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-                                num_sanity_val_steps=0)
+
+    trainer = lightning.Trainer(
+        max_epochs=2,
+        accelerator="gpu" if device == "cuda" else "cpu",
+        devices=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
     if kind == "crop":
         with pytest.raises(motley.UnsupportedError, match="'random_resized_crop' crops at random. Want another"):
             trainer.fit(Model(), loader(True), loader(False))
@@ -404,16 +467,26 @@ def test_ffcv(tmp_path, order, device, whole):
 
     import motley.torch
     from motley.adapters.ffcv import Augment
+
     pictures, path = arrays(), str(tmp_path / "pictures.beton")
     DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1).from_indexed_dataset(
-        list(zip(pictures, range(16))))
+        list(zip(pictures, range(16)))
+    )
     stage = motley.torch.Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
     if whole:
         stage = motley.torch.Transform(TRANSFORM, seed=7).to(device)
     move = [ToDevice(torch.device("cuda"))] if device == "cuda" else []
-    loader = Loader(path, batch_size=5, num_workers=1, order=OrderOption[order], drop_last=False, pipelines={
-        "image": [SimpleRGBImageDecoder(), ToTensor(), *move, ToTorchImage(), Augment(stage)],
-        "label": [IntDecoder(), ToTensor(), Squeeze()]})
+    loader = Loader(
+        path,
+        batch_size=5,
+        num_workers=1,
+        order=OrderOption[order],
+        drop_last=False,
+        pipelines={
+            "image": [SimpleRGBImageDecoder(), ToTensor(), *move, ToTorchImage(), Augment(stage)],
+            "label": [IntDecoder(), ToTensor(), Squeeze()],
+        },
+    )
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
     for epoch in (0, 1, 5):
         if epoch == 5:
@@ -428,6 +501,7 @@ def test_ffcv(tmp_path, order, device, whole):
 
 # ---- DALI ----
 
+
 @pytest.fixture(autouse=True)
 def no_pipeline_is_left(request):
     """A DataLoader worker that is forked while an old DALI pipeline waits for the garbage collector, and collects it,
@@ -441,6 +515,7 @@ def dali_operator(operator):
     """Skips where DALI, or this one of its operators, is not there."""
     pytest.importorskip("nvidia.dali")
     from motley.adapters import dali
+
     if operator == "python":
         pytest.importorskip("torch")
     elif dali.why_not_native():
@@ -452,17 +527,24 @@ def dali_pipe(operator, device, make, count=16, batch_size=8, sizes="many", **op
     """A pipeline over pictures (of different sizes), their ids and their ids / 5, of which `make` makes its output."""
     dali_operator(operator)
     from nvidia.dali import fn, pipeline_def
-    pictures = [a[:5 + i] if sizes == "many" else a for i, a in enumerate(arrays(count))]
+
+    pictures = [a[: 5 + i] if sizes == "many" else a for i, a in enumerate(arrays(count))]
 
     def sample(info):
         i = info.idx_in_epoch % count
         return pictures[i], np.int64(i), np.array([i // 5], np.uint8)
 
-    @pipeline_def(batch_size=batch_size, num_threads=2, device_id=0 if device == "cuda" else None,
-                  prefetch_queue_depth=1, **options)
+    @pipeline_def(
+        batch_size=batch_size,
+        num_threads=2,
+        device_id=0 if device == "cuda" else None,
+        prefetch_queue_depth=1,
+        **options,
+    )
     def pipeline():
         images, ids, fifths = fn.external_source(sample, num_outputs=3, batch=False)
         return make(images.gpu() if device == "cuda" else images, ids, fifths), ids, fifths
+
     pipe = pipeline()
     pipe.build()
     return pipe, pictures
@@ -490,8 +572,12 @@ OPERATORS = ["native", "python"]
 @pytest.mark.parametrize("sizes", ["many", "one"])
 def test_dali(device, operator, sizes):
     dali, epoch = dali_operator(operator), [0]
-    pipe, pictures = dali_pipe(operator, device, lambda images, ids, _: dali.augment(
-        images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()), sizes=sizes)
+    pipe, pictures = dali_pipe(
+        operator,
+        device,
+        lambda images, ids, _: dali.augment(images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()),
+        sizes=sizes,
+    )
     first, again = dali_run(pipe, device), dali_run(pipe, device)
     assert same(first, wanted(pictures, range(16))) and same(again, first)
     epoch[0] = 3
@@ -501,13 +587,19 @@ def test_dali(device, operator, sizes):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("settings", [{}, {"dtype": "float16", "output_layout": "hwc"}, {"dtype": "uint8"}],
-                         ids=lambda s: "-".join(s.values()) or "as-it-says")
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"dtype": "float16", "output_layout": "hwc"}, {"dtype": "uint8"}],
+    ids=lambda s: "-".join(s.values()) or "as-it-says",
+)
 def test_dali_transforms(device, operator, settings):
     dali, epoch = dali_operator(operator), [0]
     transform = motley.Transform(TRANSFORM, seed=7, **settings)
-    pipe, pictures = dali_pipe(operator, device, lambda images, ids, _: dali.augment(
-        images, ids, epoch=lambda: epoch[0], operator=operator, policy=transform))
+    pipe, pictures = dali_pipe(
+        operator,
+        device,
+        lambda images, ids, _: dali.augment(images, ids, epoch=lambda: epoch[0], operator=operator, policy=transform),
+    )
     got = dali_run(pipe, device)
     want = transformed(pictures, range(16), **settings)
     assert got[0].dtype == want.dtype and same(got, want)
@@ -519,8 +611,10 @@ def test_dali_transforms(device, operator, settings):
 def test_dali_transforms_by_the_operators_own_name():
     dali_operator("native")
     from nvidia.dali import fn
-    pipe, pictures = dali_pipe("native", "cpu", lambda images, ids, _: fn.motley.augment(
-        images, ids, transform=TRANSFORM, seed=7, epoch=2))
+
+    pipe, pictures = dali_pipe(
+        "native", "cpu", lambda images, ids, _: fn.motley.augment(images, ids, transform=TRANSFORM, seed=7, epoch=2)
+    )
     assert same(dali_run(pipe, "cpu"), transformed(pictures, range(16), 2))
 
 
@@ -529,8 +623,9 @@ def test_dali_transforms_that_keep_sizes(operator):
     dali = dali_operator(operator)
     kept = [line for line in TRANSFORM.splitlines() if "crop" not in line and "output" not in line]
     transform = motley.Transform("\n".join(kept), seed=7)
-    pipe, pictures = dali_pipe(operator, "cpu", lambda images, ids, _: dali.augment(
-        images, ids, epoch=0, operator=operator, policy=transform))
+    pipe, pictures = dali_pipe(
+        operator, "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, operator=operator, policy=transform)
+    )
     assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=0))
 
 
@@ -544,9 +639,13 @@ def test_dali_views(device, operator, text):
     dali = dali_operator(operator)
     multi = motley.MultiView(text, seed=7, dtype="float16")
     for name, j in (("large", None), ("small", 0), ("small", 1)):
-        pipe, pictures = dali_pipe(operator, device, lambda images, ids, _, name=name, j=j: (
-            lambda made: made[name] if j is None else made[name][j])(
-            dali.augment(images, ids, epoch=3, operator=operator, policy=multi)))
+        pipe, pictures = dali_pipe(
+            operator,
+            device,
+            lambda images, ids, _, name=name, j=j: (lambda made: made[name] if j is None else made[name][j])(
+                dali.augment(images, ids, epoch=3, operator=operator, policy=multi)
+            ),
+        )
         wanted = motley.MultiView(text, seed=7, dtype="float16")(pictures, sample_ids=range(16), epoch=3)[name]
         assert same(dali_run(pipe, device), wanted if j is None else wanted[j])
 
@@ -556,19 +655,24 @@ def test_dali_views(device, operator, text):
 def test_dali_levels(device, operator, kind):
     dali = dali_operator(operator)
     from nvidia.dali import fn, types
+
     given = motley.Policy.of("rand_augment").change(level="given")
 
     def make(images, ids, fifths):
         levels = 0.5 if kind == "number" else fn.cast(ids, dtype=types.FLOAT) / 16.0
         epoch = fifths if kind == "by epochs" else 3
-        return dali.augment(images, ids, policy=motley.Transform(given, seed=7), epoch=epoch, levels=levels,
-                            operator=operator)
+        return dali.augment(
+            images, ids, policy=motley.Transform(given, seed=7), epoch=epoch, levels=levels, operator=operator
+        )
 
     pipe, pictures = dali_pipe(operator, device, make)
     levels = [0.5 if kind == "number" else i / 16 for i in range(16)]
-    wanted = [motley.Transform(given, seed=7)([picture], sample_ids=[i], levels=[level],
-                                              epoch=i // 5 if kind == "by epochs" else 3)[0]
-              for i, (picture, level) in enumerate(zip(pictures, levels))]
+    wanted = [
+        motley.Transform(given, seed=7)(
+            [picture], sample_ids=[i], levels=[level], epoch=i // 5 if kind == "by epochs" else 3
+        )[0]
+        for i, (picture, level) in enumerate(zip(pictures, levels))
+    ]
     assert same(dali_run(pipe, device), wanted)
 
 
@@ -588,10 +692,13 @@ def test_dali_refuses_transforms_that_it_cannot_run():
     with pytest.raises(motley.UnsupportedError, match="bfloat16"):
         dali.augment(None, policy=motley.Transform(TRANSFORM, dtype="bfloat16"))
     from nvidia.dali import fn
-    for arguments, sentence in (({}, "want one of policy and transform"),
-                                ({"transform": mixes.policy.show()}, "'small' mixes images"),
-                                ({"transform": TRANSFORM.replace("size", "sise")}, "sise"),
-                                ({"transform": TRANSFORM, "output_layout": "WHC"}, "output_layout is WHC")):
+
+    for arguments, sentence in (
+        ({}, "want one of policy and transform"),
+        ({"transform": mixes.policy.show()}, "'small' mixes images"),
+        ({"transform": TRANSFORM.replace("size", "sise")}, "sise"),
+        ({"transform": TRANSFORM, "output_layout": "WHC"}, "output_layout is WHC"),
+    ):
         with pytest.raises(Exception, match=sentence):
             pipe, _ = dali_pipe("native", "cpu", lambda images, ids, _, a=arguments: fn.motley.augment(images, **a))
             dali_run(pipe, "cpu")
@@ -605,12 +712,16 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
     dali.LIBRARY.write_bytes(b"of another release")
     try:
         with pytest.warns(RuntimeWarning, match="built for another DALI than this one.*; the Python operator is used"):
-            pipe, pictures = dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0,
-                                                                                           **plain_policy()))
+            pipe, pictures = dali_pipe(
+                "python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, **plain_policy())
+            )
         assert same(dali_run(pipe, "cpu"), wanted(pictures, range(16)))
         with pytest.raises(motley.UnsupportedError, match="built for another DALI"):
-            dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, operator="native",
-                                                                           **plain_policy()))
+            dali_pipe(
+                "python",
+                "cpu",
+                lambda images, ids, _: dali.augment(images, ids, epoch=0, operator="native", **plain_policy()),
+            )
     finally:
         dali.why_not_native.cache_clear()
 
@@ -618,8 +729,9 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
 def test_dali_warns_of_epochs_that_stand_still():
     dali = dali_operator("python")
     with pytest.warns(motley.RepeatedSamples, match="ids are given and no epoch"):
-        dali_pipe("python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python",
-                                                                       **plain_policy()))
+        dali_pipe(
+            "python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python", **plain_policy())
+        )
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -627,9 +739,13 @@ def test_dali_warns_of_epochs_that_stand_still():
 @pytest.mark.parametrize("sizes", ["many", "one"])
 def test_dali_batch_of_many_epochs(device, operator, sizes):
     dali = dali_operator(operator)
-    pipe, pictures = dali_pipe(operator, device, lambda images, ids, fifths: dali.augment(
-        images, ids, epoch=fifths, operator=operator, **plain_policy()), sizes=sizes)
-    want = [wanted(pictures[i:i + 1], [i], i // 5)[0] for i in range(16)]
+    pipe, pictures = dali_pipe(
+        operator,
+        device,
+        lambda images, ids, fifths: dali.augment(images, ids, epoch=fifths, operator=operator, **plain_policy()),
+        sizes=sizes,
+    )
+    want = [wanted(pictures[i : i + 1], [i], i // 5)[0] for i in range(16)]
     assert same(dali_run(pipe, device), want) and not same(want, wanted(pictures, range(16)))
 
 
@@ -637,14 +753,17 @@ def test_dali_batch_of_many_epochs(device, operator, sizes):
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_dali_without_ids(device, operator):
     import random
+
     dali, torch = dali_operator(operator), pytest.importorskip("torch")
 
     def passes(**seed):
         random.seed(1)
         torch.manual_seed(1)
-        pipe, pictures = dali_pipe(operator, device, lambda images, *_: dali.augment(
-            images, policy="rand_augment", operator=operator, **seed))
+        pipe, pictures = dali_pipe(
+            operator, device, lambda images, *_: dali.augment(images, policy="rand_augment", operator=operator, **seed)
+        )
         return [dali_run(pipe, device) for _ in range(2)], [a.shape for a in pictures]
+
     (first, second), shapes = passes()
     assert not same(first, second) and [a.shape for a in first] == shapes
     assert same(passes()[0][0], first) and not same(passes(seed=7)[0][0], first)
@@ -655,10 +774,12 @@ def test_dali_native_operator_by_its_own_name(device):
     """Without the adapter: a built-in's name, the pipeline's seed, samples counted, a checkpoint in between."""
     dali_operator("native")
     from nvidia.dali import fn
+
     policy, options = "trivial_augment_wide", dict(seed=5, enable_checkpointing=True)
 
     def make(images, *_):
         return fn.motley.augment(images, policy=policy, seed=9)
+
     pipe, pictures = dali_pipe("native", device, make, **options)
     first, state, second = dali_run(pipe, device), pipe.checkpoint(), dali_run(pipe, device)
     assert same(first, wanted(pictures, range(16), policy=policy, seed=9))
@@ -667,8 +788,11 @@ def test_dali_native_operator_by_its_own_name(device):
     assert same(dali_run(resumed, device), second)
 
     def of_pipeline(seed):
-        return dali_run(dali_pipe("native", device, lambda images, *_: fn.motley.augment(images, policy=policy),
-                                  seed=seed)[0], device)
+        return dali_run(
+            dali_pipe("native", device, lambda images, *_: fn.motley.augment(images, policy=policy), seed=seed)[0],
+            device,
+        )
+
     assert same(of_pipeline(5), of_pipeline(5)) and not same(of_pipeline(5), of_pipeline(6))
 
 
@@ -677,23 +801,31 @@ def test_dali_native_operator_by_its_own_name(device):
 def test_dali_native_ids_of_any_type(device, number):
     dali = dali_operator("native")
     from nvidia.dali import fn, types
-    pipe, pictures = dali_pipe("native", device, lambda images, ids, _: dali.augment(
-        images, fn.cast(ids, dtype=getattr(types, number)), **plain_policy()))
+
+    pipe, pictures = dali_pipe(
+        "native",
+        device,
+        lambda images, ids, _: dali.augment(images, fn.cast(ids, dtype=getattr(types, number)), **plain_policy()),
+    )
     assert same(dali_run(pipe, device), wanted(pictures, range(16)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("case, kind, sentence", [
-    ("policy", ValueError, "no policy 'rand_augmen' is built in"),
-    ("text", ValueError, r"<policy>:\d+:\d+: error: "),
-    ("epoch", ValueError, "epoch is 1073741824, want under 2\\^30"),
-    ("negative", ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
-    ("ids", TypeError, "ids is of type float, want whole numbers"),
-    ("several", ValueError, "ids of sample 0 has 2 numbers, want one"),
-    ("view", ValueError, "view is 65536, want at most 65535"),
-    ("images", TypeError, "the images are of type float, want uint8"),
-    ("channels", ValueError, "channels is 15, want 1 to 4"),
-    ("empty", ValueError, "sample 0 is 24x0 pixels, want at least one each way")])
+@pytest.mark.parametrize(
+    "case, kind, sentence",
+    [
+        ("policy", ValueError, "no policy 'rand_augmen' is built in"),
+        ("text", ValueError, r"<policy>:\d+:\d+: error: "),
+        ("epoch", ValueError, "epoch is 1073741824, want under 2\\^30"),
+        ("negative", ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
+        ("ids", TypeError, "ids is of type float, want whole numbers"),
+        ("several", ValueError, "ids of sample 0 has 2 numbers, want one"),
+        ("view", ValueError, "view is 65536, want at most 65535"),
+        ("images", TypeError, "the images are of type float, want uint8"),
+        ("channels", ValueError, "channels is 15, want 1 to 4"),
+        ("empty", ValueError, "sample 0 is 24x0 pixels, want at least one each way"),
+    ],
+)
 def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
     dali_operator("native")
     from nvidia.dali import fn, types
@@ -710,8 +842,13 @@ def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
         if case == "several":
             ids = fn.stack(ids, ids)
         return fn.motley.augment(
-            images, ids, policy={"policy": "rand_augmen", "text": "name: a\nsteps: 1\n"}.get(case, "rand_augment"),
-            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0), view=65536 if case == "view" else 0)
+            images,
+            ids,
+            policy={"policy": "rand_augmen", "text": "name: a\nsteps: 1\n"}.get(case, "rand_augment"),
+            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0),
+            view=65536 if case == "view" else 0,
+        )
+
     with pytest.raises(kind, match=sentence):
         dali_run(dali_pipe("native", device, make)[0], device)
 
@@ -719,6 +856,7 @@ def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
 def test_dali_chooses_its_operator(monkeypatch, tmp_path):
     dali = dali_operator("native")
     from nvidia.dali import fn, pipeline_def
+
     chosen = []
     for name in OPERATORS:
         monkeypatch.setattr(dali, name, lambda stage, images, *_, name=name: chosen.append(name) or images)
@@ -727,6 +865,7 @@ def test_dali_chooses_its_operator(monkeypatch, tmp_path):
         @pipeline_def(batch_size=1, num_threads=1, device_id=None)
         def pipeline():
             return dali.augment(fn.constant(idata=0), **options)
+
         pipeline()
         return chosen.pop()
 
@@ -752,21 +891,39 @@ def test_dali_chooses_its_operator(monkeypatch, tmp_path):
 
 # ---- the examples ----
 
-NEEDS = {"ada_augment.py": ["torch"], "class_curriculum.py": ["numpy"], "dino.py": ["torch.compiler"],
-         "dali_pipeline.py": ["nvidia.dali", "torch"], "dataloader.py": ["torch"],
-         "detection.py": ["torchvision.tv_tensors"], "segmentation.py": ["torchvision"], "video_clips.py": ["torch"],
-         "ffcv_loader.py": ["ffcv", "torch"], "huggingface.py": ["datasets"], "lightning_module.py": ["lightning"],
-         "torchvision_script.py": ["torchvision"],
-         "test_time.py": ["torch"], "webdataset_shards.py": ["webdataset", "torchvision"]}
+NEEDS = {
+    "ada_augment.py": ["torch"],
+    "class_curriculum.py": ["numpy"],
+    "dino.py": ["torch.compiler"],
+    "dali_pipeline.py": ["nvidia.dali", "torch"],
+    "dataloader.py": ["torch"],
+    "detection.py": ["torchvision.tv_tensors"],
+    "segmentation.py": ["torchvision"],
+    "video_clips.py": ["torch"],
+    "ffcv_loader.py": ["ffcv", "torch"],
+    "huggingface.py": ["datasets"],
+    "lightning_module.py": ["lightning"],
+    "torchvision_script.py": ["torchvision"],
+    "test_time.py": ["torch"],
+    "webdataset_shards.py": ["webdataset", "torchvision"],
+}
 ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_ddp.py", "ray_data.py": "test_ray_data"}
-PRINTS = {"ada_augment.py": "step 60: loss ", "class_curriculum.py": "levels of the classes: ",
-          "dino.py": "step 3: 10 views of 8 images, loss ",
-          "detection.py": " boxes, loss ", "segmentation.py": "of the pixels came in from outside, loss",
-          "video_clips.py": "frames of a clip draw alike: True",
-          "dali_pipeline.py": "7: (31, 32, 3) mean", "dataloader.py": "4 batches, the same in all three places",
-          "ffcv_loader.py": "epoch 1: means", "huggingface.py": "epoch 1: 32x24 mean", "lightning_module.py": "loss ",
-          "test_time.py": "from 8 views", "torchvision_script.py": "augmented by torchvision",
-          "webdataset_shards.py": "images (16, 3, 32, 32)"}
+PRINTS = {
+    "ada_augment.py": "step 60: loss ",
+    "class_curriculum.py": "levels of the classes: ",
+    "dino.py": "step 3: 10 views of 8 images, loss ",
+    "detection.py": " boxes, loss ",
+    "segmentation.py": "of the pixels came in from outside, loss",
+    "video_clips.py": "frames of a clip draw alike: True",
+    "dali_pipeline.py": "7: (31, 32, 3) mean",
+    "dataloader.py": "4 batches, the same in all three places",
+    "ffcv_loader.py": "epoch 1: means",
+    "huggingface.py": "epoch 1: 32x24 mean",
+    "lightning_module.py": "loss ",
+    "test_time.py": "from 8 views",
+    "torchvision_script.py": "augmented by torchvision",
+    "webdataset_shards.py": "images (16, 3, 32, 32)",
+}
 
 
 def test_every_example_is_tested():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed data parallel: the union of what R ranks augment is what one process gives, for any R, also when a run
 goes on in the middle of an epoch."""
+
 import json
 import os
 import pathlib
@@ -21,8 +22,13 @@ ENVIRONMENT = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
 def as_rank(rank, ranks, port):
     """The environment that torchrun would give a rank."""
-    return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks), "RANK": str(rank),
-            "LOCAL_RANK": str(rank)}
+    return {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "WORLD_SIZE": str(ranks),
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+    }
 
 
 OPTIMISER = ["torch._dynamo"] if hasattr(torch, "compile") else []  # what the first optimiser imports
@@ -62,10 +68,20 @@ def run_groups(folder, groups, *modules):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        jobs.append(([str(word) for word in arguments], [as_rank(rank, ranks, port) for rank in range(ranks)],
-                     str(folder / f"printed{number}")))
-    done = subprocess.run([sys.executable, "-c", FORK, json.dumps(jobs), "motley.torch", *modules], env=ENVIRONMENT,
-                          capture_output=True, text=True, timeout=600)
+        jobs.append(
+            (
+                [str(word) for word in arguments],
+                [as_rank(rank, ranks, port) for rank in range(ranks)],
+                str(folder / f"printed{number}"),
+            )
+        )
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, json.dumps(jobs), "motley.torch", *modules],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return [pathlib.Path(printed).read_text() for _, _, printed in jobs]
 
@@ -73,8 +89,11 @@ def run_groups(folder, groups, *modules):
 def example_runs(folder, kinds):
     """The example's lines (an epoch, a sample id and the digest of its pixels) by its ranks and first epoch."""
     files = [folder / f"digests{number}" for number in range(len(kinds))]
-    said = run_groups(folder, [([SCRIPT, "--digests", file, *options], ranks)
-                               for file, ((ranks, _), options) in zip(files, kinds.items())], *OPTIMISER)
+    said = run_groups(
+        folder,
+        [([SCRIPT, "--digests", file, *options], ranks) for file, ((ranks, _), options) in zip(files, kinds.items())],
+        *OPTIMISER,
+    )
     assert all(f"samples on {ranks} ranks" in text for (ranks, _), text in zip(kinds, said)), said
     return {kind: digests(file) for kind, file in zip(kinds, files)}
 
@@ -86,8 +105,9 @@ def one_process(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def groups(tmp_path_factory):
-    return example_runs(tmp_path_factory.mktemp("ddp"), {(2, 0): [], (3, 0): [],
-                                                         (2, 1): ["--start-epoch", "1", "--start-batch", "2"]})
+    return example_runs(
+        tmp_path_factory.mktemp("ddp"), {(2, 0): [], (3, 0): [], (2, 1): ["--start-epoch", "1", "--start-batch", "2"]}
+    )
 
 
 def digests(file):
@@ -113,20 +133,43 @@ def test_resumed_in_the_middle_of_an_epoch(one_process, groups):
 
 def test_no_thread_of_the_group_is_left():
     """One that lets go of a tensor while Python ends wants the GIL, does not get it, and the process aborts."""
-    after = (f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
-             "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))")
-    done = subprocess.run([sys.executable, "-c", after], env={**ENVIRONMENT, **as_rank(0, 1, 0)}, capture_output=True,
-                          text=True, timeout=300)
+    after = (
+        f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
+        "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", after],
+        env={**ENVIRONMENT, **as_rank(0, 1, 0)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     threads = done.stdout.rpartition("threads ")[2]
     assert done.returncode == 0 and threads and "gloo" not in threads, done
 
 
-@pytest.mark.skipif(torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
-                    reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11")
+@pytest.mark.skipif(
+    torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
+    reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11",
+)
 def test_torchrun(one_process, tmp_path):
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
-                           str(SCRIPT), "--digests", str(tmp_path / "digests")], env=ENVIRONMENT, capture_output=True,
-                          text=True, timeout=300)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc_per_node",
+            "2",
+            str(SCRIPT),
+            "--digests",
+            str(tmp_path / "digests"),
+        ],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0 and "samples on 2 ranks" in done.stdout, done
     assert digests(tmp_path / "digests") == one_process
 
@@ -199,14 +242,19 @@ def test_repeated_augmentation_in_a_process_group(kind, tmp_path):
     module = pytest.importorskip("timm.data.distributed_sampler" if kind == "timm" else "motley.torchvision").__name__
     script = tmp_path / "repeated.py"
     script.write_text(REPEATED.replace("TESTS", repr(str(pathlib.Path(__file__).parent))))
-    two, one, later = map(once, run_groups(tmp_path, [([script, kind, 0, 0], 2), ([script, kind, 0, 0], 1),
-                                                      ([script, kind, 1, 24], 2)], module))
+    two, one, later = map(
+        once,
+        run_groups(
+            tmp_path, [([script, kind, 0, 0], 2), ([script, kind, 0, 0], 1), ([script, kind, 1, 24], 2)], module
+        ),
+    )
     by_index = {}
     for epoch, i, view in two:
         by_index.setdefault((epoch, i), []).append(view)
     assert max(map(len, by_index.values())) == 3 and {view for _, _, view in two} == {0, 1, 2}
-    different = sum(len({two[e, i, view] for view in views}) == 3
-                    for (e, i), views in by_index.items() if len(views) == 3)
+    different = sum(
+        len({two[e, i, view] for view in views}) == 3 for (e, i), views in by_index.items() if len(views) == 3
+    )
     assert different > 0.6 * sum(len(views) == 3 for views in by_index.values())
     both = two.keys() & one.keys()
     assert len(both) > 900 and all(two[key] == one[key] for key in both)
@@ -343,10 +391,15 @@ if __name__ == "__main__":
 
 # How workers start, and whether they are persistent; all seven for each launcher where MOTLEY_EVERY_START is set, since
 # a worker that is not forked takes seconds to import torch.
-STARTS = [(None, False), *((start, persistent) for start in ("fork", "spawn", "forkserver")
-                           for persistent in (False, True))]
-LAUNCHERS = {"spawn": [("fork", False), ("spawn", True), ("forkserver", False)],
-             "lightning": [(None, False), ("fork", True)], "accelerate": [(None, False), ("fork", True)]}
+STARTS = [
+    (None, False),
+    *((start, persistent) for start in ("fork", "spawn", "forkserver") for persistent in (False, True)),
+]
+LAUNCHERS = {
+    "spawn": [("fork", False), ("spawn", True), ("forkserver", False)],
+    "lightning": [(None, False), ("fork", True)],
+    "accelerate": [(None, False), ("fork", True)],
+}
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -366,16 +419,20 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
         run_groups(tmp_path, [(words, 2)], launcher, "motley.torchvision.transforms")
     else:  # which start the ranks by themselves, and stand in no environment
         clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
-        done = subprocess.run([sys.executable, *map(str, words)], env=clean, capture_output=True, text=True,
-                              timeout=600)
+        done = subprocess.run(
+            [sys.executable, *map(str, words)], env=clean, capture_output=True, text=True, timeout=600
+        )
         assert done.returncode == 0, done.stdout + done.stderr
     ranks = [json.loads((tmp_path / f"rank{rank}of2").read_text()) for rank in (0, 1)]
     read = runpy.run_path(str(script))
     transform = motley.Transform("trivial_augment_wide", seed=7)
     epochs = sorted({epoch for _, _, epoch, *_ in ranks[0]})
     assert epochs == ([3, 4] if launcher == "spawn" else [0, 1])
-    says = {(epoch, i): read["digest"](transform(read["picture"](), sample_ids=i, epoch=epoch))
-            for epoch in epochs for i in range(read["IMAGES"])}
+    says = {
+        (epoch, i): read["digest"](transform(read["picture"](), sample_ids=i, epoch=epoch))
+        for epoch in epochs
+        for i in range(read["IMAGES"])
+    }
     for start in map(list, starts):
         both = [[line for line in lines if line[:2] == start] for lines in ranks]
         assert sorted(tuple(line[2:4]) for line in both[0] + both[1]) == sorted(says), start

@@ -45,8 +45,13 @@ print(json.dumps(motley.TrivialAugmentWide(**{}).draw(32)))
 
 def draws_of(environment, **options):
     clean = {k: v for k, v in os.environ.items() if "RANK" not in k and "PROCID" not in k}
-    return subprocess.run([sys.executable, "-c", DRAWS.format(options)], env={**clean, **environment}, check=True,
-                          capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", DRAWS.format(options)],
+        env={**clean, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"])
@@ -81,6 +86,7 @@ def test_children_of_ranks_differ(start, monkeypatch):
 
 # ---- samples that come again ----
 
+
 @pytest.mark.parametrize("kind", ["one by one", "list", "array", "shuffled", "large"])
 def test_an_epoch_that_stands_still_is_noticed_once(kind):
     stage, x = motley.RandAugment(), pictures()
@@ -93,10 +99,11 @@ def test_an_epoch_that_stands_still_is_noticed_once(kind):
                 stage(x[i], sample_ids=int(i))
         elif kind == "list":
             for k in range(0, count, 8):
-                stage(x[k:k + 8], sample_ids=list(order[k:k + 8]))
+                stage(x[k : k + 8], sample_ids=list(order[k : k + 8]))
         else:
             for k in range(0, count, 100):
-                stage(small[k:k + 100], sample_ids=np.ascontiguousarray(order[k:k + 100]))
+                stage(small[k : k + 100], sample_ids=np.ascontiguousarray(order[k : k + 100]))
+
     orders = [np.random.default_rng(epoch).permutation(count) for epoch in range(4)]
     orders = orders if kind in ("shuffled", "large") else [np.arange(count)] * 4
     assert repeats(lambda: read(orders[0])) == 0
@@ -162,6 +169,7 @@ def test_a_few_samples_that_come_again_are_not_an_epoch():
 
 # ---- epochs that workers see ----
 
+
 def read_epoch(epoch, queue, go):
     go.wait(60)
     queue.put(int(epoch))
@@ -197,6 +205,7 @@ def test_passes_count():
 
 # ---- views ----
 
+
 def test_views_draw_for_themselves():
     stage, x = motley.TrivialAugmentWide(seed=5), pictures()
     ids = np.arange(64)
@@ -229,26 +238,31 @@ def test_several_views_at_once():
         stage(x, views=2, out=x)
 
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"view": -1}, "view is -1, want a whole number from 0 to 65535"),
-    ({"view": 65536}, "view is 65536, want"),
-    ({"view": 1.5}, "view is 1.5, want"),
-    ({"view": [0] * 63}, "view has 63 numbers, there are 64 images"),
-    ({"view": [0] * 63 + [70000]}, "view is 70000, want"),
-    ({"views": 0}, "views is 0, want a whole number from 1"),
-    ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
-    ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
-    ({"sample_ids": np.arange(64) > 2}, "sample_ids has True or False, want whole numbers"),
-    ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
-    ({"epoch": 2**31}, "epoch is 2147483648, want"),
-    ({"seed": "7"}, "seed is '7', want a whole number from 0 to 2\\^64 - 1")])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"view": -1}, "view is -1, want a whole number from 0 to 65535"),
+        ({"view": 65536}, "view is 65536, want"),
+        ({"view": 1.5}, "view is 1.5, want"),
+        ({"view": [0] * 63}, "view has 63 numbers, there are 64 images"),
+        ({"view": [0] * 63 + [70000]}, "view is 70000, want"),
+        ({"views": 0}, "views is 0, want a whole number from 1"),
+        ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
+        ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
+        ({"sample_ids": np.arange(64) > 2}, "sample_ids has True or False, want whole numbers"),
+        ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
+        ({"epoch": 2**31}, "epoch is 2147483648, want"),
+        ({"seed": "7"}, "seed is '7', want a whole number from 0 to 2\\^64 - 1"),
+    ],
+)
 def test_calls_with_wrong_samples_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
 
 
-@pytest.mark.parametrize("stage",
-                         [motley.Transform("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)])
+@pytest.mark.parametrize(
+    "stage", [motley.Transform("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)]
+)
 @pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
 def test_draws_refuse_negative_ids(stage, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids has a negative number"):
@@ -257,24 +271,29 @@ def test_draws_refuse_negative_ids(stage, ids):
 
 # ---- what cannot be meant ----
 
-@pytest.mark.parametrize("arguments, message", [
-    ({"seed": None}, "seed is None, want a whole number from 0 to 2\\^64 - 1"),
-    ({"seed": "7"}, "seed is '7', want"),
-    ({"seed": 1.5}, "seed is 1.5, want"),
-    ({"seed": 2**70}, "seed is 1180591620717411303424, want"),
-    ({"epoch": 1.5}, "epoch is 1.5, want"),
-    ({"rank": "0"}, "rank is '0', want a whole number from 0, or None"),
-    ({"rank": -1}, "rank is -1, want"),
-    ({"seed": True}, "seed is True, want"),
-    ({"threads": "2"}, "threads is '2', want a whole number from 0 \\(the default\\) to 1024, or None"),
-    ({"threads": 1.5}, "threads is 1.5, want"),
-    ({"threads": -1}, "threads is -1, want"),
-    ({"normalize": (0.485, 0.456, 0.406)}, r"normalize is \(0.485, 0.456, 0.406\), want \(mean, std\)"),
-    ({"normalize": 0.5}, r"normalize is 0.5, want \(mean, std\)"),
-    ({"normalize": ("a", "b")}, "normalize's mean is 'a', want a number"),
-    ({"normalize": (123.7, 58.4)}, "normalize's mean is 123.7, want numbers on the 0..1 scale"),
-    ({"normalize": (0.5, 58.4)}, "normalize's std is 58.4, want numbers above 0 on the 0..1 scale"),
-    ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want numbers above 0")])
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"seed": None}, "seed is None, want a whole number from 0 to 2\\^64 - 1"),
+        ({"seed": "7"}, "seed is '7', want"),
+        ({"seed": 1.5}, "seed is 1.5, want"),
+        ({"seed": 2**70}, "seed is 1180591620717411303424, want"),
+        ({"epoch": 1.5}, "epoch is 1.5, want"),
+        ({"rank": "0"}, "rank is '0', want a whole number from 0, or None"),
+        ({"rank": -1}, "rank is -1, want"),
+        ({"seed": True}, "seed is True, want"),
+        ({"threads": "2"}, "threads is '2', want a whole number from 0 \\(the default\\) to 1024, or None"),
+        ({"threads": 1.5}, "threads is 1.5, want"),
+        ({"threads": -1}, "threads is -1, want"),
+        ({"normalize": (0.485, 0.456, 0.406)}, r"normalize is \(0.485, 0.456, 0.406\), want \(mean, std\)"),
+        ({"normalize": 0.5}, r"normalize is 0.5, want \(mean, std\)"),
+        ({"normalize": ("a", "b")}, "normalize's mean is 'a', want a number"),
+        ({"normalize": (123.7, 58.4)}, "normalize's mean is 123.7, want numbers on the 0..1 scale"),
+        ({"normalize": (0.5, 58.4)}, "normalize's std is 58.4, want numbers above 0 on the 0..1 scale"),
+        ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want numbers above 0"),
+    ],
+)
 def test_stages_with_wrong_settings_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
         motley.RandAugment(**arguments)
@@ -296,8 +315,11 @@ def test_images_that_are_none():
     hint = r"want uint8: pass uint8, for example \(x \* 255\).round\(\).to\(torch.uint8\)"
     with pytest.raises(motley.ArgumentError, match=hint):
         stage(x / 255)
-    with pytest.raises(motley.ArgumentError, match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: "
-                                                   r"want pixels"):
+    with pytest.raises(
+        motley.ArgumentError,
+        match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: "
+        r"want pixels",
+    ):
         stage(x[:, :0])
     with pytest.raises(motley.ArgumentError, match="MaskedArray, whose mask would be lost"):
         stage(np.ma.masked_array(x, x > 9))
@@ -313,10 +335,13 @@ def test_what_follows_an_image_is_not_augmented_as_one(kind):
     if not hasattr(tv_tensors, kind):
         pytest.skip(f"this torchvision has no {kind}")
     import motley.torch
+
     data = torch.ones((1, 8, 8), dtype=torch.uint8)
-    made = {"Mask": lambda: tv_tensors.Mask(data),
-            "BoundingBoxes": lambda: tv_tensors.BoundingBoxes(data[0, :, :4], format="XYXY", canvas_size=(8, 8)),
-            "KeyPoints": lambda: tv_tensors.KeyPoints(data[..., :2], canvas_size=(8, 8))}[kind]()
+    made = {
+        "Mask": lambda: tv_tensors.Mask(data),
+        "BoundingBoxes": lambda: tv_tensors.BoundingBoxes(data[0, :, :4], format="XYXY", canvas_size=(8, 8)),
+        "KeyPoints": lambda: tv_tensors.KeyPoints(data[..., :2], canvas_size=(8, 8)),
+    }[kind]()
     for call in (motley.RandAugment(), motley.torch.Transform("rand_augment")):
         for images in (made, [made]) if isinstance(call, motley.Transform) else (made,):
             with pytest.raises(motley.ArgumentError, match=f"tv_tensors.{kind}, which is no picture"):
@@ -325,13 +350,20 @@ def test_what_follows_an_image_is_not_augmented_as_one(kind):
     assert type(motley.RandAugment()(image)) is type(motley.torch.Transform("rand_augment")(image)) is tv_tensors.Image
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda x: motley.ops.rotate(x, "30"), "a value is '30', want a number"),
-    (lambda x: motley.ops.rotate(x[..., :1], 30, fill=(9, 8, 6)), r"fill is \(9, 8, 6\), the images have 1 channels"),
-    (lambda x: motley.RandAugment(num_ops=0), "num_ops is 0, want a whole number from 1"),
-    (lambda x: motley.RandAugment(magnitude=31), "magnitude is 31, want a whole number from 0 to 30"),
-    (lambda x: motley.RandAugment(magnitude=9.5), "magnitude is 9.5, want a whole number"),
-    (lambda x: motley.RandAugment(interpolation=1), "interpolation is 1, want one of nearest, bilinear, bicubic")])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda x: motley.ops.rotate(x, "30"), "a value is '30', want a number"),
+        (
+            lambda x: motley.ops.rotate(x[..., :1], 30, fill=(9, 8, 6)),
+            r"fill is \(9, 8, 6\), the images have 1 channels",
+        ),
+        (lambda x: motley.RandAugment(num_ops=0), "num_ops is 0, want a whole number from 1"),
+        (lambda x: motley.RandAugment(magnitude=31), "magnitude is 31, want a whole number from 0 to 30"),
+        (lambda x: motley.RandAugment(magnitude=9.5), "magnitude is 9.5, want a whole number"),
+        (lambda x: motley.RandAugment(interpolation=1), "interpolation is 1, want one of nearest, bilinear, bicubic"),
+    ],
+)
 def test_wrong_values_raise(call, message):
     with pytest.raises(motley.ArgumentError, match=message):
         call(pictures(4))
@@ -339,19 +371,23 @@ def test_wrong_values_raise(call, message):
 
 def test_interpolations_of_pillow_and_torchvision():
     from PIL import Image
+
     given = [(0, "nearest"), (2, "bilinear"), (3, "bicubic"), ("nearest-exact", "nearest")]
     if hasattr(Image, "Resampling"):
         given += [(Image.Resampling.BILINEAR, "bilinear"), (Image.Resampling.BICUBIC, "bicubic")]
     try:
         from torchvision.transforms import InterpolationMode
+
         given += [(InterpolationMode.BILINEAR, "bilinear")]
         given += [(InterpolationMode.NEAREST_EXACT, "nearest")] if hasattr(InterpolationMode, "NEAREST_EXACT") else []
     except ImportError:
         pass
     for value, name in given:
         assert motley.RandAugment(interpolation=value).policy == motley.RandAugment(interpolation=name).policy
-        assert np.array_equal(motley.ops.rotate(pictures(2), 20, interpolation=value),
-                              motley.ops.rotate(pictures(2), 20, interpolation=name))
+        assert np.array_equal(
+            motley.ops.rotate(pictures(2), 20, interpolation=value),
+            motley.ops.rotate(pictures(2), 20, interpolation=name),
+        )
 
 
 def test_expanded_images_are_read():
@@ -362,6 +398,7 @@ def test_expanded_images_are_read():
     assert np.array_equal(stage(wide, sample_ids=range(8)), want)
     if torch is not None:
         from motley.torch import Transform
+
         wide = torch.from_numpy(x).permute(0, 3, 1, 2).expand(8, -1, -1, -1)
         want = torch.from_numpy(want).permute(0, 3, 1, 2)
         assert torch.equal(stage(wide, sample_ids=range(8)), want)
@@ -407,6 +444,7 @@ def test_every_call_reads_expanded_images(call):
 
 # ---- groups ----
 
+
 @pytest.mark.parametrize("name", ["rand_augment", "trivial_augment_wide", "auto_augment_imagenet"])
 def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
     pixels = np.random.default_rng(3).integers(0, 256, (12, 20, 24, 3), np.uint8)
@@ -427,8 +465,9 @@ def test_sizes_in_a_group():
     draws = stage(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
     assert [[s["op"] for s in d] for d in draws[::2]] == [[s["op"] for s in d] for d in draws[1::2]]
     assert draws[::2] == draws[1::2], "nothing of TrivialAugmentWide is relative"
-    draws = motley.Transform("rand_augment", seed=4)(images, sample_ids=motley.group_ids(range(30), 2),
-                                                 return_draws=True)[1]
+    draws = motley.Transform("rand_augment", seed=4)(
+        images, sample_ids=motley.group_ids(range(30), 2), return_draws=True
+    )[1]
     pairs = [(a, b) for one, other in zip(draws[::2], draws[1::2]) for a, b in zip(one, other)]
     moved = [(a, b) for a, b in pairs if a["op"].startswith("translate")]
     assert all(a["op"] == b["op"] for a, b in pairs) and moved
@@ -442,9 +481,11 @@ def test_group_ids():
     if torch is not None:
         ids = motley.group_ids(torch.tensor([3, 5]), torch.tensor([1, 2]))
         assert ids.tolist() == [3, 5, 5] and ids.dtype == torch.int64
-    for counts, message in [([1], "counts has 1 numbers, there are 2 ids"),
-                            (-1, "counts is -1, want a whole number from 0"),
-                            (1.5, "counts")]:
+    for counts, message in [
+        ([1], "counts has 1 numbers, there are 2 ids"),
+        (-1, "counts is -1, want a whole number from 0"),
+        (1.5, "counts"),
+    ]:
         with pytest.raises((motley.ArgumentError, TypeError), match=message if message != "counts" else None):
             motley.group_ids([7, 9], counts)
 

@@ -8,9 +8,16 @@ import pytest
 import motley
 
 
-@pytest.mark.parametrize("shown", [
-    motley.Policy.builtin("rand_augment"), motley.Transform("trivial_augment_wide", seed=5, stream=1),
-    motley.Transform("torchvision_train", seed=3), motley.Policy.builtin("tf_auto_augment_detection_v0")], ids=repr)
+@pytest.mark.parametrize(
+    "shown",
+    [
+        motley.Policy.builtin("rand_augment"),
+        motley.Transform("trivial_augment_wide", seed=5, stream=1),
+        motley.Transform("torchvision_train", seed=3),
+        motley.Policy.builtin("tf_auto_augment_detection_v0"),
+    ],
+    ids=repr,
+)
 def test_the_name_and_the_text(shown):
     text = getattr(shown, "policy", shown).show()
     assert shown._repr_html_() == (

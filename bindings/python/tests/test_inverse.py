@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way back: what was found in augmented images, in the frame of their sources."""
+
 import json
 
 import numpy as np
@@ -30,8 +31,10 @@ def pictures(count, size=SIZE):
 
 def moved(text, count, **entries):
     """(sample, draws) of Follow on pictures and entries."""
-    follow = Follow(motley.Transform(text, seed=3), {
-        "boxes": Boxes("xyxy", drop=False), "points": Points("continuous", inside="seen"), "mask": Mask(fill=255)})
+    follow = Follow(
+        motley.Transform(text, seed=3),
+        {"boxes": Boxes("xyxy", drop=False), "points": Points("continuous", inside="seen"), "mask": Mask(fill=255)},
+    )
     follow.following = {key: kind for key, kind in follow.following.items() if key in entries}
     return follow({"image": pictures(count), **entries}, sample_ids=range(count), return_draws=True)
 
@@ -61,8 +64,11 @@ def test_a_million_boxes_return_to_where_they_were(form, library):
 
     def written(rows):
         low, high = rows[..., :2], rows[..., 2:]
-        return {"xyxy": rows, "xywh": np.concatenate([low, high - low], -1),
-                "cxcywh": np.concatenate([(low + high) / 2, high - low], -1)}[form]
+        return {
+            "xyxy": rows,
+            "xywh": np.concatenate([low, high - low], -1),
+            "cxcywh": np.concatenate([(low + high) / 2, high - low], -1),
+        }[form]
 
     back = inverse.boxes(of(library, written(there)), form)
     assert np.abs(np.asarray(back) - written(boxes)).max() < 1e-5
@@ -108,12 +114,13 @@ def test_smooth_maps_return_bilinear_and_from_fewer_pixels(library):
     transform = motley.Transform(WARPING, seed=3)
     _, draws = transform(pictures(20), sample_ids=range(20), return_draws=True)
     inverse = motley.Inverse(draws, transform)
-    y, x = np.mgrid[:SIZE[0], :SIZE[1]] + 0.5
+    y, x = np.mgrid[: SIZE[0], : SIZE[1]] + 0.5
     for h, w in ((70, 90), (35, 45)):
         v, u = np.mgrid[:h, :w] + 0.5
         u, v = u * (90 / w), v * (70 / h)
-        planes = np.stack([0.7 * (a * u + b * v + c) - 0.4 * (d * u + e * v + f)
-                           for (a, b, c), (d, e, f) in inverse.matrices])[:, None]
+        planes = np.stack(
+            [0.7 * (a * u + b * v + c) - 0.4 * (d * u + e * v + f) for (a, b, c), (d, e, f) in inverse.matrices]
+        )[:, None]
         back, valid = (np.asarray(found) for found in inverse.images(of(library, planes), interpolation="bilinear"))
         assert back.shape == (20, 1, *SIZE)
         inner = np.stack([_shown_well_inside(matrix, x, y, 3) for matrix in inverse.matrices])
@@ -128,8 +135,10 @@ def _shown_well_inside(matrix, x, y, margin):
 
 
 def test_what_is_erased_or_left_the_image_is_not_valid():
-    text = "motley: 1\nname: gone\nbranches: [[{op: translate_x, value: 30}, {op: translate_x, value: -30}, " \
-           "{op: cutout, value: 20}]]\n"
+    text = (
+        "motley: 1\nname: gone\nbranches: [[{op: translate_x, value: 30}, {op: translate_x, value: -30}, "
+        "{op: cutout, value: 20}]]\n"
+    )
     stage = motley.Transform(motley.Policy.parse(text), seed=1)
     images = np.full((3, 60, 80, 3), 200, np.uint8)
     made, draws = stage(images, return_draws=True)
@@ -177,15 +186,24 @@ def test_what_has_no_inverse_is_refused():
         motley.Inverse([inside], motley.Transform("rand_augment"), SIZE)
 
 
-@pytest.mark.parametrize("call, sentence", [
-    (lambda back: back.points(np.zeros((3, 5, 2))), r"points has 3 entries, the draws are of 2 images"),
-    (lambda back: back.points([[1, 2], np.zeros(3)]), r"points\[1\] has shape \(3,\), want \[..., 2\]"),
-    (lambda back: back.boxes(np.zeros((2, 5, 4)), "yolo"), r"format is 'yolo', want 'xyxy', 'xywh', 'cxcywh'"),
-    (lambda back: back.images(np.zeros((2, 4, 90, 70))), r"images\[0\] has shape \(4, 90, 70\), the result is 70 high"),
-    (lambda back: back.images(np.zeros((2, 70, 90), int), interpolation="bilinear"), "want floats for 'bilinear'"),
-    (lambda back: back.images(np.zeros((2, 70, 90)), interpolation="area"), "interpolation is 'area', want 'nearest'"),
-    (lambda back: back.images("ab"), r"images\[0\] is a str, want a NumPy, torch or CuPy array"),
-])
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        (lambda back: back.points(np.zeros((3, 5, 2))), r"points has 3 entries, the draws are of 2 images"),
+        (lambda back: back.points([[1, 2], np.zeros(3)]), r"points\[1\] has shape \(3,\), want \[..., 2\]"),
+        (lambda back: back.boxes(np.zeros((2, 5, 4)), "yolo"), r"format is 'yolo', want 'xyxy', 'xywh', 'cxcywh'"),
+        (
+            lambda back: back.images(np.zeros((2, 4, 90, 70))),
+            r"images\[0\] has shape \(4, 90, 70\), the result is 70 high",
+        ),
+        (lambda back: back.images(np.zeros((2, 70, 90), int), interpolation="bilinear"), "want floats for 'bilinear'"),
+        (
+            lambda back: back.images(np.zeros((2, 70, 90)), interpolation="area"),
+            "interpolation is 'area', want 'nearest'",
+        ),
+        (lambda back: back.images("ab"), r"images\[0\] is a str, want a NumPy, torch or CuPy array"),
+    ],
+)
 def test_bad_values_are_named(call, sentence):
     transform = motley.Transform(TRANSFORM, seed=1)
     back = motley.Inverse(transform(pictures(2), return_draws=True)[1], transform)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaders of people who say nothing: each pass is an epoch, repeated indices are views, ranks draw apart, and data sets
 stay what they are. Samplers stand here as the libraries have them."""
+
 import collections
 import copy
 import math
@@ -42,6 +43,7 @@ def augmented(dataset=None, **options):
 
 # ---- without ids ----
 
+
 class Counting(Dataset):
     def __init__(self, stage):
         self.stage = stage
@@ -62,8 +64,9 @@ def test_workers_count_for_themselves(whole, start, persistent):
     for _ in range(5 if start == "fork" else 2):
         torch.manual_seed(0)
         stage = motley.torch.Transform(text, stream=0) if whole else Transform("trivial_augment_wide", stream=0)
-        loader = DataLoader(Counting(stage), 3, num_workers=2, multiprocessing_context=start,
-                            persistent_workers=persistent)
+        loader = DataLoader(
+            Counting(stage), 3, num_workers=2, multiprocessing_context=start, persistent_workers=persistent
+        )
         epochs = []
         for epoch in range(2):
             stage.set_epoch(epoch)
@@ -75,6 +78,7 @@ def test_workers_count_for_themselves(whole, start, persistent):
 
 
 # ---- epochs ----
+
 
 def loader_of(form, workers, persistent, start, shuffle=True):
     """A loader of (images, ids, ...), and who has set_epoch()."""
@@ -96,8 +100,10 @@ WORKERS = [(0, False, None), (2, False, "fork"), (2, True, "fork")]
 STARTED = [("augmented", 1, True, "spawn"), ("augmented", 1, True, "forkserver"), ("collate", 1, True, "spawn")]
 
 
-@pytest.mark.parametrize("form, workers, persistent, start",
-                         [(form, *w) for form in ("augmented", "collate", "prefetcher") for w in WORKERS] + STARTED)
+@pytest.mark.parametrize(
+    "form, workers, persistent, start",
+    [(form, *w) for form in ("augmented", "collate", "prefetcher") for w in WORKERS] + STARTED,
+)
 def test_each_pass_is_an_epoch(form, workers, persistent, start):
     loader, keeper = loader_of(form, workers, persistent, start)
 
@@ -105,6 +111,7 @@ def test_each_pass_is_an_epoch(form, workers, persistent, start):
         for epoch in epochs:
             for images, ids, *_ in loader:
                 assert torch.equal(images, wanted(ids, epoch)), (form, epoch)
+
     passes([0, 1])
     keeper.set_epoch(7)  # as a run that goes on does
     passes([7, 8])
@@ -119,6 +126,7 @@ def test_repeats_of_a_loader_that_tells_nobody_are_noticed():
     class Silent(DataLoader):  # like timm's MultiEpochsDataLoader, which defines its own __iter__
         def __iter__(self):
             return iter([self.collate_fn([self.dataset[i] for i in batch]) for batch in self.batch_sampler])
+
     loader = Silent(augmented(), batch_size=5)
     list(loader)
     with pytest.warns(RepeatedSamples, match=r"call set_epoch\(\) of the motley.torch.Augmented"):
@@ -147,18 +155,25 @@ def test_a_stage_called_by_hand_says_that_an_epoch_stands_still():
 def test_hugging_face_epochs_advance():
     datasets = pytest.importorskip("datasets")
     from motley.adapters.columns import Augment
+
     arrays = pictures().permute(0, 2, 3, 1).numpy()
-    dataset = datasets.Dataset.from_dict({"image": arrays, "id": list(range(COUNT))}, features=datasets.Features(
-        image=datasets.Image(), id=datasets.Value("int64")))
+    dataset = datasets.Dataset.from_dict(
+        {"image": arrays, "id": list(range(COUNT))},
+        features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64")),
+    )
     augment = Augment("trivial_augment_wide", ids="id", seed=7)
     dataset.set_transform(augment)
 
     def as_tensors(samples):
-            return (torch.stack([torch.from_numpy(np.array(s["image"])).permute(2, 0, 1) for s in samples]),
-                torch.tensor([s["id"] for s in samples]))
+        return (
+            torch.stack([torch.from_numpy(np.array(s["image"])).permute(2, 0, 1) for s in samples]),
+            torch.tensor([s["id"] for s in samples]),
+        )
+
     for persistent, first in ((False, 0), (True, 3)):
-        loader = DataLoader(dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent,
-                            collate_fn=as_tensors)
+        loader = DataLoader(
+            dataset, 5, shuffle=True, num_workers=2, persistent_workers=persistent, collate_fn=as_tensors
+        )
         augment.set_epoch(first)
         for epoch in range(first, first + 3):
             for images, ids in loader:
@@ -168,6 +183,7 @@ def test_hugging_face_epochs_advance():
 def test_columns_of_grey_and_of_colour():
     Image = pytest.importorskip("PIL.Image")
     from motley.adapters.columns import Augment
+
     arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
     images = [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)]
     out = Augment("trivial_augment_wide", ids="id")({"image": images, "id": list(range(COUNT))})["image"]
@@ -181,14 +197,20 @@ def test_webdataset_epochs_advance(tmp_path, workers, persistent):
     webdataset = pytest.importorskip("webdataset")
     Image = pytest.importorskip("PIL.Image")
     from motley.adapters.webdataset import Augment, id_of
+
     for s in range(2):
         with webdataset.TarWriter(str(tmp_path / f"{s}.tar")) as shard:
             for i in range(s, COUNT, 2):
-                shard.write({"__key__": f"{i:03}", "png": Image.fromarray(pictures()[i].permute(1, 2, 0).numpy()),
-                             "cls": i})
+                shard.write(
+                    {"__key__": f"{i:03}", "png": Image.fromarray(pictures()[i].permute(1, 2, 0).numpy()), "cls": i}
+                )
     augment = Augment("trivial_augment_wide", seed=7, epoch=0)
-    dataset = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).decode("pil").map(
-        augment).to_tuple("png", "cls")
+    dataset = (
+        webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
+        .decode("pil")
+        .map(augment)
+        .to_tuple("png", "cls")
+    )
     loader = webdataset.WebLoader(dataset, batch_size=None, num_workers=workers, persistent_workers=persistent)
     stage = motley.Transform("trivial_augment_wide", seed=7)
 
@@ -197,12 +219,14 @@ def test_webdataset_epochs_advance(tmp_path, workers, persistent):
             for image, i in loader:
                 want = stage(pictures()[i], sample_ids=id_of(f"{i:03}"), epoch=epoch)
                 assert torch.equal(torch.from_numpy(np.array(image)).permute(2, 0, 1), want), epoch
+
     passes([0, 1])
     augment.set_epoch(5)
     passes([5, 6])
 
 
 # ---- views ----
+
 
 class RASampler(torch.utils.data.Sampler):
     """As torchvision's references/classification/sampler.py has it: repeated augmentation, dealt out to ranks."""
@@ -222,9 +246,9 @@ class RASampler(torch.utils.data.Sampler):
         else:
             indices = list(range(len(self.dataset)))
         indices = [ele for ele in indices for i in range(self.repetitions)]
-        indices += indices[:(self.total_size - len(indices))]
-        indices = indices[self.rank:self.total_size:self.num_replicas]
-        return iter(indices[:self.num_selected_samples])
+        indices += indices[: (self.total_size - len(indices))]
+        indices = indices[self.rank : self.total_size : self.num_replicas]
+        return iter(indices[: self.num_selected_samples])
 
     def __len__(self):
         return self.num_selected_samples
@@ -242,8 +266,10 @@ def read(loader, epoch):
     return seen
 
 
-@pytest.mark.parametrize("ranks, workers, persistent, start",
-                         [(1, *WORKERS[0]), (2, *WORKERS[0]), (3, *WORKERS[0]), (2, *WORKERS[2]), (1, *STARTED[0][1:])])
+@pytest.mark.parametrize(
+    "ranks, workers, persistent, start",
+    [(1, *WORKERS[0]), (2, *WORKERS[0]), (3, *WORKERS[0]), (2, *WORKERS[2]), (1, *STARTED[0][1:])],
+)
 def test_repeated_augmentation_of_torchvision(ranks, workers, persistent, start):
     """Over all ranks each index comes three times, as views 0, 1, 2; also after a run goes on in epoch 1."""
     options = dict(num_workers=workers, batch_size=4)
@@ -276,6 +302,7 @@ def test_views_do_not_depend_on_the_number_of_ranks():
     def union(ranks):
         parts = [list(Views(RASampler(range(COUNT), ranks, rank))) for rank in range(ranks)]
         return sorted((int(i), i.view) for part in parts for i in part)
+
     assert union(1) == union(2) == union(3)
 
 
@@ -307,9 +334,11 @@ def test_views_of_other_samplers():
 
         def __len__(self):
             return 6
+
     assert [(int(i), i.view) for i in Views(Twice())] == [(3, 0), (1, 0), (3, 1), (2, 0), (1, 1), (3, 2)]
-    with pytest.raises(motley.ArgumentError, match="does not repeat each index 2 times in a row: "
-                                                   "places 0 and 1 are 3 and 1"):
+    with pytest.raises(
+        motley.ArgumentError, match="does not repeat each index 2 times in a row: places 0 and 1 are 3 and 1"
+    ):
         list(Views(Twice(), repeats=2))
 
 
@@ -320,8 +349,13 @@ def test_views_reach_the_stage_with_the_ids():
         if form == "prefetcher":
             batches = Prefetcher(loader, stage, "cpu", ids=2)
         else:
-            batches = DataLoader(Indexed(data()), batch_size=6, sampler=loader.sampler, num_workers=1,
-                                 collate_fn=MotleyCollate(stage, ids=2))
+            batches = DataLoader(
+                Indexed(data()),
+                batch_size=6,
+                sampler=loader.sampler,
+                num_workers=1,
+                collate_fn=MotleyCollate(stage, ids=2),
+            )
         for epoch in range(2):
             for images, labels, ids in batches:
                 assert ids.shape == (6, 2) and ids[:, 1].max() > 0 and torch.equal(ids[:, 0], labels)
@@ -370,14 +404,17 @@ def test_two_readings_of_one_sample_are_noticed():
 
         def __getitem__(self, i):
             return self.dataset[i][0], self.dataset[i][0]
+
     with pytest.warns(RepeatedSamples, match=r"called twice for a sample wants view=, or motley.torch.Augmented"):
         list(DataLoader(Pairs(augmented()), 4))
 
 
 # ---- ranks ----
 
+
 def as_rank(rank, ranks, port, queue, columns, torchvision):
     import torch.distributed as dist
+
     stage = Transform("trivial_augment_wide")  # before the process group is there
     core, collate = motley.TrivialAugmentWide(), MotleyCollate(Transform("trivial_augment_wide"))
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks)
@@ -386,12 +423,16 @@ def as_rank(rank, ranks, port, queue, columns, torchvision):
     loader = DataLoader(TensorDataset(same), 64, num_workers=1, multiprocessing_context="spawn", collate_fn=collate)
     augment = columns.Augment("trivial_augment_wide")
     arrays = augment({"image": same.permute(0, 2, 3, 1).numpy()})["image"]
-    made = {"stage": stage(same), "core": core(same), "collate": collate([(x,) for x in same])[0],
-            "prefetcher": next(iter(Prefetcher([(same,)], Transform("trivial_augment_wide"), "cpu")))[0],
-            "columns": torch.from_numpy(arrays).permute(0, 3, 1, 2),
-            "spawned": next(iter(loader))[0],
-            "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
-            "ids": stage(same, sample_ids=torch.arange(64))}
+    made = {
+        "stage": stage(same),
+        "core": core(same),
+        "collate": collate([(x,) for x in same])[0],
+        "prefetcher": next(iter(Prefetcher([(same,)], Transform("trivial_augment_wide"), "cpu")))[0],
+        "columns": torch.from_numpy(arrays).permute(0, 3, 1, 2),
+        "spawned": next(iter(loader))[0],
+        "drop-in": torch.stack([torchvision.TrivialAugmentWide()(x) for x in same]),
+        "ids": stage(same, sample_ids=torch.arange(64)),
+    }
     queue.put((rank, {name: x.numpy() for name, x in made.items()}))
     dist.barrier()
     dist.destroy_process_group()
@@ -400,12 +441,14 @@ def as_rank(rank, ranks, port, queue, columns, torchvision):
 def test_ranks_draw_apart(unused_port):
     from motley import torchvision
     from motley.adapters import columns
+
     ranks = 3
     context = multiprocessing.get_context("fork")  # torchvision is imported once; the loaders' workers start by spawn
     queue = context.Queue()
-    processes = [context.Process(target=as_rank, args=(rank, ranks, unused_port, queue, columns, torchvision),
-                                 name="rank")
-                 for rank in range(ranks)]
+    processes = [
+        context.Process(target=as_rank, args=(rank, ranks, unused_port, queue, columns, torchvision), name="rank")
+        for rank in range(ranks)
+    ]
     for process in processes:
         process.start()
     made = dict(queue.get(timeout=120) for _ in processes)
@@ -421,6 +464,7 @@ def test_ranks_draw_apart(unused_port):
 @pytest.fixture
 def unused_port():
     import socket
+
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
@@ -446,8 +490,13 @@ class Samples(Dataset):
 
 @pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict", "bare"])
 def test_samples_keep_their_type(kind):
-    make = {"tuple": lambda x, i: (x, i), "list": lambda x, i: [x, i], "named": Named,
-            "dict": lambda x, i: {"pixels": x, "label": i}, "bare": lambda x, i: x}[kind]
+    make = {
+        "tuple": lambda x, i: (x, i),
+        "list": lambda x, i: [x, i],
+        "named": Named,
+        "dict": lambda x, i: {"pixels": x, "label": i},
+        "bare": lambda x, i: x,
+    }[kind]
     key = "pixels" if kind == "dict" else 0
     dataset = Augmented(Samples(make), "trivial_augment_wide", seed=7, images=key)
     plain, sample = make(pictures()[3], 3), dataset[3]
@@ -490,6 +539,7 @@ def test_iterable_data_sets(workers):
 
     def seen():
         return {i: image for images, ids in loader for image, i in zip(images, ids.tolist())}
+
     epochs = [seen() for _ in range(3)]
     assert all(len(epoch) == 64 for epoch in epochs)
     for a, b in ((0, 1), (0, 2), (1, 2)):
@@ -519,8 +569,12 @@ def test_no_mask_is_augmented_as_a_picture(kind):
     x = torch.ones((1, 8, 4), dtype=torch.uint8)
     made = tv_tensors.Mask(x) if kind == "Mask" else tv_tensors.BoundingBoxes(x[0], format="XYXY", canvas_size=(8, 8))
     from motley.adapters.columns import Augment
-    calls = (lambda: augmented(Samples(lambda x, i: (made, i)))[0], lambda: MotleyCollate("rand_augment")([(made, 1)]),
-             lambda: Augment("rand_augment")({"image": [made]}))
+
+    calls = (
+        lambda: augmented(Samples(lambda x, i: (made, i)))[0],
+        lambda: MotleyCollate("rand_augment")([(made, 1)]),
+        lambda: Augment("rand_augment")({"image": [made]}),
+    )
     for call in calls:
         with pytest.raises(motley.ArgumentError, match=f"tv_tensors.{kind}, which is no picture"):
             call()
@@ -531,6 +585,7 @@ def test_no_mask_is_augmented_as_a_picture(kind):
 @pytest.mark.parametrize("mode", ["P", "PA", "CMYK", "YCbCr", "HSV"])
 def test_pil_images_that_hold_no_brightness_are_refused(mode):
     from PIL import Image
+
     image = Image.new(mode, (8, 6))
     calls = lambda: augmented(Samples(lambda x, i: (image, i)))[0], lambda: MotleyCollate("rand_augment")([(image, 1)])
     for call in calls:
@@ -539,6 +594,7 @@ def test_pil_images_that_hold_no_brightness_are_refused(mode):
 
 
 # ---- the prefetcher's state, and what it takes ----
+
 
 class Ahead:
     """Stand-ins for streams, so that the prefetcher works a batch ahead without a GPU."""
@@ -556,6 +612,7 @@ class Ahead:
 @pytest.mark.parametrize("kind", ["torch", "core"])
 def test_a_checkpoint_counts_what_was_handed_over(ahead, kind, monkeypatch):
     import contextlib
+
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: Ahead())
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
 
@@ -564,11 +621,12 @@ def test_a_checkpoint_counts_what_was_handed_over(ahead, kind, monkeypatch):
         prefetcher = Prefetcher(batches, stage, "cpu")
         prefetcher.stream = Ahead() if ahead else None
         return prefetcher
+
     batches = [(pictures(4, seed=i),) for i in range(4)]
     whole, states = make(batches), []
     run = []
     for _ in range(2):
-        for images, in whole:
+        for (images,) in whole:
             states.append(whole.state_dict())
             run.append(images)
     assert [state["next_sample"] for state in states] == [4, 8, 12, 16] * 2
@@ -601,35 +659,59 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
 
 # ---- torch's stage ----
 
-@pytest.mark.parametrize("call, message", [
-    (lambda s: s([1]), "images are a builtins.int, want a torch, NumPy, CuPy, JAX or other DLPack array, a PIL image"),
-    (lambda s: s([b"file"]), "images are a builtins.bytes, want decoded images: a torch, NumPy,"),
-    (lambda s: augmented(Samples(lambda x, i: {"picture": x, "label": i}))[0],
-     "a sample has no image at 0: it has the keys picture, label"),
-    (lambda s: MotleyCollate(s, images=2)([(x, 1) for x in pictures(2)]), "a sample has no image at 2: it has 2 items"),
-    (lambda s: MotleyCollate(s, ids=2)([(x, 1) for x in pictures(2)]),
-     "a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed adds them"),
-    (lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
-     "a batch has no images at 0: it has the keys picture"),
-    (lambda s: list(Prefetcher([(pictures(2), 1)], s, "cpu", ids=2)), "a batch has no sample ids at 2"),
-    (lambda s: list(Prefetcher([(torch.zeros(4, 90, dtype=torch.uint8), 1)], s, "cpu")),
-     r"the images are one tensor of shape \(4, 90\), as a loader stacks files of equal length: want a list of their "
-     "bytes, collate_fn=motley.torch.list_images"),
-    (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
-    (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
-    (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
-    (lambda s: s(pictures(), sample_ids=torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
-    (lambda s: s(pictures(), view=65536), "view is 65536, want"),
-    (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
-    (lambda s: Transform("rand_augment", seed="7"), "seed is '7', want"),
-    (lambda s: Transform("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
-    (lambda s: Transform("rand_augment", rank="0"), "rank is '0', want"),
-    (lambda s: Transform("rand_augment", memory_format="channels_last"),
-     "memory_format is 'channels_last', want one of torch"),
-    (lambda s: Transform("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
-     "mean is 123.7, want numbers on the 0..1"),
-    (lambda s: Transform("rand_augment", mean=.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
-    (lambda s: MotleyCollate(3), "transform is a builtins.int, want a motley.Transform, a motley.Policy, a name")])
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (
+            lambda s: s([1]),
+            "images are a builtins.int, want a torch, NumPy, CuPy, JAX or other DLPack array, a PIL image",
+        ),
+        (lambda s: s([b"file"]), "images are a builtins.bytes, want decoded images: a torch, NumPy,"),
+        (
+            lambda s: augmented(Samples(lambda x, i: {"picture": x, "label": i}))[0],
+            "a sample has no image at 0: it has the keys picture, label",
+        ),
+        (
+            lambda s: MotleyCollate(s, images=2)([(x, 1) for x in pictures(2)]),
+            "a sample has no image at 2: it has 2 items",
+        ),
+        (
+            lambda s: MotleyCollate(s, ids=2)([(x, 1) for x in pictures(2)]),
+            "a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed adds them",
+        ),
+        (
+            lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
+            "a batch has no images at 0: it has the keys picture",
+        ),
+        (lambda s: list(Prefetcher([(pictures(2), 1)], s, "cpu", ids=2)), "a batch has no sample ids at 2"),
+        (
+            lambda s: list(Prefetcher([(torch.zeros(4, 90, dtype=torch.uint8), 1)], s, "cpu")),
+            r"the images are one tensor of shape \(4, 90\), as a loader stacks files of equal length: want a list of "
+            r"their "
+            "bytes, collate_fn=motley.torch.list_images",
+        ),
+        (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
+        (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
+        (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
+        (lambda s: s(pictures(), sample_ids=torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
+        (lambda s: s(pictures(), view=65536), "view is 65536, want"),
+        (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
+        (lambda s: Transform("rand_augment", seed="7"), "seed is '7', want"),
+        (lambda s: Transform("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
+        (lambda s: Transform("rand_augment", rank="0"), "rank is '0', want"),
+        (
+            lambda s: Transform("rand_augment", memory_format="channels_last"),
+            "memory_format is 'channels_last', want one of torch",
+        ),
+        (
+            lambda s: Transform("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
+            "mean is 123.7, want numbers on the 0..1",
+        ),
+        (lambda s: Transform("rand_augment", mean=0.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
+        (lambda s: MotleyCollate(3), "transform is a builtins.int, want a motley.Transform, a motley.Policy, a name"),
+    ],
+)
 def test_wrong_arguments_raise_and_say_what_was_wanted(call, message):
     with pytest.raises((motley.ArgumentError, TypeError), match=message):
         call(Transform("rand_augment"))
@@ -639,8 +721,8 @@ def test_what_is_meant_is_taken():
     stage = Transform("trivial_augment_wide", seed=7)
     assert torch.equal(stage(pictures(), sample_ids=list(range(COUNT))), wanted(range(COUNT)))
     assert torch.equal(stage(pictures()[3], sample_ids=3), wanted([3])[0])
-    half = Transform("rand_augment", mean=.5, std=.25, dtype=torch.float32).eval()
-    assert torch.equal(half(pictures()), (pictures().float() / 255 - .5) / .25)
+    half = Transform("rand_augment", mean=0.5, std=0.25, dtype=torch.float32).eval()
+    assert torch.equal(half(pictures()), (pictures().float() / 255 - 0.5) / 0.25)
     collate = MotleyCollate("trivial_augment_wide", ids=1)
     assert torch.equal(collate(list(zip(pictures(), range(COUNT))))[0], wanted(range(COUNT), seed=0))
 
@@ -663,8 +745,9 @@ class Boxed(torch.utils.data.Dataset):
 def test_followers_are_collated(workers, start):
     follow = motley.Follow(Transform("trivial_augment_wide", seed=7))
     collate = MotleyCollate(follow, ids="id")
-    loader = DataLoader(Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start,
-                        shuffle=True)
+    loader = DataLoader(
+        Boxed(), 5, collate_fn=collate, num_workers=workers, multiprocessing_context=start, shuffle=True
+    )
     alone = motley.Follow(motley.Transform("trivial_augment_wide", seed=7))
     for epoch in range(2):
         for batch in loader:
@@ -713,8 +796,9 @@ def test_followers_of_several_views_are_collated():
 def test_what_cannot_be_stacked_stays_a_list():
     rest = [{"picture": PIL.Image.new("L", (3, 3)), "note": None, "tags": [1] * i, "number": i} for i in (1, 2)]
     batch = MotleyCollate(motley.Follow("rand_augment"))([{**Boxed()[i], **more} for i, more in enumerate(rest)])
-    assert [batch[key] for key in ("picture", "note", "tags")] == [[one[key] for one in rest] for key in
-                                                                  ("picture", "note", "tags")]
+    assert [batch[key] for key in ("picture", "note", "tags")] == [
+        [one[key] for one in rest] for key in ("picture", "note", "tags")
+    ]
     assert batch["number"].tolist() == [1, 2] and batch["image"].ndim == 4
 
 
@@ -725,16 +809,28 @@ def test_followers_that_cannot_be_collated():
 
 # ---- Lightning ----
 
+
 @pytest.fixture
 def lightning():
     return pytest.importorskip("lightning")
 
 
 def fit(lightning, module, loader, validation=None, **options):
-    lightning.Trainer(**{**dict(max_epochs=2, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
-                                enable_progress_bar=False, enable_model_summary=False, num_sanity_val_steps=0),
-                         **options}
-                      ).fit(module, loader, validation)
+    lightning.Trainer(
+        **{
+            **dict(
+                max_epochs=2,
+                accelerator="cpu",
+                devices=1,
+                logger=False,
+                enable_checkpointing=False,
+                enable_progress_bar=False,
+                enable_model_summary=False,
+                num_sanity_val_steps=0,
+            ),
+            **options,
+        }
+    ).fit(module, loader, validation)
     return module
 
 
@@ -756,6 +852,7 @@ def model_of(lightning, ids=None):
 
         def configure_optimizers(self):
             return torch.optim.SGD(self.parameters(), lr=0.1)
+
     return Model()
 
 
@@ -764,8 +861,15 @@ def test_lightning_keeps_the_stage_in_checkpoints(lightning, tmp_path):
     whole = fit(lightning, model_of(lightning), loader, max_epochs=3)
     assert "motley_transform.counter" in whole.state_dict()
     path = str(tmp_path / "after.ckpt")
-    trainer = lightning.Trainer(max_steps=6, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
-                                enable_progress_bar=False, enable_model_summary=False)
+    trainer = lightning.Trainer(
+        max_steps=6,
+        accelerator="cpu",
+        devices=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     trainer.fit(model_of(lightning), loader)
     trainer.save_checkpoint(path)
     assert torch.load(path, weights_only=False)["state_dict"]["motley_transform.counter"].tolist() == [1, 12]
@@ -775,8 +879,9 @@ def test_lightning_takes_validation_without_ids(lightning):
     model = fit(lightning, model_of(lightning, ids=2), DataLoader(Indexed(data()), 6), DataLoader(data(), 6))
     for k, (epoch, images) in enumerate(model.seen):
         assert torch.equal(images, wanted(range(6 * (k % 4), 6 * (k % 4) + 6), epoch))
-    with pytest.raises(motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; "
-                                                   "motley.torch.Indexed"):
+    with pytest.raises(
+        motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed"
+    ):
         fit(lightning, model_of(lightning, ids=2), DataLoader(data(), 6))
 
 
@@ -787,6 +892,7 @@ def test_lightning_data_modules_keep_the_stage(lightning):
         def __init__(self):
             super().__init__()
             self.augments(Transform("trivial_augment_wide", seed=7))
+
     module, again = Module(), Module()
     module.motley_transform.set_epoch(4)
     again.load_state_dict(module.state_dict())
@@ -828,11 +934,13 @@ def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
     import os
     import subprocess
     import sys
+
     script = tmp_path / "train.py"
     script.write_text(TWO_RANKS)
     clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True,
-                          timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     assert len(first) == len(second) == 64  # 32 of each epoch
@@ -845,6 +953,7 @@ def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
 @pytest.mark.parametrize("sampled", [False, True])
 def test_a_resumed_run_of_lightning_has_its_epoch(lightning, tmp_path, sampled, workers):
     """Of a data set that nobody tells of it; Lightning begins the first pass before a sampler hears of it, too."""
+
     class Model(lightning.LightningModule):
         def __init__(self):
             super().__init__()
@@ -860,8 +969,15 @@ def test_a_resumed_run_of_lightning_has_its_epoch(lightning, tmp_path, sampled, 
     def trained(epochs, **how):
         dataset = augmented()
         sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=1, rank=0) if sampled else None
-        trainer = lightning.Trainer(max_epochs=epochs, accelerator="cpu", devices=1, logger=False,
-                                    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+        trainer = lightning.Trainer(
+            max_epochs=epochs,
+            accelerator="cpu",
+            devices=1,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
         model = Model()
         trainer.fit(model, DataLoader(dataset, 6, sampler=sampler, num_workers=workers), **how)
         return trainer, model.seen
@@ -875,6 +991,7 @@ def test_a_resumed_run_of_lightning_has_its_epoch(lightning, tmp_path, sampled, 
 
 
 # ---- data sets whose own transforms draw ----
+
 
 class Transformed(torch.utils.data.Dataset):
     """As torchvision's data sets are: a transform, and a target beside the image."""
@@ -931,6 +1048,7 @@ def test_drop_ins_draw_by_place_in_a_wrapped_stream():
 
 # ---- whatever draws by id in a loader draws for the loader's pass ----
 
+
 class ByHand(Dataset):
     """A data set that calls a stage by id itself, and keeps it where one would not look: in a slot, behind a list."""
 
@@ -970,8 +1088,10 @@ def test_a_samplers_own_epoch_is_taken(workers, persistent, start):
     dataset = augmented()
     sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=1, rank=0)
     options = dict(num_workers=workers, persistent_workers=persistent, multiprocessing_context=start) if workers else {}
-    for loader in (DataLoader(dataset, 5, sampler=sampler, **options),
-                   DataLoader(dataset, batch_sampler=torch.utils.data.BatchSampler(sampler, 5, False), **options)):
+    for loader in (
+        DataLoader(dataset, 5, sampler=sampler, **options),
+        DataLoader(dataset, batch_sampler=torch.utils.data.BatchSampler(sampler, 5, False), **options),
+    ):
         for epoch in (4, 5):
             sampler.set_epoch(epoch)
             next(iter(loader))
@@ -982,6 +1102,7 @@ def test_a_samplers_own_epoch_is_taken(workers, persistent, start):
 @pytest.mark.parametrize("form", ["augmented", "collate", "prefetcher"])
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(form):
     """Whatever a run peeks at, and though it validates with the same stage, or with a loader of its own."""
+
     def run(first, last):
         loader, keeper = loader_of(form, 0, False, None)
         stage = keeper.augment if form == "augmented" else keeper.transform
@@ -993,12 +1114,14 @@ def test_a_resumed_run_is_the_one_that_was_not_interrupted(form):
             seen[epoch] = {int(i): image for images, ids, *_ in loader for i, image in zip(ids, images)}
             if form != "augmented":
                 stage.eval()
-                validation = loader if form == "collate" else Prefetcher(DataLoader(Indexed(data()), 5), stage, "cpu",
-                                                                         ids=2)
+                validation = (
+                    loader if form == "collate" else Prefetcher(DataLoader(Indexed(data()), 5), stage, "cpu", ids=2)
+                )
                 for images, ids, *_ in validation:
                     assert torch.equal(images, pictures()[ids])
                 stage.train()
         return seen
+
     whole = run(0, 4)
     for epoch in range(4):
         assert all(torch.equal(image, wanted([i], epoch)[0]) for i, image in whole[epoch].items())
@@ -1008,6 +1131,7 @@ def test_a_resumed_run_is_the_one_that_was_not_interrupted(form):
 
 def test_a_loader_that_is_made_anew_goes_on():
     from torch.utils.data import Subset
+
     dataset = augmented()
     for epoch in range(3):
         for images, ids in DataLoader(Subset(dataset, range(20)), 5):
@@ -1175,6 +1299,7 @@ def test_block_without_an_epoch_is_of_the_loaders_pass():
         def __getitem__(self, i):
             with motley.samples(i):
                 return transform(pictures()[i]), i
+
     loader = DataLoader(Blocks(None), 5, num_workers=2)
     for epoch in range(2):
         for images, ids in loader:
@@ -1182,6 +1307,7 @@ def test_block_without_an_epoch_is_of_the_loaders_pass():
 
 
 # ---- batches of indices ----
+
 
 class Many(Dataset):
     """As Hugging Face's data sets are: several samples are read at once."""
@@ -1224,6 +1350,7 @@ def test_batches_of_indices():
 
     def loader(dataset):
         return DataLoader(dataset, sampler=sampler, batch_size=None)
+
     for images, ids in loader(augmented()):
         assert torch.equal(images, wanted(ids))
     for images, ids, index in loader(Indexed(data())):
@@ -1232,6 +1359,7 @@ def test_batches_of_indices():
     class Batched(Transformed):
         def __getitem__(self, indices):
             return self.transform(self.images[indices]), torch.tensor(indices)
+
     loaded = loader(motley.torch.Reproducible(Batched(transforms.TrivialAugmentWide(seed=7))))
     for images, ids in loaded:
         assert torch.equal(images, wanted(ids))
@@ -1320,7 +1448,7 @@ def test_a_loader_counts_samples_for_views():
     made = [flat(made) for made, _ in Prefetcher(DataLoader(data(), 5), motley.MultiView(VIEWS, stream=3), "cpu")]
     alone = motley.MultiView(VIEWS, stream=3)
     for batch in made:
-        assert all(map(torch.equal, batch, flat(alone(pictures()[alone.next_sample:][:5]))))
+        assert all(map(torch.equal, batch, flat(alone(pictures()[alone.next_sample :][:5]))))
 
 
 def test_sizes_that_change_with_the_epoch():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PIL images in and out: read where they lie, given back as images that own their memory."""
+
 import gc
 import io
 import pickle
@@ -56,6 +57,7 @@ def test_no_copies_by_pillow(stage, mode, monkeypatch):
 
     def never(*_, **__):
         raise AssertionError("the pixels were copied by Pillow")
+
     for name in ("tobytes", "frombytes", "copy"):
         monkeypatch.setattr(Image.Image, name, never)
     monkeypatch.setattr(Image, "frombytes", never)

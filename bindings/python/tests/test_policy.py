@@ -91,8 +91,10 @@ def test_policies_are_edited_as_dictionaries():
 
 
 def test_a_title_with_the_word_stages():
-    for text in ('motley: 1\nname: a\ntitle: |-\n  two\n  stages:\nbranches: [invert]\n',
-                 '{"motley": 1, "name": "a", "title": "\\"stages\\"", "branches": ["invert"]}'):
+    for text in (
+        "motley: 1\nname: a\ntitle: |-\n  two\n  stages:\nbranches: [invert]\n",
+        '{"motley": 1, "name": "a", "title": "\\"stages\\"", "branches": ["invert"]}',
+    ):
         assert not Policy(text).whole
 
 

@@ -195,6 +195,7 @@ for how in ("batch", "list", "draws", "out"):
             return views(x.images, sample_ids=IDS, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
         return views(list(x.images) if how == "list" else x.images, sample_ids=IDS, return_draws=how == "draws")
 
+
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())
     entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS))
@@ -381,8 +382,14 @@ DROP_INS = {
     "GaussianBlur": {"kernel_size": 5},
     "RandomErasing": {"p": 0.9, "value": 7},
 }
-OTHERWISE = ("Resize", "RandomResizedCrop", "ColorJitter", "GaussianBlur",  # on the CPU
-             "RandomHorizontalFlip", "RandomErasing")  # in torch's own ops
+OTHERWISE = (
+    "Resize",
+    "RandomResizedCrop",
+    "ColorJitter",
+    "GaussianBlur",  # on the CPU
+    "RandomHorizontalFlip",
+    "RandomErasing",
+)  # in torch's own ops
 if T1 is not None:
     homes = {"motley.torchvision": motley.torchvision}
     if T2 is not None:

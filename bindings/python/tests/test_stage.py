@@ -358,11 +358,16 @@ def test_boxes_and_ids_of_other_libraries(pixels, made):
 
 
 def test_tracers_are_refused_by_name():
-    for call in (motley.RandAugment(), motley.Transform("torchvision_train"), motley.ops.invert,
-                 lambda x: motley.Mix(mixup=0.4, classes=3)(x, [0] * 4),
-                 lambda x: motley.RandAugment()(np.zeros(x.shape, np.uint8), sample_ids=x)):
-        with pytest.raises(motley.ArgumentError, match="a Tracer stands for an array in jax.jit, vmap or grad, and has "
-                                                       "no numbers yet"):
+    for call in (
+        motley.RandAugment(),
+        motley.Transform("torchvision_train"),
+        motley.ops.invert,
+        lambda x: motley.Mix(mixup=0.4, classes=3)(x, [0] * 4),
+        lambda x: motley.RandAugment()(np.zeros(x.shape, np.uint8), sample_ids=x),
+    ):
+        with pytest.raises(
+            motley.ArgumentError, match="a Tracer stands for an array in jax.jit, vmap or grad, and has no numbers yet"
+        ):
             call(Tracer())
 
 

@@ -76,7 +76,8 @@ def test_what_the_caller_says_counts():
 @needs_two
 def test_many_threads_of_single_images():
     """Sixteen Python threads, of which each works on images one by one, are sixteen native threads and no more."""
-    assert started("""
+    assert (
+        started("""
 inside = threading.Barrier(17)
 def work(i):
     for k in range(4):
@@ -86,4 +87,6 @@ def work(i):
 for i in range(16):
     threading.Thread(target=work, args=(i,), daemon=True).start()
 inside.wait()
-""") == 16
+""")
+        == 16
+    )

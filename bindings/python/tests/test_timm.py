@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.timm against timm itself: the same strings and hparams, and for a given draw the same pixels."""
+
 import pathlib
 import pickle
 import random
@@ -19,9 +20,21 @@ if replay.Timm.load() is None:
     pytest.skip("timm is not installed", allow_module_level=True)
 
 AA_PARAMS = {"translate_const": 100, "img_mean": (124, 116, 104)}  # as timm.data.create_transform gives them
-CONFIGS = ["rand-m9-mstd0.5-inc1", "rand-m9-n3-mstd0.5", "rand-m5-p0.8", "rand-mstd101-inc1", "rand-m7-tweights-inc1",
-           "rand-m8-t3a", "rand-m15-mmax20-mstd1", "original-mstd0.5", "originalr", "v0", "v0r-mstd0.5", "3a",
-           "3a-mstd0.5"]
+CONFIGS = [
+    "rand-m9-mstd0.5-inc1",
+    "rand-m9-n3-mstd0.5",
+    "rand-m5-p0.8",
+    "rand-mstd101-inc1",
+    "rand-m7-tweights-inc1",
+    "rand-m8-t3a",
+    "rand-m15-mmax20-mstd1",
+    "original-mstd0.5",
+    "originalr",
+    "v0",
+    "v0r-mstd0.5",
+    "3a",
+    "3a-mstd0.5",
+]
 
 
 def picture(width=37, height=29, seed=1):
@@ -37,8 +50,9 @@ def ours(config, hparams=None):
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("hparams", [None, AA_PARAMS, {**AA_PARAMS, "interpolation": Image.BILINEAR}],
-                         ids=["plain", "mean", "bilinear"])
+@pytest.mark.parametrize(
+    "hparams", [None, AA_PARAMS, {**AA_PARAMS, "interpolation": Image.BILINEAR}], ids=["plain", "mean", "bilinear"]
+)
 def test_pixels_are_timms(config, hparams):
     transform, theirs, image = ours(config, hparams), replay.Timm(config), picture()
     fill = list((hparams or {}).get("img_mean", (128, 128, 128)))
@@ -77,12 +91,15 @@ def test_transforms_names_the_set():
     assert both[0].transform.draw(20) == both[1].transform.draw(20)
 
 
-@pytest.mark.parametrize("call,message", [
-    (lambda: motley.timm.rand_augment_transform("v0"), "want 'rand' and its settings"),
-    (lambda: motley.timm.auto_augment_transform("rand-m9"), "for rand_augment_transform"),
-    (lambda: motley.timm.rand_augment_transform("rand-q9"), "'q9' is not known"),
-    (lambda: motley.timm.rand_augment_transform("rand-m9", None, ["Rotate"]), "want the name of a set"),
-])
+@pytest.mark.parametrize(
+    "call,message",
+    [
+        (lambda: motley.timm.rand_augment_transform("v0"), "want 'rand' and its settings"),
+        (lambda: motley.timm.auto_augment_transform("rand-m9"), "for rand_augment_transform"),
+        (lambda: motley.timm.rand_augment_transform("rand-q9"), "'q9' is not known"),
+        (lambda: motley.timm.rand_augment_transform("rand-m9", None, ["Rotate"]), "want the name of a set"),
+    ],
+)
 def test_mistakes(call, message):
     with pytest.raises(ValueError, match=message):
         call()
@@ -93,11 +110,13 @@ def test_take_over():
     torch = pytest.importorskip("torch")
 
     def transform():
-        return timm_data.create_transform(32, is_training=True, auto_augment="rand-m9-mstd0.5-inc1", scale=(1, 1),
-                                          ratio=(1, 1), hflip=0, re_prob=0)
+        return timm_data.create_transform(
+            32, is_training=True, auto_augment="rand-m9-mstd0.5-inc1", scale=(1, 1), ratio=(1, 1), hflip=0, re_prob=0
+        )
 
     def kinds():
         return {type(step).__module__.split(".")[0] for step in transform().transforms}
+
     assert "motley" not in kinds()
     motley.timm.take_over()
     try:
@@ -180,9 +199,12 @@ def test_the_factories_take_a_seed():
 
     def drawn(transform, calls=4):
         return [numpy.asarray(transform(image)).tobytes() for _ in range(calls)]
-    for make in (lambda **k: motley.timm.rand_augment_transform("rand-m9-mstd0.5", {}, **k),
-                 lambda **k: motley.timm.auto_augment_transform("original", **k),
-                 lambda **k: motley.timm.augment_and_mix_transform("augmix", **k)):
+
+    for make in (
+        lambda **k: motley.timm.rand_augment_transform("rand-m9-mstd0.5", {}, **k),
+        lambda **k: motley.timm.auto_augment_transform("original", **k),
+        lambda **k: motley.timm.augment_and_mix_transform("augmix", **k),
+    ):
         assert drawn(make(seed=5)) == drawn(make(seed=5)) != drawn(make(seed=6))
         assert len(set(drawn(make(seed=5)))) > 1
         with motley.samples(3, epoch=1):

@@ -170,9 +170,9 @@ def compare(config, hparams):
             counts, others = collections.Counter(mine), collections.Counter(theirs)
             for value in counts.keys() | others.keys():
                 rate = (counts[value] + others[value]) / (len(mine) + len(theirs))
-                assert (counts[value] and others[value]) or rate * min(
-                    len(mine), len(theirs)
-                ) < 12, f"{config}: {op} {value!r}"
+                assert (counts[value] and others[value]) or rate * min(len(mine), len(theirs)) < 12, (
+                    f"{config}: {op} {value!r}"
+                )
                 near(
                     counts[value] / len(mine),
                     others[value] / len(theirs),

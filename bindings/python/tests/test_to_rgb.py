@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stage to_rgb: grey images, grey ones with alpha and RGBA among RGB ones come out as Pillow's convert("RGB") makes
 them, whatever holds them, and go through the rest of a transform as those would."""
+
 import copy
 import json
 import pickle
@@ -32,17 +33,18 @@ STAGES = {
     "jitter": "  - resize: {size: [21, 34]}\n  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.7, hue: 0.3}\n",
     "policy": "  - policy: {name: rand_augment, fill: [250, 40, 90]}\n",
     "all": "  - random_resized_crop: {size: 24}\n  - flip: {horizontal: 0.5}\n  - policy: trivial_augment_wide\n"
-           "  - jitter: {contrast: 0.5, hue: 0.1}\n  - grayscale: {p: 0.2}\n"
-           "  - blur: {p: 0.5, kernel_size: 5, sigma: [0.1, 2]}\n" + OUTPUT
-           + "  - erase: {p: 0.5, value: pixel}\n",
+    "  - jitter: {contrast: 0.5, hue: 0.1}\n  - grayscale: {p: 0.2}\n"
+    "  - blur: {p: 0.5, kernel_size: 5, sigma: [0.1, 2]}\n" + OUTPUT + "  - erase: {p: 0.5, value: pixel}\n",
 }
 IDS = range(40, 40 + len(MODES))
 
 
 def pictures():
     random = np.random.default_rng(11)
-    bands = [[PIL.Image.fromarray(random.integers(0, 256, (h, w), np.uint8)) for _ in mode]
-             for mode, (h, w) in zip(MODES, SIZES)]
+    bands = [
+        [PIL.Image.fromarray(random.integers(0, 256, (h, w), np.uint8)) for _ in mode]
+        for mode, (h, w) in zip(MODES, SIZES)
+    ]
     return [b[0] if len(b) == 1 else PIL.Image.merge(mode, b) for mode, b in zip(MODES, bands)]
 
 
@@ -66,8 +68,11 @@ def tensors(images, device="cpu"):
 
 
 def transform(stages, kind=motley.Transform, to_rgb=True, **settings):
-    return kind(HEAD + "  - to_rgb: {}\n" * to_rgb + (stages or "  - flip: {horizontal: 0}\n" * (not to_rgb)),
-                seed=7, **settings)
+    return kind(
+        HEAD + "  - to_rgb: {}\n" * to_rgb + (stages or "  - flip: {horizontal: 0}\n" * (not to_rgb)),
+        seed=7,
+        **settings,
+    )
 
 
 def equal(found, wanted):
@@ -167,8 +172,11 @@ def test_out_and_dtypes():
     out = np.zeros((6, 29, 37, 3), np.uint8)
     transform(STAGES["window"])(arrays(images), sample_ids=IDS, out=out)  # the first is [H, W]
     assert equal(out, transform(STAGES["window"])(arrays(images), sample_ids=IDS))
-    with pytest.raises(motley.ArgumentError, match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
-                                                   r"\(6, 24, 24, 3\)"):
+    with pytest.raises(
+        motley.ArgumentError,
+        match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
+        r"\(6, 24, 24, 3\)",
+    ):
         mixed(arrays(images), sample_ids=IDS, out=np.zeros((6, 24, 24, 1), np.float16))
 
 
@@ -201,8 +209,10 @@ def test_mixing():
     images = pictures()
     stages = "  - resize: {size: [16, 18]}\n" + OUTPUT + "  - mix: {mixup: 0.5, cutmix: 1, classes: 4}\n"
     labels = np.arange(6) % 4
-    made, wanted = (transform(stages, to_rgb=which)(x, sample_ids=IDS, labels=labels)
-                    for which, x in ((True, images), (False, converted(images))))
+    made, wanted = (
+        transform(stages, to_rgb=which)(x, sample_ids=IDS, labels=labels)
+        for which, x in ((True, images), (False, converted(images)))
+    )
     assert equal(made, wanted)
 
 
@@ -215,8 +225,10 @@ def test_eval_keeps_it():
     module = transform(centre + STAGES["flip"] + OUTPUT, TorchTransform)
     still = transform(centre + OUTPUT, to_rgb=False)
     assert equal(module.eval()(images), still(converted(images)))
-    assert equal(transform(STAGES["jitter"], TorchTransform).eval()(images[0]),
-                 transform("  - resize: {size: [21, 34]}\n", to_rgb=False)(converted(images)[0]))
+    assert equal(
+        transform(STAGES["jitter"], TorchTransform).eval()(images[0]),
+        transform("  - resize: {size: [21, 34]}\n", to_rgb=False)(converted(images)[0]),
+    )
 
 
 class Mixed(Dataset):
@@ -240,9 +252,9 @@ def test_loaders(images):
     data, of_rgb = Mixed(images()), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
     stage = transform(STAGES["all"], TorchTransform)
-    (found, _), = DataLoader(data, 6, collate_fn=MotleyCollate(stage, ids=1))
+    ((found, _),) = DataLoader(data, 6, collate_fn=MotleyCollate(stage, ids=1))
     assert equal(found, wanted)
-    (found, _), = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
+    ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
     assert equal(found, wanted)
     found = [image for image, _ in Augmented(data, stage)]
     assert equal(found, list(wanted))
@@ -250,6 +262,7 @@ def test_loaders(images):
 
 def test_columns():
     from motley.adapters.columns import Augment
+
     wanted = transform(STAGES["all"], to_rgb=False)(converted(pictures()), sample_ids=list(IDS), epoch=0)
     found = Augment(transform(STAGES["all"]), ids="id", epoch=0)({"image": pictures(), "id": list(IDS)})["image"]
     assert equal(found, list(wanted))
@@ -260,7 +273,7 @@ def test_prefetcher_on_the_gpu():
     data, of_rgb = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6))
     stage = transform(STAGES["all"], TorchTransform)
-    (found, _), = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
+    ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
     assert found.is_cuda and equal(found, wanted)
 
 
@@ -288,8 +301,11 @@ def test_without_it_a_mix_names_it(name, images):
 
 
 def test_without_it_one_grey_image_names_it():
-    with pytest.raises(motley.ArgumentError, match=r"transform 'mixed' normalises 3 channels, the images have 1: begin "
-                                                   r"the stages with 'to_rgb: \{\}', or convert them first"):
+    with pytest.raises(
+        motley.ArgumentError,
+        match=r"transform 'mixed' normalises 3 channels, the images have 1: begin "
+        r"the stages with 'to_rgb: \{\}', or convert them first",
+    ):
         transform(STAGES["crop"], to_rgb=False)(pictures()[0])
 
 

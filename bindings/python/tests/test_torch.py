@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.torch: the stage, the prefetcher, and what runs in a DataLoader's workers."""
+
 import collections
 import contextlib
 import copy
@@ -17,8 +18,9 @@ from motley import _images as kinds  # noqa: E402
 from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Transform  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-needs_operators = pytest.mark.skipif(not hasattr(torch.library, "custom_op"),
-                                     reason=f"torch {torch.__version__} has no torch.library.custom_op")
+needs_operators = pytest.mark.skipif(
+    not hasattr(torch.library, "custom_op"), reason=f"torch {torch.__version__} has no torch.library.custom_op"
+)
 FORMATS = [torch.contiguous_format, torch.channels_last]
 
 
@@ -40,6 +42,7 @@ def normalised(u8, dtype, channels=3):
 
 
 # ---- the stage ----
+
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float16, torch.bfloat16])
@@ -106,13 +109,16 @@ def test_stage_copies_and_pickles():
     assert "rand_augment" in repr(stage)
 
 
-@pytest.mark.parametrize("arguments,message", [
-    ({"layout": "nwhc"}, "layout is 'nwhc', want 'chw', 'nchw', 'hwc', 'nhwc'"),
-    ({"layout": "hw"}, "layout is 'hw', want 'nchw' or 'nhwc'"),
-    ({"mean": MEAN}, "want both or neither"),
-    ({"mean": MEAN, "std": STD, "dtype": torch.uint8}, "dtype is uint8"),
-    ({"dtype": torch.int32}, "dtype is torch.int32, want"),
-])
+@pytest.mark.parametrize(
+    "arguments,message",
+    [
+        ({"layout": "nwhc"}, "layout is 'nwhc', want 'chw', 'nchw', 'hwc', 'nhwc'"),
+        ({"layout": "hw"}, "layout is 'hw', want 'nchw' or 'nhwc'"),
+        ({"mean": MEAN}, "want both or neither"),
+        ({"mean": MEAN, "std": STD, "dtype": torch.uint8}, "dtype is uint8"),
+        ({"dtype": torch.int32}, "dtype is torch.int32, want"),
+    ],
+)
 def test_stage_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         Transform("rand_augment", **arguments)
@@ -126,6 +132,7 @@ def test_stage_refuses_float_images():
 
 
 # ---- tensors without memory, and graphs that are recorded ----
+
 
 class Model(torch.nn.Module):
     def __init__(self, **settings):
@@ -173,8 +180,10 @@ def test_fake_tensors_have_the_shape_of_the_result():
     lambda x: motley.ops.rotate(x, 30),
 ], ids=["stage", "transform", "mix", "draws", "ops"])  # fmt: skip
 def test_fake_tensors_are_refused_by_name(call):
-    with pytest.raises(motley.ArgumentError, match="a FakeTensor stands for an array in torch's FakeTensorMode or "
-                                                   "torch.export, and has no numbers yet"):
+    with pytest.raises(
+        motley.ArgumentError,
+        match="a FakeTensor stands for an array in torch's FakeTensorMode or torch.export, and has no numbers yet",
+    ):
         call(fake_pictures())
 
 
@@ -209,7 +218,8 @@ def test_a_trace_is_refused(of):
 
 @pytest.mark.skipif(not hasattr(torch, "func"), reason="this torch has no torch.func")
 @pytest.mark.parametrize(
-    "call", [motley.RandAugment(), Transform("rand_augment"), motley.Transform("torchvision_train")],
+    "call",
+    [motley.RandAugment(), Transform("rand_augment"), motley.Transform("torchvision_train")],
     ids=["core", "module", "transform"],
 )
 def test_vmap_is_refused_by_name(call):
@@ -230,6 +240,7 @@ def test_images_that_require_grad_are_not_mixed():
 
 
 # ---- torch.compile ----
+
 
 @needs_operators
 @pytest.mark.parametrize("device,backend", [("cpu", "aot_eager"), pytest.param("cuda", "inductor", marks=cuda)])
@@ -274,8 +285,14 @@ def test_a_compiled_function_may_call_a_stage_that_is_no_module():
 def test_operator_is_registered_right(device, ids, channels_last):
     images = pictures().to(device)
     counter = torch.zeros(2, dtype=torch.int64, device=device)
-    stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float16, rank=0,
-                  output_layout="channels_last" if channels_last else None)
+    stage = Transform(
+        "rand_augment",
+        mean=MEAN,
+        std=STD,
+        dtype=torch.float16,
+        rank=0,
+        output_layout="channels_last" if channels_last else None,
+    )
     torch.library.opcheck(motley.torch.module._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
 
 
@@ -287,8 +304,12 @@ Named = collections.namedtuple("Named", "pixels label where")
 def batches(kind, count=5):
     for i in range(count):
         images, ids = pictures(seed=i), torch.arange(12 * i, 12 * i + 12)
-        yield {"tuple": (images, ids, "note"), "list": [images, ids, "note"], "named": Named(images, ids, "note"),
-               "dict": {"pixels": images, "label": ids, "where": "note"}}[kind]
+        yield {
+            "tuple": (images, ids, "note"),
+            "list": [images, ids, "note"],
+            "named": Named(images, ids, "note"),
+            "dict": {"pixels": images, "label": ids, "where": "note"},
+        }[kind]
 
 
 class Loader:
@@ -360,6 +381,7 @@ def test_prefetcher_orders_its_streams(monkeypatch):
         def record_event(self):
             self.events += 1
             return f"batch {self.events}"
+
     main = Stream("main")
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: main)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
@@ -367,8 +389,15 @@ def test_prefetcher_orders_its_streams(monkeypatch):
     prefetcher.stream = Stream("side")
     for _ in prefetcher:
         log.append(f"step, {prefetcher.stream.events} prepared")
-    assert log == ["side waits for main", "main waits for batch 1", "step, 2 prepared", "main waits for batch 2",
-                    "step, 3 prepared", "main waits for batch 3", "step, 3 prepared"]
+    assert log == [
+        "side waits for main",
+        "main waits for batch 1",
+        "step, 2 prepared",
+        "main waits for batch 2",
+        "step, 3 prepared",
+        "main waits for batch 3",
+        "step, 3 prepared",
+    ]
     log.clear()
     next(iter(prefetcher))
     assert log[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
@@ -379,12 +408,14 @@ def test_prefetcher_passes_errors_on():
         def __iter__(self):
             yield from batches("tuple", 1)
             raise KeyError("the loader broke")
+
     with pytest.raises(KeyError, match="the loader broke"):
         list(Prefetcher(Broken(), Transform("rand_augment"), "cpu"))
     assert list(Prefetcher([], Transform("rand_augment"), "cpu")) == []
 
 
 # ---- in workers ----
+
 
 def indexed():
     return Indexed(TensorDataset(pictures(), torch.arange(12) + 50))
@@ -401,8 +432,12 @@ def test_augmented_and_collate_in_workers(start):
     """Both give a sample the draws of its index, in workers that live on while epochs pass."""
     dataset = Augmented(TensorDataset(pictures(), torch.arange(12)), "rand_augment", seed=7)
     collate = MotleyCollate(Transform("rand_augment", seed=7), ids=2)
-    options = {"batch_size": 5, "persistent_workers": True, "multiprocessing_context": start,
-               "num_workers": 2 if start == "fork" else 1}  # one that is spawned imports torch again
+    options = {
+        "batch_size": 5,
+        "persistent_workers": True,
+        "multiprocessing_context": start,
+        "num_workers": 2 if start == "fork" else 1,
+    }  # one that is spawned imports torch again
     loaders = DataLoader(dataset, **options), DataLoader(indexed(), collate_fn=collate, **options)
     for epoch in (0, 3):
         want = augmented(pictures(), torch.arange(12), epoch=epoch)
@@ -413,11 +448,13 @@ def test_augmented_and_collate_in_workers(start):
 
 def test_collate_without_ids_takes_new_draws_and_repeats():
     collate = MotleyCollate(Transform("trivial_augment_wide"))
-    loader = DataLoader(TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2,
-                        collate_fn=collate)
+    loader = DataLoader(
+        TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2, collate_fn=collate
+    )
 
     def seen():
-        return torch.cat([images for images, in loader])
+        return torch.cat([images for (images,) in loader])
+
     torch.manual_seed(3)
     first, second = seen(), seen()
     assert not torch.equal(first[:32], first[32:]) and not torch.equal(first, second)
@@ -444,6 +481,7 @@ def test_collate_takes_what_data_sets_give():
 
 
 # ---- CUDA ----
+
 
 @cuda
 def test_prefetched_memory_is_not_reused_too_early():
@@ -473,6 +511,7 @@ def test_prefetcher_waits_for_batches_that_are_on_the_device():
             torch.cuda._sleep(20_000_000)
             device.copy_(source)
             yield device, ids
+
     for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
         assert torch.equal(images.cpu(), augmented(source, ids))
 
@@ -503,7 +542,7 @@ def test_epochs_after_a_pass_that_was_broken_off():
     prefetcher = Prefetcher(loader, stage)
     for epoch in (3, 4):
         prefetcher.set_epoch(epoch)
-        images, = next(iter(prefetcher))  # the second batch is on its way when we leave
+        (images,) = next(iter(prefetcher))  # the second batch is on its way when we leave
         core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
         assert torch.equal(images.cpu(), core(loader[0][0]))
     torch.cuda.synchronize()
@@ -531,8 +570,11 @@ def test_a_replayed_graph_makes_new_draws():
 def test_out_and_draws():
     images = torch.randint(256, (5, 3, 20, 24), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
     ids = torch.arange(5)
-    for settings in ({}, {"mean": (0.4, 0.5, 0.6), "std": (0.2,) * 3, "dtype": torch.float16},
-                     {"memory_format": torch.channels_last, "mean": 0.5, "std": 0.5, "dtype": "float32"}):
+    for settings in (
+        {},
+        {"mean": (0.4, 0.5, 0.6), "std": (0.2,) * 3, "dtype": torch.float16},
+        {"memory_format": torch.channels_last, "mean": 0.5, "std": 0.5, "dtype": "float32"},
+    ):
         wanted = motley.torch.Transform("rand_augment", seed=3, **settings)(images, sample_ids=ids)
         stage = motley.torch.Transform("rand_augment", seed=3, **settings)
         result, draws = stage(images, sample_ids=ids, return_draws=True)
@@ -562,6 +604,7 @@ def test_the_seed_is_state():
 def test_kept_calls_are_bounded():
     from motley import _native
     from motley.calls import CALLS_KEPT
+
     stage = motley.torch.Transform("rand_augment")
     for width in range(1, CALLS_KEPT + 40):
         stage(torch.zeros(1, 1, 1, width, dtype=torch.uint8))
@@ -578,17 +621,23 @@ def test_either_stages_words():
 
 # ---- one stage ----
 
+
 def test_torchs_stage_is_motleys():
     """What one takes, the other takes, with the same bytes."""
     stage, core = Transform("rand_augment", seed=7, stream=0), motley.Transform("rand_augment", seed=7, stream=0)
     assert isinstance(stage, motley.Transform) and isinstance(stage, torch.nn.Module)
     images, ids = pictures(), torch.arange(12)
-    calls = [lambda s: s(images, sample_ids=ids, view=3), lambda s: s(images, sample_ids=ids, epoch=4, seed=9),
-             lambda s: s(images, sample_ids=ids, views=3)[2],
-             lambda s: s(list(images), sample_ids=ids)[5], lambda s: s(images.numpy(), sample_ids=ids, layout="nchw"),
-             lambda s: s.apply_(images.clone(), sample_ids=ids), lambda s: s(images[2], sample_ids=5),
-             lambda s: s(images, return_draws=True)[0],
-             lambda s: s.replay(images, core.draw(12, size=(20, 24)))]
+    calls = [
+        lambda s: s(images, sample_ids=ids, view=3),
+        lambda s: s(images, sample_ids=ids, epoch=4, seed=9),
+        lambda s: s(images, sample_ids=ids, views=3)[2],
+        lambda s: s(list(images), sample_ids=ids)[5],
+        lambda s: s(images.numpy(), sample_ids=ids, layout="nchw"),
+        lambda s: s.apply_(images.clone(), sample_ids=ids),
+        lambda s: s(images[2], sample_ids=5),
+        lambda s: s(images, return_draws=True)[0],
+        lambda s: s.replay(images, core.draw(12, size=(20, 24))),
+    ]
     for call in calls:
         for one, other in zip(call(stage), call(core)):
             assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
@@ -597,7 +646,7 @@ def test_torchs_stage_is_motleys():
 
 
 def test_a_module_of_a_stage_keeps_its_settings():
-    stage = motley.RandAugment(seed=7, stream=2, normalize=(.5, .25), views=2, clip_frames=4, rank=3, dtype="float16")
+    stage = motley.RandAugment(seed=7, stream=2, normalize=(0.5, 0.25), views=2, clip_frames=4, rank=3, dtype="float16")
     module = Transform(stage)
     assert module._kept() == stage._kept() and module.dtype == torch.float16
     images, ids = pictures(), motley.group_ids(torch.arange(3), 4)
@@ -651,8 +700,9 @@ def test_the_core_stage_counts_in_a_counter(device):
         core.set_epoch(epoch)
         if epoch == 2:
             core.next_sample = 5
-        assert torch.equal(stage(images), core(images)) and torch.equal(stage(images, sample_ids=3 + torch.arange(12)),
-                                                                        core(images, sample_ids=3 + torch.arange(12)))
+        assert torch.equal(stage(images), core(images)) and torch.equal(
+            stage(images, sample_ids=3 + torch.arange(12)), core(images, sample_ids=3 + torch.arange(12))
+        )
         assert torch.equal(stage(images[3], sample_ids=40), core(images[3], sample_ids=40))
         assert torch.equal(stage(images, views=2)[1], core(images, views=2)[1])
         assert counter.tolist() == [epoch, core.next_sample] and stage.state_dict() == core.state_dict()
@@ -683,12 +733,17 @@ def augmented_view(images, ids, view):
 def test_the_operator_has_views_and_layouts():
     torch._dynamo.reset()
     images, ids = pictures(), torch.stack([torch.arange(12), torch.arange(12) % 3], 1)
-    for settings, batch in (({"views": 2}, images), ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)),
-                            ({"seed": -3}, images[4])):
+    for settings, batch in (
+        ({"views": 2}, images),
+        ({"layout": "nhwc"}, images.permute(0, 2, 3, 1)),
+        ({"seed": -3}, images[4]),
+    ):
         stage = Transform("rand_augment", **settings)
         compiled = torch.compile(lambda x, i, s=stage: s(x, sample_ids=i), fullgraph=True, backend="aot_eager")
-        for one, other in zip(compiled(batch, ids[:1] if batch.dim() == 3 else ids),
-                              stage(batch, sample_ids=ids[:1] if batch.dim() == 3 else ids)):
+        for one, other in zip(
+            compiled(batch, ids[:1] if batch.dim() == 3 else ids),
+            stage(batch, sample_ids=ids[:1] if batch.dim() == 3 else ids),
+        ):
             assert torch.equal(one, other)
 
 

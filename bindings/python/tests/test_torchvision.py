@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.torchvision against torchvision itself: the same arguments, and for a given draw the same pixels."""
+
 import copy
 import importlib
 import logging
@@ -53,14 +54,16 @@ def namespace(version):
     if version == "v1":
         return transforms, ours
     from motley.torchvision.transforms import v2 as our_v2
+
     return v2, our_v2
 
 
 def picture(channels, width=37, height=29, seed=1):
     random = numpy.random.default_rng(seed)
     y, x = numpy.mgrid[0:height, 0:width]
-    planes = [128 + 90 * numpy.sin(x / 5 + c) + 30 * numpy.cos(y / 3) + random.normal(0, 8, x.shape)
-              for c in range(channels)]
+    planes = [
+        128 + 90 * numpy.sin(x / 5 + c) + 30 * numpy.cos(y / 3) + random.normal(0, 8, x.shape) for c in range(channels)
+    ]
     array = numpy.clip(numpy.stack(planes, -1), 0, 255).astype(numpy.uint8)
     return Image.fromarray(array if channels > 1 else array[..., 0], MODES[channels])
 
@@ -77,8 +80,15 @@ class Replay(replay.Torchvision):
             return super().entries(name, width, height)
         make, signed = self.theirs._AUGMENTATION_SPACE.get(name, (None, False))
         magnitudes = make(getattr(self.theirs, "num_magnitude_bins", 10), height, width) if make else None
-        return [] if magnitudes is None else [(i, s * float(m), self.value(name, s * float(m)))
-                                              for i, m in enumerate(magnitudes) for s in ((1, -1) if signed else (1,))]
+        return (
+            []
+            if magnitudes is None
+            else [
+                (i, s * float(m), self.value(name, s * float(m)))
+                for i, m in enumerate(magnitudes)
+                for s in ((1, -1) if signed else (1,))
+            ]
+        )
 
     def value(self, name, m):
         return 255.0 * m if name == "Solarize" and self.version == "v2" else super().value(name, m)
@@ -92,11 +102,13 @@ class Replay(replay.Torchvision):
                 mode = self.modes[step.get("interpolation", "nearest")]
                 image = self.with_our_value(image, name, step["value"], mode, fill)
             elif self.version == "v1":
-                image = self.autoaugment._apply_op(image, name, magnitude, interpolation=self.theirs.interpolation,
-                                                   fill=self.theirs.fill)
+                image = self.autoaugment._apply_op(
+                    image, name, magnitude, interpolation=self.theirs.interpolation, fill=self.theirs.fill
+                )
             else:
                 image = self.theirs._apply_image_or_video_transform(
-                    image, name, magnitude, interpolation=self.theirs.interpolation, fill=self.theirs._fill)
+                    image, name, magnitude, interpolation=self.theirs.interpolation, fill=self.theirs._fill
+                )
         return image
 
 
@@ -143,7 +155,7 @@ def test_draws_are_torchvisions(version, name, arguments):
                 counts[step["op"]] = counts.get(step["op"], 0) + 1
         assert len(counts) == 14
         expected = 2000 * ops / 14
-        assert all(abs(count - expected) < 5 * expected ** 0.5 for count in counts.values()), counts
+        assert all(abs(count - expected) < 5 * expected**0.5 for count in counts.values()), counts
     bins = {}
     for steps in drawn:
         for step in steps:
@@ -162,8 +174,11 @@ def test_augmix(version):
     """As torchvision's: each op at each of the first `severity` bins, alike often; and the pixels of the policy."""
     theirs, module = namespace(version)
     image = picture(3)
-    for arguments in ({}, {"severity": 5, "all_ops": False, "mixture_width": 2, "chain_depth": 4, "alpha": 0.5},
-                      {"severity": 10, "interpolation": BICUBIC, "fill": 7}):
+    for arguments in (
+        {},
+        {"severity": 5, "all_ops": False, "mixture_width": 2, "chain_depth": 4, "alpha": 0.5},
+        {"severity": 10, "interpolation": BICUBIC, "fill": 7},
+    ):
         mine = module.AugMix(**arguments)
         stage = ours.policies.transform_of(mine, version == "v2", image, 3)
         assert isinstance(mine, theirs.AugMix) and repr(mine) == repr(theirs.AugMix(**arguments))
@@ -231,6 +246,7 @@ def test_manual_seed_repeats_and_calls_differ():
 def test_v2_samples():
     """The other entries of a sample pass through; a video's frames share a draw."""
     from torchvision import tv_tensors
+
     mine = namespace("v2")[1].RandAugment(2, 9)
     image = tv_tensors.Image(torch.randint(256, (3, 16, 16), dtype=torch.uint8))
     out = mine({"image": image, "label": 3, "rest": ["a"]})
@@ -251,6 +267,7 @@ def test_take_over_and_hand_back(version):
     def result(transform):
         torch.manual_seed(2)
         return numpy.asarray(transform(image))
+
     own = result(made_before)
     expected = result(namespace(version)[1].RandAugment(2, 9))
     assert not numpy.array_equal(own, expected)
@@ -277,9 +294,11 @@ def test_objects_are_torchvisions():
 @pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
 def test_scripted_subclasses_are_torchvisions():
     """A subclass's own operations are compiled as torchvision compiles them."""
+
     class Own(ours.TrivialAugmentWide):
         def _augmentation_space(self, num_bins: int) -> Dict[str, Tuple[torch.Tensor, bool]]:
             return {"Invert": (torch.tensor(0.0), False)}
+
     image = torch.randint(256, (3, 20, 24), dtype=torch.uint8)
     assert torch.equal(torch.jit.script(Own())(image), 255 - image)
 
@@ -289,13 +308,16 @@ class OwnSpace(ours.TrivialAugmentWide):
         return {"Invert": (torch.tensor(0.0), False)}
 
 
-@pytest.mark.parametrize("transform,image,why", [
-    (OwnSpace(), picture(3), "defines _augmentation_space itself"),
-    (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
-    (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
-    (ours.AugMix(mixture_width=9), picture(3), "the number of chains, is 9"),
-    (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
-])
+@pytest.mark.parametrize(
+    "transform,image,why",
+    [
+        (OwnSpace(), picture(3), "defines _augmentation_space itself"),
+        (ours.RandAugment(num_ops=17), picture(3), "num_ops is 17"),
+        (ours.TrivialAugmentWide(num_magnitude_bins=149), picture(3), "num_magnitude_bins is 149"),
+        (ours.AugMix(mixture_width=9), picture(3), "the number of chains, is 9"),
+        (ours.TrivialAugmentWide(), picture(3).convert("P").convert("RGB").convert("1"), "mode 1"),
+    ],
+)
 def test_what_is_torchvisions_runs_there(transform, image, why, caplog):
     ours._say.cache_clear()
     for _ in range(3):
@@ -367,8 +389,10 @@ def test_scripted_recipes(version, how, name, arguments, tmp_path):
         module = theirs
     try:
         mine = getattr(module, name)(**arguments)
-        for scripted in (torch.jit.script(getattr(module, name)(**arguments)),
-                         torch.jit.script(torch.nn.Sequential(getattr(module, name)(**arguments)))):
+        for scripted in (
+            torch.jit.script(getattr(module, name)(**arguments)),
+            torch.jit.script(torch.nn.Sequential(getattr(module, name)(**arguments))),
+        ):
             scripted.save(str(tmp_path / "scripted.pt"))
             for transform in (scripted, torch.jit.load(str(tmp_path / "scripted.pt"))):
                 vars(mine).pop("_calls", None)
@@ -462,12 +486,13 @@ def test_clips_share_a_draw(version):
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_what_is_no_image_is_refused_alone(kind, version):
     from torchvision import tv_tensors
+
     if not hasattr(tv_tensors, kind):
         pytest.skip(f"torchvision {torchvision.__version__} has no {kind}")
     data = torch.randint(3, (1, 16, 16), dtype=torch.uint8)
     extra = {} if kind == "Mask" else dict(canvas_size=(16, 16))
     if kind != "Mask":
-        data = data[0, :2, :(4 if kind == "BoundingBoxes" else 2)]
+        data = data[0, :2, : (4 if kind == "BoundingBoxes" else 2)]
     if kind == "BoundingBoxes":
         extra["format"] = "XYXY"
     given = getattr(tv_tensors, kind)(data, **extra)
@@ -479,6 +504,7 @@ def test_what_is_no_image_is_refused_alone(kind, version):
 
 
 # ---- samples, seeds ----
+
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("how", ["import", "take_over"])
@@ -501,14 +527,17 @@ def test_samples(version, how):
                 mine(image)
         if how == "import":
             with ours_samples(5):
-                assert numpy.array_equal(numpy.asarray(module.RandAugment(2, 9, seed=7)(image)),
-                                         numpy.asarray(stage(image, seed=7, sample_ids=5)))
+                assert numpy.array_equal(
+                    numpy.asarray(module.RandAugment(2, 9, seed=7)(image)),
+                    numpy.asarray(stage(image, seed=7, sample_ids=5)),
+                )
     finally:
         ours.hand_back()
 
 
 def ours_samples(*arguments, **keywords):
     import motley
+
     return motley.samples(*arguments, **keywords)
 
 
@@ -539,6 +568,7 @@ def test_seeds(version):
 
     def drawn(transform, count=6):
         return [numpy.asarray(transform(image)).tobytes() for _ in range(count)]
+
     state = torch.get_rng_state()
     first, same, other = (module.RandAugment(seed=seed) for seed in (5, 5, 6))
     outs = drawn(first)
@@ -553,6 +583,7 @@ def test_seeds(version):
 
 
 # ---- workers, modules ----
+
 
 def runs_on_motley(transform):
     torch.manual_seed(2)
@@ -581,8 +612,12 @@ def test_take_over_reaches_workers(version, method):
     try:
         transform = transforms.Compose([theirs.RandAugment()])
         assert pickle.dumps(transform).count(b"motley") == 0  # a pickle that is kept needs no Motley
-        loader = torch.utils.data.DataLoader(Answers(transform), batch_size=None, num_workers=1,
-                                             multiprocessing_context=multiprocessing.get_context(method))
+        loader = torch.utils.data.DataLoader(
+            Answers(transform),
+            batch_size=None,
+            num_workers=1,
+            multiprocessing_context=multiprocessing.get_context(method),
+        )
         assert next(iter(loader)) == want
     finally:
         ours.hand_back()
@@ -647,4 +682,4 @@ def test_a_training_script(tmp_path, change):
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     *losses, last = run.stdout.splitlines()
-    assert len(losses) == 4 and last.startswith(f'augmented by {"motley.torchvision" if change else "torchvision"}')
+    assert len(losses) == 4 and last.startswith(f"augmented by {'motley.torchvision' if change else 'torchvision'}")

@@ -35,8 +35,9 @@ def complaints(tmp_path, files, *options):
     found = [re.match(r"(.*?):(\d+): error: (.*)", line) for line in run.stdout.splitlines()]
     names = {path.name for path in files}
     of_others = re.compile(r'Skipping analyzing "(?!motley)')  # an installed package without types
-    return {(m[1], int(m[2])): m[3]
-            for m in found if m and pathlib.Path(m[1]).name in names and not of_others.match(m[3])}
+    return {
+        (m[1], int(m[2])): m[3] for m in found if m and pathlib.Path(m[1]).name in names and not of_others.match(m[3])
+    }
 
 
 def test_right_calls(tmp_path):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches that are dicts of columns: Ray Data's map_batches, Hugging Face's set_transform and map, pandas-like loaders.
 
-    dataset.map_batches(Augment, fn_constructor_args=['rand_augment'], fn_constructor_kwargs={'ids': 'id'}, ...)  # Ray
-    dataset.set_transform(Augment('rand_augment'))                                                  # Hugging Face"""
+dataset.map_batches(Augment, fn_constructor_args=['rand_augment'], fn_constructor_kwargs={'ids': 'id'}, ...)  # Ray
+dataset.set_transform(Augment('rand_augment'))                                                  # Hugging Face"""
 
 from __future__ import annotations
 
@@ -51,8 +51,11 @@ class Augment(Passes):
         self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
         if ids is not None and epoch is None and _of_ray():
             advice = "give each epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}"
-            warnings.warn(f"ids are given and no epoch: samples are augmented the same way in every epoch; {advice}",
-                          motley.RepeatedSamples, stacklevel=2)
+            warnings.warn(
+                f"ids are given and no epoch: samples are augmented the same way in every epoch; {advice}",
+                motley.RepeatedSamples,
+                stacklevel=2,
+            )
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = batch[self.image]
@@ -67,8 +70,10 @@ class Augment(Passes):
                 return {**batch, self.image: made}
             rest = {key: column for key, column in batch.items() if key != self.image}
             if made.keys() & rest.keys():
-                raise motley.ArgumentError(f"the batch has a column {min(made.keys() & rest.keys())!r} already, which "
-                                           "is also the name of a view")
+                raise motley.ArgumentError(
+                    f"the batch has a column {min(made.keys() & rest.keys())!r} already, which "
+                    "is also the name of a view"
+                )
             return {**rest, **by_view(made, True)}
         made, targets = self.transform(images, labels=batch[self.labels], **which)
         return {**batch, self.image: made, self.labels: targets}

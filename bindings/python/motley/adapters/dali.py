@@ -83,8 +83,12 @@ def augment(
         raise levels_without_use(transform.policy)
     if epoch is None:
         if ids is not None:
-            warnings.warn("ids are given and no epoch: samples are augmented the same way in every epoch; give "
-                          "epoch=lambda: the_epoch, or a node of the epoch", motley.RepeatedSamples, stacklevel=2)
+            warnings.warn(
+                "ids are given and no epoch: samples are augmented the same way in every epoch; give "
+                "epoch=lambda: the_epoch, or a node of the epoch",
+                motley.RepeatedSamples,
+                stacklevel=2,
+            )
         epoch = 0
     if operator not in (None, "native", "python"):
         raise motley.ArgumentError(f"operator is {operator!r}, want 'native', 'python' or None")
@@ -106,16 +110,20 @@ def augment(
     if "" in views:
         _, number, shared = views[""]
         images = node(shared, images, 16 * number)
-    made = {name: tuple(node(own, images, 16 * number + j) for j in range(count))
-            for name, (count, number, own) in views.items() if name}
+    made = {
+        name: tuple(node(own, images, 16 * number + j) for j in range(count))
+        for name, (count, number, own) in views.items()
+        if name
+    }
     return {name: nodes if len(nodes) > 1 else nodes[0] for name, nodes in made.items()}
 
 
 def refuse(transform: motley.Transform | motley.MultiView) -> None:
     name = transform.policy.name
     if transform.policy.scheduled:
-        raise motley.UnsupportedError(f"policy '{name}' changes with the epoch, and a node of DALI does not: want what "
-                                      "Policy.at makes of it")
+        raise motley.UnsupportedError(
+            f"policy '{name}' changes with the epoch, and a node of DALI does not: want what Policy.at makes of it"
+        )
     views = transform.in_epoch(0).values() if isinstance(transform, motley.MultiView) else [(1, 0, transform)]
     if any(own.policy.whole and made_by(own)[0] == "bfloat16" for *_, own in views):
         raise motley.UnsupportedError(f"policy '{name}' makes bfloat16, which DALI lacks")
@@ -164,7 +172,7 @@ def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view:
             return transform(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=ids, **how)
         made = []
         for k, (image, i, e) in enumerate(zip(batch, ids.tolist(), numbers_of(found["epochs"]).tolist())):
-            own = {**how, "levels": how["levels"][k:k + 1]} if "levels" in found else how
+            own = {**how, "levels": how["levels"][k : k + 1]} if "levels" in found else how
             made += transform([image], epoch=e, sample_ids=[i], **own)
         return made
 
@@ -180,4 +188,5 @@ def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view:
         return fn.dl_tensor_python_function(*inputs, function=run_on_cpu, **options)
     # torch's variant of the operator waits for the stream on which our work runs.
     from nvidia.dali.plugin.pytorch.fn import torch_python_function
+
     return torch_python_function(*(node.gpu() for node in inputs), function=run, device="gpu", **options)

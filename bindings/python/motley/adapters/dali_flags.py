@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what dali_operator.cpp is compiled and linked with, a flag a line: DALI's own, and where CUDA's headers are,
 which DALI's include. Run by the Python that has DALI."""
+
 import pathlib
 import shutil
 import sys

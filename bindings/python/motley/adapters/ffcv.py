@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """FFCV: an operation of an image field's pipeline.
 
-    Loader(path, ..., pipelines={'image': [RandomResizedCropRGBImageDecoder((224, 224)), ToTensor(), ToDevice('cuda'),
-                                           ToTorchImage(), Augment(transform)], ...})"""
+Loader(path, ..., pipelines={'image': [RandomResizedCropRGBImageDecoder((224, 224)), ToTensor(), ToDevice('cuda'),
+                                       ToTorchImage(), Augment(transform)], ...})"""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Augment(Passes, Operation):
 
     def generate_code(self) -> Any:
         def augment(images: Any, _: Any, indices: Any) -> Any:
-            return self.transform(images, sample_ids=torch.from_numpy(indices[:len(images)].astype("int64")))
+            return self.transform(images, sample_ids=torch.from_numpy(indices[: len(images)].astype("int64")))
+
         augment.with_indices = True  # type: ignore[attr-defined]
         return augment
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lightning: batches are augmented where they arrive on the device.
 
-    class Model(Augments, lightning.LightningModule):      # or Augments, lightning.LightningDataModule
-        def __init__(self):
-            super().__init__()
-            self.augments(motley.torch.Transform('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
+class Model(Augments, lightning.LightningModule):      # or Augments, lightning.LightningDataModule
+    def __init__(self):
+        super().__init__()
+        self.augments(motley.torch.Transform('rand_augment', mean=MEAN, std=STD, dtype=torch.float32))
 """
 
 from __future__ import annotations
@@ -87,4 +87,3 @@ class Augments:
             return beside.load_state_dict(state, *args, **kwargs)
         self.motley_transform.load_state_dict(state["motley_transform"])
         return beside.load_state_dict({key: value for key, value in state.items() if key != "motley_transform"})
-

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """WebDataset: a step of its pipeline, before samples are batched.
 
-    webdataset.WebDataset(urls).shuffle(1000).decode("pil").map(Augment("rand_augment")).to_tuple("jpg", "cls")
+webdataset.WebDataset(urls).shuffle(1000).decode("pil").map(Augment("rand_augment")).to_tuple("jpg", "cls")
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Augment(Passes):
             number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
             unless set_epoch() sets one. Or a callable that returns the epoch; it is called in the worker.
     """
+
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
 
     def __init__(
@@ -51,21 +52,27 @@ class Augment(Passes):
 
     def set_epoch(self, epoch: int) -> None:
         if not isinstance(self.epoch, Epoch):
-            raise motley.ArgumentError(f"set_epoch({epoch}): epoch was given as {self.epoch}, "
-                                       "want it given as a number")
+            raise motley.ArgumentError(
+                f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number"
+            )
         super().set_epoch(epoch)
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(sample, Mapping):
-            raise motley.ArgumentError(f"the sample is a {type(sample).__name__}, want the dictionary that it is "
-                                       "before to_tuple()")
+            raise motley.ArgumentError(
+                f"the sample is a {type(sample).__name__}, want the dictionary that it is before to_tuple()"
+            )
         key = self.image or next((name for name in self.IMAGES if name in sample), None)
         if key is None or key not in sample:
-            raise KeyError(f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "
-                           f"only {', '.join(k for k in sample if not k.startswith('__'))}")
+            raise KeyError(
+                f"sample {sample.get('__key__')!r} has no {self.image or ' or '.join(self.IMAGES)}, "
+                f"only {', '.join(k for k in sample if not k.startswith('__'))}"
+            )
         if isinstance(sample[key], bytes):
-            raise motley.ArgumentError(f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
-                                       "decode('pil'), 'rgb8' or 'torchrgb8' before")
+            raise motley.ArgumentError(
+                f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
+                "decode('pil'), 'rgb8' or 'torchrgb8' before"
+            )
         if self.epoch is None:
             image = self.transform(sample[key], seed=fresh_seed(self.transform.seed), sample_ids=0)
         else:

@@ -19,6 +19,7 @@ Draws     With sample ids a draw depends on (seed, epoch, sample id) and on noth
           loader is the next epoch, unless set_epoch() says which; for a transform that you call yourself, call its
           set_epoch(), or it warns when a sample comes again. Without ids a transform counts its samples, and the
           counter is part of its state_dict(); ranks draw differently."""
+
 from motley.torch.data import Augmented, Index, Indexed, MotleyCollate, Reproducible, Views
 from motley.torch.module import Transform
 from motley.torch.prefetch import Prefetcher, list_images, read_file

@@ -29,11 +29,14 @@ from motley.torch.module import Transform, of_torch
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
-ADVICE = ("call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices "
-          "put motley.torch.Views, and for several views of one reading there is Augmented(views=)")
+ADVICE = (
+    "call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices "
+    "put motley.torch.Views, and for several views of one reading there is Augmented(views=)"
+)
 
 
 # ---- indices ----
+
 
 class Index(int):
     """An index of a data set, the view to draw, and how many epochs after the loader's that is of. Adding to it and
@@ -101,8 +104,10 @@ class Views(Sampler[Any]):
         for i in self.sampler:
             group = int(place // repeats)
             if last is not None and last[0] == group and last[1] != i:
-                raise ArgumentError(f"the sampler does not repeat each index {repeats} times in a row: "
-                                    f"places {place - ranks} and {place} are {last[1]} and {i}")
+                raise ArgumentError(
+                    f"the sampler does not repeat each index {repeats} times in a row: "
+                    f"places {place - ranks} and {place} are {last[1]} and {i}"
+                )
             last = group, i
             yield Index(i, place - math.ceil(group * repeats), later)
             place += ranks
@@ -125,6 +130,7 @@ class Views(Sampler[Any]):
 
 
 # ---- data sets ----
+
 
 class _Around(Dataset[Any]):
     """A wrapper of a data set, which also has the data set's own attributes."""
@@ -348,6 +354,7 @@ Augmented._of_stream = _AugmentedStream
 
 # ---- collating ----
 
+
 class MotleyCollate(Passes):
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
 
@@ -384,8 +391,10 @@ class MotleyCollate(Passes):
                 raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
             transform = self.follow.transform
         elif not isinstance(transform, (Transform, motley.MultiView)):
-            raise TypeError(f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
-                            "motley.Transform, a motley.Policy, a name or a path")
+            raise TypeError(
+                f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
+                "motley.Transform, a motley.Policy, a name or a path"
+            )
         self.transform: Any = transform
         self.epochs = transform
         check_labels(transform, labels)
@@ -447,8 +456,10 @@ class MotleyCollate(Passes):
         arrays = [numpy.asarray(image) for image in images]
         sizes = sorted({array.shape for array in arrays})
         if len(sizes) > 1:
-            raise ValueError(f"images of a batch have shapes {sizes[0]} and {sizes[1]}, want one size: resize or crop "
-                             "them before, or augment them one by one with motley.torch.Augmented")
+            raise ValueError(
+                f"images of a batch have shapes {sizes[0]} and {sizes[1]}, want one size: resize or crop "
+                "them before, or augment them one by one with motley.torch.Augmented"
+            )
         batch = torch.from_numpy(numpy.stack(arrays))
         return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
 
@@ -467,6 +478,7 @@ def _stacked(values: list[Any]) -> Any:
 
 
 # ---- batches ----
+
 
 def runner_of(policy: Any) -> Any:
     """A motley.torch.Transform of a policy or transform; of a policy with views or schedules a motley.MultiView."""

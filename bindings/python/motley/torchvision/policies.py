@@ -55,8 +55,9 @@ def _v2_branches(policy: Any, bins: Any) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _changed(name: Any, repeat: Any, bins: Any, level: Any, interpolation: Any, fill: Any, v2: Any) -> Any:
-    policy = Policy.builtin(name).change(repeat=repeat or None, bins=bins, level=level, interpolation=interpolation,
-                                         fill=fill)
+    policy = Policy.builtin(name).change(
+        repeat=repeat or None, bins=bins, level=level, interpolation=interpolation, fill=fill
+    )
     return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
 
 
@@ -78,9 +79,13 @@ def _augmix(
             branches.append({"weight": severity, "steps": [step]})
         elif step["level"] == 0:
             branches += [{"steps": [{**step, "level": level}]} for level in range(severity)]
-    policy = Policy.builtin("augmix").change(repeat=depth if depth > 0 else None, branches=branches, fill=fill,
-                                             interpolation=interpolation,
-                                             augmix={"width": width, "alpha": alpha, "form": "one_sum"})
+    policy = Policy.builtin("augmix").change(
+        repeat=depth if depth > 0 else None,
+        branches=branches,
+        fill=fill,
+        interpolation=interpolation,
+        augmix={"width": width, "alpha": alpha, "form": "one_sum"},
+    )
     return Transform(policy.change(branches=_v2_branches(policy, AUGMIX_BINS)) if v2 else policy, stream=0)
 
 
@@ -116,8 +121,18 @@ def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
         fill = fill.get(type(image), fill.get("others"))
     if isinstance(fill, list):
         fill = tuple(fill)
-    key = (type(transform), v2, channels, fill, own["interpolation"], own.get("num_ops"), own.get("magnitude"),
-           own.get("num_magnitude_bins"), own.get("policy"), *map(own.get, AUGMIX))
+    key = (
+        type(transform),
+        v2,
+        channels,
+        fill,
+        own["interpolation"],
+        own.get("num_ops"),
+        own.get("magnitude"),
+        own.get("num_magnitude_bins"),
+        own.get("policy"),
+        *map(own.get, AUGMIX),
+    )
     ours = _transforms.get(key)
     if ours is None:
         if len(_transforms) >= KEPT:

@@ -75,6 +75,7 @@ def what_goes_wrong(batch: Batch) -> None:
     with motley.samples(3, epoch=2):
         pass
 
+
 # The drop-ins, by the import that a user changes: their names are exported, and they take a seed.
 dropped = DropIn(2, 9, seed=3)
 dropped_seed = dropped.seed

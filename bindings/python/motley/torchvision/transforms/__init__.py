@@ -5,6 +5,7 @@ torchvision.
 `import motley.torchvision.transforms.functional` gives the module torchvision.transforms.functional itself, under a
 second name in sys.modules. A second copy of it would have registries and classes of its own, which torchvision does not
 know. Only modules that torchvision itself imports have such a name (not its two deprecated ones of videos)."""
+
 from __future__ import annotations
 
 import importlib

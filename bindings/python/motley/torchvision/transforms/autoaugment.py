@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision.transforms.autoaugment, with Motley's RandAugment, TrivialAugmentWide, AutoAugment and AugMix in it."""
+
 from torchvision.transforms import autoaugment as _theirs
 
 from motley.torchvision import (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision.transforms.v2, with Motley's classes in it."""
+
 from torchvision.transforms import v2 as _theirs
 
 from motley.torchvision import OURS, standing_for
