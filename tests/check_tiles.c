@@ -534,6 +534,37 @@ static void check_many(void)
     free(values);
 }
 
+/* Warps along one axis that interpolate, by distances with few bits, as policies draw them, leave few pixels to
+ * binary64: at most one of 50. */
+static void check_binary64(void)
+{
+    static const char *const names[] = { "shear_x", "shear_y", "translate_x", "translate_y" };
+    enum { SIDE = 224, EACH = 6, FLOORS = 5 };
+    uint64_t random = SEED;
+    for (int n = 0; n < 8; n++) {
+        images *const src = calloc(1, sizeof *src);
+        mot_step steps[EACH];
+        int32_t counts[EACH];
+        double values[EACH][MOTLEY_MAX_VALUES] = { { 0 } };
+        need(src != NULL, "no memory");
+        for (int v = 0; v < EACH; v++) {
+            const float part = (float)(input_random(&random) >> 40) * 0x1p-24f;
+            values[v][0] = n / 2 < 2 ? 0.3f * part : 100 * part;
+            add_image(src, INPUT_PACKED, (input_size){ SIDE, SIDE }, 3, SEED + (uint64_t)v);
+            steps[v] = make_step(motley_op_find(names[n / 2]), values[v], 1 + n % 2);
+            counts[v] = 1;
+        }
+        emulate_floors = 0;
+        check_batch(src, NULL, 3, steps, counts, 1, values, names[n / 2]);
+        if (emulate_floors > FLOORS * EACH * SIDE * SIDE / 50) {
+            fprintf(stderr, "%s: %lu of %d pixels in binary64\n", names[n / 2], emulate_floors / FLOORS,
+                    EACH * SIDE * SIDE);
+            failures++;
+        }
+        drop(src);
+    }
+}
+
 /* Sequences: up to MOST_STEPS random ops, so that chains overflow, statistics follow each other, and so on. */
 static void check_sequences(uint64_t turn)
 {
@@ -718,6 +749,7 @@ int main(int argc, char **argv)
         check_halves();
         check_expensive();
         check_many();
+        check_binary64();
     }
     for (uint64_t turn = first; turn < first + turns && !only; turn++) {
         check_sequences(turn);

@@ -580,6 +580,10 @@ DEVICE double dot(uint32_t bytes, uint32_t counts)
 #endif
 }
 
+#ifndef MOT_ON_DEVICE
+extern "C" unsigned long emulate_floors; /* counts calls of floor_of: binary64 is slow on most GPUs */
+#endif
+
 /* floor(v) for |v| < 2^31, as a whole number and as a double; likewise. */
 DEVICE int floor_of(double v, double *whole)
 {
@@ -588,6 +592,7 @@ DEVICE int floor_of(double v, double *whole)
     *whole = moved - big;
     return __double2loint(moved);
 #else
+    emulate_floors++;
     *whole = floor(v);
     return (int)*whole;
 #endif

@@ -150,11 +150,12 @@ template <int SIDE, class TAPS> DEVICE bool store_alike(const TAPS &taps, unsign
 /* ---- along one axis, in whole numbers ----
  * All outputs of a line, which is a row or a column of the result, have the same weights. */
 
-/* A line: where its first output reads, and 2^24 times the part behind the point. Other outputs' positions differ by
- * the roundings of binary64, which are below 2^-35 for images up to MOT_LINE_SIDE. */
+/* A line: where its first output reads, and 2^24 times the part behind the point, rounded down from what is 2^-34 less,
+ * as parts may be whole numbers of units, and outputs' positions differ by the roundings of binary64, which are below
+ * 2^-35 for images up to MOT_LINE_SIDE. So each output is from 0 to less than 2 units behind it. */
 struct alignas(8) near_line {
     int first;
-    uint32_t part; /* MOT_NO_PART: roundings could make it another */
+    uint32_t part; /* MOT_NO_PART: which component an output is nearest to is not known */
 };
 
 #define MOT_NO_PART 0xFFFFFFFFu
@@ -163,9 +164,9 @@ struct alignas(8) near_line {
 /* The line of an axis whose first output is at (x, y). */
 DEVICE near_line find_near_line(const double *m, int x, int y)
 {
-    const double at = ((m[0] * (x + 0.5) + m[1] * (y + 0.5)) + m[2]) - 0.5, whole = floor(at);
-    const double part = floor((at - whole) * 0x1p24 - 0x1p-10);
-    return near_line{ (int)whole, part == floor((at - whole) * 0x1p24 + 0x1p-10) ? (uint32_t)part : MOT_NO_PART };
+    const double at = ((m[0] * (x + 0.5) + m[1] * (y + 0.5)) + m[2]) - 0.5 - 0x1p-34, whole = floor(at);
+    const uint32_t part = (uint32_t)((at - whole) * 0x1p24);
+    return near_line{ (int)whole, part == (1 << 23) - 1 ? MOT_NO_PART : part };
 }
 
 /* The weights of SIDE components, whose sum is 2^24, or for bicubic 2^22. */
@@ -184,13 +185,13 @@ template <int SIDE> DEVICE void line_weights(uint32_t part, int w[SIDE])
 }
 
 /* The result between SIDE components, in the highest byte, and in those of `apart` bits that are set if it may be
- * another: bilinear lies between this and what the next larger weight gives, bicubic is less than 2048 units off. */
+ * another: bilinear lies between this and what a weight 2 units larger gives, bicubic is less than 2048 units off. */
 template <int SIDE> DEVICE uint32_t along_line(const uint32_t *taps, const int w[SIDE], uint32_t *apart)
 {
     uint32_t v, other;
     if constexpr (SIDE == 2) {
         v = taps[0] * (uint32_t)w[0] + taps[1] * (uint32_t)w[1];
-        other = v + taps[1] - taps[0];
+        other = v + 2 * (taps[1] - taps[0]);
     } else {
         int sum = -2048;
 #pragma unroll

@@ -39,6 +39,7 @@
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 int emulate_backwards;
+unsigned long emulate_floors;
 void (*emulate_previous)(int all);
 
 /* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts.

@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-extern int emulate_backwards; /* threads run from the last to the first */
+extern int emulate_backwards;        /* threads run from the last to the first */
+extern unsigned long emulate_floors; /* of binary64: 5 for each RGB pixel that is interpolated so */
 
 /* What the image kernel's previous kernel does in the meantime; NULL: nothing. all == 0: a step of it, while a thread
  * waits; else all the rest. Then every CTA has to wait for the end of the previous kernel. */
