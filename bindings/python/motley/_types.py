@@ -41,7 +41,6 @@ Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]
 Interpolation = Union[Literal["nearest", "bilinear", "bicubic"], Enum]
 Interpolations = Union[Interpolation, Sequence[Interpolation]]
 Fill = Union[int, Sequence[int]]
-Level = Union[float, Literal["uniform", "given"], dict[str, Any]]
 Levels = Union[float, Sequence[float], Array]
 CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]]], object]
 

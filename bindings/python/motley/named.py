@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._native import ArgumentError, whole
-from .policy import Policy
+from .policy import INTERPOLATIONS, Policy, fill_bytes, interpolation_number
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -109,10 +109,16 @@ def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings:
     return _changed(name, settings, fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
 
 
-def _changed(name: str, settings: Settings, **changes: Any) -> Transform:
+def _changed(name: str, settings: Settings, interpolation: Any, fill: Any, **changes: int) -> Transform:
     """A Transform of a built-in policy with changes."""
-    policy, given = Policy.builtin(name), {key: value for key, value in changes.items() if value is not None}
-    return Transform(policy.change(**given) if given else policy, **settings)
+    keys: dict[str, Any] = dict(changes)
+    if interpolation is not None:
+        several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
+        keys["interpolation"] = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
+    if fill is not None:
+        keys["fill"] = list(fill_bytes(fill))
+    policy = Policy.builtin(name)
+    return Transform(policy.change(**keys) if keys else policy, **settings)
 
 
 def _bins_given(bins: int) -> int:

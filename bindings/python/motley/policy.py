@@ -5,7 +5,6 @@ network's input, a list of stages."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from html import escape
@@ -17,9 +16,9 @@ from ._arrays import DTYPES
 from ._native import ArgumentError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ._types import Fill, Interpolations, Level, PolicyLike
+    from ._types import PolicyLike
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
@@ -245,107 +244,18 @@ class Policy:
                 left.append(stage)
         return left
 
-    def change(
-        self,
-        *,
-        repeat: int | None = None,
-        level: Level | None = None,
-        bins: int | None = None,
-        top: float | None = None,
-        p: float | None = None,
-        interpolation: Interpolations | None = None,
-        fill: Fill | None = None,
-        name: str | None = None,
-        title: str | None = None,
-        ops: Mapping[str, Mapping[str, float]] | None = None,
-        branches: Sequence[Mapping[str, Any]] | None = None,
-        augmix: Mapping[str, Any] | None = None,
-    ) -> Policy:
-        """A new policy that is this one with changes, in the words of doc/policy-format.md.
-
-        Args:
-            repeat: Ops (branches) per sample.
-            level: Level of every step that has levels. A number is a fixed level, or the mean where a level is normal;
-                "uniform", {"uniform": [low, high]} and {"normal": mean, "std": deviation} are drawn.
-            bins: Number of levels, 0 to bins - 1.
-            top: The top level, of levels that are real numbers.
-            p: Probability of every step.
-            interpolation: A name, or several to draw from.
-            fill: A number, or one per channel.
-            name, title: What the policy is called.
-            ops: New numbers for entries under `ops`: {"rotate": {"low": 0, "span": 20}}, also "base", "min" and "max".
-            branches: A list in place of all branches, in the form of `Policy.branches`.
-            augmix: How several draws are mixed, in the form of `Policy.augmix`; {} mixes no more.
-        """
-        if self.whole:
-            raise ArgumentError(
-                f"policy '{self.name}' has stages: want motley.Policy of its as_dict() with changes, since change() is "
-                "for policies that are drawn"
-            )
-        data = self.as_dict()
-        if bins is not None and "bins" not in data:
-            raise ArgumentError(f"policy '{self.name}' has no bins to change")
-        if top is not None and bins is None:
-            data.pop("bins", None)
-        if branches is not None or level is not None or p is not None:
-            branches = self.branches if branches is None else branches
-            _put_branches(data, [{**b, "steps": [_changed_step(s, level, p) for s in b["steps"]]} for b in branches])
-        if level is not None and ("level" in data or isinstance(level, (str, dict))):
-            data["level"] = _changed_level(data.get("level"), level)
-        for entry, numbers in (ops or {}).items():
-            if entry not in self.ops:
-                raise ArgumentError(f"policy '{self.name}' has no range called '{entry}'")
-            data["ops"][entry] = _changed_op(data["ops"][entry], numbers)
-        filters = None
-        if interpolation is not None:
-            several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-            filters = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
-        if augmix is not None:
-            data.pop("augmix", None)
-            augmix = {"width": 3, "alpha": 1, **augmix} if augmix else None
-        given: dict[str, Any] = {"repeat": repeat, "bins": bins, "top": top, "interpolation": filters, "augmix": augmix}
-        given.update(name=name, title=title, fill=None if fill is None else list(fill_bytes(fill)))
-        data.update((key, value) for key, value in given.items() if value is not None)
-        return self._of_data(data)
-
-    def _of_data(self, data: dict[str, Any]) -> Policy:
-        """The policy of such data, which a program has changed."""
-        text = _as_json(data).encode()
-        known = {op.name for op in self.custom_ops}
+    def change(self, **keys: Any) -> Policy:
+        """A new policy with other values for keys at the top of its text, such as repeat, level, bins, interpolation or
+        name: `policy.change(level="given", repeat=3)`. None takes a key away. What lies deeper is edited in
+        `as_dict()`, of which `motley.Policy` makes a policy again."""
+        data = {key: value for key, value in {**self.as_dict(), **keys}.items() if value is not None}
+        text, known = _as_json(data).encode(), {op.name for op in self.custom_ops}
         ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
         try:
             return Policy._of(*_parsed(text, custom_ops=ops))
         except PolicyError as error:
             said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
             raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
-
-    @property
-    def ops(self) -> dict[str, dict[str, float]]:
-        """What a level means to each op that has one: {"rotate": {"low": 0.0, "span": 30.0, "base": 0.0}}."""
-        return {name: found for name, entry in self.as_dict()["ops"].items() if (found := _op_data(entry))}
-
-    @property
-    def branches(self) -> list[dict[str, Any]]:
-        """What a sample chooses from: [{"weight": 1.0, "steps": [{"op": "rotate", "p": 1.0, "level": 9.0}]}].
-
-        A branch of a later phase also has "from", the epoch that the phase begins at."""
-        data = self.as_dict()
-        levels = {name for name, entry in data["ops"].items() if _op_data(entry)}
-        found = []
-        for phase in data.get("phases", [data]):
-            for branch in phase["branches"]:
-                whole = branch if isinstance(branch, dict) and "steps" in branch else {"steps": branch}
-                steps = whole["steps"] if isinstance(whole["steps"], list) else [whole["steps"]]
-                plain = {"from": phase["from"]} if phase.get("from") else {}
-                steps = [_step_data(step, data.get("level"), levels) for step in steps]
-                found.append({**plain, "weight": float(whole.get("weight", 1)), "steps": steps})
-        return found
-
-    @property
-    def augmix(self) -> dict[str, Any]:
-        """How several draws are mixed: {"width": 3, "alpha": 1.0, "form": "sum"}; {} where they are not."""
-        mix = self.as_dict().get("augmix")
-        return {"width": mix["width"], "alpha": float(mix["alpha"]), "form": mix.get("form", "sum")} if mix else {}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
@@ -373,65 +283,6 @@ class Policy:
         other = [line.strip() for line in self.show().splitlines() if line not in base]
         more = f", and {len(other) - 6} lines more" if len(other) > 6 else ""
         return f"<motley.Policy {self.name}{': ' if other else ''}{', '.join(other[:6])}{more}>"
-
-
-# ---- parts of policies: plain data in the format's words ----
-
-
-def _op_data(entry: dict[str, Any]) -> dict[str, float]:
-    """The numbers of an entry under `ops`; {} of one without levels."""
-    if "range" not in entry and "low" not in entry:
-        return {}
-    low, high = entry.get("range", [entry.get("low"), None])
-    numbers = {"low": low, "span": entry["span"] if high is None else high - low, "base": entry.get("base", 0)}
-    numbers.update((key, entry[key]) for key in ("min", "max") if key in entry)
-    return {key: float(number) for key, number in numbers.items()}
-
-
-def _changed_op(entry: dict[str, Any], numbers: Mapping[str, float]) -> dict[str, Any]:
-    """An entry under `ops` with other numbers; an infinite min or max is none."""
-    none = {"base": 0, "min": -math.inf, "max": math.inf}
-    made = {key: value for key, value in entry.items() if key != "range"} | _op_data(entry) | dict(numbers)
-    return {key: value for key, value in made.items() if key not in none or value != none[key]}
-
-
-def _step_data(step: Any, level: Any, levels: set[str]) -> dict[str, Any]:
-    """A step in full: its op, probability, and its level or value."""
-    step = {"op": step} if isinstance(step, str) else step
-    found = {"op": step["op"], "p": float(step.get("p", 1))}
-    if "value" in step:
-        return {**found, "value": float(step["value"])}
-    level = step.get("level", level if step["op"] in levels else None)
-    if isinstance(level, dict):
-        level = {key: [*map(float, n)] if isinstance(n, list) else float(n) for key, n in level.items()}
-    return found if level is None else {**found, "level": level if isinstance(level, (str, dict)) else float(level)}
-
-
-def _changed_step(step: Mapping[str, Any], level: Any, p: float | None) -> dict[str, Any]:
-    """A step with another level, if it has one, and another probability."""
-    step = dict(step) if p is None else {**step, "p": p}
-    if "level" in step and level is not None:
-        step["level"] = _changed_level(step["level"], level)
-    return step
-
-
-def _changed_level(old: Any, level: Any) -> Any:
-    """The level that takes the place of `old`: a number is the mean of one that is normal."""
-    normal = isinstance(old, dict) and "normal" in old and not isinstance(level, (str, dict))
-    return {**old, "normal": level} if normal else level
-
-
-def _put_branches(data: dict[str, Any], branches: Iterable[Mapping[str, Any]]) -> None:
-    """Writes branches, in the form of Policy.branches, into a policy's data."""
-    phases: dict[int, list[dict[str, Any]]] = {}
-    for branch in map(dict, branches):
-        phases.setdefault(branch.pop("from", 0), []).append(branch)
-    for key in ("phases", "branches"):
-        data.pop(key, None)
-    if set(phases) <= {0}:
-        data["branches"] = phases.get(0, [])
-    else:
-        data["phases"] = [{"from": first, "branches": each} for first, each in phases.items()]
 
 
 def as_html(shown: object, text: str) -> str:

@@ -111,7 +111,7 @@ def test_matrices_are_those_of_the_pixels():
     image = np.stack([numbers & 255, numbers >> 8, numbers * 0], axis=-1).astype(np.uint8).reshape(height, width, 3)
     policy = motley.Policy.builtin("trivial_augment_wide")
     warps = "rotate", "shear_x", "shear_y", "translate_x", "translate_y"
-    policy = policy.change(branches=[b for b in policy.branches if b["steps"][0]["op"] in warps], repeat=3)
+    policy = policy.change(branches=[b for b in policy.as_dict()["branches"] if b in warps], repeat=3)
     out, draws = motley.Transform(policy)(np.stack([image] * 200), return_draws=True)
     seen = 0
     for matrix, got in zip(drawing.matrices(draws, (height, width)), out):

@@ -27,9 +27,8 @@ WARPS = "rotate", "shear_x", "shear_y", "translate_x", "translate_y", "flip_lr",
 def geometric(interpolation="nearest", repeat=3, name="trivial_augment_wide"):
     """A policy of warps alone: a built-in's, and flips. TrivialAugmentWide's are strong ones."""
     policy = motley.Policy.builtin(name)
-    branches = [b for b in policy.branches if b["steps"][0]["op"] in WARPS]
-    branches += [{"steps": [{"op": op}]} for op in ("flip_lr", "flip_ud")]
-    return policy.change(branches=branches, repeat=repeat, interpolation=interpolation)
+    branches = [b for b in policy.as_dict()["branches"] if b in WARPS]
+    return policy.change(branches=[*branches, "flip_lr", "flip_ud"], repeat=repeat, interpolation=interpolation)
 
 
 def warped_by_pillow(mask, steps, fill):
@@ -173,7 +172,7 @@ def test_other_images_move_alone(interpolation):
     made = follow({"image": images, "second": images})
     assert (made["second"] == made["image"]).all() and (made["second"] != images).any()
     colours = motley.Policy.builtin("rand_augment")
-    colours = colours.change(branches=[b for b in colours.branches if b["steps"][0]["op"] not in WARPS])
+    colours = colours.change(branches=[b for b in colours.as_dict()["branches"] if b not in WARPS])
     made = Follow(colours, {"second": Second(interpolation)})({"image": images, "second": images[..., :1]})
     assert (made["second"] == images[..., :1]).all() and (made["image"] != images).any()
 

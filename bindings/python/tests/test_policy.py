@@ -41,20 +41,9 @@ def test_changes():
     base = Policy.builtin("rand_augment")
     assert base.change() == base
     changed = base.change(repeat=3, level=12.0, interpolation=["nearest", "bicubic"], fill=7)
-    for line in ("repeat: 3\n", "level: 12\n", "interpolation: [nearest, bicubic]\n", "fill: [7, 7, 7"):
+    for line in ("repeat: 3\n", "level: 12\n", "interpolation: [nearest, bicubic]\n", "fill: 7\n"):
         assert line in changed.show()
     assert base.profile == "torchvision" and base.title == "RandAugment"
-    for arguments, message in (
-        ({"repeat": 0}, "repeat is 0"),
-        ({"bins": 1}, "bins is 1"),
-        ({"level": 40}, "40"),
-        ({"interpolation": "cubic"}, "interpolation is 'cubic', want one of nearest, bilinear, bicubic"),
-        ({"fill": (1, 2)}, r"fill is \(1, 2\)"),
-        ({"fill": 300}, "fill is 300"),
-        ({"fill": 0.5}, "fill is 0.5"),
-    ):
-        with pytest.raises(motley.ArgumentError, match=message):
-            base.change(**arguments)
 
 
 def test_mistakes(tmp_path):
@@ -71,10 +60,10 @@ def test_mistakes(tmp_path):
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
 
 
-def test_parts_there_and_back():
+def test_all_keys_there_and_back():
     for policy in map(motley.Policy.builtin, motley.Policy.names()):
         if not policy.whole:
-            assert policy.change(branches=policy.branches, ops=policy.ops) == policy
+            assert policy.change(**policy.as_dict()) == policy
 
 
 def test_policies_are_edited_as_dictionaries():
@@ -84,8 +73,7 @@ def test_policies_are_edited_as_dictionaries():
     data = train.as_dict()
     small = Policy({**data, "name": "small", "stages": [{"random_resized_crop": {"size": 64}}, *data["stages"][1:]]})
     assert small.whole and small.size == (64, 64) and small.name == "small" and train.size == (224, 224)
-    with pytest.raises(motley.ArgumentError, match="policy 'torchvision_train' has stages: want motley.Policy of its"):
-        train.change(repeat=3)
+    assert train.change(name="small", stages=small.as_dict()["stages"]) == small
     with pytest.raises(motley.PolicyError, match="stage"):
         Policy({**data, "stages": [{"crop_at_random": {}}]})
 
@@ -98,44 +86,29 @@ def test_a_title_with_the_word_stages():
         assert not Policy(text).whole
 
 
-def test_changes_of_parts():
+def test_mistakes_in_changes():
     base = motley.Policy(
-        "motley: 1\nname: mine\nbins: 11\nlevel: 5\nops:\n  color: {range: [0, 0.9], base: 1, min: 0.2}\n"
+        "motley: 1\nname: mine\nbins: 11\nlevel: 5\nops:\n  color: {range: [0, 0.9], base: 1}\n"
         "branches: [invert, {op: color, p: 0.5}]\n"
     )
-    assert base.ops == {"color": {"low": 0, "span": 0.9, "base": 1, "min": 0.2}}
-    assert base.branches[1] == {"weight": 1, "steps": [{"op": "color", "p": 0.5, "level": 5}]}
-    changed = base.change(
-        name="other",
-        title="Other",
-        top=20,
-        level={"normal": 9, "std": 0.5},
-        ops={"color": {"span": 1.5, "max": 3}},
-        branches=[
-            {"steps": [{"op": "color", "p": 0.25}, {"op": "rotate", "value": 12}]},
-            {"weight": 2, "steps": [{"op": "color", "level": {"uniform": [1, 2]}}]},
-        ],
+    assert base.change(bins=None, top=20, level={"normal": 9, "std": 0.5}) == motley.Policy(
+        base.show().replace("bins: 11\nlevel: 5", "top: 20\nlevel: {normal: 9, std: 0.5}")
     )
-    assert changed == motley.Policy(
-        "motley: 1\nname: other\ntitle: Other\ntop: 20\nlevel: {normal: 9, std: 0.5}\nops:\n"
-        "  color: {low: 0, span: 1.5, base: 1, min: 0.2, max: 3}\n  invert: {}\n"
-        "branches: [[{op: color, p: 0.25}, {op: rotate, value: 12}],\n"
-        "           {weight: 2, steps: {op: color, level: {normal: 9, std: 0.5}}}]\n"
-    )
-    assert base.change(level="uniform", p=0.75).branches[1]["steps"] == [{"op": "color", "p": 0.75, "level": "uniform"}]
     for wrong, piece in [
         (dict(level={"uniform": 3}), "'uniform' wants a list of two levels"),
-        (dict(level={"uniformly": [1, 2]}), "wants a number, 'uniform'"),
         (dict(level="high"), "level is 'high', want a number"),
         (dict(level=float("nan")), "level is 'NaN', want a number"),
-        (dict(level=12, top=11), "level is 12, want 0..11"),
-        (dict(bins=3, top=4), "both 'bins' and 'top' are given"),
-        (dict(ops={"hue": {}}), "no range called 'hue'"),
+        (dict(level=12, bins=None, top=11), "level is 12, want 0..11"),
+        (dict(top=4), "both 'bins' and 'top' are given"),
         (dict(ops={"color": {"high": 3}}), "unknown key 'high' in op 'color'"),
         (dict(branches=[]), "branches is empty"),
-        (dict(branches=[{"steps": [{"op": "colour"}]}]), "'colour', did you mean 'color'"),
-        (dict(top=0), "top is 0"),
-        (dict(p=2), "p is 2"),
+        (dict(branches=[{"op": "colour"}]), "'colour', did you mean 'color'"),
+        (dict(repeats=2), "unknown key 'repeats'"),
+        (dict(repeat=0), "repeat is 0"),
+        (dict(bins=1), "bins is 1"),
+        (dict(interpolation="cubic"), "interpolation is 'cubic', want nearest, bilinear or bicubic"),
+        (dict(fill=(1, 2)), "'fill' lists 2 numbers"),
+        (dict(fill=300), "fill is 300"),
     ]:
         with pytest.raises(motley.ArgumentError, match=piece):
             base.change(**wrong)

@@ -189,13 +189,14 @@ def test_augmix(version):
         else:
             space = mine._AUGMENTATION_SPACE if mine.all_ops else mine._PARTIAL_AUGMENTATION_SPACE
         chances = dict.fromkeys(space, 0.0)
-        total = sum(branch["weight"] for branch in stage.policy.branches)
-        for branch in stage.policy.branches:
-            (step,) = branch["steps"]
+        data = stage.policy.as_dict()
+        total = sum(branch.get("weight", 1) for branch in data["branches"])
+        for branch in data["branches"]:
+            step = branch if "op" in branch else {"op": branch["steps"]}
             assert step.get("level", 0) < mine.severity
-            chances[Replay.NAMES[step["op"]]] += branch["weight"] / total
+            chances[Replay.NAMES[step["op"]]] += branch.get("weight", 1) / total
         assert chances == pytest.approx(dict.fromkeys(space, 1 / len(space)))
-        assert stage.policy.augmix == {"width": mine.mixture_width, "alpha": mine.alpha, "form": "one_sum"}
+        assert data["augmix"] == {"width": mine.mixture_width, "alpha": mine.alpha, "form": "one_sum"}
         lengths = set()
         for steps in stage.draw(seed=1, sample_ids=range(200), size=(29, 37), channels=3):
             # The first is the image's, before all chains.

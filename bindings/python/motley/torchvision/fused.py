@@ -304,7 +304,9 @@ def _data(policy: Any) -> Any:
 def _timm_policy(run: Any, t: Any) -> None:
     if not hasattr(t, "config"):  # a Transform of v2
         raise NotOurs("Motley has no such stage")
-    if t.transform.policy.augmix and {"policy", "jitter", "grayscale", "blur"} & {name for name, _ in run.stages}:
+    if "augmix" in t.transform.policy.as_dict() and {"policy", "jitter", "grayscale", "blur"} & {
+        name for name, _ in run.stages
+    }:
         raise NotOurs("it mixes chains of ops, and a stage that draws ops stands before it")
     run.add("policy", _data(t.transform.policy))
 

@@ -39,29 +39,38 @@ def _level_value(level: Any, bins: Any) -> Any:
     return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
 
 
-def _v2_branches(policy: Any, bins: Any) -> Any:
-    """The branches of `policy` with the thresholds of v2. Each drawn level's threshold gets a separate branch."""
-    branches, drawn = [], any(step.get("level") == "uniform" for b in policy.branches for step in b["steps"])
-    for branch in policy.branches:
-        if drawn and branch["steps"][0]["op"] == "solarize":
-            branches += [{"steps": [{"op": "solarize", "value": _level_value(i, bins)}]} for i in range(bins)]
-            continue
-        for step in branch["steps"]:
-            if step["op"] == "solarize":
-                step["value"] = _level_value(int(step.pop("level")), bins)
-        branches.append({**branch, "weight": bins} if drawn else branch)
-    return branches
+def _as_in_v2(policy: Any, bins: Any) -> Any:
+    """`policy` with the thresholds of v2. Each that can be drawn gets a separate branch."""
+    data = policy.as_dict()
+    branches: list[Any] = []
+
+    def changed(step: Any, level: Any) -> Any:
+        step = step if isinstance(step, dict) else {"op": step}
+        if step.get("op") != "solarize":
+            return step
+        value = _level_value(step.get("level", level), bins)
+        return {**{key: of for key, of in step.items() if key != "level"}, "value": value}
+
+    for branch in data["branches"]:
+        if isinstance(branch, list):
+            branches.append([changed(step, None) for step in branch])
+        elif data.get("level") == "uniform":
+            drawn = branch == "solarize"
+            branches += [changed(branch, i) for i in range(bins)] if drawn else [{"weight": bins, "steps": branch}]
+        else:
+            branches.append(changed(branch, data.get("level")))
+    return policy.change(branches=branches)
 
 
 @functools.lru_cache(maxsize=64)
-def _changed(name: Any, repeat: Any, bins: Any, level: Any, interpolation: Any, fill: Any, v2: Any) -> Any:
-    policy = Policy.builtin(name).change(
-        repeat=repeat or None, bins=bins, level=level, interpolation=interpolation, fill=fill
-    )
-    return Transform(policy.change(branches=_v2_branches(policy, bins or 10)) if v2 else policy, stream=0)
+def _changed(name: Any, bins: Any, v2: Any, **keys: Any) -> Any:
+    if bins is not None:
+        keys["bins"] = bins
+    policy = Policy.builtin(name).change(**keys)
+    return Transform(_as_in_v2(policy, bins or AUTO_BINS) if v2 else policy, stream=0)
 
 
-AUGMIX_BINS = 10
+AUTO_BINS = 10  # of AutoAugment and AugMix
 ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
 
 
@@ -70,23 +79,16 @@ def _augmix(
     severity: Any, width: Any, depth: Any, alpha: Any, all_ops: Any, interpolation: Any, fill: Any, v2: Any
 ) -> Any:
     """Each op at each of the first `severity` bins."""
-    branches = []
-    for branch in Policy.builtin("augmix").branches:
-        (step,) = branch["steps"]
-        if step["op"] in ALL_OPS and not all_ops:
-            continue
-        if "level" not in step:
-            branches.append({"weight": severity, "steps": [step]})
-        elif step["level"] == 0:
-            branches += [{"steps": [{**step, "level": level}]} for level in range(severity)]
-    policy = Policy.builtin("augmix").change(
-        repeat=depth if depth > 0 else None,
-        branches=branches,
-        fill=fill,
-        interpolation=interpolation,
-        augmix={"width": width, "alpha": alpha, "form": "one_sum"},
-    )
-    return Transform(policy.change(branches=_v2_branches(policy, AUGMIX_BINS)) if v2 else policy, stream=0)
+    keys = {"fill": fill, "interpolation": interpolation, **({"repeat": depth} if depth > 0 else {})}
+    policy, branches = Policy.builtin("augmix"), []
+    for branch in policy.as_dict()["branches"]:
+        if "steps" in branch:  # an op without levels
+            branches.append({**branch, "weight": severity})
+        elif branch["level"] == 0 and (all_ops or branch["op"] not in ALL_OPS):
+            branches += [{**branch, "level": level} for level in range(severity)]
+    mixed = {"width": width, "alpha": alpha, "form": "one_sum"}
+    policy = policy.change(branches=branches, augmix=mixed, **keys)
+    return Transform(_as_in_v2(policy, AUTO_BINS) if v2 else policy, stream=0)
 
 
 def _fill_of(fill: Any, channels: Any) -> Any:
@@ -164,10 +166,14 @@ def new_transform(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
     name = POLICIES[cls.__name__]
     if cls.__name__ == "AutoAugment":
         name += transform.policy.value
-    level = getattr(transform, "magnitude", None)
-    if level is not None and not -bins <= level < bins:
-        raise IndexError(f"magnitude is {level}, want 0..{bins - 1}")
-    return _changed(name, repeat, bins, level % bins if level is not None else None, interpolation, fill, v2)
+    keys = {"interpolation": interpolation, "fill": fill}
+    if repeat:
+        keys["repeat"] = repeat
+    if (level := getattr(transform, "magnitude", None)) is not None:
+        if not -bins <= level < bins:
+            raise IndexError(f"magnitude is {level}, want 0..{bins - 1}")
+        keys["level"] = level % bins
+    return _changed(name, bins, v2, **keys)
 
 
 # ---- running it ----

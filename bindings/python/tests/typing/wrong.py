@@ -35,8 +35,6 @@ motley.ops.rotate(batch, 30, interpolation=2)  # wrong
 motley.ops.invert(batch, 3)  # wrong
 motley.ops.rotated(batch, 30)  # wrong
 motley.Policy.load(3)  # wrong
-motley.Policy.builtin("rand_augment").change(repeats=3)  # wrong
-motley.Policy.builtin("rand_augment").change(level=["9"])  # wrong
 motley.from_timm(9)  # wrong
 motley.samples("3")  # wrong
 wrong: int = motley.Policy.builtin("rand_augment").name  # wrong
