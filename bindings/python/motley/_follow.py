@@ -127,7 +127,7 @@ class Moves:
         if self._drawn is None:
             ids, view, epoch, seed = self.which
             held, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
-            samples = Samples(seed, epoch, 0, address(held), view)
+            samples = Samples((seed, epoch, 0, address(held), view))
             if self.levels is not None:
                 _held, samples.c.levels = levels_on_host(self.levels, len(ids))
             self._drawn = Drawn.of(self.transform.policy_now, samples.c, self.sizes, 3)

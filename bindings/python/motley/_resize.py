@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import _images as images
 from ._core import ffi
@@ -14,10 +15,7 @@ from .policy import NO_AUGMENTATION, filter_number
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from enum import Enum
-    from typing import Literal
-
     from ._types import Array, Layout, Rows
 
 T = TypeVar("T")

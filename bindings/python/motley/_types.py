@@ -65,9 +65,17 @@ class Settings(TypedDict, total=False):
     counter: Union[Array, None]
 
 
-class CallSettings(TypedDict, total=False):
-    """The keywords of a transform's call that do not change what kind of thing it returns."""
+class DrawSettings(TypedDict, total=False):
+    """The keywords of a call that say what is drawn."""
 
+    sample_ids: Union[Ids, None]
+    view: Ids
     epoch: Union[int, None]
     seed: Union[int, None]
+    levels: Union[Levels, None]
+
+
+class CallSettings(DrawSettings, total=False):
+    """The keywords of a transform's call that do not change what kind of thing it returns."""
+
     layout: Union[Layout, None]

@@ -12,6 +12,7 @@ motley.Transform("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
@@ -19,8 +20,6 @@ from ._core import ffi, lib
 from ._native import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from ._types import CustomFunction
 
 registered: dict[str, CustomOp] = {}

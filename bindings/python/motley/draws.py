@@ -27,23 +27,13 @@ class TransformDraw(dict[str, Any]):
 
 
 class Samples:
-    """What samples draw by as a motley_samples, `c`. ids, views: addresses, whose memory `keep` holds; 0 for ids that
-    follow `first`; below 65536 the view of all. seen: where they are noted, or NULL."""
+    """What samples draw by as a motley_samples, `c`: (seed, epoch, first, ids, views). ids, views: addresses, whose
+    memory `keep` holds; 0 for ids that follow `first`; below 65536 the view of all. seen: where they are noted."""
 
     __slots__ = "c", "keep", "seen"
 
-    def __init__(
-        self,
-        seed: Any,
-        epoch: Any,
-        first: Any = 0,
-        ids: Any = 0,
-        views: Any = 0,
-        keep: Any = None,
-        seen: Any = ffi.NULL,
-    ) -> None:
-        self.c = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-        self.keep, self.seen = keep, seen
+    def __init__(self, numbers: Any, keep: Any = None, seen: Any = ffi.NULL) -> None:
+        self.c, self.keep, self.seen = ffi.new("motley_samples *", lib.samples_of(*numbers)), keep, seen
 
 
 class Drawn:

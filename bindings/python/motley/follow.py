@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from ._core import lib
 from ._arrays import KINDS, finished, plain, taken
@@ -24,10 +24,7 @@ from .sampled import levels_on_host, split_views, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-    from typing import Literal
-
-    from ._types import Ids, Interpolation, Levels, PolicyLike
+    from ._types import DrawSettings, Ids, Interpolation, Levels, PolicyLike
 
 Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
@@ -301,42 +298,15 @@ class Follow:
 
     @overload
     def __call__(
-        self,
-        sample: Sample,
-        *,
-        sample_ids: Ids | None = None,
-        epoch: int | None = None,
-        seed: int | None = None,
-        view: Ids = 0,
-        views: Literal[1] | None = None,
-        levels: Levels | None = None,
-        return_draws: Literal[False] = False,
+        self, sample: Sample, *, views: None = None, return_draws: Literal[False] = False, **rest: Unpack[DrawSettings]
     ) -> Sample: ...
     @overload
     def __call__(
-        self,
-        sample: Sample,
-        *,
-        sample_ids: Ids | None = None,
-        epoch: int | None = None,
-        seed: int | None = None,
-        view: Ids = 0,
-        views: Literal[1] | None = None,
-        levels: Levels | None = None,
-        return_draws: Literal[True],
+        self, sample: Sample, *, views: None = None, return_draws: Literal[True], **rest: Unpack[DrawSettings]
     ) -> tuple[Sample, list[Any]]: ...
     @overload
     def __call__(
-        self,
-        sample: Any,
-        *,
-        sample_ids: Ids | None = None,
-        epoch: int | None = None,
-        seed: int | None = None,
-        view: Ids = 0,
-        views: int,
-        levels: Levels | None = None,
-        return_draws: bool = False,
+        self, sample: Any, *, views: int, return_draws: bool = False, **rest: Unpack[DrawSettings]
     ) -> tuple[Any, ...]: ...
     def __call__(
         self,

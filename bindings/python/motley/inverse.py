@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import ffi, lib
 from ._arrays import KINDS, as_dtype, has_floats, name_of, plain
@@ -17,8 +17,6 @@ from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
     from ._types import PolicyLike
 
 FORMATS = "xyxy", "xywh", "cxcywh"

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import sys
 from html import escape
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _images as images
 from . import _native
@@ -15,9 +16,6 @@ from ._native import ArgumentError, checked, for_each, layout_given, made_by, on
 from .sampled import Sampled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal
-
     from ._types import Array, Ids, Labels, Layout
 
 RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none", "mixup", "cutmix")

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ._native import ArgumentError, whole
 from .policy import INTERPOLATIONS, Policy, fill_bytes, interpolation_number
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from enum import Enum
-    from typing import Any, Literal
-
-    from typing_extensions import Unpack
-
     from ._types import Fill, Interpolations, Settings
 
 NUMBERS = ("translate_pct", "magnitude_std", "magnitude_max")  # of hparams: the library reads them behind the string

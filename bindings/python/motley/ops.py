@@ -25,15 +25,10 @@ from .transform import Transform
 
 def _row(number: int) -> types.SimpleNamespace:
     info = lib.motley_op_get(number)
-    texts = {
-        key: text_of(getattr(info, key))
-        for key in ("name", "summary", "unit", "matches", "paper")
-        if getattr(info, key) != ffi.NULL
-    }
-    numbers = {
-        key: getattr(info, key)
-        for key in ("values_min", "values_max", "minimum", "maximum", "neutral", "example", "whole")
-    }
+    texts = {key: getattr(info, key) for key in ("name", "summary", "unit", "matches", "paper")}
+    texts = {key: text_of(text) for key, text in texts.items() if text != ffi.NULL}
+    keys = "values_min", "values_max", "minimum", "maximum", "neutral", "example", "whole"
+    numbers = {key: getattr(info, key) for key in keys}
     shape = text_of(lib.motley_shape_name(info.shape))
     return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number, info=info)
 
@@ -164,23 +159,12 @@ def _flat(values: Any) -> list[float]:
 
 
 def _function(row: types.SimpleNamespace) -> Any:
-    def op(
-        batch: Any,
-        values: Any = None,
-        *,
-        interpolation: Any = "nearest",
-        fill: Any = 0,
-        out: Any = None,
-        layout: Any = None,
-        threads: int | None = None,
-    ) -> Any:
-        if values is None and out is None and layout is None and KINDS[batch.__class__] is NumPy:
-            usual = interpolation.__class__ is str and interpolation == "nearest" and fill.__class__ is int and not fill
-            made = _run_again(number, batch, threads) if usual else None
+    def op(batch: Any, values: Any = None, *, threads: int | None = None, **how: Any) -> Any:
+        if values is None and not how and KINDS[batch.__class__] is NumPy:
+            made = _run_again(number, batch, threads)
             if made is not None:
                 return made
-        how = {"interpolation": interpolation, "fill": fill, "out": out, "layout": layout, "threads": threads}
-        return apply(row.name, batch, values, **how)
+        return apply(row.name, batch, values, threads=threads, **how)
 
     number = row.number
     op.__name__ = op.__qualname__ = row.name

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from html import escape
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import custom
@@ -16,8 +17,6 @@ from ._arrays import DTYPES
 from ._native import ArgumentError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ._types import PolicyLike
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))

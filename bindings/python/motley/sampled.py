@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays as arrays
@@ -17,8 +18,6 @@ from .draws import Samples
 from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ._types import Array
 
 NULL = ffi.NULL
@@ -153,7 +152,7 @@ class Sampled:
         """The Samples of a call that cannot be kept. which: as _numbers has it."""
         (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
-        samples = Samples(seed, epoch_given(epoch), first, ids, views, keep, seen)
+        samples = Samples((seed, epoch_given(epoch), first, ids, views), keep, seen)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples

@@ -17,7 +17,9 @@ import os
 import sys
 import warnings
 import weakref
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _native
 from ._arrays import taken
@@ -25,10 +27,6 @@ from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType
-    from typing import Any, TypeVar
-
     from ._types import Ids
 
     _Ids = TypeVar("_Ids", bound=Any)

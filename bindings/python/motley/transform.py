@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from . import _arrays as arrays
 from . import _images as images
@@ -21,11 +22,6 @@ from .policy import Policy, as_html
 from .sampled import Sampled, levels_of, levels_on_host, levels_without_use, split_views, views_of_each
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Literal
-
-    from typing_extensions import Unpack
-
     from ._types import Array, CallSettings, Drawing, DtypeLike, Ids, Labels, Layout, Levels, Numbers
     from ._types import PolicyLike
 
@@ -196,36 +192,6 @@ class Transform(Sampled):
         """The policy, or in eval() what is left of it where nothing is drawn."""
         return self.policy if self.training else self.policy.still
 
-    @overload
-    def __call__(
-        self,
-        batch: object,
-        *,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        views: int | None = None,
-        labels: Labels | None = None,
-        classes: int | None = None,
-        levels: Levels | None = None,
-        out: object | None = None,
-        return_draws: Literal[False] = False,
-        **rest: Unpack[CallSettings],
-    ) -> Any: ...
-    @overload
-    def __call__(
-        self,
-        batch: object,
-        *,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        views: int | None = None,
-        labels: Labels | None = None,
-        classes: int | None = None,
-        levels: Levels | None = None,
-        out: object | None = None,
-        return_draws: Literal[True],
-        **rest: Unpack[CallSettings],
-    ) -> tuple[Any, ...]: ...
     def __call__(
         self,
         batch: object,
@@ -276,41 +242,24 @@ class Transform(Sampled):
         views = self.views if views is None else views
         if labels is not None or classes is not None or self.policy._mix[0]:
             which = sample_ids, view, epoch, seed
-            return self._mixing(batch, out, layout, which, return_draws, labels, classes, views, levels)
+            return self._mixing(batch, out, layout, which, return_draws, (labels, classes), views, levels)
         if views == 1 or not self.training:
             return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels)
         whole("views", views, 1, 65536, "from 1")
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view = split_views(sample_ids, view)
-        each = views_of_each(view, views)
-        return tuple(  # counted samples are the same in each view
-            self._run(
-                batch,
-                None,
-                layout,
-                (sample_ids, numbers, epoch, seed),
-                return_draws,
-                levels,
-                counting=numbers is each[-1],
-            )
-            for numbers in each
-        )
+        made: list[Any] = []
+        for numbers in views_of_each(view, views):  # counted samples are the same in each view
+            which, last = (sample_ids, numbers, epoch, seed), len(made) == views - 1
+            made.append(self._run(batch, None, layout, which, return_draws, levels, counting=last))
+        return tuple(made)
 
     def _mixing(
-        self,
-        batch: Any,
-        out: Any,
-        layout: Any,
-        which: Any,
-        return_draws: bool,
-        labels: Any,
-        classes: Any,
-        views: Any,
-        levels: Any,
+        self, batch: Any, out: Any, layout: Any, which: Any, return_draws: bool, mixing: Any, views: Any, levels: Any
     ) -> Any:
-        """A call with labels, or of a policy that mixes images."""
-        policy = self.policy
+        """A call with labels, or of a policy that mixes images. mixing: (labels, classes)."""
+        policy, (labels, _) = self.policy, mixing
         if not policy.mixes:
             what = "labels are" if labels is not None else "classes is"
             raise ArgumentError(f"{what} given, but policy '{policy.name}' has no stage 'mix'")
@@ -321,30 +270,12 @@ class Transform(Sampled):
             return (made[0], labels, *made[1:]) if return_draws else (made, labels)
         if views != 1:
             raise ArgumentError("views is not 1, but the policy mixes images: call it once for each view")
-        return self._run_as_set(batch, out, layout, which, return_draws, mixing=(labels, classes), levels=levels)
+        return self._run_as_set(batch, out, layout, which, return_draws, mixing=mixing, levels=levels)
 
     @overload
-    def apply_(
-        self,
-        batch: T,
-        *,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        levels: Levels | None = None,
-        return_draws: Literal[False] = False,
-        **rest: Unpack[CallSettings],
-    ) -> T: ...
+    def apply_(self, batch: T, *, return_draws: Literal[False] = False, **rest: Unpack[CallSettings]) -> T: ...
     @overload
-    def apply_(
-        self,
-        batch: T,
-        *,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        levels: Levels | None = None,
-        return_draws: Literal[True],
-        **rest: Unpack[CallSettings],
-    ) -> tuple[T, list[Any]]: ...
+    def apply_(self, batch: T, *, return_draws: Literal[True], **rest: Unpack[CallSettings]) -> tuple[T, list[Any]]: ...
     def apply_(
         self,
         batch: Any,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _images as images
 from . import _native
@@ -18,8 +18,6 @@ from .samples import Epoch
 from .transform import Transform, keeping
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from ._types import DtypeLike, Ids, Layout, Levels, PolicyLike
 
 

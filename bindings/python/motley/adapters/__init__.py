@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import random
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import motley
 from motley.samples import rank_key, torch_seed
-
-if TYPE_CHECKING:
-    from motley._types import PolicyLike
 
 
 def fresh_seed(seed: int = 0) -> int:
@@ -25,12 +22,17 @@ def fresh_seed(seed: int = 0) -> int:
     return number ^ rank_key() >> 2 ^ seed
 
 
-def transform_of(policy: PolicyLike, seed: int | None, mixing: bool = False, **settings: Any) -> Any:
+def transform_of(
+    policy: Any, seed: int | None, mixing: bool = False, module: type[motley.Transform] | None = None, **settings: Any
+) -> Any:
     """The motley.Transform of a policy, or a copy of a transform, whose settings are kept; of a policy with views or
-    schedules a motley.MultiView. It may mix images if `mixing`. seed: None where the caller gave none."""
+    schedules a motley.MultiView. It may mix images if `mixing`. seed: None where the caller gave none. module: the
+    class in place of motley.Transform; one of these is taken as it is."""
+    if module is not None and isinstance(policy, module):
+        return policy
     if seed is not None:
         settings["seed"] = seed
-    made = (motley.MultiView if motley.MultiView.wanted_by(policy) else motley.Transform)(policy, **settings)
+    made = (motley.MultiView if motley.MultiView.wanted_by(policy) else module or motley.Transform)(policy, **settings)
     if not mixing:
         refuse_mixing(made)
     return made

@@ -384,7 +384,7 @@ class MotleyCollate(Passes):
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
         if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike)):
-            transform = runner_of(transform)
+            transform = transform_of(transform, None, mixing=True, module=Transform)
         self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
@@ -478,13 +478,6 @@ def _stacked(values: list[Any]) -> Any:
 
 
 # ---- batches ----
-
-
-def runner_of(policy: Any) -> Any:
-    """A motley.torch.Transform of a policy or transform; of a policy with views or schedules a motley.MultiView."""
-    if isinstance(policy, Transform):
-        return policy
-    return (motley.MultiView if motley.MultiView.wanted_by(policy) else Transform)(policy)
 
 
 def map_items(function: Callable[[Any], Any], batch: Any) -> Any:

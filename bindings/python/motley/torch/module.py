@@ -4,7 +4,7 @@
 import copy
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Unpack
 
 import numpy
 import torch
@@ -15,8 +15,6 @@ from motley.policy import NO_AUGMENTATION
 from motley.samples import Epoch
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from motley._types import PolicyLike, Settings
 
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False

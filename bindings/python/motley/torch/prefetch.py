@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 import motley
-from motley.adapters import check_labels
+from motley.adapters import check_labels, transform_of
 from motley._native import one_of
 from motley.sampled import Sampled
 from motley.samples import Count, loading_of, own_epoch
-from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced, runner_of
+from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
 from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
 
@@ -92,7 +92,7 @@ class Prefetcher:
     ) -> None:
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         if isinstance(transform, (str, os.PathLike, motley.Policy)):
-            transform = runner_of(transform)
+            transform = transform_of(transform, None, mixing=True, module=Transform)
             if isinstance(transform, Transform):
                 transform = transform.to(self.device)
         self.transform: Any = transform
