@@ -93,6 +93,16 @@ class Map(unittest.TestCase):
                 f"tests/README.md names {name}, which is not there",
             )
 
+    def test_python_tests_have_the_names_of_modules(self):
+        """test_<module>.py or test_<module>_<part>.py, unless the page names the file."""
+        package = SOURCE / "bindings" / "python" / "motley"
+        paths = [path.relative_to(package).with_suffix("") for path in package.rglob("*.py")]
+        modules = {"_".join(path.parts).replace("___init__", "").lstrip("_") for path in paths}
+        for path in sorted((SOURCE / "bindings" / "python" / "tests").glob("test_*.py")):
+            words = path.stem.split("_")[1:]
+            known = any("_".join(words[:end]) in modules for end in range(1, len(words) + 1))
+            self.assertTrue(known or path.name in self.PAGE, f"{path.name} has no module's name")
+
     def test_what_stands_for_criterion_has_every_macro(self):
         """Builds with the thread sanitizer, and those for another processor, have no Criterion: tests/in_process."""
 

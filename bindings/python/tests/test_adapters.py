@@ -907,7 +907,7 @@ NEEDS = {
     "test_time.py": ["torch"],
     "webdataset_shards.py": ["webdataset", "torchvision"],
 }
-ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_ddp.py", "ray_data.py": "test_ray_data"}
+ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_samples_ddp.py", "ray_data.py": "test_ray_data"}
 PRINTS = {
     "ada_augment.py": "step 60: loss ",
     "class_curriculum.py": "levels of the classes: ",

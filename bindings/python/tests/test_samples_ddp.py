@@ -192,7 +192,7 @@ if kind == "timm":
     from timm.data.distributed_sampler import RepeatAugSampler
     sampler = RepeatAugSampler(range(512), num_repeats=3)           # rank and world size are the process group's
 else:
-    from test_loaders import RASampler
+    from test_torch_data import RASampler
     sampler = RASampler(range(512), dist.get_world_size(), dist.get_rank())
 views = motley.torch.Views(sampler)
 

@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: Apache-2.0
+"""motley.Transform and motley.ops.resize: every kind of image, draws out and in, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import PIL
+import PIL.Image
+import pytest
+
+import motley
+from motley import ops
+from motley._resize import order_of
+
+torch = pytest.importorskip("torch")
+from conftest import cuda  # noqa: E402
+
+from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
+from motley.torch import Transform as TorchTransform  # noqa: E402
+
+ORDER = order_of(PIL.__version__)
+TEXT = """motley: 1
+name: mine
+stages:
+  - random_resized_crop: {size: [20, 24], filter: [bilinear, bicubic]}
+  - flip: {horizontal: 0.5}
+  - policy: rand_augment
+  - jitter: {hue: 0.2, contrast: 0.3}
+  - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3]}
+  - erase: {p: 0.5, boxes: [1, 3], value: pixel}
+"""
+BYTES = '{"motley": 1, "name": "small", "stages": [{"resize": {"size": [20, 30]}}, {"flip": {"horizontal": 0.5}}]}'
+
+
+@pytest.fixture
+def photographs():
+    random = np.random.default_rng(5)
+    return [random.integers(0, 256, (40 + 9 * i, 80 - 7 * i, 3), np.uint8) for i in range(6)]
+
+
+def tensors(arrays):
+    return [torch.from_numpy(x).permute(2, 0, 1) for x in arrays]
+
+
+def test_files_take_the_long_names_of_dtypes():
+    text = "motley: 1\nname: x\nstages:\n  - output: {type: float16}\n"
+    assert motley.Policy(text).show() == text.replace("float16", "f16")
+
+
+def test_all_kinds_of_images_give_the_same(photographs):
+    transform = motley.Transform(TEXT, seed=9)
+    ids = [5, 3, 2, 900, 7, 1 << 40]
+    batch = transform(photographs, sample_ids=ids)
+    assert batch.shape == (6, 3, 20, 24) and batch.dtype == np.float32
+    assert np.array_equal(transform(list(map(PIL.Image.fromarray, photographs)), sample_ids=ids), batch)
+    of_torch = transform(tensors(photographs), sample_ids=torch.tensor(ids))
+    assert isinstance(of_torch, torch.Tensor) and np.array_equal(of_torch.numpy(), batch)
+    for i, image in enumerate(photographs):
+        assert np.array_equal(transform(image, sample_ids=ids[i]), batch[i])
+    one_size = np.stack([photographs[0]] * 4)
+    wanted = transform([photographs[0]] * 4, sample_ids=range(4))
+    assert np.array_equal(transform(one_size, sample_ids=range(4)), wanted)
+    assert not np.array_equal(wanted[0], wanted[1])
+
+
+def test_what_is_written(photographs):
+    first = motley.Transform(TEXT)(photographs, sample_ids=range(6))
+    hwc = motley.Transform(TEXT, output_layout="hwc")(photographs, sample_ids=range(6))
+    assert np.array_equal(hwc, first.transpose(0, 2, 3, 1))
+    last = motley.Transform(TEXT, memory_format=torch.channels_last)(tensors(photographs), sample_ids=range(6))
+    assert last.is_contiguous(memory_format=torch.channels_last) and np.array_equal(last.numpy(), first)
+    half = motley.Transform(TEXT, dtype=torch.float16)(photographs, sample_ids=range(6))
+    assert half.dtype == np.float16 and np.array_equal(half, first.astype(np.float16))
+    out = np.empty_like(first)
+    assert motley.Transform(TEXT)(photographs, sample_ids=range(6), out=out) is out and np.array_equal(out, first)
+
+
+def test_without_an_output_stage_images_stay_images(photographs):
+    transform = motley.Transform(BYTES)
+    pictures = [PIL.Image.fromarray(x) for x in photographs]
+    made = transform(pictures, sample_ids=range(6))
+    assert isinstance(made, list) and {(x.mode, x.size) for x in made} == {("RGB", (30, 20))}
+    batch = transform(photographs, sample_ids=range(6))
+    assert batch.shape == (6, 20, 30, 3) and np.array_equal(np.stack(list(map(np.asarray, made))), batch)
+    assert transform(tensors(photographs)).shape == (6, 3, 20, 30)
+    own_sizes = motley.Transform('{"motley": 1, "name": "flips", "stages": [{"flip": {"horizontal": 1}}]}')
+    for image, flipped in zip(photographs, own_sizes(photographs)):
+        assert np.array_equal(flipped, image[:, ::-1])
+    for mode in ("L", "LA", "RGBA"):
+        assert transform(pictures[0].convert(mode)).mode == mode
+
+
+def test_policies_are_transforms(photographs):
+    batch = np.stack([photographs[0]] * 5)
+    wanted = motley.Transform("rand_augment", seed=4)(batch, sample_ids=range(5))
+    assert np.array_equal(motley.Transform("rand_augment", seed=4)(batch, sample_ids=range(5)), wanted)
+
+
+def test_draws_out_and_in(photographs):
+    transform = motley.Transform(TEXT, seed=2)
+    batch, draws = transform(photographs, sample_ids=range(6), return_draws=True)
+    assert transform.draw(sample_ids=[0], size=(40, 80)) == [draws[0]]
+    assert any("erase" in draw for draw in draws) and all(len(draw["steps"]) == 4 for draw in draws)
+    assert np.array_equal(motley.Transform(TEXT, seed=77).replay(photographs, draws), batch)
+    one, draw = transform(photographs[3], sample_ids=3, return_draws=True)
+    assert draw == draws[3] and np.array_equal(transform.replay(photographs[3], draw), one)
+    changed = copy.deepcopy(draws[:1])
+    changed[0]["crop"] = {"left": 0, "top": 0, "width": 24, "height": 20}
+    changed[0]["flip"]["horizontal"], changed[0]["steps"] = False, []
+    changed[0].pop("erase", None)
+    plain = photographs[0][:20, :24].astype(np.float32) / np.float32(255)
+    wanted = (plain - np.float32([0.5, 0.4, 0.3])) / np.float32([0.2, 0.25, 0.3])
+    assert np.array_equal(transform.replay(photographs[:1], changed)[0], wanted.transpose(2, 0, 1))
+
+
+def test_draws_of_another_transform_or_size_are_refused(photographs):
+    batch = np.stack([photographs[0]] * 2)
+    transform = motley.Transform(TEXT, seed=2)
+    drawn, follow = transform(batch, return_draws=True)[1], motley.Follow(transform, {})
+    stored = [dict(draw) for draw in drawn]  # as JSON brings them back: they record neither
+    larger, other = np.zeros((2, 50, 90, 3), np.uint8), motley.Transform(TEXT.replace("name: mine", "name: other"))
+    for draws in (drawn, copy.deepcopy(drawn), [{**x, "size": [80, 40], "policy": "mine"} for x in stored]):
+        transform.replay(batch, draws)
+        for replay in (transform.replay, lambda x, draws: follow.replay({"image": x}, draws)):
+            with pytest.raises(motley.ArgumentError, match="made for 80 x 40 pixels, the image has 90 x 50"):
+                replay(larger, draws)
+        with pytest.raises(motley.ArgumentError, match="image 0 are of policy 'mine', want those of 'other'"):
+            other.replay(batch, draws)
+    assert len(other.replay(larger, stored)) == 2
+    (draw,) = transform.draw(sample_ids=[3], size=(40, 80))
+    with pytest.raises(motley.ArgumentError, match="made for 80 x 40"):
+        transform.replay(larger[0], draw)
+
+
+def test_samples_are_counted_and_views_differ(photographs):
+    transform = motley.Transform(TEXT, seed=1)
+    both = transform(photographs[:2]), transform(photographs[2:])
+    again = motley.Transform(TEXT, seed=1)
+    again.load_state_dict({**transform.state_dict(), "next_sample": 0})
+    assert np.array_equal(again(photographs), np.concatenate(both))
+    a, b = transform(photographs, sample_ids=range(6), views=2)
+    assert np.array_equal(a, transform(photographs, sample_ids=range(6), view=0)) and not np.array_equal(a, b)
+    later = transform(photographs, sample_ids=range(6), epoch=1)
+    assert not np.array_equal(a, later)
+
+
+def test_equal_pickled_and_shown(photographs, tmp_path):
+    transform = motley.Transform("torchvision_train", seed=3)
+    again = pickle.loads(pickle.dumps(transform))
+    assert again == transform and again.policy == transform.policy and hash(again) == hash(transform)
+    assert repr(transform) == "Transform(policy=<motley.Policy torchvision_train>, seed=3)"
+    assert transform != motley.Transform("torchvision_train") and transform != motley.Transform(
+        "torchvision_eval", seed=3
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(transform.policy.show())
+    assert motley.Transform(path, seed=3) == transform
+    assert set(motley.Policy.names()) >= {"torchvision_train", "timm_train", "simclr"}
+    assert motley.Transform("timm_eval").size == (224, 224)
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (dict(sample_ids=[1, 2]), "sample_ids has 2 numbers, there are 6 images"),
+        (dict(sample_ids=np.arange(6) - 1), "sample_ids has a negative number"),
+        (
+            dict(out=np.empty((6, 3, 20, 25), np.float32)),
+            r"out has shape \(6, 3, 20, 25\), want an array of shape \(6, 3",
+        ),
+        (dict(out=np.empty((6, 3, 20, 24))), "out is float64, want float32"),
+        (dict(out=[]), "out is a list"),
+        (dict(layout="chw"), "want 1 to 4; is it layout='hwc'"),
+    ],
+)
+def test_calls_that_are_refused(photographs, arguments, why):
+    with pytest.raises(motley.ArgumentError, match=why):
+        motley.Transform(TEXT)(photographs, **arguments)
+
+
+def test_more_that_is_refused(photographs):
+    transform = motley.Transform(TEXT)
+    for images, why in (
+        ([x.astype(np.float32) for x in photographs], "the images' dtype is float32, want uint8"),
+        ([photographs[0], photographs[0][..., :1]], "image 1 of the list has 1 channels, image 0 has 3"),
+        (photographs[0][..., 0], "normalises 3 channels, the images have 1"),
+        (np.zeros((4, 0, 3), np.uint8), "want pixels"),
+        ("image.png", "images are a builtins.str"),
+    ):
+        with pytest.raises(motley.ArgumentError, match=why):
+            transform(images)
+    with pytest.raises(motley.ArgumentError, match="cannot work in place"):
+        transform.apply_(photographs)
+    rgb = PIL.Image.fromarray(photographs[0])
+    for mode in ("L", "LA", "RGBA"):
+        for images in (rgb.convert(mode), [rgb, rgb.convert(mode)]):
+            with pytest.raises(motley.ArgumentError, match=r'channels.*\.convert\("RGB"\)'):
+                transform(images)
+    with pytest.raises(motley.ArgumentError, match="6 sizes and policy 'a' resizes none"):
+        motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n", dtype="float32")(photographs)
+    with pytest.raises(motley.ArgumentError, match="did you mean (the transform )?'torchvision_train'"):
+        motley.Transform("torchvision_trian")
+    with pytest.raises(motley.PolicyError) as found:
+        motley.Transform(TEXT.replace("erase: {p: 0.5", "erase: {p: 1.5"))
+    assert found.value.problems[0][:2] == (9, 16)
+    draws = transform(photographs, sample_ids=range(6), return_draws=True)[1]
+    for wrong, why in (
+        ([], "draws has 0 entries, there are 6"),
+        ([{}] * 6, 'draws of image 0: "(steps|crop)" is missing'),
+        ([draws[0]["steps"]] * 6, "draws of image 0 are .*, want the object"),
+        ([{**draws[0], "sample": np.int64(3)}] * 6, "draws of image 0: .*not JSON serializable"),
+    ):
+        with pytest.raises((motley.ArgumentError, motley.PolicyError), match=why):
+            transform.replay(photographs, wrong)
+    draws[2]["crop"]["left"] = 70
+    out = np.full((6, 3, 20, 24), 7, np.float32)
+    with pytest.raises(motley.ArgumentError, match="image 2: the given crop of .* leaves the image of 66x58"):
+        transform.replay(photographs, draws, out=out)
+    assert (out == 7).all()
+
+
+# ---- resize ----
+
+FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")  # PIL.Image.Resampling
+
+
+def test_each_pillow_has_its_order():
+    orders = [order_of(version) for version in ("9.4.0", "12.1.1", "12.2.0", "12.3.1", "13.0.0", "14.1.0.dev0")]
+    assert orders == ["pillow-12"] * 2 + ["pillow-12.2"] * 2 + ["pillow-13"] * 2
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
+def test_resize_is_pillows(photographs, filter, mode):
+    pictures = [PIL.Image.fromarray(x).convert("RGBA").convert(mode) for x in photographs]
+    made = ops.resize(pictures, (33, 21), filter=filter, order=ORDER)
+    for image, picture in zip(pictures, made):
+        assert np.array_equal(np.asarray(picture), np.asarray(image.resize((21, 33), FILTERS.index(filter))))
+    crops = [(3, 2, 20 + i, 15 + i) for i in range(6)]
+    made = ops.resize(photographs, (9, 8), filter=FILTERS.index(filter), crop=crops, flip=[0, 1] * 3, order=ORDER)
+    for i, (x, (left, top, width, height)) in enumerate(zip(photographs, crops)):
+        image = (
+            PIL.Image.fromarray(x).crop((left, top, left + width, top + height)).resize((8, 9), FILTERS.index(filter))
+        )
+        assert np.array_equal(made[i], np.asarray(image)[:, :: -1 if i % 2 else 1])
+    box = (1.5, 2.25, 30.0, 31.5)
+    for x, y in zip(photographs, ops.resize(photographs, (9, 8), filter=filter, box=box, order=ORDER)):
+        assert np.array_equal(y, np.asarray(PIL.Image.fromarray(x).resize((8, 9), FILTERS.index(filter), box)))
+
+
+def test_resizes_of_one_image_after_another(photographs):
+    """By calls that are kept: other pixels, sizes, filters and kinds of images in turns."""
+    numbers = np.random.default_rng(5)
+    tall, wide = (40, 31), (31, 40)
+    smaller, larger = (12, 17), (90, 80)
+    cases = [(tall, smaller, "bilinear"), (tall, smaller, "nearest"), (wide, smaller, "box"), (wide, larger, "box")]
+    for _ in range(2):
+        for (height, width), size, filter in cases:
+            array = numbers.integers(0, 256, (height, width, 3), np.uint8)
+            picture = PIL.Image.fromarray(array)
+            want = np.asarray(picture.resize(size[::-1], FILTERS.index(filter)))
+            how = {"filter": filter, "order": ORDER}
+            made = ops.resize(picture, size, **how)
+            assert made.mode == "RGB" and np.array_equal(np.asarray(made), want)
+            assert np.array_equal(ops.resize(array, size, **how), want)
+            assert np.array_equal(ops.resize(array[::-1], size, **how), ops.resize(array[::-1].copy(), size, **how))
+            planes = torch.from_numpy(array).permute(2, 0, 1)
+            assert np.array_equal(ops.resize(planes, size, **how).permute(1, 2, 0).numpy(), want)
+            with pytest.raises(motley.ArgumentError, match="want uint8"):
+                ops.resize(array.astype(np.float32), size, **how)
+            with pytest.raises(motley.ArgumentError, match="size is"):
+                ops.resize(array, (float(size[0]), size[1]), **how)
+            assert ops.resize(array[None][:0], size, **how).shape == (0, *size, 3)
+            assert ops.resize(array[None][:0], 4, **how).shape[0] == 0
+
+
+def test_resize_to_the_shorter_side(photographs):
+    made = ops.resize(tensors(photographs), 16)
+    for x, y in zip(photographs, made):
+        height, width = x.shape[:2]
+        short = (int(16 * height / width), 16) if width <= height else (16, int(16 * width / height))
+        assert tuple(y.shape) == (3, *short)
+    out = np.empty((7, 9, 3), np.uint8)
+    assert ops.resize(photographs[0], (7, 9), out=out) is out and out.any()
+    assert ops.resize([], 4) == []
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (dict(size=0), "size is 0, want"),
+        (dict(size=(4, 5, 6)), r"size is \(4, 5, 6\)"),
+        (dict(size=(4, 5), crop=(0, 0, 0, 0)), "crop is empty"),
+        (dict(size=(4, 5), crop=(0, 0, 100, 5)), "crop 0: 100x5 at .* leaves the image of 80x40"),
+        (dict(size=(4, 5), crop=[(0, 0, 1, 1)] * 2), "want .*, or a row for each of 6 images"),
+        (dict(size=(4, 5), crop=(0, 0, 1.5, 1)), "want .left, top, width, height."),
+        (dict(size=(4, 5), box=(0, 0, 0, 9)), "box 0: .* is empty"),
+        (dict(size=(4, 5), flip=[True]), "flip has 1 values, there are 6"),
+        (dict(size=(4, 5), filter="bilinaer"), "filter is 'bilinaer', want one of"),
+        (dict(size=(4, 5), order="pillow"), "order is 'pillow'"),
+        (dict(size=(4, 5), out=np.empty((4, 5, 3), np.uint8)), "want an array of shape"),
+    ],
+)
+def test_resizes_that_are_refused(photographs, arguments, why):
+    size = arguments.pop("size")
+    with pytest.raises(motley.ArgumentError, match=why):
+        ops.resize(photographs, size, **arguments)
+
+
+# ---- in torch's loops ----
+
+
+class Photographs(torch.utils.data.Dataset):
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    def __getitem__(self, i):
+        return PIL.Image.fromarray(self.images[i]), i
+
+
+def test_module(photographs):
+    module = TorchTransform(TEXT, seed=3, stream=0, memory_format=torch.channels_last)
+    wanted = motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6))
+    for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
+        made = module(images, sample_ids=torch.arange(6))
+        assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
+        assert np.array_equal(made.numpy(), wanted)
+    first, second = module(photographs[:3]), module(photographs[3:])
+    assert int(module.counter[1]) == 6 and np.array_equal(torch.cat([first, second]).numpy(), wanted)
+    again = TorchTransform(TEXT)
+    again.load_state_dict(module.state_dict())
+    assert again.seed == 3 and np.array_equal(again(photographs).numpy(), module(photographs).numpy())
+    made, draws = module(photographs, sample_ids=range(6), return_draws=True)
+    assert np.array_equal(module.replay(photographs, draws).numpy(), made.numpy())
+    a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, sample_ids=range(6))
+    assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
+    core = motley.Transform(TEXT, seed=4, views=2, dtype="float16")
+    assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
+    assert TorchTransform(core, rank=2).seed == 4
+    with pytest.raises(motley.ArgumentError, match="seed is 5, but the Transform that is given has seed=4"):
+        TorchTransform(core, seed=5)
+
+
+STILL = """motley: 1
+name: still
+profile: timm
+stages:
+  - resize: {size: 30}
+  - center_crop: {size: [20, 24]}
+  - output: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.25, 0.3]}
+"""
+DRAWS = """  - flip: {horizontal: 0.5}
+  - policy:
+      branches:
+        - invert
+        - {op: rotate, value: 20}
+  - policy: rand_augment
+  - jitter: {hue: 0.2, contrast: 0.3}
+  - grayscale: {p: 0.5}
+  - blur: {radius: [1, 2]}
+"""
+AT_RANDOM = STILL.replace("  - output", DRAWS + "  - output") + "  - erase: {p: 0.9}\n"
+
+
+@pytest.mark.parametrize("mixes", [False, True])
+def test_eval_draws_nothing(photographs, mixes):
+    """What Lightning, and any train() and eval(), rely on."""
+    text = AT_RANDOM + "  - mix: {mixup: 1, classes: 10}\n" * mixes
+    labels = {"labels": torch.arange(6)} if mixes else {}
+    module = TorchTransform(text, seed=3, views=2 - mixes, memory_format=torch.channels_last)
+    wanted = motley.Transform(STILL)(photographs)
+    trained = module(photographs, sample_ids=range(6), **labels)
+    holder = torch.nn.Sequential(module).eval()
+    state = copy.deepcopy(holder.state_dict())
+    for images in (photographs, tensors(photographs), [PIL.Image.fromarray(x) for x in photographs]):
+        for ids in (None, range(6), range(6)):
+            made = module(images, sample_ids=ids, **labels)
+            if mixes:
+                made, targets = made
+                assert targets is labels["labels"]
+            assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
+            assert np.array_equal(made.numpy(), wanted)
+    assert np.array_equal(module(photographs[0], out=torch.zeros(3, 20, 24)).numpy(), wanted[0])
+    made, *_, draws = module(photographs, sample_ids=range(6), return_draws=True, **labels)
+    assert np.array_equal(made.numpy(), wanted) and not any(draw["steps"] for draw in draws)
+    if not mixes:
+        with pytest.raises(motley.ArgumentError, match="labels are given, but policy 'still' has no stage 'mix'"):
+            module(photographs, sample_ids=range(6), labels=range(6))
+    assert all(map(torch.equal, holder.state_dict().values(), state.values())), "no sample was counted"
+    holder.train()
+    for a, b in zip(trained, module(photographs, sample_ids=range(6), **labels)):
+        assert torch.equal(a, b)
+    assert not np.array_equal(trained[0].numpy(), wanted)
+
+
+def test_eval_of_policies_and_of_what_changes_all_images(photographs):
+    policy = TorchTransform("rand_augment").eval()
+    assert np.array_equal(policy(tensors(photographs[:1])[0]).numpy(), tensors(photographs[:1])[0].numpy())
+    assert all(np.array_equal(a, b) for a, b in zip(policy(tensors(photographs)), tensors(photographs)))
+    grey = STILL.replace("  - output", "  - grayscale: {p: 1}\n  - output")
+    assert np.array_equal(TorchTransform(grey).eval()(photographs).numpy(), motley.Transform(grey)(photographs))
+    only = TorchTransform("motley: 1\nname: only\nstages:\n  - flip: {vertical: 1}\n").eval()
+    assert np.array_equal(only(tensors(photographs)[0]), tensors(photographs)[0])
+
+
+def test_eval_of_a_random_crop_is_refused(photographs):
+    for text, crop, instead in [
+        ("torchvision_train", "random_resized_crop", "torchvision_eval"),
+        ("timm_train", "random_resized_crop", "timm_eval"),
+        ("motley: 1\nname: a\nstages:\n  - random_crop: {size: 32}\n", "random_crop", "torchvision_eval"),
+    ]:
+        module = TorchTransform(text).eval()
+        wanted = rf"in eval\(\): its stage '{crop}' .*Transform\('{instead}'\)"
+        with pytest.raises(motley.UnsupportedError, match=wanted):
+            module(photographs, sample_ids=range(6))
+        assert len(module.train()(photographs, sample_ids=range(6))) == 6
+    for name in ("torchvision_eval", "timm_eval"):
+        module = TorchTransform(name)
+        assert torch.equal(module(photographs), module.eval()(photographs))
+
+
+def test_followers_in_eval(photographs):
+    """A mask stays on its image."""
+    image = photographs[0]
+    sample = {"image": image, "mask": image[..., 0].copy()}
+    pictures = STILL[: STILL.index("  - output")] + "  - flip: {horizontal: 1}\n  - policy: rand_augment\n"
+    follow = motley.Follow(TorchTransform(pictures, views=2))
+    assert len(follow(sample)) == 2
+    follow.transform.eval()
+    made = follow(sample)
+    wanted = motley.Transform(pictures[: pictures.index("  - flip")])(image)
+    assert np.array_equal(made["image"], wanted) and made["mask"].shape == (20, 24)
+    nearest = motley.Follow(motley.Transform(pictures[: pictures.index("  - flip")]))(sample)["mask"]
+    assert np.array_equal(made["mask"], nearest)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_in_workers_and_loops(photographs, workers):
+    dataset, epochs = Photographs(photographs), []
+    wanted = [motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6), epoch=e) for e in (0, 1)]
+    loader = torch.utils.data.DataLoader(
+        dataset, batch_size=4, collate_fn=MotleyCollate(TorchTransform(TEXT, seed=3), ids=1), num_workers=workers
+    )
+    for _ in range(2):
+        epochs.append(np.concatenate([images.numpy() for images, _ in loader]))
+    assert np.array_equal(epochs, wanted)
+    augmented = torch.utils.data.DataLoader(Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6,
+                                            num_workers=workers)  # fmt: skip
+    for e in range(2):
+        (made,) = (images.numpy() for images, _ in augmented)
+        assert np.array_equal(made, wanted[e])
+    images = torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=as_lists, num_workers=workers)
+    for stage in (TorchTransform(TEXT, seed=3), motley.Transform(TEXT, seed=3)):
+        prefetcher = Prefetcher(images, stage, "cpu", ids=1)
+        for e in range(2):
+            assert np.array_equal(np.concatenate([made.numpy() for made, _ in prefetcher]), wanted[e])
+
+
+def as_lists(samples):
+    return [torch.from_numpy(np.array(image)).permute(2, 0, 1) for image, _ in samples], torch.tensor(
+        [i for _, i in samples]
+    )
+
+
+def test_an_empty_list_through_a_transform_without_a_size():
+    flips = motley.Transform('{"motley": 1, "name": "t", "stages": [{"flip": {"horizontal": 0.5}}]}')
+    assert flips([]) == [] and flips(()) == ()
+    assert flips(np.zeros((0, 4, 5, 3), np.uint8)).shape == (0, 4, 5, 3)
+
+
+@pytest.mark.parametrize("text", [TEXT, BYTES])
+@pytest.mark.parametrize("kind", ["array", "tensor", "picture"])
+def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
+    """Of images of one shape and kind; its results are those of a list of the same images, which is described anew."""
+    from motley import calls, _native
+
+    made = []
+    monkeypatch.setattr(_native.local, "calls", {})
+    monkeypatch.setattr(calls.Call, "for_any_pixels", lambda self: made.append(self) or setattr(self, "keep", None))
+    transform, first = motley.Transform(text, seed=3), photographs[0]
+    tensor = lambda x: torch.from_numpy(x).permute(2, 0, 1)  # noqa: E731
+    like = {"array": np.asarray, "tensor": tensor, "picture": PIL.Image.fromarray}
+    stacked = np.stack if kind != "tensor" else torch.stack
+    for number in range(4):
+        image = like[kind](np.roll(first, number, 0))
+        alone, [listed] = transform(image, sample_ids=number, epoch=1), transform([image], sample_ids=[number], epoch=1)
+        assert type(alone) is type(listed) and np.array_equal(np.asarray(alone), np.asarray(listed))
+        if kind != "picture":
+            out = stacked([alone, alone]) * 0
+            assert transform(stacked([image, image]), sample_ids=[number, number], epoch=1, out=out) is out
+            assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
+    assert len(made) == len(_native.local.calls) == (1 if kind == "picture" else 2)
+
+
+def test_a_kept_call_is_of_its_transform(photographs):
+    """Transforms and policies of one name and shape have calls of their own, as do given draws and new ones."""
+    text = '{{"motley": 1, "name": "x", "stages": [{{"resize": {{"size": [20, 30], "filter": "{}"}}}}]}}'
+    image = photographs[0]
+    for _ in range(2):
+        for name in ("bilinear", "nearest"):
+            made, draws = motley.Transform(text.format(name))(image, sample_ids=0, return_draws=True)
+            assert np.array_equal(made, ops.resize(image, (20, 30), filter=name))
+            assert np.array_equal(motley.Transform(text.format(name)).replay(image, draws), made)
+        for op in ("invert", "equalize"):
+            stage = motley.Transform(f'{{"motley": 1, "name": "x", "branches": ["{op}"]}}')
+            assert np.array_equal(stage(image), getattr(ops, op)(image))
+            assert np.array_equal(ops.rotate(image, 90.0, fill=9), ops.rotate(image, [90.0], fill=[9]))
+            assert np.array_equal(stage.replay(image, stage.draw(1, size=image.shape[:2])[0]), stage(image))
+
+
+@cuda
+def test_the_device_reads_its_counter(photographs):
+    on_cpu, on_gpu = TorchTransform(TEXT, seed=4, stream=1), TorchTransform(TEXT, seed=4, stream=1).cuda()
+    images = tensors(photographs)
+    there = [image.cuda() for image in images]
+    out = on_gpu(there)
+    assert torch.equal(out.cpu(), on_cpu(images))
+    for epoch in (0, 1):
+        for one in (on_cpu, on_gpu):
+            one.set_epoch(epoch)
+        for _ in range(2):
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                made = on_gpu(there)
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+            assert torch.equal(made.cpu(), on_cpu(images))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        on_gpu(there, out=out)
+    for _ in range(3):
+        graph.replay()
+        assert torch.equal(out.cpu(), on_cpu(images))
