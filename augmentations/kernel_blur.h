@@ -16,11 +16,6 @@
 #define MOT_KERNEL_SIGMA_MIN 1e-3
 #define MOT_KERNEL_SIGMA_MAX 1e3
 
-static inline int mot_is_kernel_sigma(double sigma)
-{
-    return sigma >= MOT_KERNEL_SIGMA_MIN && sigma <= MOT_KERNEL_SIGMA_MAX;
-}
-
 static inline int mot_is_kernel_size(double size)
 {
     return size >= 3 && size <= MOTLEY_MAX_KERNEL && fmod(size, 2) == 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The op table: one row per operation, expanded from ops.h. */
 #include "augmentations/table.h"
-#include "motley/apply.h"
+#include "augmentations/kernel_blur.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,26 +35,48 @@ int motley_op_find(const char *name)
         .paper = "AugMix, Hendrycks et al. 2019, arXiv:1912.02781", .shape = MOTLEY_SHAPE_MIX, .values_min = 1, \
         .values_max = 1, .maximum = 1, .neutral = NAN, .example = 0.5 \
     }
-static const motley_op_info mix_steps[] = {
+/* The steps that are no ops, from MOTLEY_STEP_HUE down. */
+static const motley_op_info other_steps[] = {
+    { .name = "hue",
+      .summary = "Rotates the hue.",
+      .unit = "of a turn",
+      .matches = "torchvision adjust_hue",
+      .shape = MOTLEY_SHAPE_COLOR,
+      .values_min = 1,
+      .values_max = 1,
+      .minimum = -0.5,
+      .maximum = 0.5,
+      .example = 0.25 },
     MIX("mix_add", "Ends a chain and adds it to the sum of chains."),
     MIX("mix_blend", "Ends a chain and blends the result with it."),
     MIX("mix_sum", "Blends the result with the sum of chains."),
+    { .name = "kernel_blur",
+      .summary = "Blurs with a kernel of normal weights.",
+      .unit = "sigma in pixels, the kernel's size",
+      .matches = "torchvision gaussian_blur",
+      .shape = MOTLEY_SHAPE_FILTER,
+      .values_min = 2,
+      .values_max = 2,
+      .minimum = MOT_KERNEL_SIGMA_MIN,
+      .maximum = MOT_KERNEL_SIGMA_MAX,
+      .neutral = NAN,
+      .example = 1 },
 };
 #undef MIX
-#define MIX_STEPS ((int)(sizeof mix_steps / sizeof mix_steps[0]))
+#define OTHER_STEPS ((int)(sizeof other_steps / sizeof other_steps[0]))
 
 const motley_op_info *mot_step_info(int op)
 {
-    const int mix = MOTLEY_STEP_MIX_ADD - op;
-    return mix >= 0 && mix < MIX_STEPS ? &mix_steps[mix] : motley_op_get(op);
+    const int other = MOTLEY_STEP_HUE - op;
+    return other >= 0 && other < OTHER_STEPS ? &other_steps[other] : motley_op_get(op);
 }
 
-int mot_mix_find(const char *name)
+int mot_step_find(const char *name)
 {
-    for (int i = 0; i < MIX_STEPS; i++)
-        if (strcmp(name, mix_steps[i].name) == 0)
-            return MOTLEY_STEP_MIX_ADD - i;
-    return 0;
+    for (int i = 0; i < OTHER_STEPS; i++)
+        if (strcmp(name, other_steps[i].name) == 0)
+            return MOTLEY_STEP_HUE - i;
+    return motley_op_find(name);
 }
 
 void mot_op_prepare(int op, const double *values, int count, mot_arg *arg)

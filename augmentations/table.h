@@ -40,11 +40,17 @@ typedef struct mot_op_row {
 
 extern const mot_op_row mot_op_table[MOT_OP_COUNT];
 
-/* Describes a step's op: a row of the table, or a MOTLEY_STEP_MIX_*; NULL for other numbers. */
+/* Describes a step's op: a row of the table, or a MOTLEY_STEP_*; NULL for other numbers. */
 const motley_op_info *mot_step_info(int op);
 
-/* The MOTLEY_STEP_MIX_* called `name`, or 0. */
-int mot_mix_find(const char *name);
+/* The op or MOTLEY_STEP_* called `name`, or -1. */
+int mot_step_find(const char *name);
+
+/* Whether only stages have the step: MOTLEY_STEP_HUE, MOTLEY_STEP_KERNEL_BLUR. */
+static inline int mot_step_of_stages(int op)
+{
+    return op < 0 && mot_step_info(op) && mot_step_info(op)->shape != MOTLEY_SHAPE_MIX;
+}
 
 /* Prepares `values`, which must be valid, as the argument of `op`. */
 void mot_op_prepare(int op, const double *values, int count, mot_arg *arg);

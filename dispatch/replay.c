@@ -14,7 +14,8 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "image %zu, step %d is custom op %d, which cannot be replayed",
                         i, s, step->op);
-    MOT_REQUIRE(info, error, "image %zu, step %d has op %d, want 0 to %d", i, s, step->op, MOT_OP_COUNT - 1);
+    MOT_REQUIRE(info && !mot_step_of_stages(step->op), error, "image %zu, step %d has op %d, want 0 to %d", i, s,
+                step->op, MOT_OP_COUNT - 1);
     MOT_TRY(mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s));
     if (info->shape == MOTLEY_SHAPE_MIX) {
         mot_augmix_step(step->op, (float)step->values[0], out);

@@ -69,7 +69,7 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_pl
     if (p->steps) {
         p->step_counts[i] = count;
         for (int s = 0; s < count; s++)
-            p->steps[i * most + (size_t)s] = mot_transform_public_step(&steps[s]);
+            p->steps[i * most + (size_t)s] = mot_public_step(mot_step_info(steps[s].op), &steps[s]);
     }
     return count;
 }

@@ -99,28 +99,16 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
 {
     MOT_REQUIRE(!mixed || step->op >= 0 || mot_step_mixes(step->op), error,
                 "image %zu, step %d is not an op of the table, but is in a chain that is mixed", i, s);
-    if (step->op == MOTLEY_STEP_HUE) {
-        MOT_REQUIRE(step->values_count == 1 && step->values[0] >= -0.5 && step->values[0] <= 0.5, error,
-                    "image %zu, step %d: hue is %g, want -0.5 to 0.5", i, s, step->values[0]);
-        return MOTLEY_OK;
-    }
-    if (step->op == MOTLEY_STEP_KERNEL_BLUR) {
-        const double sigma = step->values[0], size = step->values[1];
-        MOT_REQUIRE(step->values_count == 2 && mot_is_kernel_sigma(sigma), error,
-                    "image %zu, step %d: sigma is %g, want %g to %g pixels", i, s, sigma, MOT_KERNEL_SIGMA_MIN,
-                    MOT_KERNEL_SIGMA_MAX);
-        MOT_REQUIRE(mot_is_kernel_size(size), error,
-                    "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, size,
-                    MOTLEY_MAX_KERNEL);
-        return MOTLEY_OK;
-    }
-    const motley_op_info *info = mixed ? mot_step_info(step->op) : motley_op_get(step->op);
-    MOT_REQUIRE(info, error,
+    MOT_REQUIRE(mot_step_info(step->op) && (mixed || !mot_step_mixes(step->op)), error,
                 "image %zu, step %d: op is %d, want one of the table, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR", i, s,
                 step->op);
     MOT_REQUIRE(!(step->inside[0] | step->inside[1] | step->inside[2] | step->inside[3]), error,
                 "image %zu, step %d works inside a part of the image, which a transform does not do", i, s);
-    return mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s);
+    MOT_TRY(mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s));
+    MOT_REQUIRE(step->op != MOTLEY_STEP_KERNEL_BLUR || mot_is_kernel_size(step->values[1]), error,
+                "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, step->values[1],
+                MOTLEY_MAX_KERNEL);
+    return MOTLEY_OK;
 }
 
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i)

@@ -13,18 +13,16 @@ motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t he
                               motley_error *error)
 {
     *out = (mot_geometry){ .kind = MOT_STAYS, .width = width, .height = height };
-    if (step->op == MOTLEY_STEP_HUE || step->op == MOTLEY_STEP_KERNEL_BLUR)
-        return MOTLEY_OK;
+    const motley_op_info *info = mot_step_info(step->op);
     if (step->op >= MOT_OP_COUNT)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "it is custom op %d, and where that moves pixels is not known: nothing can follow it",
                         step->op);
-    if (mot_step_info(step->op) && mot_step_info(step->op)->shape == MOTLEY_SHAPE_MIX)
+    MOT_REQUIRE(info, error, "op is %d, want 0 to %d", step->op, MOT_OP_COUNT - 1);
+    if (info->shape == MOTLEY_SHAPE_MIX)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "it is %s, and each chain that is mixed may move pixels elsewhere: nothing can follow it",
-                        mot_step_info(step->op)->name);
-    MOT_REQUIRE(step->op >= 0, error, "op is %d, want 0 to %d", step->op, MOT_OP_COUNT - 1);
-    const motley_op_info *info = &mot_op_table[step->op].info;
+                        info->name);
     MOT_TRY(mot_check_values_count(info, step->values_count, error));
     for (int i = 0; i < step->values_count; i++)
         MOT_REQUIRE(isfinite(step->values[i]) || info->shape == MOTLEY_SHAPE_ERASE, error,

@@ -22,6 +22,8 @@ motley_step mot_public_step(const motley_op_info *info, const mot_step *step)
         out.values_count = info->shape == MOTLEY_SHAPE_CUSTOM ? 3 : info->values_max;
         memcpy(out.values + 1, step->arg.d + 1, (size_t)(out.values_count - 1) * sizeof *out.values);
     }
+    if (step->op == MOTLEY_STEP_KERNEL_BLUR)
+        out.values[out.values_count++] = step->arg.size;
     return out;
 }
 

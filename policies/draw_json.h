@@ -8,10 +8,6 @@
 #include "policies/policy.h"
 #include "policies/yaml.h"
 
-/* The names of MOTLEY_STEP_HUE and MOTLEY_STEP_KERNEL_BLUR, which are not ops of the table. */
-#define MOT_HUE_STEP "hue"
-#define MOT_KERNEL_BLUR_STEP "kernel_blur"
-
 /* Writes one step; `op` describes its op. */
 void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_read: reads back what motley_draw_json wrote. */
-#include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/number.h"
@@ -113,37 +112,11 @@ static void read_level(reader *r, const mot_yaml *node, motley_step *step)
         PROBLEM(r, node, "\"level\" is %g, want a whole number from 0", level);
 }
 
-/* Reads the value of a transform's step that is not an op; false if `name` is not such a step. */
-static bool read_stage_step(reader *r, const char *name, const mot_yaml *map, const mot_yaml *value, motley_step *step)
-{
-    const mot_yaml *place = value ? value : map;
-    if (strcmp(name, MOT_HUE_STEP) == 0) {
-        step->op = MOTLEY_STEP_HUE;
-        step->values_count = 1;
-        if (!value || numbers(r, value, "value", step->values, 1) != 1 || !(fabs(step->values[0]) <= 0.5))
-            PROBLEM(r, place, "hue wants one value, -0.5 to 0.5 of a turn");
-        return true;
-    }
-    if (strcmp(name, MOT_KERNEL_BLUR_STEP) != 0)
-        return false;
-    step->op = MOTLEY_STEP_KERNEL_BLUR;
-    step->values_count = 2;
-    if (!value || numbers(r, value, "value", step->values, 2) != 2)
-        PROBLEM(r, place, "kernel_blur wants two values, sigma in pixels and the kernel's size");
-    else if (!mot_is_kernel_sigma(step->values[0]))
-        PROBLEM(r, place, "kernel_blur's sigma is %g, want %g to %g pixels", step->values[0], MOT_KERNEL_SIGMA_MIN,
-                MOT_KERNEL_SIGMA_MAX);
-    else if (!mot_is_kernel_size(step->values[1]))
-        PROBLEM(r, place, "kernel_blur's size is %g, want an odd number of 3 to %d", step->values[1],
-                MOTLEY_MAX_KERNEL);
-    return true;
-}
-
-/* The op called `name`, or one of MOTLEY_STEP_MIX_*; -1 after a problem. */
+/* The op or MOTLEY_STEP_* called `name`; -1 after a problem. */
 static int find_op(reader *r, const mot_yaml *node, const char *name)
 {
-    const int mix = mot_mix_find(name), op = mix ? mix : motley_op_find(name);
-    if (op != -1)
+    const int op = mot_step_find(name);
+    if (op != -1 && (r->staged || !mot_step_of_stages(op)))
         return op;
     const char *names[MOT_OP_COUNT];
     for (int i = 0; i < MOT_OP_COUNT; i++)
@@ -205,10 +178,7 @@ static void read_step(reader *r, const mot_yaml *map, motley_step *step)
         PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
         return;
     }
-    const char *name = mot_yaml_text(&r->tree, op);
-    if (r->staged && read_stage_step(r, name, map, value, step))
-        return;
-    step->op = find_op(r, op, name);
+    step->op = find_op(r, op, mot_yaml_text(&r->tree, op));
     if (step->op == -1)
         return;
     if (level) /* absent from the draws of older versions */

@@ -28,16 +28,6 @@ int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *s
     return n;
 }
 
-motley_step mot_transform_public_step(const mot_step *step)
-{
-    if (step->op >= 0)
-        return mot_public_step(motley_op_get(step->op), step);
-    motley_step out = { .op = step->op, .values_count = step->op == MOTLEY_STEP_KERNEL_BLUR ? 2 : 1 };
-    out.values[0] = step->value;
-    out.values[1] = step->arg.size;
-    return out;
-}
-
 motley_status mot_transform_draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
                                          const int32_t *widths, const int32_t *heights, int32_t channels,
                                          motley_place *places, motley_step *steps, int32_t *step_counts,
@@ -66,7 +56,7 @@ motley_status mot_transform_draw_samples(const mot_transform *transform, const m
             mot_sample_of(samples, i, widths[i], heights[i], transform->to_rgb ? 3 : channels);
         step_counts[i] = mot_transform_draw(transform, &sample, places ? &places[i] : &place, own);
         for (int s = 0; s < step_counts[i]; s++)
-            steps[i * transform->info.max_steps + (size_t)s] = mot_transform_public_step(&own[s]);
+            steps[i * transform->info.max_steps + (size_t)s] = mot_public_step(mot_step_info(own[s].op), &own[s]);
     }
     return MOTLEY_OK;
 }

@@ -349,9 +349,6 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     return 1;
 }
 
-/* A step in the units of its op, for motley_step. */
-motley_step mot_transform_public_step(const mot_step *step);
-
 /* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);

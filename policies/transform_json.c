@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_json and motley_draw_read: what an image draws as JSON. */
+#include "augmentations/table.h"
 #include "base/error.h"
 #include "policies/draw_json.h"
 #include "policies/transform.h"
@@ -41,26 +42,6 @@ static void say_erased(mot_text *w, const motley_place *place)
         mot_say(w, " ], \"noise\": %llu", (unsigned long long)place->noise);
 }
 
-/* Whether a step is one of stages, but no op. */
-static bool is_of_stages(int op)
-{
-    return op == MOTLEY_STEP_HUE || op == MOTLEY_STEP_KERNEL_BLUR;
-}
-
-static void say_step(mot_text *w, const motley_policy *policy, const motley_step *step, int32_t channels)
-{
-    if (!is_of_stages(step->op)) {
-        mot_draw_say_step(w, motley_policy_op(policy, step->op), step, channels);
-        return;
-    }
-    const bool hue = step->op == MOTLEY_STEP_HUE;
-    mot_say(w, "{ \"op\": \"%s\", \"value\": ", hue ? MOT_HUE_STEP : MOT_KERNEL_BLUR_STEP);
-    mot_say_number(w, hue ? "" : "[", step->values[0]);
-    if (!hue)
-        mot_say_number(w, ", ", step->values[1]);
-    mot_say(w, "%s, \"applied\": true }", hue ? "" : "]");
-}
-
 motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_place *place,
                                const motley_step *steps, int32_t count, int32_t channels, char **text,
                                motley_error *error)
@@ -74,7 +55,7 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
                     ((unsigned)place->filter < MOT_FILTERS && (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
                 error, "filter is %d and boxes_count %d, want what was drawn", (int)place->filter, place->boxes_count);
     for (int32_t i = 0; i < count; i++) {
-        MOT_REQUIRE((place && is_of_stages(steps[i].op)) || motley_policy_op(policy, steps[i].op), error,
+        MOT_REQUIRE(motley_policy_op(policy, steps[i].op) && (place || !mot_step_of_stages(steps[i].op)), error,
                     "step %d: op is %d, which the policy does not have", i, steps[i].op);
         MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
                         (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
@@ -88,7 +69,7 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     mot_say(&w, "\"steps\": [ ");
     for (int32_t i = 0; i < count; i++) {
         mot_say(&w, "%s", i ? ", " : "");
-        say_step(&w, policy, &steps[i], channels);
+        mot_draw_say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
     }
     mot_say(&w, "%s]", count > 0 ? " " : "");
     if (place)

@@ -641,10 +641,9 @@ Test(transform, draws_that_are_no_draws_are_refused)
         { "\"left\": 0, \"top\": 0, \"width\"", "\"left\": 0, \"width\"", "\"top\" is missing" },
         { "\"box\"", "\"bax\"", "\"filter\" is 'bax', want bilinear, bicubic" },
         { "true", "yes", "\"horizontal\" is missing or neither true nor false" },
-        { "0.5}", "0.6}", "hue wants one value, -0.5 to 0.5" },
+        { "0.5}", "[0.5, 1]}", "hue has 2 values, want 1 to 1 (of a turn)" },
         { "\"hue\"", "\"huge\"", "unknown operation 'huge'" },
-        { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [0, 3]", "sigma is 0, want 0.001 to 1000 pixels" },
-        { "\"hue\", \"value\": 0.5", "\"kernel_blur\", \"value\": [2, 4]", "size is 4, want an odd number of 3" },
+        { "\"hue\"", "\"kernel_blur\"", "kernel_blur has 1 values, want 2 to 2 (sigma in pixels, the kernel's size)" },
         { "\"steps\"", "\"erase\": [7], \"steps\"", "a box of \"erase\" is not an object" },
         { "\"steps\"", "\"erase\": [], \"noise\": -4, \"steps\"", "\"noise\" is '-4'" },
     };
@@ -665,6 +664,40 @@ Test(transform, draws_that_are_no_draws_are_refused)
         cr_expect(strstr(error.message, wrong[k][2]), "%s: %s", wrong[k][1], error.message);
     }
     cr_expect_eq(motley_draw_read("[]", 2, 3, &sample, &drawn, &step, 1, &count, &error), MOTLEY_ERR_POLICY);
+    const char hue[] = "{\"sample\": 1, \"steps\": [{\"op\": \"hue\", \"value\": 0.5}]}";
+    cr_expect_eq(motley_draw_read(hue, strlen(hue), 3, &sample, NULL, &step, 1, &count, &error), MOTLEY_ERR_POLICY);
+    cr_expect(strstr(error.message, "unknown operation 'hue'"), "%s", error.message);
+}
+
+Test(transform, steps_that_stages_do_not_draw_are_refused)
+{
+    static const struct {
+        motley_step step;
+        const char *message;
+    } wrong[] = {
+        { { .op = MOTLEY_STEP_HUE, .values = { 0.6 }, .values_count = 1 }, "hue: value is 0.6, want -0.5 to 0.5" },
+        { { .op = MOTLEY_STEP_HUE }, "hue takes 1 value (of a turn), 0 were given" },
+        { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 0, 3 }, .values_count = 2 }, "value is 0, want 0.001 to 1000" },
+        { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 2, 4 }, .values_count = 2 }, "size is 4, want an odd number" },
+        { { .op = -7, .values_count = 1 }, "op is -7, want one of the table, MOTLEY_STEP_HUE" },
+    };
+    uint8_t pixels[48] = { 0 };
+    const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
+    const motley_place drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
+    const int32_t count = 1;
+    motley_policy *const t = parsed(HEAD "  - jitter: {hue: 0.5}\n");
+    motley_context *context;
+    motley_error error;
+    cr_assert_eq(motley_context_create(NULL, &context, &error), MOTLEY_OK, "%s", error.message);
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        const motley_apply_params given = { .given = &drawn,
+                                            .given_steps = &wrong[k].step,
+                                            .given_step_counts = &count };
+        cr_expect_eq(motley_apply(context, t, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);
+        cr_expect(strstr(error.message, wrong[k].message), "%s", error.message);
+    }
+    motley_context_destroy(context);
+    motley_policy_destroy(t);
 }
 
 /* --- what must not matter --- */

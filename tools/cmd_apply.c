@@ -434,12 +434,7 @@ static bool put_on_sheet(const job *self, const item *at)
         lines[count++] = (sheet_line){ of->view, values[at->count] };
     for (int i = 0; i < at->count; i++) {
         const motley_step *step = &at->steps[i];
-        const motley_op_info *op =
-            self->opened.staged ? motley_op_get(step->op) : motley_policy_op(self->opened.whole, step->op);
-        lines[count++] = (sheet_line){ op                                    ? op->name
-                                       : step->op == MOTLEY_STEP_HUE         ? "hue"
-                                       : step->op == MOTLEY_STEP_KERNEL_BLUR ? "kernel_blur"
-                                                                             : "mix",
+        lines[count++] = (sheet_line){ motley_policy_op(self->opened.whole, step->op)->name,
                                        step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
     if (!count)

@@ -59,7 +59,7 @@ typedef struct motley_samples {
 
 /** One op that one sample drew. */
 typedef struct motley_step {
-    int32_t op;                       /* id in the op table, of a custom op (motley_policy_op), or MOTLEY_STEP_MIX_* */
+    int32_t op;                       /* id in the op table, of a custom op (motley_policy_op), or MOTLEY_STEP_* */
     int32_t level;                    /* 0-based bin of the policy's level table; 0 for an op without levels */
     double values[MOTLEY_MAX_VALUES]; /* in the op's unit; see values_count */
     int32_t values_count;

@@ -134,7 +134,7 @@ typedef struct motley_policy_info {
 MOTLEY_API const motley_policy_info *motley_policy_describe(const motley_policy *policy);
 
 /** Describes an op that the policy can draw, by the `op` of a step: a row of the table; from motley_op_count() on, the
- *  custom_ops that the policy names, in their order; or a MOTLEY_STEP_MIX_*. NULL for other numbers. */
+ *  custom_ops that the policy names, in their order; or a MOTLEY_STEP_*. NULL for other numbers. */
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
 /** Makes the plain policy that a policy with schedules is in an epoch ("Numbers that change with the epoch" in
