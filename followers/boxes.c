@@ -70,7 +70,7 @@ motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules
         int32_t count;
         status = mot_geometry_of_image(drawn, i, steps, &count, error);
         for (size_t b = offsets[i]; b < offsets[i + 1] && status == MOTLEY_OK; b++) {
-            mot_polygon p = { .room = corners, .at = room, .next = room + 2 * corners };
+            mot_polygon p = { .room = corners, .apart = 1, .at = room, .next = room + 2 * corners };
             status = follow_box(&p, steps, count, drawn, i, b - offsets[i], params, &boxes[4 * b],
                                 visibility ? &visibility[b] : NULL, keep ? &keep[b] : NULL, error);
         }

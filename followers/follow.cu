@@ -11,12 +11,14 @@
 #include <string.h>
 
 #define MOST_WARPS 4               /* of a CTA for boxes, and as many for points */
-#define POLYGON_BYTES (48 * 1024)  /* the most shared memory for polygons, unless a single warp needs more: sm_75 */
+#define FEWEST_POLYGONS 8          /* of a warp */
+#define POLYGON_BYTES (48 * 1024)  /* the most shared memory for polygons: sm_75 has 64 KB */
 #define BYTES_WITHOUT_ASKING 49152 /* of dynamic shared memory; a kernel needs an attribute for more */
 
-/* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes. */
+/* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes,
+ * one for each thread that has one. */
 struct follow_shape {
-    int32_t steps, corners, box_warps, point_warps;
+    int32_t steps, corners, box_warps, point_warps, polygons;
 };
 
 /* The range of an image's boxes or points; wrong offsets are cut to the count. */
@@ -129,7 +131,7 @@ static __device__ void move_point(const motley_followed &f, size_t p, const REAL
 }
 
 template <class REAL>
-static __global__ void __launch_bounds__(64 * MOST_WARPS)
+static __global__ void __launch_bounds__(64 * MOST_WARPS, 2)
     follow_kernel(const __grid_constant__ mot_follow_job job, const follow_shape shape)
 {
     mot_geometry *const steps = (mot_geometry *)cta_memory;
@@ -138,10 +140,10 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
     const bool of_boxes = warp < shape.box_warps;
     const range own =
         of_boxes ? range_of(f.box_offsets, f.boxes_count, i) : range_of(f.point_offsets, f.points_count, i);
-    const int numbers = of_boxes ? 4 : 2, place = of_boxes ? threadIdx.x : threadIdx.x - 32 * shape.box_warps;
+    const int numbers = of_boxes ? 4 : 2, lane = threadIdx.x % 32, each = of_boxes ? shape.polygons : 32;
     const REAL *const from = (const REAL *)(of_boxes ? f.boxes : f.points);
     REAL in[4]; /* the first box or point is loaded before the wait, because it does not depend on the draws */
-    size_t at = own.begin + place;
+    size_t at = lane < each ? own.begin + (of_boxes ? warp : warp - shape.box_warps) * each + lane : own.end;
     for (int k = 0; k < 4; k++)
         in[k] = at < own.end && k < numbers ? from[numbers * at + k] : 0;
     if (job.waits != MOT_FOLLOW_WAITS_LAST)
@@ -152,8 +154,8 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
     const bool good = set_geometry(job, i, width, height, steps, &count);
     if (f.matrices && threadIdx.x == 0)
         mot_matrix_of(steps, count, &f.matrices[6 * (int64_t)i]);
-    double *const room = (double *)(steps + shape.steps) + (int64_t)warp * shape.corners * 4 * MOT_POLYGONS;
-    for (bool loaded = true; at < own.end; at += 32 * (of_boxes ? shape.box_warps : shape.point_warps)) {
+    double *const room = (double *)(steps + shape.steps) + (int64_t)warp * shape.corners * 4 * shape.polygons;
+    for (bool loaded = true; at < own.end; at += of_boxes ? shape.polygons * shape.box_warps : 32 * shape.point_warps) {
         for (int k = 0; k < 4 && !loaded; k++)
             in[k] = k < numbers ? from[numbers * at + k] : 0;
         loaded = false;
@@ -162,9 +164,9 @@ static __global__ void __launch_bounds__(64 * MOST_WARPS)
             continue;
         }
         mot_polygon p;
-        p.room = shape.corners;
+        p.room = shape.corners, p.apart = shape.polygons;
         p.at = room + threadIdx.x % 32;
-        p.next = p.at + 2 * shape.corners * MOT_POLYGONS;
+        p.next = p.at + 2 * shape.corners * shape.polygons;
         move_box<REAL>(f, at, in, &p, steps, count, width, height, good);
     }
     if (job.waits == MOT_FOLLOW_WAITS_LAST)
@@ -182,11 +184,16 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const motley_followed *const f = &job->followed;
     follow_shape shape = { job->max_steps + MOT_GEOMETRIES_OF_PLACES, mot_corners_room((size_t)job->max_steps + 2),
-                           warps_for(f->boxes_count, job->count), warps_for(f->points_count, job->count) };
-    const int polygons = shape.corners * 4 * MOT_POLYGONS * (int)sizeof(double);
-    while (shape.box_warps > 1 && shape.box_warps * polygons > POLYGON_BYTES)
-        shape.box_warps--;
-    const size_t bytes = (size_t)shape.steps * sizeof(mot_geometry) + (size_t)shape.box_warps * (size_t)polygons;
+                           warps_for(f->boxes_count, job->count), warps_for(f->points_count, job->count), 32 };
+    const int polygon = shape.corners * 4 * (int)sizeof(double);
+    static_assert(FEWEST_POLYGONS * MOT_CORNERS * 4 * sizeof(double) <= POLYGON_BYTES, "long policies fit, too");
+    while (shape.box_warps * shape.polygons * polygon > POLYGON_BYTES)
+        if (shape.box_warps > 1)
+            shape.box_warps--;
+        else
+            shape.polygons /= 2;
+    const size_t bytes =
+        (size_t)shape.steps * sizeof(mot_geometry) + (size_t)(shape.box_warps * shape.polygons * polygon);
     const int warps = shape.box_warps + shape.point_warps;
     void (*const kernel)(mot_follow_job, follow_shape) = f->single ? follow_kernel<float> : follow_kernel<double>;
     cudaError_t error = cudaSuccess;

@@ -175,19 +175,16 @@ MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_
 
 /* ---- boxes ---- */
 
-/* A convex polygon. On the device the numbers of 32 threads are interleaved, so that there are no bank conflicts. */
-#ifdef __CUDACC__
-#define MOT_POLYGONS 32
-#else
-#define MOT_POLYGONS 1
-#endif
+/* A convex polygon. On the device the numbers of a warp's threads are interleaved, so that there are no bank conflicts.
+ */
 typedef struct mot_polygon {
     int32_t corners, room; /* room: of `at` and of `next` */
-    double *at, *next;     /* x and y of each corner, MOT_POLYGONS apart; `next` is where a clip writes */
+    int32_t apart;         /* numbers that follow each other, in doubles */
+    double *at, *next;     /* x and y of each corner; `next` is where a clip writes */
 } mot_polygon;
 
-#define MOT_X(array, i) (array)[(2 * (i)) * MOT_POLYGONS]
-#define MOT_Y(array, i) (array)[(2 * (i) + 1) * MOT_POLYGONS]
+#define MOT_X(p, array, i) (p)->array[2 * (i) * (p)->apart]
+#define MOT_Y(p, array, i) (p)->array[(2 * (i) + 1) * (p)->apart]
 
 /* How many corners the polygon of a box can have after so many moves. Clipping by four sides adds at most four corners.
  * Corners past MOT_CORNERS are dropped; that would take over 30 moves that each cut off all corners. */
@@ -201,8 +198,8 @@ MOT_FN void mot_add_corner(mot_polygon *p, int32_t *kept, double x, double y)
 {
     if (*kept == p->room)
         return;
-    MOT_X(p->next, *kept) = x;
-    MOT_Y(p->next, *kept) = y;
+    MOT_X(p, next, *kept) = x;
+    MOT_Y(p, next, *kept) = y;
     ++*kept;
 }
 
@@ -220,11 +217,11 @@ MOT_FN unsigned mot_clip_side(mot_polygon *p, int side, double width, double hei
     const double sign = side & 1 ? 1 : -1, limit = !(side & 1) ? 0 : axis ? height : width;
     int32_t kept = 0;
     unsigned outside = 0;
-    double x = MOT_X(p->at, 0), y = MOT_Y(p->at, 0);
+    double x = MOT_X(p, at, 0), y = MOT_Y(p, at, 0);
     double out = sign * ((axis ? y : x) - limit);
     for (int32_t i = 0; i < p->corners; i++) {
         const int32_t j = i + 1 < p->corners ? i + 1 : 0;
-        const double next_x = MOT_X(p->at, j), next_y = MOT_Y(p->at, j);
+        const double next_x = MOT_X(p, at, j), next_y = MOT_Y(p, at, j);
         const double next_out = sign * ((axis ? next_y : next_x) - limit);
         if (out <= 0)
             mot_add_corner(p, &kept, x, y);
@@ -249,7 +246,7 @@ MOT_FN void mot_clip(mot_polygon *p, double width, double height)
 {
     unsigned outside = 0;
     for (int32_t i = 0; i < p->corners; i++)
-        outside |= mot_sides_outside(MOT_X(p->at, i), MOT_Y(p->at, i), width, height);
+        outside |= mot_sides_outside(MOT_X(p, at, i), MOT_Y(p, at, i), width, height);
     for (int side = 0; outside >> side; side++) /* few boxes touch a side */
         if (outside >> side & 1 && p->corners > 0)
             outside |= mot_clip_side(p, side, width, height);
@@ -260,7 +257,7 @@ MOT_FN double mot_polygon_area(const mot_polygon *p)
     double twice = 0;
     for (int32_t i = 0; i < p->corners; i++) {
         const int32_t j = i + 1 < p->corners ? i + 1 : 0;
-        twice += MOT_X(p->at, i) * MOT_Y(p->at, j) - MOT_X(p->at, j) * MOT_Y(p->at, i);
+        twice += MOT_X(p, at, i) * MOT_Y(p, at, j) - MOT_X(p, at, j) * MOT_Y(p, at, i);
     }
     return fabs(twice) / 2;
 }
@@ -268,8 +265,8 @@ MOT_FN double mot_polygon_area(const mot_polygon *p)
 MOT_FN void mot_polygon_of(mot_polygon *p, const double box[4])
 {
     for (int i = 0; i < 4; i++) {
-        MOT_X(p->at, i) = box[i == 1 || i == 2 ? 2 : 0];
-        MOT_Y(p->at, i) = box[i < 2 ? 1 : 3];
+        MOT_X(p, at, i) = box[i == 1 || i == 2 ? 2 : 0];
+        MOT_Y(p, at, i) = box[i < 2 ? 1 : 3];
     }
     p->corners = 4;
 }
@@ -278,9 +275,9 @@ MOT_FN void mot_polygon_of(mot_polygon *p, const double box[4])
 MOT_FN void mot_polygon_box(const mot_polygon *p, double box[4])
 {
     for (int i = 0; i < 4; i++)
-        box[i] = !p->corners ? 0 : i & 1 ? MOT_Y(p->at, 0) : MOT_X(p->at, 0);
+        box[i] = !p->corners ? 0 : i & 1 ? MOT_Y(p, at, 0) : MOT_X(p, at, 0);
     for (int32_t i = 1; i < p->corners; i++) { /* without fmin and fmax: they handle NaN, and so become calls */
-        const double x = MOT_X(p->at, i), y = MOT_Y(p->at, i);
+        const double x = MOT_X(p, at, i), y = MOT_Y(p, at, i);
         box[0] = x < box[0] ? x : box[0];
         box[1] = y < box[1] ? y : box[1];
         box[2] = x > box[2] ? x : box[2];
@@ -308,7 +305,7 @@ MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t co
         if (g->kind != MOT_MOVES)
             continue;
         for (int32_t i = 0; i < p->corners; i++)
-            mot_move(m, MOT_X(p->at, i), MOT_Y(p->at, i), &MOT_X(p->at, i), &MOT_Y(p->at, i));
+            mot_move(m, MOT_X(p, at, i), MOT_Y(p, at, i), &MOT_X(p, at, i), &MOT_Y(p, at, i));
         whole *= fabs(m[0] * m[4] - m[1] * m[3]);
         if (boxed) {
             mot_polygon_box(p, box);

@@ -53,7 +53,6 @@ MOST = {
     "transform_draw_kernel": 296,
     "draw_stage": 124,
     "fill_other": 188,
-    "follow_kernel": 24,
     "planes_kernel": 40,  # of eight bytes an element, outside of its loops
 }
 

@@ -384,18 +384,11 @@ static void make_memory(int bytes)
     }
 }
 
-/* Kernels that get the shared memory of sm_90: that of images, and those of boxes, for policies of many steps. */
-static bool has_large_memory(const void *kernel)
-{
-    return emulate_resident_kernel(kernel, nullptr) || kernel == (const void *)follow_kernel<float> ||
-           kernel == (const void *)follow_kernel<double>;
-}
-
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int bytes)
 {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
-        return cudaSuccess; /* the L1 cache is not emulated */
-    const bool image = has_large_memory(kernel);
+        return cudaSuccess;                                      /* the L1 cache is not emulated */
+    const bool image = emulate_resident_kernel(kernel, nullptr); /* has the memory of sm_90 */
     int &most = image ? image_bytes : shared_bytes;
     if (bytes > (image ? EMULATED_RESIDENT_BYTES : SHARED_BYTES_MOST))
         return cudaErrorInvalidConfiguration;
@@ -429,7 +422,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 {
     static bool made;
     const bool image = emulate_resident_kernel(kernel, nullptr);
-    if (config->dynamicSmemBytes > (size_t)(has_large_memory(kernel) ? max(image_bytes, SHARED_BYTES) : shared_bytes))
+    if (config->dynamicSmemBytes > (size_t)(image ? max(image_bytes, SHARED_BYTES) : shared_bytes))
         return cudaErrorInvalidConfiguration;
     launch_bytes = config->dynamicSmemBytes;
     make_memory((int)launch_bytes);
