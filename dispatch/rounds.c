@@ -5,7 +5,6 @@
  * Then the stops run, each for all images that are at it: a custom op gets the images, and the backend gets their parts
  * or whole clips as a batch. */
 #include "augmentations/ops.h"
-#include "base/values.h"
 #include "dispatch/backend.h"
 #include "dispatch/clips.h"
 #include "policies/draw.h"
@@ -96,38 +95,6 @@ static int stops(const rounds *call, size_t i, int32_t s)
            pools(call, &call->drawn[at]);
 }
 
-/* The frames of a clip as one image, whose statistics are those of the clip: each frame is one of its rows, or the
- * frames are one below the other. Ops that use statistics do not depend on where a pixel is. */
-static motley_status clip_image(const rounds *call, size_t first, motley_image *clip, motley_error *error)
-{
-    const size_t frames = call->job->clip_frames;
-    const mot_view v = mot_batch_view(call->work, first), second = mot_batch_view(call->work, first + 1);
-    const int64_t apart = (int64_t)((intptr_t)second.data - (intptr_t)v.data);
-    for (size_t k = 1; k < frames; k++) {
-        const mot_view w = mot_batch_view(call->work, first + k);
-        MOT_REQUIRE(w.width == v.width && w.height == v.height, error,
-                    "image %zu is %dx%d, but image %zu of its clip %dx%d, want one size", first + k, w.width, w.height,
-                    first, v.width, v.height);
-        MOT_REQUIRE(w.row == v.row && w.pixel == v.pixel && w.channel == v.channel &&
-                        (intptr_t)w.data - (intptr_t)v.data == (int64_t)k * apart,
-                    error, "image %zu is not placed in memory like the others of its clip, want one dense batch",
-                    first + k);
-    }
-    const int64_t pixels = (int64_t)v.width * v.height;
-    MOT_REQUIRE((int64_t)frames <= INT32_MAX / pixels, error,
-                "a clip has %zu frames of %dx%d, want at most 2^31-1 pixels", frames, v.width, v.height);
-    *clip = (motley_image){ v.data, (int32_t)pixels, (int32_t)frames, apart, v.pixel, v.channel };
-    if (v.row == v.pixel * v.width && pixels <= MOT_MAX_SIDE && frames <= MOT_MAX_SIDE)
-        return MOTLEY_OK;
-    *clip = (motley_image){ v.data, v.width, (int32_t)(v.height * (int64_t)frames), v.row, v.pixel, v.channel };
-    MOT_REQUIRE(
-        apart == v.row * v.height && clip->height <= MOT_MAX_SIDE, error,
-        "a clip has %zu frames of %dx%d, want rows without gaps and at most %d pixels a frame, or frames one below "
-        "the other and at most %d rows",
-        frames, v.width, v.height, MOT_MAX_SIDE, MOT_MAX_SIDE);
-    return MOTLEY_OK;
-}
-
 /* Refuses clips whose statistics cannot be taken together. */
 static motley_status check_clips(const rounds *call, motley_error *error)
 {
@@ -136,7 +103,7 @@ static motley_status check_clips(const rounds *call, motley_error *error)
         const size_t first = i - i % job->clip_frames;
         motley_image clip;
         if (i == first)
-            MOT_TRY(clip_image(call, first, &clip, error));
+            MOT_TRY(mot_clips_image(call->work, first, job->clip_frames, &clip, error));
         MOT_TRY(mot_clips_check_steps(i, &call->drawn[i * call->room], call->drawn_counts[i], first,
                                       &call->drawn[first * call->room], call->drawn_counts[first], error));
     }
@@ -273,7 +240,7 @@ static motley_status run_clips(rounds *call, motley_error *error)
         const mot_step *step = stop_of(call, i);
         if (!step || !pools(call, step))
             continue;
-        MOT_TRY(clip_image(call, i, &call->images[n], error));
+        MOT_TRY(mot_clips_image(call->work, i, job->clip_frames, &call->images[n], error));
         call->part[n++] = *step;
         for (size_t k = 0; k < job->clip_frames; k++)
             call->done[i + k]++;
