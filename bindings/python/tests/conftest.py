@@ -8,6 +8,7 @@ python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
 import itertools
 import os
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -34,6 +35,19 @@ def pytest_configure(config):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("cuda") and (torch is None or not torch.cuda.is_available()):
         pytest.skip("needs torch with a CUDA device")
+
+
+def refused(message, call, *arguments, **more):
+    """The call raises motley.ArgumentError with this message, a regular expression."""
+    with pytest.raises(motley.ArgumentError, match=message):
+        call(*arguments, **more)
+
+
+def output_of(*command, **how):
+    """What a program prints, which has to end well."""
+    done = subprocess.run(command, capture_output=True, text=True, **how)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @pytest.fixture(autouse=True)

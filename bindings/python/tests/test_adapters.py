@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import DEVICES
+from conftest import DEVICES, refused
 from PIL import Image
 
 import motley
@@ -111,8 +111,7 @@ def test_columns_are_transformed():
     assert out["label"] == 3 and out["image"].shape == (16, 3, 16, 20)
     assert np.array_equal(out["image"], transformed(ragged(), ids, 2)) and out["image"].dtype == np.float32
     assert "small" in repr(augment)
-    with pytest.raises(motley.ArgumentError, match="seed is 3, but the Transform that is given has seed=7"):
-        Augment(transform, seed=3)
+    refused("seed is 3, but the Transform that is given has seed=7", Augment, transform, seed=3)
 
 
 def test_columns_of_no_images():

@@ -4,12 +4,11 @@
 import gc
 import pathlib
 import pickle
-import subprocess
 import sys
 
 import numpy as np
 import pytest
-from conftest import DEVICES, cuda, torch
+from conftest import DEVICES, cuda, output_of, refused, torch
 from PIL import Image
 
 import motley
@@ -175,8 +174,7 @@ def test_mistakes(tmp_path):
     assert motley.Policy.load(path) == motley.Policy(POLICY)
     with pytest.raises(motley.PolicyError, match="nobodys_op"):
         motley.Policy("motley: 1\nname: a\nbranches: [nobodys_op]\n")
-    with pytest.raises(motley.ArgumentError, match="want a text: @motley.custom_op"):
-        motley.custom_op(test_mistakes)
+    refused("want a text: @motley.custom_op", motley.custom_op, test_mistakes)
     for name in ("rotate", "no name"):
         motley.custom_op(name)(lambda *_: None)
         with pytest.raises(motley.Error, match=name):
@@ -185,7 +183,7 @@ def test_mistakes(tmp_path):
 
 
 def test_the_example():
-    lines = subprocess.run([sys.executable, EXAMPLE], check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = output_of(sys.executable, EXAMPLE).splitlines()
     assert len(lines) == 8 and any("rotate 15, grey_square" in line for line in lines)
     for line in lines:
         side = float(line.rsplit(" ", 1)[1]) if "grey_square" in line else 0

@@ -3,10 +3,10 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
+from conftest import output_of
 
 import motley
 
@@ -19,9 +19,7 @@ MODULES = sorted(
 
 
 def child(script, *arguments):
-    run = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    return json.loads(output_of(sys.executable, "-c", script, *arguments))
 
 
 SLOW = "dataclasses", "inspect", "multiprocessing", "numpy", "random", "socket", "statistics", "subprocess", "tempfile"

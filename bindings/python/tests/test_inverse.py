@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from conftest import torch
+from conftest import refused, torch
 
 import motley
 from motley.follow import Boxes, Follow, Mask, Points
@@ -154,8 +154,7 @@ def test_one_image_and_sources_of_many_sizes():
     back, valid = motley.Inverse(draws, transform).images(made[..., 0])
     assert [b.shape for b in back] == [v.shape for v in valid] == [image.shape[:2] for image in images]
     stored = json.loads(json.dumps(draws))
-    with pytest.raises(motley.ArgumentError, match=r"draws of image 0 were stored without a size: want size="):
-        motley.Inverse(stored, transform)
+    refused(r"draws of image 0 were stored without a size: want size=", motley.Inverse, stored, transform)
     again = motley.Inverse(stored, transform, [image.shape[:2] for image in images]).images(made[..., 0])[0]
     assert all((a == b).all() for a, b in zip(again, back))
     one, draw = transform(images[2], sample_ids=2, return_draws=True)
@@ -207,16 +206,12 @@ def test_what_has_no_inverse_is_refused():
 def test_bad_values_are_named(call, sentence):
     transform = motley.Transform(TRANSFORM, seed=1)
     back = motley.Inverse(transform(pictures(2), return_draws=True)[1], transform)
-    with pytest.raises(motley.ArgumentError, match=sentence):
-        call(back)
+    refused(sentence, call, back)
 
 
 def test_bad_draws_are_named():
     transform = motley.Transform(TRANSFORM, seed=1)
     draws = transform(pictures(2), return_draws=True)[1]
-    with pytest.raises(motley.ArgumentError, match=r"draws of image 1 are 7, want what a call"):
-        motley.Inverse([draws[0], 7], transform)
-    with pytest.raises(motley.ArgumentError, match="size has 3 entries, the draws are of 2 images"):
-        motley.Inverse(draws, transform, [(1, 2)] * 3)
-    with pytest.raises(motley.ArgumentError, match="were made for 83 x 61 pixels, the image has 61 x 83"):
-        motley.Inverse(draws, transform, (83, 61))
+    refused(r"draws of image 1 are 7, want what a call", motley.Inverse, [draws[0], 7], transform)
+    refused("size has 3 entries, the draws are of 2 images", motley.Inverse, draws, transform, [(1, 2)] * 3)
+    refused("were made for 83 x 61 pixels, the image has 61 x 83", motley.Inverse, draws, transform, (83, 61))

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import refused
 
 import motley
 
@@ -211,8 +212,7 @@ def test_layouts_in_place_and_replay(batch):
     ],
 )
 def test_settings_that_are_refused(arguments, why):
-    with pytest.raises(motley.ArgumentError, match=why):
-        motley.Mix(**arguments)
+    refused(why, motley.Mix, **arguments)
 
 
 def test_calls_that_are_refused(batch):
@@ -226,18 +226,15 @@ def test_calls_that_are_refused(batch):
         (torch.zeros(len(images), 9), "labels have 9 classes, want 10"),
         (torch.full((len(images), CLASSES), 7), r"\(\d+, 10\) and whole numbers such as 7, want \[\d+\]: a class"),
     ):
-        with pytest.raises(motley.ArgumentError, match=why):
-            mix.apply_(clone, given)
+        refused(why, mix.apply_, clone, given)
     assert same(clone, images), "something was written"
     with pytest.raises(motley.ArgumentError, match="want classes, how many"):
         motley.Mix(mixup=1)(images, labels)
     with pytest.raises(motley.ArgumentError, match="there are 1 images, want an even number, as mode is pair"):
         motley.Mix(mixup=1, rules="timm", mode="pair", classes=CLASSES)(images[:1], labels[:1])
     for wrong in (images[0], list(images), images.double()):
-        with pytest.raises(motley.ArgumentError, match="mixing wants a batch|dtype is torch.float64"):
-            mix(wrong, labels)
-    with pytest.raises(motley.ArgumentError, match="draws of image 0 are"):
-        mix.replay(images, labels, [{}] * len(images))
+        refused("mixing wants a batch|dtype is torch.float64", mix, wrong, labels)
+    refused("draws of image 0 are", mix.replay, images, labels, [{}] * len(images))
 
 
 @pytest.mark.cuda
@@ -276,13 +273,11 @@ def test_as_a_transforms_last_stage():
         (dict(labels=labels[:3]), "labels have shape"),
         (dict(labels=labels, views=2), "the policy mixes images"),
     ):
-        with pytest.raises(motley.ArgumentError, match=why):
-            transform(photographs, **arguments)
+        refused(why, transform, photographs, **arguments)
     with pytest.raises(motley.ArgumentError, match="has no stage 'mix'"):
         motley.Transform("torchvision_train")(photographs, labels=labels)
     del draws[3]["mix"]
-    with pytest.raises(motley.ArgumentError, match="draws of image 3 have no 'mix'"):
-        transform.replay(photographs, draws, labels=labels)
+    refused("draws of image 3 have no 'mix'", transform.replay, photographs, draws, labels=labels)
 
 
 # ---- through loaders ----
@@ -382,14 +377,10 @@ def test_where_labels_are_missing():
         lambda stage, **labels: Augment(stage, **labels),
     )
     for make in makers:
-        with pytest.raises(motley.ArgumentError, match="'mixed' mixes images, want labels=, the index or key"):
-            make(mixes)
-        with pytest.raises(motley.ArgumentError, match="labels is 1, but 'torchvision_train' has no stage 'mix'"):
-            make(plain, labels=1)
-    with pytest.raises(motley.ArgumentError, match="labels is 1, but 'rand_augment' has no stage 'mix'"):
-        motley.torch.MotleyCollate("rand_augment", labels=1)
-    with pytest.raises(motley.ArgumentError, match="'motley.Mix' mixes images, want labels="):
-        motley.torch.Prefetcher([], motley.Mix(mixup=1), "cpu")
+        refused("'mixed' mixes images, want labels=, the index or key", make, mixes)
+        refused("labels is 1, but 'torchvision_train' has no stage 'mix'", make, plain, labels=1)
+    refused("labels is 1, but 'rand_augment' has no stage 'mix'", motley.torch.MotleyCollate, "rand_augment", labels=1)
+    refused("'motley.Mix' mixes images, want labels=", motley.torch.Prefetcher, [], motley.Mix(mixup=1), "cpu")
     for alone in (Alone, Augments().augments, lambda stage: motley.torch.Augmented(Photographs(), stage)):
         with pytest.raises(motley.UnsupportedError, match="'mixed' mixes images, and here are no labels"):
             alone(mixes)
@@ -398,5 +389,4 @@ def test_where_labels_are_missing():
     with pytest.raises(motley.ArgumentError, match="want classes, how many there are, as an argument or in the stage"):
         collate([Photographs()[i] for i in range(4)])
     odd = motley.torch.MotleyCollate(mixing(MIXES[5]), labels=1)
-    with pytest.raises(motley.ArgumentError, match="even"):
-        odd([Photographs()[i] for i in range(3)])
+    refused("even", odd, [Photographs()[i] for i in range(3)])

@@ -3,10 +3,10 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
+from conftest import output_of
 
 import motley
 
@@ -30,13 +30,9 @@ def started(work, first="os", before="", environment=None, cpu=None):
     """How many native threads more there are after `work`."""
     clean = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     clean["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's
-    run = subprocess.run(
-        [sys.executable, "-c", COUNTED.format(first=first, before=before, work=work)], capture_output=True, text=True,
-        env={**clean, **(environment or {})},
-        preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    pinned = None if cpu is None else lambda: os.sched_setaffinity(0, {cpu})
+    code = COUNTED.format(first=first, before=before, work=work)
+    return json.loads(output_of(sys.executable, "-c", code, env={**clean, **(environment or {})}, preexec_fn=pinned))
 
 
 @needs_two

@@ -6,7 +6,7 @@ import re
 import motley
 import numpy as np
 import pytest
-from conftest import cuda, torch
+from conftest import cuda, refused, torch
 from motley import MultiView, Policy, Transform
 from motley.follow import Boxes, Image, Mask, Points
 
@@ -175,10 +175,8 @@ def test_the_module():
 
 def test_what_is_refused():
     augment = Transform(GIVEN)
-    with pytest.raises(motley.ArgumentError, match="want levels, a number from 0 to 1 for each of 4 images"):
-        augment(images(), sample_ids=IDS)
-    with pytest.raises(motley.ArgumentError, match="levels has 3 numbers, there are 4 images"):
-        augment(images(), sample_ids=IDS, levels=LEVELS[:3])
+    refused("want levels, a number from 0 to 1 for each of 4 images", augment, images(), sample_ids=IDS)
+    refused("levels has 3 numbers, there are 4 images", augment, images(), sample_ids=IDS, levels=LEVELS[:3])
     with pytest.raises(motley.ArgumentError, match="levels is 'strong', want a number from 0 to 1 for each image"):
         augment(images(), sample_ids=IDS, levels="strong")
     with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):

@@ -16,7 +16,7 @@ import motley
 
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
-from conftest import cuda  # noqa: E402
+from conftest import cuda, refused  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
@@ -115,8 +115,7 @@ def test_broken_files_are_left_out(folder):
     nothing = [([torch.zeros(9, dtype=torch.uint8)], torch.arange(1))]
     with pytest.warns(UserWarning), pytest.raises(motley.FileError, match="image 0 and all others of its batch"):
         list(Prefetcher(nothing, Transform(TEXT), "cpu", broken="skip"))
-    with pytest.raises(motley.ArgumentError, match="broken is 'ignore', want 'raise', 'skip'"):
-        Prefetcher([], Transform(TEXT), "cpu", broken="ignore")
+    refused("broken is 'ignore', want 'raise', 'skip'", Prefetcher, [], Transform(TEXT), "cpu", broken="ignore")
 
 
 def test_labels_are_left_out_by_the_caller(folder):
