@@ -246,12 +246,14 @@ static motley_status made_policy(motley_context *context, const char *name, int 
     motley_policy *made;
     MOT_TRY(motley_policy_builtin(name, &made, error));
     if (num_ops) {
-        motley_policy *changed;
-        const motley_policy_changes changes = { .repeat = num_ops, .set_level = 1, .level = magnitude };
-        const motley_status status = motley_policy_change(made, &changes, &changed, error);
-        motley_policy_destroy(made);
-        MOT_TRY(status);
-        made = changed;
+        made->repeat = (uint32_t)num_ops;
+        motley_status status = mot_policy_set_level(made, (mot_level){ MOT_LEVEL_FIXED, magnitude, 0 }, error);
+        if (status == MOTLEY_OK)
+            status = mot_policy_compile(made, NULL, NULL, error);
+        if (status != MOTLEY_OK) {
+            motley_policy_destroy(made);
+            return status;
+        }
     }
     const unsigned at = context->made_next++ % places;
     motley_policy_destroy(context->made[at].policy);
@@ -268,7 +270,8 @@ motley_status motley_rand_augment(motley_context *context, int num_ops, int magn
 {
     const motley_policy *policy;
     MOT_REQUIRE(context, error, "context is NULL");
-    MOT_REQUIRE(num_ops >= 1, error, "num_ops is %d, want 1 or more", num_ops);
+    MOT_REQUIRE(num_ops >= 1 && num_ops <= MOT_MAX_REPEAT, error, "num_ops is %d, want 1 to %d", num_ops,
+                MOT_MAX_REPEAT);
     MOT_TRY(made_policy(context, "rand_augment", num_ops, magnitude, &policy, error));
     return motley_apply(context, policy, src, dst, params, error);
 }

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a policy file (or a built-in), changes it, and prints what its first samples would get. */
+/* Loads a policy, a file or the text below, and prints what its first samples would get. */
 #include <motley.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { COUNT = 3 };
+
+/* A built-in policy with changes. Of any policy, motley_policy_print gives the JSON, for programs to change and parse.
+ */
+static const char text[] = "motley: 1\n"
+                           "name: mine\n"
+                           "stages:\n"
+                           "  - policy: {name: rand_augment, repeat: 3, level: 12, interpolation: bilinear}\n";
 
 static void report(void *user, const motley_error *problem)
 {
@@ -30,17 +37,13 @@ static void print_draws(const motley_policy *policy)
 int main(int argc, char **argv)
 {
     motley_error error;
-    motley_policy *base = NULL, *policy = NULL;
-    const motley_parse_params params = { .report = report, .user = argc > 1 ? argv[1] : NULL };
-    const motley_status loaded = argc > 1 ? motley_policy_open(argv[1], &params, &base, &error)
-                                          : motley_policy_builtin("rand_augment", &base, &error);
-    const motley_policy_changes changes = { .repeat = 3, .interpolations = 1 << MOTLEY_BILINEAR };
-    const int good = loaded == MOTLEY_OK && motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK;
+    motley_policy *policy = NULL;
+    const motley_parse_params params = { .report = report, .user = argc > 1 ? argv[1] : "text" };
+    const int good = motley_policy_open(argc > 1 ? argv[1] : text, &params, &policy, &error) == MOTLEY_OK;
     if (good)
         print_draws(policy);
     else
         fprintf(stderr, "%s\n", error.message);
     motley_policy_destroy(policy);
-    motley_policy_destroy(base);
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }

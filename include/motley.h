@@ -24,7 +24,6 @@
 
 #include "motley/apply.h"
 #include "motley/call.h"
-#include "motley/change.h"
 #include "motley/context.h"
 #include "motley/custom.h"
 #include "motley/dlpack.h"

@@ -25,7 +25,7 @@ typedef struct compiler {
     mot_table_step *step;
     mot_level_entry *level;
     double *gamma, *beta;
-    motley_level normal;            /* the normal level whose quantiles are cached, because they take longer than the */
+    mot_level normal;               /* the normal level whose quantiles are cached, because they take longer than the */
     double quantile[MOT_QUANTILES]; /* rest of a compilation, and most steps share a level */
 } compiler;
 
@@ -42,17 +42,12 @@ __attribute__((format(printf, 3, 4))) static void problem(compiler *c, int step,
         c->report(c->user, step, message);
 }
 
-static bool same_level(const motley_level *a, const motley_level *b)
-{
-    return a->kind == b->kind && a->a == b->a && a->b == b->b;
-}
-
 /* mot_level_at, but quickly. */
-static double level_at(compiler *c, const motley_level *level, uint32_t k)
+static double level_at(compiler *c, const mot_level *level, uint32_t k)
 {
-    if (level->kind != MOTLEY_LEVEL_NORMAL)
+    if (level->kind != MOT_LEVEL_NORMAL)
         return mot_level_at(c->policy, level, k);
-    if (!same_level(level, &c->normal)) {
+    if (!mot_same_level(level, &c->normal)) {
         for (uint32_t i = 0; i < MOT_QUANTILES; i++)
             c->quantile[i] = mot_level_at(c->policy, level, i);
         c->normal = *level;
@@ -61,25 +56,24 @@ static double level_at(compiler *c, const motley_level *level, uint32_t k)
 }
 
 /* Whether a level is on the policy's scale. `where` is its step, or MOT_IN_LEVEL. */
-static bool level_fits(compiler *c, int where, const motley_level *level)
+static bool level_fits(compiler *c, int where, const mot_level *level)
 {
     const motley_policy *policy = c->policy;
     const int before = c->problems;
-    const bool given = level->kind == MOTLEY_LEVEL_GIVEN;
+    const bool given = level->kind == MOT_LEVEL_GIVEN;
     const bool continuous =
-        level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL || (given && level->b > 0);
-    if (level->kind == MOTLEY_LEVEL_UNIFORM && policy->top_bins == 0)
+        level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL || (given && level->b > 0);
+    if (level->kind == MOT_LEVEL_UNIFORM && policy->top_bins == 0)
         problem(c, where,
                 "level 'uniform' draws from bins, but the policy has none: want 'bins', or {uniform: [0, %g]}",
                 policy->top);
-    else if ((level->kind == MOTLEY_LEVEL_RANGE || given) && (level->a < 0 || level->b > policy->top))
+    else if ((level->kind == MOT_LEVEL_RANGE || given) && (level->a < 0 || level->b > policy->top))
         problem(c, where, "level is %s in %s..%s, want it in 0..%s", given ? "given" : "uniform", MOT_NUMBER(level->a),
                 MOT_NUMBER(level->b), MOT_NUMBER(policy->top));
-    else if (level->kind == MOTLEY_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* NORMAL is clamped */
+    else if (level->kind == MOT_LEVEL_FIXED && (level->a < 0 || level->a > policy->top)) /* NORMAL is clamped */
         problem(c, where, "level is %s, want 0..%s", MOT_NUMBER(level->a), MOT_NUMBER(policy->top));
     else if (policy->arithmetic == MOT_ARITHMETIC_TORCH &&
-             (policy->top_bins == 0 || continuous ||
-              (level->kind == MOTLEY_LEVEL_FIXED && level->a != floor(level->a))))
+             (policy->top_bins == 0 || continuous || (level->kind == MOT_LEVEL_FIXED && level->a != floor(level->a))))
         problem(c, where, "arithmetic 'torch' knows whole bins only: want 'bins' and a whole level");
     return c->problems == before;
 }
@@ -91,7 +85,7 @@ static bool check_level(compiler *c, int index)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const int before = c->problems;
-    if (step->level.kind == MOTLEY_LEVEL_VALUE)
+    if (step->level.kind == MOT_LEVEL_VALUE)
         return true;
     if (!space->has_levels) {
         if (motley_policy_op(policy, space->op)->values_min > 0)
@@ -99,7 +93,7 @@ static bool check_level(compiler *c, int index)
                     space->name);
         return c->problems == before;
     }
-    if (step->level.kind == MOTLEY_LEVEL_NONE) {
+    if (step->level.kind == MOT_LEVEL_NONE) {
         problem(c, index, "op '%s' has no level: want 'level' or 'value' here, or a 'level' for the policy",
                 space->name);
         return false;
@@ -110,7 +104,7 @@ static bool check_level(compiler *c, int index)
         c->scale_reported = true;
         return false;
     }
-    if (same_level(&step->level, &policy->level))
+    if (mot_same_level(&step->level, &policy->level))
         return c->default_fits;
     return level_fits(c, index, &step->level);
 }
@@ -140,7 +134,7 @@ static void fill_levels(compiler *c, int index, mot_level_entry *entry)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const motley_op_info *info = motley_policy_op(policy, space->op);
-    const bool valued = step->level.kind == MOTLEY_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
+    const bool valued = step->level.kind == MOT_LEVEL_VALUE, relative = !valued && space->side != MOT_SIDE_NONE;
     for (uint32_t k = 0; k < c->step[index].levels; k++, entry++) {
         if (relative) {
             *entry = mot_space_relative(policy, space, level_at(c, &step->level, k));
@@ -181,7 +175,7 @@ static uint32_t place_levels(compiler *c, mot_table_step *table)
         table[i].levels = check_level(c, (int)i) ? (uint16_t)mot_level_count(policy, &policy->step[i].level) : 0;
         uint32_t j = 0;
         while (j < i && !(policy->step[i].space == policy->step[j].space &&
-                          same_level(&policy->step[i].level, &policy->step[j].level)))
+                          mot_same_level(&policy->step[i].level, &policy->step[j].level)))
             j++;
         if (j < i)
             table[i].first_level = table[j].first_level;
@@ -201,11 +195,11 @@ static void fill_step(compiler *c, uint32_t index)
     const mot_policy_step *step = &policy->step[index];
     const mot_space *space = &policy->space[step->space];
     const motley_shape shape = motley_policy_op(policy, space->op)->shape;
-    const bool levelled = space->has_levels && step->level.kind != MOTLEY_LEVEL_VALUE;
+    const bool levelled = space->has_levels && step->level.kind != MOT_LEVEL_VALUE;
     mot_table_step *out = &c->step[index];
     out->threshold = (uint64_t)rint(ldexp(space->in_boxes && step->probability > 0 ? 1 : step->probability, 32));
     out->op = space->op;
-    out->given = step->level.kind == MOTLEY_LEVEL_GIVEN && space->has_levels;
+    out->given = step->level.kind == MOT_LEVEL_GIVEN && space->has_levels;
     out->sign = (uint8_t)(levelled && space->sign == MOT_SIGN_RANDOM ? MOT_SIGN_RANDOM : MOT_SIGN_PLUS);
     out->side = (uint8_t)(levelled ? space->side : MOT_SIDE_NONE);
     out->rounding = (uint8_t)space->rounding;
@@ -390,7 +384,7 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
         goto done;
 
     c.default_fits =
-        policy->level.kind == MOTLEY_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
+        policy->level.kind == MOT_LEVEL_NONE || policy->top <= 0 || level_fits(&c, MOT_IN_LEVEL, &policy->level);
     const uint32_t levels = place_levels(&c, steps);
     if (!lay_out_tables(&c, steps, levels))
         goto done;

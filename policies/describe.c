@@ -36,14 +36,14 @@ static void say_level(mot_text *w, const motley_policy *policy, const mot_space 
 static void say_step(mot_text *w, const motley_policy *policy, const mot_policy_step *step)
 {
     const mot_space *space = &policy->space[step->space];
-    const motley_level *level = &step->level;
+    const mot_level *level = &step->level;
     const motley_op_info *info = motley_policy_op(policy, space->op);
     mot_say(w, "{");
     say_pair(w, "op", info->name);
     say_pair(w, "entry", space->name);
     mot_say_number(w, "\"p\": ", step->probability);
     mot_say(w, ", \"levels\": [");
-    if (level->kind == MOTLEY_LEVEL_VALUE) {
+    if (level->kind == MOT_LEVEL_VALUE) {
         mot_say_number(w, "{\"level\": null, \"value\": ", level->a);
         mot_say(w, "}");
     } else if (space->has_levels) {

@@ -19,7 +19,6 @@
 
 #include "augmentations/step.h"
 #include "motley/apply.h"
-#include "motley/change.h"
 #include "policies/rng.h"
 #include "policies/tables.h"
 
@@ -311,24 +310,24 @@ MOT_RANDOM_FN int mot_draw_augmix(const mot_tables *t, const mot_drawn_sample *s
     float rest = 1;
     for (uint32_t c = t->chains; c-- > 0;) {
         weight[c] = (float)(share[c] / sum);
-        if (t->augmix_form != MOTLEY_AUGMIX_SUM)
+        if (t->augmix_form != MOT_AUGMIX_SUM)
             weight[c] = weight[c] * m;
-        if (t->augmix_form == MOTLEY_AUGMIX_BLENDS) {           /* after all blends, each chain then has its share */
+        if (t->augmix_form == MOT_AUGMIX_BLENDS) {              /* after all blends, each chain then has its share */
             const float part = rest > 0 ? weight[c] / rest : 0; /* 0: later chains replace the image */
             weight[c] = part < 1 ? part : 1;                    /* rounding could exceed 1 */
             rest = rest * (1 - weight[c]);
         }
     }
     int count = 0;
-    if (t->augmix_form == MOTLEY_AUGMIX_ONE_SUM)
+    if (t->augmix_form == MOT_AUGMIX_ONE_SUM)
         mot_augmix_step(MOTLEY_STEP_MIX_ADD, (float)(1 - mix), &out[count++]);
     for (uint32_t c = 0; c < t->chains; c++) {
         count += mot_draw_chain(t, sample, t->first_block + MOT_BLOCKS_PER_CHAIN * c, &out[count]);
-        mot_augmix_step(t->augmix_form == MOTLEY_AUGMIX_BLENDS ? MOTLEY_STEP_MIX_BLEND : MOTLEY_STEP_MIX_ADD, weight[c],
+        mot_augmix_step(t->augmix_form == MOT_AUGMIX_BLENDS ? MOTLEY_STEP_MIX_BLEND : MOTLEY_STEP_MIX_ADD, weight[c],
                         &out[count++]);
     }
-    if (t->augmix_form != MOTLEY_AUGMIX_BLENDS)
-        mot_augmix_step(MOTLEY_STEP_MIX_SUM, t->augmix_form == MOTLEY_AUGMIX_SUM ? m : 1, &out[count++]);
+    if (t->augmix_form != MOT_AUGMIX_BLENDS)
+        mot_augmix_step(MOTLEY_STEP_MIX_SUM, t->augmix_form == MOT_AUGMIX_SUM ? m : 1, &out[count++]);
     return count;
 }
 

@@ -51,7 +51,7 @@ static bool leave_out(motley_policy *policy, const motley_follower_params *param
         mot_policy_step *step = &policy->step[i];
         step->space = place[step->space];
         if (step->space == nothing)
-            step->level = (motley_level){ .kind = MOTLEY_LEVEL_NONE };
+            step->level = (mot_level){ .kind = MOT_LEVEL_NONE };
     }
     return true;
 }

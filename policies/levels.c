@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes an op's value from a level: each profile's arithmetic, in the order in which its software does it. */
+#include "base/error.h"
+#include "base/number.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 
@@ -122,32 +124,53 @@ double mot_beta_quantile(double alpha, int k)
 }
 
 /* Whether a level is one of the bins. */
-static int is_bin(const motley_policy *policy, const motley_level *level)
+static int is_bin(const motley_policy *policy, const mot_level *level)
 {
-    return level->kind == MOTLEY_LEVEL_UNIFORM ||
-           (level->kind == MOTLEY_LEVEL_GIVEN && level->b == 0 && policy->top_bins > 0);
+    return level->kind == MOT_LEVEL_UNIFORM ||
+           (level->kind == MOT_LEVEL_GIVEN && level->b == 0 && policy->top_bins > 0);
 }
 
-uint32_t mot_level_count(const motley_policy *policy, const motley_level *level)
+uint32_t mot_level_count(const motley_policy *policy, const mot_level *level)
 {
     if (is_bin(policy, level))
         return (uint32_t)policy->top_bins;
-    return level->kind == MOTLEY_LEVEL_RANGE || level->kind == MOTLEY_LEVEL_NORMAL ? MOT_QUANTILES
-           : level->kind == MOTLEY_LEVEL_GIVEN                                     ? MOT_GIVEN_LEVELS
-                                                                                   : 1;
+    return level->kind == MOT_LEVEL_RANGE || level->kind == MOT_LEVEL_NORMAL ? MOT_QUANTILES
+           : level->kind == MOT_LEVEL_GIVEN                                  ? MOT_GIVEN_LEVELS
+                                                                             : 1;
 }
 
-double mot_level_at(const motley_policy *policy, const motley_level *level, uint32_t k)
+double mot_level_at(const motley_policy *policy, const mot_level *level, uint32_t k)
 {
     const double p = (k + 0.5) / MOT_QUANTILES; /* the middle of a cell */
     if (is_bin(policy, level))
         return k;
-    if (level->kind == MOTLEY_LEVEL_RANGE)
+    if (level->kind == MOT_LEVEL_RANGE)
         return level->a + (level->b - level->a) * p;
-    if (level->kind == MOTLEY_LEVEL_GIVEN)
+    if (level->kind == MOT_LEVEL_GIVEN)
         return level->a + ((level->b == 0 ? policy->top : level->b) - level->a) * (k / (MOT_GIVEN_LEVELS - 1.0));
-    if (level->kind != MOTLEY_LEVEL_NORMAL)
+    if (level->kind != MOT_LEVEL_NORMAL)
         return level->a;
     const double x = level->a + level->b * mot_normal_quantile(p);
     return x < 0 ? 0 : x > policy->top ? policy->top : x;
+}
+
+static mot_level other_level(mot_level old, mot_level level)
+{
+    const bool mean = level.kind == MOT_LEVEL_FIXED && old.kind == MOT_LEVEL_NORMAL;
+    return mean ? (mot_level){ MOT_LEVEL_NORMAL, level.a, old.b } : level;
+}
+
+motley_status mot_policy_set_level(motley_policy *policy, mot_level level, motley_error *error)
+{
+    const bool number = level.kind == MOT_LEVEL_FIXED;
+    MOT_REQUIRE(!number || (level.a >= 0 && level.a <= policy->top), error, "level is %s, want 0..%s",
+                MOT_NUMBER(level.a), MOT_NUMBER(policy->top));
+    if (!number || policy->level.kind != MOT_LEVEL_NONE)
+        policy->level = other_level(policy->level, level);
+    for (uint32_t i = 0; i < policy->steps; i++) {
+        mot_level *const old = &policy->step[i].level;
+        if (old->kind != MOT_LEVEL_NONE && old->kind != MOT_LEVEL_VALUE)
+            *old = other_level(*old, level);
+    }
+    return MOTLEY_OK;
 }

@@ -11,7 +11,7 @@
 /* --- the head: everything but ops and branches --- */
 
 /* Reads the two levels of `key`, between which a level is. */
-static void read_bounds(reader *r, const mot_yaml *list, const char *key, motley_level_kind kind, motley_level *out)
+static void read_bounds(reader *r, const mot_yaml *list, const char *key, mot_level_kind kind, mot_level *out)
 {
     double a = 0, b = 0;
     if (list->kind != MOT_YAML_LIST || list->children != 2) {
@@ -22,27 +22,27 @@ static void read_bounds(reader *r, const mot_yaml *list, const char *key, motley
     if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
         return;
     if (a < b)
-        *out = (motley_level){ kind, a, b };
+        *out = (mot_level){ kind, a, b };
     else
         PROBLEM(r, list, "'%s' goes from %g to %g, want a lower level first", key, a, b);
 }
 
-void mot_level_read(reader *r, const mot_yaml *node, motley_level *out)
+void mot_level_read(reader *r, const mot_yaml *node, mot_level *out)
 {
     static const char *const keys[] = { "uniform", "normal", "std", "given" };
-    *out = (motley_level){ .kind = MOTLEY_LEVEL_FIXED };
+    *out = (mot_level){ .kind = MOT_LEVEL_FIXED };
     if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
-        *out = (motley_level){ .kind = MOTLEY_LEVEL_UNIFORM };
+        *out = (mot_level){ .kind = MOT_LEVEL_UNIFORM };
         return;
     }
     if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "given") == 0) {
-        *out = (motley_level){ .kind = MOTLEY_LEVEL_GIVEN };
+        *out = (mot_level){ .kind = MOT_LEVEL_GIVEN };
         return;
     }
     if (node->kind != MOT_YAML_MAP) {
         double level;
         if (number(r, node, "level", 0, HUGE_VAL, &level))
-            *out = (motley_level){ MOTLEY_LEVEL_FIXED, level, 0 };
+            *out = (mot_level){ MOT_LEVEL_FIXED, level, 0 };
         return;
     }
     if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
@@ -52,13 +52,13 @@ void mot_level_read(reader *r, const mot_yaml *node, motley_level *out)
     double a = 0, b = 0;
     if (node->children == 2 && (uniform || given)) {
         read_bounds(r, uniform ? uniform : given, uniform ? "uniform" : "given",
-                    uniform ? MOTLEY_LEVEL_RANGE : MOTLEY_LEVEL_GIVEN, out);
+                    uniform ? MOT_LEVEL_RANGE : MOT_LEVEL_GIVEN, out);
     } else if (normal && std && !uniform && !given) {
         const bool mean_fits = number(r, normal, "the mean level", 0, HUGE_VAL, &a);
         if (!number(r, std, "'std'", 0, 1e6, &b) || !mean_fits)
             return;
         if (b > 0)
-            *out = (motley_level){ MOTLEY_LEVEL_NORMAL, a, b };
+            *out = (mot_level){ MOT_LEVEL_NORMAL, a, b };
         else
             PROBLEM(r, std, "'std' is 0, want more; a fixed level is written 'level: %g'", a);
     } else {
@@ -111,6 +111,7 @@ void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy)
 {
     static const char *const keys[] = { "weights", "given" };
     if (node->kind != MOT_YAML_MAP) {
+        policy->repeat_weights = policy->repeat_given = 0; /* it may replace another `repeat` */
         whole_number(r, node, "'repeat'", 1, MOT_MAX_REPEAT, &policy->repeat);
         return;
     }
@@ -148,10 +149,10 @@ void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy)
 static void read_augmix(reader *r, const mot_yaml *node)
 {
     static const char *const keys[] = { "width", "alpha", "form" };
-    motley_augmix *augmix = &r->policy->augmix;
+    mot_augmix *augmix = &r->policy->augmix;
     uint32_t width = 3;
-    int form = MOTLEY_AUGMIX_SUM;
-    *augmix = (motley_augmix){ .alpha = 1 };
+    int form = MOT_AUGMIX_SUM;
+    *augmix = (mot_augmix){ .alpha = 1 };
     if (!check_keys(r, node, "'augmix'", keys, COUNT(keys)))
         return;
     const mot_yaml *width_node = get(r, node, "width"), *alpha = get(r, node, "alpha"), *name = get(r, node, "form");
@@ -162,7 +163,7 @@ static void read_augmix(reader *r, const mot_yaml *node)
     if (name)
         word(r, name, "'form'", mot_augmix_form_names, 3, &form);
     augmix->width = (int)width;
-    augmix->form = (motley_augmix_form)form;
+    augmix->form = (mot_augmix_form)form;
 }
 
 static void read_scale(reader *r, const mot_yaml *map)
@@ -498,7 +499,7 @@ static bool read_step(reader *r, const mot_yaml *node)
     if (level && value) {
         PROBLEM(r, value, "both 'level' and 'value' are given, want one of them");
     } else if (value) {
-        step.level = (motley_level){ .kind = MOTLEY_LEVEL_VALUE };
+        step.level = (mot_level){ .kind = MOT_LEVEL_VALUE };
         number(r, value, "'value'", -1e9, 1e9, &step.level.a);
         if (op >= 0 && motley_policy_op(policy, op)->values_max == 0)
             PROBLEM(r, value, "operation '%s' takes no value", text_of(r, name));
@@ -515,7 +516,7 @@ static bool read_step(reader *r, const mot_yaml *node)
     }
     step.space = (uint32_t)index;
     if (!policy->space[index].has_levels && !value)
-        step.level = (motley_level){ .kind = MOTLEY_LEVEL_NONE };
+        step.level = (mot_level){ .kind = MOT_LEVEL_NONE };
     r->step_offset[policy->steps] = node->offset;
     policy->step[policy->steps++] = step;
     return true;

@@ -198,11 +198,6 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool same_level(const motley_level *a, const motley_level *b)
-{
-    return a->kind == b->kind && a->a == b->a && a->b == b->b;
-}
-
 static bool same_space(const mot_space *a, const mot_space *b)
 {
     return same_text(a->name, b->name) && a->op == b->op && a->has_levels == b->has_levels && a->low == b->low &&
@@ -217,11 +212,12 @@ static bool same_head(const motley_policy *a, const motley_policy *b)
     bool same = same_text(a->name, b->name) && same_text(a->title, b->title) && same_text(a->profile, b->profile) &&
                 same_text(a->paper, b->paper) && same_text(a->table, b->table) && same_text(a->version, b->version) &&
                 a->arithmetic == b->arithmetic && a->top_bins == b->top_bins && a->top == b->top &&
-                same_level(&a->level, &b->level) && a->repeat == b->repeat && a->repeat_weights == b->repeat_weights &&
-                a->repeat_given == b->repeat_given && a->chance == b->chance && a->choice == b->choice &&
-                a->augmix.width == b->augmix.width && a->augmix.alpha == b->augmix.alpha &&
-                a->augmix.form == b->augmix.form && a->interpolations == b->interpolations && a->fills == b->fills &&
-                a->spaces == b->spaces && a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
+                mot_same_level(&a->level, &b->level) && a->repeat == b->repeat &&
+                a->repeat_weights == b->repeat_weights && a->repeat_given == b->repeat_given &&
+                a->chance == b->chance && a->choice == b->choice && a->augmix.width == b->augmix.width &&
+                a->augmix.alpha == b->augmix.alpha && a->augmix.form == b->augmix.form &&
+                a->interpolations == b->interpolations && a->fills == b->fills && a->spaces == b->spaces &&
+                a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
     for (uint32_t i = 0; same && i < a->repeat_weights; i++)
         same = a->repeat_weight[i] == b->repeat_weight[i];
     return same && memcmp(a->interpolation, b->interpolation, a->interpolations) == 0 &&
@@ -250,7 +246,7 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
         same = same_space(&a->space[i], &b->space[i]);
     for (uint32_t i = 0; same && i < a->steps; i++)
         same = a->step[i].space == b->step[i].space && a->step[i].probability == b->step[i].probability &&
-               same_level(&a->step[i].level, &b->step[i].level);
+               mot_same_level(&a->step[i].level, &b->step[i].level);
     for (uint32_t i = 0; same && i < a->branches; i++)
         same = a->branch[i].weight == b->branch[i].weight && a->branch[i].first_step == b->branch[i].first_step &&
                a->branch[i].steps == b->branch[i].steps;

@@ -7,7 +7,6 @@
 #include "augmentations/table.h"
 #include "base/text.h"
 #include "motley/apply.h"
-#include "motley/change.h"
 #include "policies/tables.h"
 
 #include <stdbool.h>
@@ -20,6 +19,35 @@
 #define MOT_MAX_ALPHA 50
 #define MOT_MAX_NAME 40   /* characters of a name */
 #define MOT_MAX_WORDS 500 /* bytes of a title or citation */
+
+/* How a step takes its level; doc/policy-format.md, "Levels". */
+typedef enum mot_level_kind {
+    MOT_LEVEL_NONE,    /* the op has no magnitude */
+    MOT_LEVEL_FIXED,   /* a */
+    MOT_LEVEL_UNIFORM, /* one of the bins */
+    MOT_LEVEL_RANGE,   /* real, from a to b */
+    MOT_LEVEL_NORMAL,  /* mean a, standard deviation b, cut to 0..top */
+    MOT_LEVEL_VALUE,   /* a is the op's value itself */
+    MOT_LEVEL_GIVEN    /* by motley_samples.levels, from a to b; b 0: over the whole scale */
+} mot_level_kind;
+
+typedef struct mot_level {
+    mot_level_kind kind;
+    double a, b; /* 0 if the kind does not use them, so that equal levels compare as equal */
+} mot_level;
+
+static inline bool mot_same_level(const mot_level *a, const mot_level *b)
+{
+    return a->kind == b->kind && a->a == b->a && a->b == b->b;
+}
+
+/* The chains' shares are drawn from a Dirichlet distribution, and the share of the mix against the image from a Beta
+ * distribution; all parameters of both are `alpha`. A chain is what the policy would draw without mixing. */
+typedef struct mot_augmix {
+    int width;    /* number of chains, 1 to MOT_MAX_CHAINS; 0: the policy does not mix */
+    double alpha; /* MOT_MIN_ALPHA .. MOT_MAX_ALPHA */
+    mot_augmix_form form;
+} mot_augmix;
 
 /* A magnitude space: how a level becomes the value of an op. With position = level / top,
  *   m = low + span * position, times the side when relative, then rounded;
@@ -43,7 +71,7 @@ typedef struct mot_space {
 typedef struct mot_policy_step {
     uint32_t space;
     double probability;
-    motley_level level; /* the policy's default if the step has none */
+    mot_level level; /* the policy's default if the step has none */
 } mot_policy_step;
 
 typedef struct mot_policy_branch {
@@ -72,14 +100,14 @@ struct motley_policy {
     mot_arithmetic arithmetic;
     int top_bins;          /* number of bins; 0 if the text has `top` instead */
     double top;            /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
-    motley_level level;    /* of steps without one; kind NONE if there is none */
+    mot_level level;       /* of steps without one; kind NONE if there is none */
     double chance;         /* that a sample gets any of it */
     uint32_t repeat;       /* fixed, when repeat_weights is 0 */
     uint32_t repeat_given; /* how many numbers up to `repeat` a sample's level chooses from; 0: none */
     uint32_t repeat_weights;
     double repeat_weight[MOT_MAX_REPEAT + 1];
     mot_choice choice;
-    motley_augmix augmix; /* width 0: none */
+    mot_augmix augmix; /* width 0: none */
     uint32_t interpolations;
     uint8_t interpolation[3]; /* in the order given */
     uint32_t fills;           /* 1, 3 or 4 numbers in `fill` */
@@ -133,8 +161,8 @@ double mot_gamma_quantile(double alpha, int k);
 double mot_beta_quantile(double alpha, int k);
 
 /* How many levels a step with this one can take, and the k-th of them. Not for steps that give a value instead. */
-uint32_t mot_level_count(const motley_policy *policy, const motley_level *level);
-double mot_level_at(const motley_policy *policy, const motley_level *level, uint32_t k);
+uint32_t mot_level_count(const motley_policy *policy, const mot_level *level);
+double mot_level_at(const motley_policy *policy, const mot_level *level, uint32_t k);
 
 /* A level's entry in a relative space: its value is only known together with an image's side. */
 mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
@@ -153,7 +181,7 @@ extern const char *const mot_profile_names[5];
 void mot_print_repeat(mot_text *w, const motley_policy *policy);
 
 /* Writes a level with its key; nothing if there is none. */
-void mot_print_level(mot_text *w, const motley_level *level);
+void mot_print_level(mot_text *w, const mot_level *level);
 
 /* Writes the line of a key with a quoted text; nothing if `text` is NULL. */
 void mot_print_quoted(mot_text *w, const char *key, const char *text);
@@ -202,11 +230,9 @@ void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
 /* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', at most MOT_MAX_NAME in all. */
 bool mot_is_name(const char *text, size_t length);
 
-/* Branch i, step i of a branch, or the i-th entry under `ops` that has a range. False past the end; a branch's steps
- * are NULL. */
-bool mot_policy_branch_get(const motley_policy *policy, size_t i, motley_policy_branch *branch);
-bool mot_policy_step_get(const motley_policy *policy, size_t branch, size_t i, motley_policy_step *step);
-bool mot_policy_range_get(const motley_policy *policy, size_t i, motley_policy_range *range);
+/* Replaces the level of every step that has one, and the policy's. A number is the mean of a level that is normal.
+ * mot_policy_compile is next. Errors: ARGUMENT, for a number that is not on the scale. */
+motley_status mot_policy_set_level(motley_policy *policy, mot_level level, motley_error *error);
 
 /* Sets the info from the other members; mot_policy_compile calls it. */
 void mot_policy_finish(motley_policy *policy);

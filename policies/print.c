@@ -20,33 +20,33 @@ void mot_print_quoted(mot_text *w, const char *key, const char *text)
     mot_say(w, "\n");
 }
 
-void mot_print_level(mot_text *w, const motley_level *level)
+void mot_print_level(mot_text *w, const mot_level *level)
 {
     switch (level->kind) {
-    case MOTLEY_LEVEL_NONE:
+    case MOT_LEVEL_NONE:
         break;
-    case MOTLEY_LEVEL_FIXED:
+    case MOT_LEVEL_FIXED:
         mot_say_number(w, "level: ", level->a);
         break;
-    case MOTLEY_LEVEL_UNIFORM:
+    case MOT_LEVEL_UNIFORM:
         mot_say(w, "level: uniform");
         break;
-    case MOTLEY_LEVEL_RANGE:
-    case MOTLEY_LEVEL_GIVEN:
-        if (level->kind == MOTLEY_LEVEL_GIVEN && level->b == 0) {
+    case MOT_LEVEL_RANGE:
+    case MOT_LEVEL_GIVEN:
+        if (level->kind == MOT_LEVEL_GIVEN && level->b == 0) {
             mot_say(w, "level: given");
             break;
         }
-        mot_say_number(w, level->kind == MOTLEY_LEVEL_GIVEN ? "level: {given: [" : "level: {uniform: [", level->a);
+        mot_say_number(w, level->kind == MOT_LEVEL_GIVEN ? "level: {given: [" : "level: {uniform: [", level->a);
         mot_say_number(w, ", ", level->b);
         mot_say(w, "]}");
         break;
-    case MOTLEY_LEVEL_NORMAL:
+    case MOT_LEVEL_NORMAL:
         mot_say_number(w, "level: {normal: ", level->a);
         mot_say_number(w, ", std: ", level->b);
         mot_say(w, "}");
         break;
-    case MOTLEY_LEVEL_VALUE:
+    case MOT_LEVEL_VALUE:
         mot_say_number(w, "value: ", level->a);
         break;
     }
@@ -99,7 +99,7 @@ static void print_head(mot_text *w, const motley_policy *policy)
     if (policy->augmix.width) {
         mot_say(w, "augmix: {width: %d", policy->augmix.width);
         mot_say_number(w, ", alpha: ", policy->augmix.alpha);
-        if (policy->augmix.form != MOTLEY_AUGMIX_SUM)
+        if (policy->augmix.form != MOT_AUGMIX_SUM)
             mot_say(w, ", form: %s", mot_augmix_form_names[policy->augmix.form]);
         mot_say(w, "}\n");
     }
@@ -109,7 +109,7 @@ static void print_head(mot_text *w, const motley_policy *policy)
         mot_say_number(w, "top: ", policy->top);
         mot_say(w, "\n");
     }
-    if (policy->level.kind != MOTLEY_LEVEL_NONE) {
+    if (policy->level.kind != MOT_LEVEL_NONE) {
         mot_print_level(w, &policy->level);
         mot_say(w, "\n");
     }
@@ -156,9 +156,8 @@ static void print_space(mot_text *w, const motley_policy *policy, const mot_spac
 static void print_step(mot_text *w, const motley_policy *policy, const mot_policy_step *step)
 {
     const mot_space *space = &policy->space[step->space];
-    const bool level = step->level.kind == MOTLEY_LEVEL_VALUE ||
-                       (space->has_levels && (step->level.kind != policy->level.kind ||
-                                              step->level.a != policy->level.a || step->level.b != policy->level.b));
+    const bool level =
+        step->level.kind == MOT_LEVEL_VALUE || (space->has_levels && !mot_same_level(&step->level, &policy->level));
     if (!level && step->probability == 1) {
         mot_say(w, "%s", space->name);
         return;

@@ -179,7 +179,7 @@ static inline bool words_of(reader *r, const mot_yaml *map, const char *key, cha
 }
 
 /* Reads a level. After a problem it is the fixed level 0, so that it is not reported twice. */
-void mot_level_read(reader *r, const mot_yaml *node, motley_level *out);
+void mot_level_read(reader *r, const mot_yaml *node, mot_level *out);
 
 /* Reads `repeat` into a policy. */
 void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy);

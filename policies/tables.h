@@ -23,6 +23,12 @@ typedef enum mot_rounding { MOT_ROUND_NONE, MOT_ROUND_TRUNC, MOT_ROUND_HALF_EVEN
 typedef enum mot_sign { MOT_SIGN_PLUS, MOT_SIGN_MINUS, MOT_SIGN_RANDOM } mot_sign;
 typedef enum mot_side { MOT_SIDE_NONE, MOT_SIDE_WIDTH, MOT_SIDE_HEIGHT } mot_side;
 typedef enum mot_arithmetic { MOT_ARITHMETIC_DOUBLE, MOT_ARITHMETIC_TORCH } mot_arithmetic;
+/* How a policy mixes several augmented copies of an image, its chains: AugMix (Hendrycks et al. 2019). */
+typedef enum mot_augmix_form {
+    MOT_AUGMIX_SUM,    /* the image is blended with the weighted sum of the chains, as in the paper */
+    MOT_AUGMIX_BLENDS, /* one chain after the other is blended into the image: timm's `b1` */
+    MOT_AUGMIX_ONE_SUM /* the image is one more summand, as in torchvision */
+} mot_augmix_form;
 typedef enum mot_choice { MOT_WITH_REPLACEMENT, MOT_WITHOUT_REPLACEMENT, MOT_UNTIL_APPLIED } mot_choice;
 
 /* One magnitude that a step can take, for both signs: [0] plus or unsigned, [1] minus. */
@@ -78,7 +84,7 @@ typedef struct mot_tables {
     uint32_t branch_steps; /* of the longest branch */
     uint32_t first_block;  /* where its words begin */
     uint32_t chains;       /* how many are mixed; 0: none, the sample's steps are one chain */
-    uint32_t augmix_form;  /* motley_augmix_form */
+    uint32_t augmix_form;  /* mot_augmix_form */
     const mot_table_phase *phase;
     const mot_table_branch *branch;
     const mot_table_step *step;

@@ -41,12 +41,6 @@ typedef struct config {
     double translate_pct, std, most; /* NAN: not given */
 } config;
 
-/* The ranges of a policy's ops, to be changed. */
-typedef struct ranges {
-    motley_policy_range range[MOT_MAX_SPACES];
-    size_t count;
-} ranges;
-
 /* --- reading --- */
 
 static bool number_of(const char *text, double *value)
@@ -158,15 +152,15 @@ static motley_status whole(const config *c, const key *k, int otherwise, int *va
     return MOTLEY_OK;
 }
 
-/* --- changes --- */
+/* --- changes: to the model of a built-in policy, whose text is then read, and checked, like any other --- */
 
-static motley_status level_of(const config *c, double magnitude, double std, double top, motley_level *level,
+static motley_status level_of(const config *c, double magnitude, double std, double top, mot_level *level,
                               motley_error *error)
 {
-    *level = (motley_level){ MOTLEY_LEVEL_FIXED, magnitude, 0 };
+    *level = (mot_level){ MOT_LEVEL_FIXED, magnitude, 0 };
     if (std != HUGE_VAL) {
         if (std > 0)
-            *level = (motley_level){ MOTLEY_LEVEL_NORMAL, magnitude, std };
+            *level = (mot_level){ MOT_LEVEL_NORMAL, magnitude, std };
         return MOTLEY_OK;
     }
     if (magnitude > top)
@@ -175,51 +169,68 @@ static motley_status level_of(const config *c, double magnitude, double std, dou
                         "raise mmax",
                         c->text, magnitude, top);
     if (magnitude > 0)
-        *level = (motley_level){ MOTLEY_LEVEL_RANGE, 0, magnitude };
+        *level = (mot_level){ MOT_LEVEL_RANGE, 0, magnitude };
     return MOTLEY_OK;
+}
+
+static void change_levels(motley_policy *policy, mot_level level)
+{
+    policy->level = level;
+    for (uint32_t i = 0; i < policy->steps; i++)
+        if (policy->step[i].level.kind != MOT_LEVEL_NONE)
+            policy->step[i].level = level;
+}
+
+static void change_repeat(motley_policy *policy, int repeat)
+{
+    if (repeat > 0) {
+        policy->repeat = (uint32_t)repeat;
+        policy->repeat_weights = 0;
+    }
 }
 
 /* A scale that ends at `top`, with the same values at the same levels; translate_pct is the fraction of a side at level
  * 10. */
-static void change_scale(const motley_policy *base, double top, double translate_pct, ranges *r,
-                         motley_policy_changes *changes)
+static void change_scale(motley_policy *policy, double top, double translate_pct)
 {
     const double factor = top / LEVELS;
-    for (r->count = 0; mot_policy_range_get(base, r->count, &r->range[r->count]); r->count++) {
-        motley_policy_range *const range = &r->range[r->count];
-        range->span *= top != LEVELS ? factor : 1;
+    policy->top_bins = 0;
+    policy->top = top;
+    for (mot_space *space = policy->space; space < policy->space + policy->spaces; space++) {
+        space->span *= top != LEVELS ? factor : 1;
         for (size_t k = 0; top > LEVELS && k < COUNT(mot_timm_limits); k++)
-            if (strcmp(mot_timm_limits[k].name, range->name) == 0) {
-                range->minimum = mot_timm_limits[k].minimum == -HUGE_VAL ? range->minimum : mot_timm_limits[k].minimum;
-                range->maximum = mot_timm_limits[k].maximum;
+            if (strcmp(mot_timm_limits[k].name, space->name) == 0) {
+                space->minimum = mot_timm_limits[k].minimum == -HUGE_VAL ? space->minimum : mot_timm_limits[k].minimum;
+                space->maximum = mot_timm_limits[k].maximum;
             }
-        if (!isnan(translate_pct) && strncmp(range->name, "translate_", 10) == 0) {
-            range->low = 0;
-            range->span = factor * translate_pct;
+        if (!isnan(translate_pct) && strncmp(space->name, "translate_", 10) == 0) {
+            space->low = 0;
+            space->span = factor * translate_pct;
         }
     }
-    changes->top = top;
-    changes->ranges = r->range;
-    changes->ranges_count = r->count;
 }
 
-/* What the policy is called. */
-typedef struct names {
-    char name[MOT_MAX_NAME + 1], title[MAX_STRING + 8];
-} names;
-
-static motley_status change_named(const config *c, const motley_policy *base, motley_policy_changes *changes,
-                                  motley_policy **policy, motley_error *error)
+/* Reads the text of the policy that was changed, and destroys it. */
+static motley_status checked(const config *c, motley_policy *changed, motley_policy **policy, motley_error *error)
 {
-    names n;
-    snprintf(n.title, sizeof n.title, "timm %s", c->text);
-    snprintf(n.name, sizeof n.name, "timm_%.*s", MOT_MAX_NAME - 5, c->text);
-    for (char *s = n.name; *s; s++)
+    char name[MOT_MAX_NAME + 1], title[MAX_STRING + 8], *text = NULL;
+    motley_error problem = { 0 };
+    snprintf(title, sizeof title, "timm %s", c->text);
+    snprintf(name, sizeof name, "timm_%.*s", MOT_MAX_NAME - 5, c->text);
+    for (char *s = name; *s; s++)
         if (!mot_is_name((char[]){ 'a', *s, '\0' }, 2))
             *s = '_';
-    changes->name = n.name;
-    changes->title = n.title;
-    return motley_policy_change(base, changes, policy, error);
+    free(changed->name), free(changed->title);
+    changed->name = strdup(name), changed->title = strdup(title);
+    motley_status status = changed->name && changed->title ? mot_policy_print_text(changed, &text, error)
+                                                           : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a name");
+    motley_policy_destroy(changed);
+    MOT_TRY(status);
+    status = motley_policy_parse(text, strlen(text), NULL, policy, &problem);
+    free(text);
+    return status == MOTLEY_OK ? status
+                               : mot_fail(error, status == MOTLEY_ERR_POLICY ? MOTLEY_ERR_ARGUMENT : status,
+                                          "'%.60s': %s", c->text, problem.message);
 }
 
 /* --- the three kinds of strings --- */
@@ -250,57 +261,65 @@ static motley_status rand_augment(const config *c, motley_policy **policy, motle
         list = c->section[i][0] == 't' ? c->section[i] + 1 : list;
     for (size_t i = 0; list && i < COUNT(lists); i++)
         name = strcmp(lists[i][0], list) == 0 ? lists[i][1] : name;
-    motley_policy_changes changes = { .set_p = 1, .p = p, .repeat = repeat };
-    MOT_TRY(level_of(c, magnitude, std, top, &changes.levels, error));
-    motley_policy *base;
-    ranges r;
-    MOT_TRY(motley_policy_builtin(name, &base, error));
-    change_scale(base, top, c->translate_pct, &r, &changes);
-    const motley_status status = change_named(c, base, &changes, policy, error);
-    motley_policy_destroy(base);
-    return status;
+    mot_level level;
+    MOT_TRY(level_of(c, magnitude, std, top, &level, error));
+    motley_policy *made;
+    MOT_TRY(motley_policy_builtin(name, &made, error));
+    change_scale(made, top, c->translate_pct);
+    change_levels(made, level);
+    change_repeat(made, repeat);
+    for (uint32_t i = 0; i < made->steps; i++)
+        made->step[i].probability = p;
+    return checked(c, made, policy, error);
 }
 
-/* The branches of a policy, to be changed. */
-typedef struct branches {
-    motley_policy_branch branch[128];
-    motley_policy_step step[256];
-    size_t count, steps;
-} branches;
-
-static motley_policy_step *add_branch(branches *b, double weight, size_t steps)
+static bool is_blur(const motley_policy *policy, const mot_policy_branch *branch)
 {
-    motley_policy_step *const step = &b->step[b->steps];
-    b->branch[b->count++] = (motley_policy_branch){ .weight = weight, .steps_count = steps, .steps = step };
-    b->steps += steps;
-    return step;
-}
-
-static bool is_blur(const motley_policy_step *step)
-{
-    return strcmp(step->op, MOT_TIMM_BLUR) == 0;
+    return strcmp(policy->space[policy->step[branch->first_step].space].name, MOT_TIMM_BLUR) == 0;
 }
 
 /* timm draws the radius of 3a's blur between 0.1 and a fifth of the magnitude. Where the magnitude is drawn too, it is
- * here the middle of one of BLURS cells, each a branch with the range of radii that it means; equal ones are one. */
-static void add_blurs(branches *b, double std, double most)
+ * here the middle of one of BLURS cells, each a branch with the range of radii that it means; equal ones are one. False
+ * when there is no memory. */
+static bool change_blur(motley_policy *policy, double std, double most)
 {
-    const int count = std > 0 ? BLURS : 1;
+    const uint32_t count = std > 0 ? BLURS : 1;
+    mot_policy_branch *const branch = realloc(policy->branch, (policy->branches + count) * sizeof *branch);
+    policy->branch = branch ? branch : policy->branch;
+    mot_policy_step *const step = realloc(policy->step, (policy->steps + count) * sizeof *step);
+    policy->step = step ? step : policy->step;
+    if (!branch || !step)
+        return false;
+    uint32_t kept = 0, blur = 0;
+    for (uint32_t i = 0; i < policy->branches; i++) {
+        if (is_blur(policy, &branch[i])) {
+            blur = step[branch[i].first_step].space;
+            continue;
+        }
+        branch[kept] = branch[i];
+        branch[kept++].weight = count;
+    }
     double last = -1;
-    for (int k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < count; k++) {
         const double p = (k + 0.5) / count;
         double end = std == HUGE_VAL ? LEVELS * p : LEVELS + (std > 0 ? std : 0) * mot_normal_quantile(p);
         end = fmin(fmin(fmax(end, 0), most), LEVELS);
         if (end == last) {
-            b->branch[b->count - 1].weight++;
+            branch[kept - 1].weight++;
             continue;
         }
         last = end;
         const double low = fmin(0.5, end), high = fmax(0.5, end); /* radius = level / 5 */
-        *add_branch(b, 1, 1) = (motley_policy_step){
-            MOT_TIMM_BLUR, 1, { low < high ? MOTLEY_LEVEL_RANGE : MOTLEY_LEVEL_FIXED, low, low < high ? high : 0 }
+        branch[kept++] = (mot_policy_branch){ .weight = 1, .first_step = policy->steps, .steps = 1 };
+        step[policy->steps++] = (mot_policy_step){
+            blur, 1, { low < high ? MOT_LEVEL_RANGE : MOT_LEVEL_FIXED, low, low < high ? high : 0 }
         };
     }
+    policy->branches = policy->phase[0].branches = kept;
+    mot_space *const space = &policy->space[blur];
+    space->low = 0, space->span = policy->top / 5;
+    space->minimum = -HUGE_VAL, space->maximum = HUGE_VAL;
+    return true;
 }
 
 static motley_status auto_augment(const config *c, const char *name, motley_policy **policy, motley_error *error)
@@ -312,37 +331,20 @@ static motley_status auto_augment(const config *c, const char *name, motley_poli
     std = isnan(c->std) ? std : c->std;
     const double most = isnan(c->most) || c->most == 0 ? LEVELS : c->most;
     const bool fixed = !(std > 0), blurs = strcmp(c->first, "3a") == 0 && (!fixed || most < LEVELS);
-    const double top = fixed ? LEVELS : most;
-    branches b = { .count = 0 };
-    ranges r;
-    motley_policy *base;
-    motley_policy_changes changes = { .branches = b.branch };
-    motley_policy_branch branch;
-    motley_policy_step step;
-    MOT_TRY(motley_policy_builtin(name, &base, error));
+    motley_policy *made;
+    MOT_TRY(motley_policy_builtin(name, &made, error));
+    change_scale(made, fixed ? LEVELS : most, c->translate_pct);
     motley_status status = MOTLEY_OK;
-    for (size_t i = 0; mot_policy_branch_get(base, i, &branch); i++) {
-        mot_policy_step_get(base, i, 0, &step);
-        if (blurs && is_blur(&step))
-            continue;
-        motley_policy_step *const steps =
-            add_branch(&b, blurs ? (std > 0 ? BLURS : 1) : branch.weight, branch.steps_count);
-        for (size_t k = 0; mot_policy_step_get(base, i, k, &steps[k]); k++)
-            if (steps[k].level.kind == MOTLEY_LEVEL_FIXED && status == MOTLEY_OK) {
-                const double level = steps[k].level.a;
-                status = level_of(c, fixed && most < level ? most : level, std, top, &steps[k].level, error);
-            }
+    for (uint32_t i = 0; i < made->steps && status == MOTLEY_OK; i++) {
+        mot_level *const level = &made->step[i].level;
+        if (level->kind == MOT_LEVEL_FIXED)
+            status = level_of(c, fixed && most < level->a ? most : level->a, std, made->top, level, error);
     }
-    change_scale(base, top, c->translate_pct, &r, &changes);
-    for (size_t k = 0; blurs && k < r.count; k++)
-        if (strcmp(r.range[k].name, MOT_TIMM_BLUR) == 0)
-            r.range[k] = (motley_policy_range){ r.range[k].name, 0, top / 5, r.range[k].base, -HUGE_VAL, HUGE_VAL };
-    if (blurs)
-        add_blurs(&b, std, most);
-    changes.branches_count = b.count;
+    if (status == MOTLEY_OK && blurs && !change_blur(made, std, most))
+        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the branches of a policy");
     if (status == MOTLEY_OK)
-        status = change_named(c, base, &changes, policy, error);
-    motley_policy_destroy(base);
+        return checked(c, made, policy, error);
+    motley_policy_destroy(made);
     return status;
 }
 
@@ -365,20 +367,15 @@ static motley_status augmix(const config *c, motley_policy **policy, motley_erro
         magnitude = fmin(magnitude, top);
         top = fmax(magnitude, LEVELS);
     }
-    motley_policy_changes changes = {
-        .repeat = depth,
-        .set_augmix = 1,
-        .augmix = { width, alpha, blends ? MOTLEY_AUGMIX_BLENDS : MOTLEY_AUGMIX_SUM },
-    };
-    MOT_TRY(level_of(c, magnitude, std, top, &changes.levels, error));
-    motley_policy *base;
-    ranges r;
-    MOT_TRY(motley_policy_builtin("timm_augmix", &base, error));
-    const double pct = isnan(c->translate_pct) ? 0.45 : c->translate_pct; /* which timm's factory sets to 0.3 */
-    change_scale(base, top, pct, &r, &changes);
-    const motley_status status = change_named(c, base, &changes, policy, error);
-    motley_policy_destroy(base);
-    return status;
+    mot_level level;
+    MOT_TRY(level_of(c, magnitude, std, top, &level, error));
+    motley_policy *made;
+    MOT_TRY(motley_policy_builtin("timm_augmix", &made, error));
+    change_scale(made, top, isnan(c->translate_pct) ? 0.45 : c->translate_pct); /* which timm's factory sets to 0.3 */
+    change_levels(made, level);
+    change_repeat(made, depth);
+    made->augmix = (mot_augmix){ width, alpha, blends ? MOT_AUGMIX_BLENDS : MOT_AUGMIX_SUM };
+    return checked(c, made, policy, error);
 }
 
 motley_status mot_timm_policy(const char *text, motley_policy **policy, motley_error *error)

@@ -91,12 +91,19 @@ typedef struct mot_mixing { /* mix */
     int32_t classes;  /* of targets; 0: the caller gives it */
 } mot_mixing;
 
-enum { MOT_GIVEN_REPEAT = 1 }; /* a named policy has another mapping as its `repeat` */
+/* mot_stage.given of a policy: the keys by which the text changes a built-in one. */
+enum {
+    MOT_GIVEN_REPEAT = 1,
+    MOT_GIVEN_BINS = 2,
+    MOT_GIVEN_LEVEL = 4,
+    MOT_GIVEN_INTERPOLATION = 8,
+    MOT_GIVEN_FILL = 16
+};
 
 /* One stage; a policy has no settings here. */
 typedef struct mot_stage {
     mot_stage_kind kind;
-    uint32_t given; /* bit k: the text has key k, of the keys that have no default; of a policy: MOT_GIVEN_REPEAT */
+    uint32_t given; /* bit k: the text has key k, of the keys that have no default; of a policy: MOT_GIVEN_* */
     union {
         mot_crop crop;
         mot_flip flip;
@@ -111,11 +118,11 @@ typedef struct mot_stage {
     double *ratios; /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
     float *normals; /* [MOT_NORMAL_CELLS], of an erase with random values */
 
-    char *name;                    /* policy: name of a built-in policy; NULL: written out */
-    motley_policy_changes changes; /* to the built-in policy */
-    motley_policy *policy;         /* with the changes */
-    int32_t policy_steps;          /* the most that one sample can draw of it */
-    motley_mix *mixer;             /* of a mix */
+    char *name;            /* policy: name of a built-in policy; NULL: written out */
+    mot_level level;       /* that the text gives to the built-in policy */
+    motley_policy *policy; /* with what is changed of it */
+    int32_t policy_steps;  /* the most that one sample can draw of it */
+    motley_mix *mixer;     /* of a mix */
 } mot_stage;
 
 typedef struct mot_transform {

@@ -4,6 +4,7 @@
 #include "policies/transform.h"
 
 #include "augmentations/ops.h"
+#include "base/error.h"
 #include "policies/builtin.h"
 #include "policies/schedule.h"
 #include "policies/stage_keys.h"
@@ -15,44 +16,63 @@
 
 #define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
 
-/* The changes of a built-in policy. */
-static void read_changes(reader *r, const mot_yaml *node, motley_policy_changes *changes)
+/* Reads which interpolations a step chooses from; their order in the text has no meaning. False if there are none. */
+static bool read_interpolations(reader *r, const mot_yaml *node, motley_policy *policy)
 {
-    const mot_yaml *value;
-    uint32_t number_read;
-    if ((value = get(r, node, "repeat")) && value->kind != MOT_YAML_MAP &&
-        whole_number(r, value, "'repeat'", 1, MOT_MAX_REPEAT, &number_read))
-        changes->repeat = (int)number_read;
-    if ((value = get(r, node, "bins")) && whole_number(r, value, "'bins'", 2, MOT_MAX_LEVELS, &number_read))
-        changes->bins = (int)number_read;
-    if ((value = get(r, node, "level"))) {
-        motley_level level;
-        mot_level_read(r, value, &level);
-        if (level.kind == MOTLEY_LEVEL_FIXED) {
-            changes->set_level = 1;
-            changes->level = level.a;
-        } else {
-            changes->levels = level;
-        }
+    const bool list = node->kind == MOT_YAML_LIST;
+    bool listed[COUNT(mot_interpolation_names)] = { false };
+    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
+         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
+        int which;
+        if (word(r, item, "'interpolation'", mot_interpolation_names, COUNT(mot_interpolation_names), &which))
+            listed[which] = true;
     }
-    if ((value = get(r, node, "interpolation"))) {
-        const bool list = value->kind == MOT_YAML_LIST;
-        for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, value) : value; item;
-             item = list ? mot_yaml_next(&r->tree, item) : NULL) {
-            int which;
-            if (word(r, item, "'interpolation'", mot_interpolation_names, 3, &which))
-                changes->interpolations |= 1 << which;
-        }
+    uint32_t count = 0;
+    for (uint8_t i = 0; i < COUNT(listed); i++)
+        if (listed[i])
+            policy->interpolation[count++] = i;
+    policy->interpolations = count ? count : policy->interpolations;
+    return count > 0;
+}
+
+static void read_fill(reader *r, const mot_yaml *node, motley_policy *policy)
+{
+    double fill[4] = { 0 };
+    const int count = mot_read_numbers(r, node, "'fill'", 1, 4, 0, 255, fill);
+    if (count == 2)
+        PROBLEM(r, node, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
+    policy->fills = 4;
+    for (int c = 0; c < 4; c++)
+        policy->fill[c] = (uint8_t)(count < 2 ? fill[0] : c < count ? fill[c] : 255);
+}
+
+/* Changes a built-in policy as its stage says, and compiles it. */
+static motley_status change(reader *r, const mot_yaml *map, motley_policy *policy, mot_stage *out, motley_error *error)
+{
+    const mot_yaml *const p = get(r, map, "p"), *const repeat = get(r, map, "repeat"),
+                          *const bins = get(r, map, "bins"), *const level = get(r, map, "level"),
+                          *const interpolation = get(r, map, "interpolation"), *const fill = get(r, map, "fill");
+    uint32_t count = 2;
+    out->given = (repeat ? MOT_GIVEN_REPEAT : 0) | (bins ? MOT_GIVEN_BINS : 0) | (level ? MOT_GIVEN_LEVEL : 0) |
+                 (fill ? MOT_GIVEN_FILL : 0);
+    if (p)
+        number(r, p, "'p'", 0, 1, &policy->chance);
+    if (repeat)
+        mot_repeat_read(r, repeat, policy);
+    if (bins && whole_number(r, bins, "'bins'", 2, MOT_MAX_LEVELS, &count)) {
+        MOT_REQUIRE(policy->top_bins > 0, error, "policy '%s' has no bins to change", policy->name);
+        policy->top_bins = (int)count;
+        policy->top = count - 1.0;
     }
-    if ((value = get(r, node, "fill"))) {
-        double fill[4];
-        const int count = mot_read_numbers(r, value, "'fill'", 1, 4, 0, 255, fill);
-        changes->set_fill = count == 1 || count >= 3;
-        if (count == 2)
-            PROBLEM(r, value, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
-        for (int c = 0; changes->set_fill && c < 4; c++)
-            changes->fill[c] = (uint8_t)(count == 1 ? fill[0] : c < count ? fill[c] : 255);
+    if (interpolation && read_interpolations(r, interpolation, policy))
+        out->given |= MOT_GIVEN_INTERPOLATION;
+    if (fill)
+        read_fill(r, fill, policy);
+    if (level) {
+        mot_level_read(r, level, &out->level);
+        MOT_TRY(mot_policy_set_level(policy, out->level, error));
     }
+    return mot_policy_compile(policy, NULL, NULL, error);
 }
 
 /* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
@@ -75,27 +95,15 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
                     "a policy written out");
             return true;
         }
-        read_changes(r, node, &out->changes);
     }
-    motley_policy *base;
     motley_error error;
-    motley_status status = mot_builtin_drawn(text_of(r, name), &base, &error);
-    if (status == MOTLEY_OK) {
-        const mot_yaml *const map = node == name ? NULL : node, *const p = map ? get(r, map, "p") : NULL;
-        const mot_yaml *const repeat = map ? get(r, map, "repeat") : NULL;
-        if (p)
-            number(r, p, "'p'", 0, 1, &base->chance);
-        if (repeat && repeat->kind == MOT_YAML_MAP) {
-            mot_repeat_read(r, repeat, base);
-            out->given = MOT_GIVEN_REPEAT;
-        }
-        status = motley_policy_change(base, &out->changes, &out->policy, &error);
-        motley_policy_destroy(base);
-    }
+    motley_status status = mot_builtin_drawn(text_of(r, name), &out->policy, &error);
+    if (status == MOTLEY_OK && node != name)
+        status = change(r, node, out->policy, out, &error);
     if (status == MOTLEY_ERR_MEMORY)
         return false;
     if (status != MOTLEY_OK) {
-        PROBLEM(r, status == MOTLEY_ERR_ARGUMENT && !out->policy ? name : node, "%s", error.message);
+        PROBLEM(r, name, "%s", error.message);
         return true;
     }
     out->name = strdup(text_of(r, name));

@@ -16,49 +16,37 @@ static void print_name(mot_text *w, const char *name)
         mot_say_quoted(w, name);
 }
 
-/* Prints a built-in policy's name and changes, or the policy's text, indented. */
+/* Prints a built-in policy's name and what is changed of it. */
+static void print_named(mot_text *w, const mot_stage *stage)
+{
+    const motley_policy *const policy = stage->policy;
+    const bool changed = stage->given || policy->chance < 1;
+    mot_say(w, changed ? "  - policy: {name: " : "  - policy: ");
+    print_name(w, stage->name);
+    if (policy->chance < 1)
+        mot_say_number(w, ", p: ", policy->chance);
+    if (stage->given & MOT_GIVEN_REPEAT) {
+        mot_say(w, ", ");
+        mot_print_repeat(w, policy);
+    }
+    if (stage->given & MOT_GIVEN_BINS)
+        mot_say(w, ", bins: %d", policy->top_bins);
+    if (stage->given & MOT_GIVEN_LEVEL) {
+        mot_say(w, ", ");
+        mot_print_level(w, &stage->level);
+    }
+    for (uint32_t i = 0; stage->given & MOT_GIVEN_INTERPOLATION && i < policy->interpolations; i++)
+        mot_say(w, "%s%s%s", i ? ", " : ", interpolation: [", mot_interpolation_names[policy->interpolation[i]],
+                i + 1 < policy->interpolations ? "" : "]");
+    if (stage->given & MOT_GIVEN_FILL)
+        mot_say(w, ", fill: [%d, %d, %d, %d]", policy->fill[0], policy->fill[1], policy->fill[2], policy->fill[3]);
+    mot_say(w, changed ? "}\n" : "\n");
+}
+
+/* Prints the text of a policy that is written out, indented. */
 static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_error *error)
 {
-    const motley_policy_changes *c = &stage->changes;
     char *text;
-    if (stage->name) {
-        if (stage->policy->chance == 1 && !stage->given && !c->repeat && !c->set_level && !c->levels.kind && !c->bins &&
-            !c->interpolations && !c->set_fill) {
-            mot_say(w, "  - policy: ");
-            print_name(w, stage->name);
-            mot_say(w, "\n");
-            return MOTLEY_OK;
-        }
-        mot_say(w, "  - policy: {name: ");
-        print_name(w, stage->name);
-        if (stage->policy->chance < 1)
-            mot_say_number(w, ", p: ", stage->policy->chance);
-        if (c->repeat || stage->given) {
-            mot_say(w, ", ");
-            mot_print_repeat(w, stage->policy);
-        }
-        if (c->bins)
-            mot_say(w, ", bins: %d", c->bins);
-        if (c->set_level)
-            mot_say_number(w, ", level: ", c->level);
-        if (c->levels.kind) {
-            mot_say(w, ", ");
-            mot_print_level(w, &c->levels);
-        }
-        if (c->interpolations) {
-            const char *before = ", interpolation: [";
-            for (int i = 0; i < 3; i++)
-                if (c->interpolations & 1 << i) {
-                    mot_say(w, "%s%s", before, mot_interpolation_names[i]);
-                    before = ", ";
-                }
-            mot_say(w, "]");
-        }
-        if (c->set_fill)
-            mot_say(w, ", fill: [%d, %d, %d, %d]", c->fill[0], c->fill[1], c->fill[2], c->fill[3]);
-        mot_say(w, "}\n");
-        return MOTLEY_OK;
-    }
     MOT_TRY(mot_policy_print_text(stage->policy, &text, error));
     mot_say(w, "  - policy:\n");
     for (const char *line = strchr(text, '\n') + 1; *line;) { /* every line but the format's version */
@@ -76,13 +64,15 @@ static motley_status print_stages(mot_text *w, const mot_transform *transform, m
     mot_say(w, transform->to_rgb ? "stages:\n  - to_rgb: {}\n" : "stages:\n");
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
-        if (stage->kind == MOT_STAGE_POLICY) {
+        if (stage->name) {
+            print_named(w, stage);
+        } else if (stage->kind == MOT_STAGE_POLICY) {
             MOT_TRY(print_policy(w, stage, error));
-            continue;
+        } else {
+            mot_say(w, "  - %s: ", mot_stage_forms[stage->kind].name);
+            mot_stage_print(w, stage);
+            mot_say(w, "\n");
         }
-        mot_say(w, "  - %s: ", mot_stage_forms[stage->kind].name);
-        mot_stage_print(w, stage);
-        mot_say(w, "\n");
     }
     return MOTLEY_OK;
 }

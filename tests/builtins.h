@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in transforms in parts that make one result: what one with schedules is in epoch 0, each view, and the
- * stages that views share. */
+ * stages that views share. And built-in policies with another `repeat`. */
 #ifndef TESTS_BUILTINS_H
 #define TESTS_BUILTINS_H
 
@@ -56,6 +56,23 @@ static inline size_t builtin_parts(void)
         motley_policy_destroy(transform);
     }
     return count;
+}
+
+/* The built-in policy of this name, which has no stages, with another `repeat`; NULL if there is none. */
+static inline motley_policy *builtin_repeated(const char *name, int repeat)
+{
+    motley_policy *policy, *repeated = NULL;
+    char *text = NULL, *made = NULL, *line = NULL;
+    if (motley_policy_builtin(name, &policy, NULL) != MOTLEY_OK)
+        return NULL;
+    if (motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL) == MOTLEY_OK)
+        line = strstr(text, "\nrepeat: ");
+    if (line && asprintf(&made, "%.*s\nrepeat: %d%s", (int)(line - text), text, repeat, strchr(line + 1, '\n')) > 0)
+        motley_policy_parse(made, strlen(made), NULL, &repeated, NULL);
+    motley_policy_destroy(policy);
+    free(made);
+    free(text);
+    return repeated;
 }
 
 #endif

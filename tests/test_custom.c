@@ -334,17 +334,12 @@ static void check_texts(const motley_policy *mine)
     wrong_text("{motley: 1, name: x, branches: [{op: my_invert, value: 1}]}", "takes no value");
     char *text;
     motley_error error;
-    motley_policy *changed;
     need(motley_policy_print(mine, MOTLEY_PRINT_TEXT, &text, &error) == MOTLEY_OK, error.message);
     motley_policy *again = parse(text);
     check(motley_policy_equal(mine, again), "printed and parsed it is another policy");
-    need(motley_policy_change(mine, &(motley_policy_changes){ .repeat = 1 }, &changed, &error) == MOTLEY_OK,
-         error.message);
-    check(motley_policy_op(changed, motley_op_count() + 2) && !motley_policy_op(changed, motley_op_count() + 3) &&
-              !motley_policy_op(changed, -1),
-          "a changed policy has other ops");
-    check(!motley_policy_equal(mine, changed), "a changed policy is the same");
-    motley_policy_destroy(changed);
+    check(motley_policy_op(again, motley_op_count() + 2) && !motley_policy_op(again, motley_op_count() + 3) &&
+              !motley_policy_op(again, -1),
+          "printed and parsed it has other ops");
     motley_policy_destroy(again);
     free(text);
 }

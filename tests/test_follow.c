@@ -256,12 +256,9 @@ static bool move_numbers(motley_context *context, const motley_policy *policy, i
 /* The i-th built-in policy, repeated, so that its chains have several warps. */
 static motley_policy *long_chains(size_t i)
 {
-    motley_policy *policy = builtin(i), *longer;
-    motley_error error;
-    cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 5 }, &longer, &error), MOTLEY_OK,
-                 "%s: %s", motley_policy_describe(policy)->name, error.message);
-    motley_policy_destroy(policy);
-    return longer;
+    motley_policy *const policy = builtin_repeated(input_builtin(false, i)->name, 5);
+    cr_assert_not_null(policy, "%s", input_builtin(false, i)->name);
+    return policy;
 }
 
 /* Every pixel has its own number, so that a mask says where each of its pixels came from: where the recorded matrices

@@ -32,7 +32,7 @@ def declared():
 
 
 class Functions(unittest.TestCase):
-    MOST = 60
+    MOST = 59
 
     def test_no_more_than_a_reader_keeps_in_mind(self):
         self.assertLessEqual(len(declared()), self.MOST, "one function for one idea: " + " ".join(sorted(declared())))
@@ -119,7 +119,7 @@ class Package(unittest.TestCase):
         found = []
         for header in HEADERS:
             found += re.findall(r"typedef struct (motley_\w+_(?:params|changes)) \{\n([^\n]*)", header.read_text())
-        self.assertGreater(len(found), 9)
+        self.assertGreater(len(found), 8)
         for name, first in found:
             self.assertTrue(first.startswith("    size_t struct_size;"), f"{name} must begin with it: motley.h, Params")
             self.assertIn(f"TYPE({name})", tested, "tests/test_params.c has no function that takes it")

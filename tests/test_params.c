@@ -116,15 +116,6 @@ static motley_status parse_transform(const void *params, motley_error *error)
     return status;
 }
 
-static motley_status change(const void *params, motley_error *error)
-{
-    motley_policy *made = (motley_policy *)&made;
-    const motley_status status = motley_policy_change(policy, params, &made, error);
-    cr_expect_eq(made == NULL, status != MOTLEY_OK);
-    motley_policy_destroy(made);
-    return status;
-}
-
 static motley_status follower(const void *params, motley_error *error)
 {
     motley_policy *made = (motley_policy *)&made;
@@ -193,7 +184,6 @@ static const struct {
     { TYPE(motley_resize_params), resize, sizeof(size_t) },
     { TYPE(motley_parse_params), parse, sizeof(size_t) },
     { TYPE(motley_parse_params), parse_transform, sizeof(size_t) },
-    { TYPE(motley_policy_changes), change, sizeof(size_t) },
     { TYPE(motley_follower_params), follower, sizeof(size_t) },
     { TYPE(motley_followed), follow, sizeof(size_t) },
     { TYPE(motley_apply_params), apply_transform, sizeof(size_t) },

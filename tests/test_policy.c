@@ -419,19 +419,6 @@ Test(policy, numbers_in_another_locale)
     }
 }
 
-Test(policy, a_change_keeps_no_number_that_its_level_does_not_have)
-{
-    const motley_level levels[] = { { MOTLEY_LEVEL_UNIFORM, 5, 7 }, { MOTLEY_LEVEL_FIXED, 5, 7 } };
-    motley_policy *base = builtin("rand_augment"), *changed;
-    for (int i = 0; i < 2; i++) {
-        cr_assert_eq(motley_policy_change(base, &(motley_policy_changes){ .levels = levels[i] }, &changed, NULL),
-                     MOTLEY_OK);
-        there_and_back(changed);
-        motley_policy_destroy(changed);
-    }
-    motley_policy_destroy(base);
-}
-
 /* --- names, places and texts --- */
 
 Test(policy, sources)
@@ -516,7 +503,7 @@ Test(policy, custom_ops_that_are_named)
         const motley_parse_params params = { .custom_ops = custom_pair, .custom_ops_count = 2 };
         motley_policy *policy, *copy;
         cr_assert_eq(motley_policy_parse(cases[i].text, strlen(cases[i].text), &params, &policy, NULL), MOTLEY_OK);
-        cr_assert_eq(motley_policy_change(policy, &(motley_policy_changes){ .repeat = 2 }, &copy, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_at(policy, 0, &copy, NULL), MOTLEY_OK);
         for (int k = 0; k < 2; k++) {
             const motley_op_info *info = motley_policy_op(policy, motley_op_count() + k);
             cr_expect_eq(info != NULL, cases[i].kept[k] != NULL, "case %zu", i);

@@ -160,7 +160,7 @@ Test(policy, normal_levels_are_normal)
 {
     motley_policy *policy = builtin("timm_rand_m9_mstd05_inc1");
     double sum = 0, squares = 0, last = -1;
-    const motley_level wide = { MOTLEY_LEVEL_NORMAL, 5, 0.5 };
+    const mot_level wide = { MOT_LEVEL_NORMAL, 5, 0.5 };
     for (int k = 0; k < MOT_QUANTILES; k++) {
         const double level = mot_level_at(policy, &wide, k);
         cr_expect_gt(level, last);
@@ -244,9 +244,9 @@ Test(policy, given_levels_choose_among_the_bins_or_on_a_scale)
 Test(policy, given_levels_change_nothing_else)
 {
     enum { N = 300 };
-    motley_policy *own = builtin("trivial_augment_wide"), *policy;
-    const motley_policy_changes changes = { .levels = { .kind = MOTLEY_LEVEL_GIVEN } };
-    cr_assert_eq(motley_policy_change(own, &changes, &policy, NULL), MOTLEY_OK);
+    motley_policy *own = builtin("trivial_augment_wide"), *policy = builtin("trivial_augment_wide");
+    cr_assert_eq(mot_policy_set_level(policy, (mot_level){ .kind = MOT_LEVEL_GIVEN }, NULL), MOTLEY_OK);
+    cr_assert_eq(mot_policy_compile(policy, NULL, NULL, NULL), MOTLEY_OK);
     cr_expect(!motley_policy_describe(own)->takes_levels && motley_policy_describe(policy)->takes_levels);
     there_and_back(policy);
     static motley_step drawn[N], again[N];

@@ -208,3 +208,47 @@ Test(stages, any_writer_s_json_is_read)
         motley_policy_destroy(policy);
     }
 }
+
+/* A built-in policy with changes is the policy that its text is with other lines. */
+Test(stages, a_named_policy_is_its_text_with_changes)
+{
+    static const struct {
+        const char *name, *changes, *line, *instead;
+    } cases[] = {
+        { "rand_augment", "repeat: 3", "repeat: 2", "repeat: 3" },
+        { "rand_augment", "p: 0.25", "repeat: 2", "p: 0.25\nrepeat: 2" },
+        { "rand_augment", "bins: 11, level: 10", "bins: 31\nlevel: 9", "bins: 11\nlevel: 10" },
+        { "rand_augment", "level: given", "level: 9", "level: given" },
+        { "rand_augment", "interpolation: [bicubic, nearest]", "interpolation: nearest",
+          "interpolation: [nearest, bicubic]" },
+        { "rand_augment", "interpolation: [], fill: 7", "fill: 0", "fill: [7, 7, 7, 7]" },
+        { "rand_augment", "fill: [1, 2, 3]", "fill: 0", "fill: [1, 2, 3, 255]" },
+        { "rand_augment", "repeat: {given: [1, 4]}", "repeat: 2", "repeat: {given: [1, 4]}" },
+        { "timm_augmix", "repeat: 2", "repeat: {weights: [0, 1, 1, 1]}", "repeat: 2" },
+        { "timm_rand_m9_mstd05_inc1", "level: 7", "level: {normal: 9, std: 0.5}", "level: {normal: 7, std: 0.5}" },
+        { "timm_rand_m9_mstd05_inc1", "level: {uniform: [0, 3]}", "level: {normal: 9, std: 0.5}",
+          "level: {uniform: [0, 3]}" },
+        { "auto_augment_cifar10", "level: 2, bins: 3", "bins: 10", "bins: 3" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[300], changed[8000], *shown;
+        motley_policy *base;
+        snprintf(text, sizeof text, HEAD "  - policy: {name: %s, %s}\n", cases[i].name, cases[i].changes);
+        motley_policy *const staged = parsed(text);
+        cr_assert_eq(motley_policy_builtin(cases[i].name, &base, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_policy_print(base, MOTLEY_PRINT_TEXT, &shown, NULL), MOTLEY_OK);
+        const char *const line = strstr(shown, cases[i].line);
+        cr_assert(line, "%s has no line '%s'", shown, cases[i].line);
+        snprintf(changed, sizeof changed, "%.*s%s%s", (int)(line - shown), shown, cases[i].instead,
+                 line + strlen(cases[i].line));
+        for (char *at = changed; i + 1 == COUNT(cases) && (at = strstr(at, "level: "));
+             at++) /* of the last, each step */
+            at[strlen("level: ")] = '2';
+        motley_policy *const wanted = parsed(changed), *const found = staged->staged->stage[0].policy;
+        cr_expect(motley_policy_equal(found, wanted), "%s", text);
+        cr_expect_eq(found->fingerprint, wanted->fingerprint, "%s", text);
+        expect_json(text);
+        free(shown);
+        motley_policy_destroy(base), motley_policy_destroy(staged), motley_policy_destroy(wanted);
+    }
+}

@@ -26,7 +26,7 @@ Test(timm, mistakes_are_named)
 {
     static const char *const mistakes[][2] = {
         { "augmix-x3", "'augmix-x3': section 'x3' is not known, want m, w, d, a, b, mstd" },
-        { "augmix-w9", "the width of augmix is 9, want 1 to 8" },
+        { "augmix-w9", "'augmix-w9': 'width', the number of chains, is 9, want 1..8" },
         { "augmix-w0", "the width of augmix is 0, want 1 to 8" },
         { "augmix-d9", "'repeat' is up to 9, want at most 8" },
         { "rnd-m9", "'rnd-m9': it begins with 'rnd', want rand, augmix, v0, v0r, original, originalr, 3a" },
@@ -37,9 +37,9 @@ Test(timm, mistakes_are_named)
         { "rand-m9.5", "'rand-m9.5': m is '9.5', want a whole number" },
         { "rand-m9x", "m is '9x', want a whole number" },
         { "rand-mstd1.2.3", "mstd is '1.2.3', want a number" },
-        { "rand-p1.5", "p is 1.5, want 0..1" },
+        { "rand-p1.5", "'p' is 1.5, want 0..1" },
         { "rand-n0", "repeat is 0, want 1 or more" },
-        { "rand-n99999999999999999999", "want 1 to 16" },
+        { "rand-n99999999999999999999", "want 1..16" },
         { "rand-m9,depth=3", "setting 'depth' is not known, want translate_pct, magnitude_std or magnitude_max" },
         { "rand-m9,", "setting '' is not known" },
         { "rand-m9,magnitude_std", "magnitude_std is '', want a number" },

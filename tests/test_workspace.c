@@ -6,6 +6,7 @@
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_RECORD it needs
  * none: a runtime that only records (emulate/record.h) takes the place of CUDA's. */
+#include "tests/builtins.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
 
@@ -153,13 +154,13 @@ static void check_forecast(void)
     motley_error error;
     check(workspace(context, NULL, NULL) == 0 || backend != MOTLEY_BACKEND_CUDA, "a new context holds memory");
     for (size_t i = 0; i < 60; i++) {
-        motley_policy *policy = NULL, *base = open_policy(input_builtin(false, i % input_builtins(false))->name);
-        const motley_policy_changes changes = { .repeat = 1 + (int)(i / 20) };
-        if (motley_policy_describe(base)->takes_boxes) {
-            motley_policy_destroy(base);
+        const char *const name = input_builtin(false, i % input_builtins(false))->name;
+        motley_policy *const policy = builtin_repeated(name, 1 + (int)(i / 20));
+        need(policy != NULL, name);
+        if (motley_policy_describe(policy)->takes_boxes) {
+            motley_policy_destroy(policy);
             continue;
         }
-        need(motley_policy_change(base, &changes, &policy, &error) == MOTLEY_OK, error.message);
         const motley_batch batch =
             i % 25 == 24 ? batch_of(1, LARGE) : batch_of(counts[i % 6], 1 + (int32_t)(i * 7 % SIDE));
         const size_t before = workspace(context, i % 9 ? policy : NULL, &batch);
@@ -169,7 +170,6 @@ static void check_forecast(void)
         check(workspace(context, i % 9 ? policy : NULL, &batch) == after, "the same call again would take more");
         check(backend != MOTLEY_BACKEND_CUDA || after == l.live_bytes, "the allocator gave another number of bytes");
         motley_policy_destroy(policy);
-        motley_policy_destroy(base);
     }
     motley_context_destroy(context);
     check(l.live == 0, "a destroyed context left memory behind");

@@ -116,7 +116,7 @@ static bool run_op(arguments *self)
         return false;
     }
     for (int i = 0; i < 3; i++)
-        if (self->options.changes.interpolations & 1 << i)
+        if (self->options.interpolations & 1 << i)
             self->bench.interpolation = (motley_interpolation)i;
     return run(&self->bench, self->op);
 }
@@ -127,7 +127,7 @@ static bool run_policies(arguments *self)
     char **names = self->count ? self->policies : defaults;
     bool good = true;
     for (int i = 0; i < (self->count ? self->count : 2); i++) {
-        motley_policy *policy = open_policy(names[i], &self->options.changes);
+        motley_policy *policy = open_policy(names[i], self->options.changes);
         const bool staged = policy && motley_policy_describe(policy)->stages > 0;
         if (staged)
             complain("%s: it is a transform, want a policy without stages", policy_label(names[i]));

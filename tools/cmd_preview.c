@@ -446,10 +446,12 @@ static void put_slider(job *self, double top)
     for (int stop = 0; stop < STOPS; stop++) {
         const double exact = top * stop / (STOPS - 1);
         const double level = top == floor(top) && top >= STOPS - 1 ? rint(exact) : exact;
-        const motley_policy_changes change = { .set_level = 1, .level = level };
-        motley_policy *policy;
-        motley_error error;
-        want(motley_policy_change(self->opened.whole, &change, &policy, &error), self->arguments->policy, &error);
+        struct json_object *const change = need(json_object_new_object());
+        json_object_object_add(change, "level", number_json(level));
+        motley_policy *const policy = changed_policy(self->arguments->policy, self->opened.whole, change);
+        json_object_put(change);
+        if (!policy)
+            exit(EXIT_INPUT);
         char number[NUMBER_TEXT];
         fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
                 stop == (STOPS - 1) / 2 ? "" : " hidden");

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <json-c/json.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,31 +161,56 @@ const char *short_number(double value, char text[NUMBER_TEXT])
 
 #define KEY_ONLY 257 /* an option without a letter */
 
+static void add_change(policy_options *options, const char *key, struct json_object *value)
+{
+    if (!options->changes)
+        options->changes = need(json_object_new_object());
+    json_object_object_add(options->changes, key, need(value));
+}
+
+static struct json_object *interpolations_json(int interpolations)
+{
+    struct json_object *names = need(json_object_new_array());
+    for (int i = 0; motley_interpolation_name(i); i++)
+        if (interpolations & 1 << i)
+            json_object_array_add(names, text_json(motley_interpolation_name(i)));
+    return names;
+}
+
+static struct json_object *fill_json(struct argp_state *state, const char *text)
+{
+    uint8_t fill[4];
+    read_fill(state, text, fill);
+    struct json_object *numbers = need(json_object_new_array());
+    for (int i = 0; i < 4; i++)
+        json_object_array_add(numbers, need(json_object_new_int(fill[i])));
+    return numbers;
+}
+
 static error_t parse_policy(int key, char *arg, struct argp_state *state)
 {
-    motley_policy_changes *changes = &((policy_options *)state->input)->changes;
+    policy_options *const options = state->input;
     switch (key) {
     case 'n':
-        changes->repeat = (int)read_integer(state, "--repeat", arg, 1, 1000000);
+        add_change(options, "repeat", json_object_new_int64(read_integer(state, "--repeat", arg, 1, 1000000)));
         return 0;
     case 'm':
-        changes->levels.kind = strcmp(arg, "given") == 0 ? MOTLEY_LEVEL_GIVEN : MOTLEY_LEVEL_NONE;
-        changes->set_level = !changes->levels.kind;
-        changes->level = changes->set_level ? read_real(state, "--level", arg) : 0;
+        add_change(options, "level",
+                   strcmp(arg, "given") == 0 ? text_json(arg) : number_json(read_real(state, "--level", arg)));
         return 0;
     case 'b':
-        changes->bins = (int)read_integer(state, "--bins", arg, 2, 1000000);
+        add_change(options, "bins", json_object_new_int64(read_integer(state, "--bins", arg, 2, 1000000)));
         return 0;
     case 'i':
         for (const char *at = arg; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            changes->interpolations |= 1 << read_interpolation(state, at, strcspn(at, ","));
+            options->interpolations |= 1 << read_interpolation(state, at, strcspn(at, ","));
+        add_change(options, "interpolation", interpolations_json(options->interpolations));
         return 0;
     case 'f':
-        changes->set_fill = 1;
-        read_fill(state, arg, changes->fill);
+        add_change(options, "fill", fill_json(state, arg));
         return 0;
     case KEY_ONLY:
-        ((policy_options *)state->input)->only = arg;
+        options->only = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -336,12 +362,6 @@ const struct argp device_argp = {
             { 0 } },
 };
 
-bool any_change(const motley_policy_changes *changes)
-{
-    return changes->repeat || changes->set_level || changes->levels.kind || changes->bins || changes->interpolations ||
-           changes->set_fill;
-}
-
 static void show_problem(const char *path, const motley_error *problem)
 {
     char *text = NULL;
@@ -382,30 +402,78 @@ motley_policy *open_policy_file(const char *path)
     return opened(true, path, path);
 }
 
-/* Replaces a policy by one with changes. NULL after a message, or if `policy` is NULL. */
-static motley_policy *with_changes(const char *name, motley_policy *policy, const motley_policy_changes *changes)
-{
-    if (!policy || !changes || !any_change(changes))
-        return policy;
-    motley_error error;
-    motley_policy *changed = NULL;
-    if (motley_policy_describe(policy)->stages > 0)
-        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like", name);
-    else if (motley_policy_change(policy, changes, &changed, &error) != MOTLEY_OK)
-        complain("%s: %s", name, error.message);
-    motley_policy_destroy(policy);
-    return changed;
-}
-
 const char *policy_label(const char *name)
 {
     return motley_policy_source_of(name) == MOTLEY_POLICY_TEXT ? "<policy>" : name;
 }
 
-motley_policy *open_policy(const char *name, const motley_policy_changes *changes)
+/* Replaces the levels of a part of a policy's JSON, its phases, branches and steps. A number is the mean of a level
+ * that is normal. */
+static void set_levels(struct json_object *part, struct json_object *level)
+{
+    static const char *const keys[] = { "phases", "branches", "steps" };
+    struct json_object *found;
+    if (json_object_is_type(part, json_type_array))
+        for (size_t i = 0; i < json_object_array_length(part); i++)
+            set_levels(json_object_array_get_idx(part, i), level);
+    if (!json_object_is_type(part, json_type_object))
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (json_object_object_get_ex(part, keys[i], &found))
+            set_levels(found, level);
+    if (!json_object_object_get_ex(part, "level", &found))
+        return;
+    if (json_object_object_get_ex(found, "normal", NULL) && json_object_is_type(level, json_type_double))
+        json_object_object_add(found, "normal", json_object_get(level));
+    else
+        json_object_object_add(part, "level", json_object_get(level));
+}
+
+motley_policy *changed_policy(const char *name, const motley_policy *policy, struct json_object *changes)
+{
+    motley_policy *changed = NULL;
+    motley_error error;
+    char *text;
+    if (motley_policy_describe(policy)->stages > 0) {
+        complain("%s: it is a transform, whose policies are changed in its file: want no --level and the like", name);
+        return NULL;
+    }
+    if (motley_policy_print(policy, MOTLEY_PRINT_JSON, &text, &error) != MOTLEY_OK) {
+        complain("%s: %s", name, error.message);
+        return NULL;
+    }
+    struct json_object *const data = need(json_tokener_parse(text)), *level = NULL, *bins = NULL;
+    free(text);
+    const bool had_bins = json_object_object_get_ex(data, "bins", NULL);
+    json_object_object_foreach(changes, key, value) if (strcmp(key, "level") != 0)
+        json_object_object_add(data, key, json_object_get(value));
+    if (json_object_object_get_ex(changes, "level", &level))
+        set_levels(data, level);
+    if (json_object_is_type(level, json_type_string))
+        json_object_object_add(data, "level", json_object_get(level));
+    const double top = json_object_object_get_ex(data, "bins", &bins)
+                           ? json_object_get_double(bins) - 1
+                           : json_object_get_double(json_object_object_get(data, "top"));
+    const char *made = need((void *)json_object_to_json_string_ext(data, JSON_C_TO_STRING_NOSLASHESCAPE));
+    if (bins && !had_bins)
+        complain("%s: policy '%s' has no bins to change", name, motley_policy_describe(policy)->name);
+    else if (json_object_get_double(level) > top) /* also the mean of a normal level, which a text may have there */
+        complain("%s: level is %s, want 0..%s", name, MOT_NUMBER(json_object_get_double(level)), MOT_NUMBER(top));
+    else if (motley_policy_parse(made, strlen(made), NULL, &changed, &error) != MOTLEY_OK)
+        complain("%s: %s", name, error.message);
+    json_object_put(data);
+    return changed;
+}
+
+motley_policy *open_policy(const char *name, struct json_object *changes)
 {
     const bool builtin = motley_policy_source_of(name) == MOTLEY_POLICY_BUILTIN; /* its messages name it themselves */
-    return with_changes(policy_label(name), opened(false, name, builtin ? "" : policy_label(name)), changes);
+    motley_policy *const policy = opened(false, name, builtin ? "" : policy_label(name));
+    if (!policy || !changes)
+        return policy;
+    motley_policy *const changed = changed_policy(policy_label(name), policy, changes);
+    motley_policy_destroy(policy);
+    return changed;
 }
 
 size_t most_steps(const motley_policy *policy, size_t boxes)

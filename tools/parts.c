@@ -57,7 +57,7 @@ static bool add_views(parts *opened, const char *name, const policy_options *opt
 
 bool parts_open(const char *name, const policy_options *options, parts *opened)
 {
-    *opened = (parts){ .whole = open_policy(name, &options->changes) };
+    *opened = (parts){ .whole = open_policy(name, options->changes) };
     opened->staged = opened->whole && motley_policy_describe(opened->whole)->stages > 0;
     if (opened->staged && motley_policy_describe(opened->whole)->scheduled && (!options->every_epoch || options->only))
         opened->whole = in_epoch(opened->whole, name, options->samples.epoch);

@@ -55,10 +55,13 @@ const char *number_text(double value, char text[NUMBER_TEXT]);
 /* A number for people: at most four digits, without trailing zeros, such as "-9". */
 const char *short_number(double value, char text[NUMBER_TEXT]);
 
+struct json_object;
+
 /* Which policy, changed how, with which random numbers: --repeat, --level, --bins, --interpolation, --fill; and
  * --seed, --epoch, --view, --levels. Give &policy_options to argp as a child's input. */
 typedef struct policy_options {
-    motley_policy_changes changes;
+    struct json_object *changes; /* the keys of the policy's JSON that are replaced; NULL: none */
+    int interpolations;          /* bit k: --interpolation lists motley_interpolation k */
     motley_samples samples;
     float *levels; /* [levels_count]: sample ID has levels[ID % levels_count]; 0: they are not given */
     size_t levels_count;
@@ -81,12 +84,12 @@ extern const struct argp counting_argp;
 /* What messages call the policy or transform that a command's POLICY names: a text is "<policy>". */
 const char *policy_label(const char *name);
 
-/* Opens the policy called `name`, a built-in, a file or a text, and applies the changes. NULL after a message. */
-motley_policy *open_policy(const char *name, const motley_policy_changes *changes);
+/* Opens the policy called `name`, a built-in, a file or a text, with changes (NULL: none). NULL after a message. */
+motley_policy *open_policy(const char *name, struct json_object *changes);
 motley_policy *open_policy_file(const char *path);
 
-/* Whether the options ask for any change of a policy. */
-bool any_change(const motley_policy_changes *changes);
+/* A policy with the changes; a level is that of all steps that have one. NULL after a message. */
+motley_policy *changed_policy(const char *name, const motley_policy *policy, struct json_object *changes);
 
 /* A path without its folders. */
 const char *base_name(const char *path);
@@ -115,7 +118,6 @@ void give_middle_boxes(motley_samples *samples, size_t count, int32_t width, int
 /* Gives each of `count` samples its level, if there are any; `room` [count] has to live as long as they do. */
 void give_levels(const policy_options *options, motley_samples *samples, size_t count, float *room);
 
-struct json_object;
 /* A text as JSON. Bytes that are not UTF-8 become "\udcXX", which Python's os.fsencode undoes. */
 struct json_object *text_json(const char *text);
 /* The text that reading text_json back gives, to be freed: for comparisons with a file's texts. */

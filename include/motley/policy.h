@@ -51,7 +51,8 @@ typedef enum motley_policy_source {
     MOTLEY_POLICY_TEXT = 2     /* the policy's text: it has several lines, or begins with '{' */
 } motley_policy_source;
 
-/** Which of the three `policy` is. Text takes precedence over built-in names, and these over files. */
+/** Which of the three `policy` is. Text takes precedence over built-in names, and these over files. For programs that
+ *  say in messages what they opened, or that open a file whatever its name is, as the command and Python do. */
 MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
 
 /** Opens a policy by built-in name, path or text. The command and all bindings follow this rule.
@@ -159,7 +160,8 @@ MOTLEY_API motley_status motley_policy_at(const motley_policy *policy, uint32_t 
 MOTLEY_API motley_status motley_policy_scale(const motley_policy *policy, uint32_t epochs, motley_policy **scaled,
                                              motley_error *error);
 
-/** Makes a copy of a policy without its last stages, output, erase and mix. Its results are pictures.
+/** Makes a copy of a policy without its last stages, output, erase and mix. Its results are pictures. For programs that
+ *  show or save what a network gets, as `motley apply` and `motley preview` do.
  *
  *  Random   It draws as `policy` does, except for erased boxes and mixing.
  *  Errors   ARGUMENT: a policy without stages; MEMORY. *pictures is NULL then. */

@@ -3,6 +3,7 @@
 
 import ctypes
 import itertools
+import json
 from ctypes import (
     POINTER,
     byref,
@@ -260,41 +261,6 @@ class ContextParams(Params):
     ]
 
 
-class Level(ctypes.Structure):
-    _fields_ = [("kind", c_int), ("a", c_double), ("b", c_double)]
-
-
-AUGMIX_FORMS = ["sum", "blends", "one_sum"]
-
-
-class Augmix(ctypes.Structure):
-    _fields_ = [("width", c_int), ("alpha", c_double), ("form", c_int)]
-
-
-class PolicyChanges(Params):
-    _fields_ = [
-        ("repeat", c_int),
-        ("set_level", c_int),
-        ("level", c_double),
-        ("bins", c_int),
-        ("interpolations", c_int),
-        ("set_fill", c_int),
-        ("fill", c_uint8 * 4),
-        ("name", c_char_p),
-        ("title", c_char_p),
-        ("top", c_double),
-        ("set_p", c_int),
-        ("p", c_double),
-        ("levels", Level),
-        ("ranges", c_void_p),
-        ("ranges_count", c_size_t),
-        ("branches", c_void_p),
-        ("branches_count", c_size_t),
-        ("set_augmix", c_int),
-        ("augmix", Augmix),
-    ]
-
-
 class Placed:
     """An image in separate memory, in one of LAYOUTS, between canary bytes that nothing may touch."""
 
@@ -546,17 +512,17 @@ class Transform:
 
 
 class Policy:
-    """A built-in, with what motley_policy_change can change."""
+    """A built-in, with other values for keys of its JSON."""
 
     def __init__(self, library, name, changes):
         self.library, self.name, self.handle = library, name, c_void_p()
-        error, base = Error(), c_void_p()
+        error, base, text = Error(), c_void_p(), c_char_p()
         library.check(library.c.motley_policy_builtin(name.encode(), byref(base), byref(error)), error)
-        library.check(
-            library.c.motley_policy_change(base, byref(PolicyChanges(**changes)), byref(self.handle), byref(error)),
-            error,
-        )
+        library.check(library.c.motley_policy_print(base, 1, byref(text), byref(error)), error)
         library.c.motley_policy_destroy(base)
+        made = json.dumps(json.loads(text.value) | changes).encode()
+        parse = library.c.motley_policy_parse
+        library.check(parse(made, c_size_t(len(made)), None, byref(self.handle), byref(error)), error)
         self.info = library.c.motley_policy_describe(self.handle).contents
         self.profile = self.info.profile.decode()
 

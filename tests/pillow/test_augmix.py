@@ -11,7 +11,7 @@ import images
 import numpy as np
 import recipes
 from harness import Test, notes
-from library import AUGMIX_FORMS, LAYOUTS, Augmix, Placed
+from library import LAYOUTS, Placed
 from replay import Timm, Torchvision
 
 SIZES = [(32, 32), (33, 48), (5, 2), (1, 1), (150, 100)]
@@ -45,7 +45,7 @@ class AugmixTest(Test):
     def samples(self, name, form, width, alpha, **changes):
         """(image, its draw, the draw that its words give to the form `sum`, what the library makes of it), of many."""
         made, summed = (
-            harness.library.policy(name, set_augmix=1, augmix=Augmix(width, alpha, AUGMIX_FORMS.index(kind)), **changes)
+            harness.library.policy(name, augmix={"width": width, "alpha": alpha, "form": kind}, **changes)
             for kind in (form, "sum")
         )
         for number, (w, h) in enumerate(SIZES):

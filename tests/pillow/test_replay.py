@@ -124,13 +124,13 @@ class Replay(Test):
         except ImportError as missing:
             self.skipTest(f"{missing}: install python3-torchvision")
         for name, transform, changes in [
-            ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "set_level": 1, "level": 17}),
-            ("rand_augment", autoaugment.RandAugment(1, 4, 10), {"repeat": 1, "set_level": 1, "level": 4, "bins": 10}),
+            ("rand_augment", autoaugment.RandAugment(3, 17), {"repeat": 3, "level": 17}),
+            ("rand_augment", autoaugment.RandAugment(1, 4, 10), {"repeat": 1, "level": 4, "bins": 10}),
             ("trivial_augment_wide", autoaugment.TrivialAugmentWide(), {}),
             ("auto_augment_svhn", autoaugment.AutoAugment(autoaugment.AutoAugmentPolicy.SVHN), {}),
         ]:
             for interpolation, fill in (BILINEAR, (128, 128, 128, 128)), (BICUBIC, (1, 20, 255, 7)):
-                changes.update(interpolations=1 << interpolation, set_fill=1, fill=fill)
+                changes.update(interpolation=INTERPOLATION_NAMES[interpolation], fill=fill)
                 transform.interpolation = InterpolationMode(INTERPOLATION_NAMES[interpolation])
                 transform.fill = list(fill[:3])
                 self.check(harness.library.policy(name, **changes), Torchvision(transform), [3])

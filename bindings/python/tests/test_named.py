@@ -280,7 +280,7 @@ def test_a_policy_names_its_string():
     "config,message",
     [
         ("augmix-x3", "section 'x3' is not known, want m, w, d, a, b"),
-        ("augmix-w9", "the width of augmix is 9, want 1 to 8"),
+        ("augmix-w9", "'width', the number of chains, is 9, want 1..8"),
         ("augmix-d9", "'repeat' is up to 9, want at most 8"),
         ("rnd-m9", "begins with 'rnd', want rand, augmix, v0"),
         ("rand-m9-w0", "section 'w0'.*tweights"),
