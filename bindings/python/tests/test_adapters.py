@@ -17,6 +17,10 @@ from conftest import DEVICES, refused
 from PIL import Image
 
 import motley
+from motley import RepeatedSamples
+from motley.adapters.columns import Augment
+from motley.adapters.webdataset import Augment as WebAugment
+from motley.adapters.webdataset import id_of
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples/python"
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -57,8 +61,6 @@ def transformed(images, ids, epoch=0, **settings):
 
 @pytest.mark.parametrize("kind", ["array", "pictures", "ragged", "objects"])
 def test_columns(kind):
-    from motley.adapters.columns import Augment
-
     images = {
         "array": arrays(),
         "pictures": [Image.fromarray(a) for a in arrays()],
@@ -89,8 +91,6 @@ def test_columns_without_ids_follow_what_seeds_the_process():
     import random
 
     torch = pytest.importorskip("torch")
-    from motley.adapters.columns import Augment
-
     augment, batch = Augment("trivial_augment_wide"), {"image": arrays()}
 
     def twice():
@@ -103,8 +103,6 @@ def test_columns_without_ids_follow_what_seeds_the_process():
 
 
 def test_columns_are_transformed():
-    from motley.adapters.columns import Augment
-
     transform, ids = motley.Transform(TRANSFORM, seed=7), np.arange(16)[::-1] * 3
     augment = Augment(transform, ids="where", epoch=2)
     out = augment({"image": ragged(), "where": ids, "label": 3})
@@ -115,8 +113,6 @@ def test_columns_are_transformed():
 
 
 def test_columns_of_no_images():
-    from motley.adapters.columns import Augment
-
     assert Augment("rand_augment")({"image": []}) == {"image": []}
     with pytest.raises(KeyError):
         Augment("rand_augment")({"pixels": []})
@@ -131,8 +127,6 @@ views:
 
 
 def test_columns_of_views():
-    from motley.adapters.columns import Augment
-
     ids = np.arange(16)[::-1] * 3
     out = Augment(motley.MultiView(VIEWS, seed=7), ids="where", epoch=2)({"image": ragged(), "where": ids})
     made = motley.MultiView(VIEWS, seed=7)(ragged(), sample_ids=ids, epoch=2)
@@ -145,36 +139,25 @@ def test_columns_of_views():
 
 
 def test_webdataset_samples_of_views():
-    from motley.adapters.webdataset import Augment, id_of
-
     sample = {"__key__": "a", "png": arrays(1)[0], "cls": 3}
-    out = Augment(motley.MultiView(VIEWS, seed=7), epoch=2)(sample)
+    out = WebAugment(motley.MultiView(VIEWS, seed=7), epoch=2)(sample)
     made = motley.MultiView(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
     assert list(out) == ["__key__", "cls", "large", "small"] and np.array_equal(out["large"], made["large"])
     assert np.array_equal(out["small"], np.stack(made["small"]))
 
 
-def test_lightning_refuses_views():
-    pytest.importorskip("lightning")
-    from motley.adapters.lightning import Augments
-
-    with pytest.raises(motley.UnsupportedError, match="'pair' has several views .* Lightning's hook has one result"):
-        Augments().augments(motley.MultiView(VIEWS))
-
-
 # ---- loaders ----
 
 
-def test_hugging_face():
+def hugging_face(pictures):
     datasets = pytest.importorskip("datasets")
-    from motley.adapters.columns import Augment
+    features = datasets.Features(image=datasets.Image(), id=datasets.Value("int64"))
+    return datasets.Dataset.from_dict({"image": pictures, "id": list(range(16))}, features=features)
 
-    pictures = [Image.fromarray(a[: 5 + i]) for i, a in enumerate(arrays())]
-    columns = {"image": pictures, "id": list(range(16))}
-    dataset = datasets.Dataset.from_dict(
-        columns, features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64"))
-    )
-    augment = Augment("rand_augment", ids="id", seed=7)
+
+def test_hugging_face():
+    pictures = [Image.fromarray(a) for a in ragged()]
+    dataset, augment = hugging_face(pictures), Augment("rand_augment", ids="id", seed=7)
     dataset.set_transform(augment)
     for epoch in (0, 1):
         augment.set_epoch(epoch)
@@ -182,17 +165,6 @@ def test_hugging_face():
         assert same(dataset[:]["image"], want) and same([dataset[11]["image"]], want[11:12])
         shuffled = dataset.shuffle(seed=1)[:]
         assert same(shuffled["image"], [want[i] for i in shuffled["id"]])
-
-
-def test_hugging_face_transforms():
-    datasets = pytest.importorskip("datasets")
-    from motley.adapters.columns import Augment
-
-    pictures = [Image.fromarray(a) for a in ragged()]
-    columns = {"image": pictures, "id": list(range(16))}
-    dataset = datasets.Dataset.from_dict(
-        columns, features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64"))
-    )
     dataset.set_transform(Augment(motley.Transform(TRANSFORM, seed=7), ids="id"))
     want = transformed(pictures, range(16))
     assert np.array_equal(dataset[:]["image"], want) and np.array_equal(dataset[11]["image"], want[11])
@@ -201,8 +173,6 @@ def test_hugging_face_transforms():
 def test_ray_data(capsys):
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
-    from motley.adapters.columns import Augment
-
     try:
         example = runpy.run_path(str(EXAMPLES / "ray_data.py"), run_name="__main__")
         assert "128 images of 2 epochs" in capsys.readouterr().out
@@ -228,9 +198,6 @@ def test_ray_data(capsys):
 
 
 def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
-    from motley.adapters.columns import Augment
-    from motley import RepeatedSamples
-
     ray = types.ModuleType("ray")
     ray.is_initialized = lambda: True
     ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor")
@@ -263,62 +230,50 @@ def test_a_seed_counts_without_ids(module):
     )
 
 
-def shards(folder, count):
+@pytest.fixture
+def shards(tmp_path):
+    """16 pictures in two shards, as a WebDataset."""
     webdataset = pytest.importorskip("webdataset")
     for s in range(2):
-        with webdataset.TarWriter(str(folder / f"{s}.tar")) as shard:
-            for i in range(s, count, 2):
+        with webdataset.TarWriter(str(tmp_path / f"{s}.tar")) as shard:
+            for i in range(s, 16, 2):
                 data = io.BytesIO()
                 Image.fromarray(arrays()[i]).save(data, "PNG")
                 shard.write({"__key__": f"picture{i:03}", "png": data.getvalue(), "cls": i})
-    return webdataset
+    return webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
+
+
+def pictures_of(shards, augment):
+    return shards.decode("pil").map(augment).to_tuple("png", "cls")
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_webdataset(tmp_path, workers):
-    webdataset = shards(tmp_path, 16)
+def test_webdataset(shards, workers):
     torch = pytest.importorskip("torch")
-    from motley.adapters.webdataset import Augment, id_of
-
     ids = [id_of(f"picture{i:03}") for i in range(16)]
     assert len(set(ids)) == 16 and id_of("picture000") == 7541879786988426863
     for epoch in (0, 2):
-        dataset = (
-            webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
-            .decode("pil")
-            .map(Augment("rand_augment", seed=7, epoch=lambda epoch=epoch: epoch))
-            .to_tuple("png", "cls")
-        )
+        dataset = pictures_of(shards, WebAugment("rand_augment", seed=7, epoch=lambda epoch=epoch: epoch))
         loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=workers)
         got = {int(label): np.asarray(image) for image, label in loader}
         want = wanted([Image.fromarray(a) for a in arrays()], ids, epoch)
         assert same([got[i] for i in range(16)], want)
 
 
-def test_webdataset_transforms(tmp_path):
-    webdataset = shards(tmp_path, 16)
-    from motley.adapters.webdataset import Augment, id_of
-
-    dataset = (
-        webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False)
-        .decode("pil")
-        .map(Augment(motley.Transform(TRANSFORM, seed=7), epoch=3))
-        .to_tuple("png", "cls")
-    )
+def test_webdataset_transforms(shards):
+    dataset = pictures_of(shards, WebAugment(motley.Transform(TRANSFORM, seed=7), epoch=3))
     got = {int(label): image for image, label in dataset}
     ids = [id_of(f"picture{i:03}") for i in range(16)]
     assert same([got[i] for i in range(16)], transformed([Image.fromarray(a) for a in arrays()], ids, 3))
 
 
-def test_webdataset_files_to_the_prefetcher(tmp_path):
+def test_webdataset_files_to_the_prefetcher(shards):
     """The recipe of doc/loaders.md: files as they are in the shards, decoded where the transform runs."""
-    webdataset, torch = shards(tmp_path, 16), pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     pytest.importorskip("torchvision")
     import motley.torch
-    from motley.adapters.webdataset import id_of
 
-    files = webdataset.WebDataset(str(tmp_path / "{0..1}.tar"), shardshuffle=False).to_tuple("png", "cls", "__key__")
-    files = files.map(lambda sample: (sample[0], int(sample[1]), id_of(sample[2])))
+    files = shards.to_tuple("png", "cls", "__key__").map(lambda sample: (sample[0], int(sample[1]), id_of(sample[2])))
     loader = torch.utils.data.DataLoader(files, 6, collate_fn=motley.torch.list_images)
     batches = motley.torch.Prefetcher(loader, motley.torch.Transform(TRANSFORM, seed=7), "cpu", ids=2)
     got = {int(label): image for images, labels, _ in batches for image, label in zip(images, labels)}
@@ -328,127 +283,14 @@ def test_webdataset_files_to_the_prefetcher(tmp_path):
 
 
 def test_webdataset_names_what_is_missing():
-    from motley.adapters.webdataset import Augment
-
     with pytest.raises(KeyError, match="'a7' has no jpg or jpeg or png or webp or ppm, only tiff, cls"):
-        Augment("rand_augment")({"__key__": "a7", "tiff": 1, "cls": 2})
+        WebAugment("rand_augment")({"__key__": "a7", "tiff": 1, "cls": 2})
     with pytest.raises(motley.ArgumentError, match=r"sample 'a7': jpg is not decoded, want decode\('pil'\)"):
-        Augment("rand_augment")({"__key__": "a7", "jpg": b"file"})
+        WebAugment("rand_augment")({"__key__": "a7", "jpg": b"file"})
     with pytest.raises(motley.ArgumentError, match=r"the sample is a tuple, want .* before to_tuple\(\)"):
-        Augment("rand_augment")((b"file", 2))
+        WebAugment("rand_augment")((b"file", 2))
     picture = Image.fromarray(arrays(1)[0])
-    assert Augment("rand_augment", image="view")({"__key__": "a", "view": picture})["view"].size == picture.size
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_lightning(device):
-    lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
-    import motley.torch
-    from motley.adapters.lightning import Augments
-
-    images = torch.from_numpy(arrays()).permute(0, 3, 1, 2)
-    seen = []
-
-    class Model(Augments, lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(1))
-            settings = dict(mean=MEAN, std=STD, dtype=torch.float32, seed=7)
-            self.augments(motley.torch.Transform("rand_augment", **settings), ids=1)
-
-        def training_step(self, batch, _):
-            seen.append((self.current_epoch, True, *(t.cpu() for t in batch)))
-            return self.weight.sum()
-
-        def validation_step(self, batch, _):
-            seen.append((self.current_epoch, False, *(t.cpu() for t in batch)))
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    def loader(shuffle):
-        return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, torch.arange(16)), 5, shuffle)
-
-    lightning.Trainer(
-        max_epochs=2,
-        accelerator="gpu" if device == "cuda" else "cpu",
-        devices=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-    ).fit(Model(), loader(True), loader(False))
-    assert [(epoch, training) for epoch, training, _, _ in seen] == 4 * [(0, True)] + 4 * [(0, False)] + 4 * [
-        (1, True)
-    ] + 4 * [(1, False)]
-    mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
-    for epoch, training, batch, ids in seen:
-        u8 = wanted(images[ids], ids, epoch) if training else images[ids]
-        assert torch.equal(batch, (u8.float() / 255 - mean) / std)
-
-
-@pytest.mark.parametrize("kind", ["still", "evaluation", "crop"])
-@pytest.mark.parametrize("device", DEVICES)
-def test_lightning_with_a_transform(device, kind):
-    """Validation images are not augmented; batches may be lists of images of any sizes."""
-    lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
-    import motley.torch
-    from motley.adapters.lightning import Augments
-
-    images = [torch.from_numpy(x).permute(2, 0, 1)[..., : 20 + i] for i, x in enumerate(arrays())]
-    crop = "random_resized_crop" if kind == "evaluation" or kind == "crop" else "resize"
-    text = f"motley: 1\nname: t\nstages:\n  - {crop}: {{size: [16, 12]}}\n  - policy: rand_augment\n  - output: {{}}\n"
-    still = motley.Transform("motley: 1\nname: s\nstages:\n  - resize: {size: [16, 12]}\n  - output: {}\n")
-    seen = []
-
-    class Model(Augments, lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.weight = torch.nn.Parameter(torch.zeros(1))
-            own = {"evaluation": motley.torch.Transform(still)} if kind == "evaluation" else {}
-            self.augments(motley.torch.Transform(text, seed=7), ids=1, **own)
-
-        def training_step(self, batch, _):
-            seen.append((self.current_epoch, True, *(t.cpu() for t in batch)))
-            return self.weight.sum()
-
-        def validation_step(self, batch, _):
-            seen.append((self.current_epoch, False, *(t.cpu() for t in batch)))
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    class Data(torch.utils.data.Dataset):
-        def __len__(self):
-            return 16
-
-        def __getitem__(self, i):
-            return images[i], i
-
-    def loader(shuffle):
-        return torch.utils.data.DataLoader(Data(), 5, shuffle, collate_fn=motley.torch.list_images)
-
-    trainer = lightning.Trainer(
-        max_epochs=2,
-        accelerator="gpu" if device == "cuda" else "cpu",
-        devices=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-    )
-    if kind == "crop":
-        with pytest.raises(motley.UnsupportedError, match="'random_resized_crop' crops at random. Want another"):
-            trainer.fit(Model(), loader(True), loader(False))
-        return
-    trainer.fit(Model(), loader(True), loader(False))
-    assert [training for _, training, _, _ in seen] == 2 * (4 * [True] + 4 * [False])
-    whole = motley.Transform(text, seed=7)
-    for epoch, training, batch, ids in seen:
-        given = [images[i] for i in ids]
-        assert torch.equal(batch, whole(given, sample_ids=ids, epoch=epoch) if training else still(given))
+    assert WebAugment("rand_augment", image="view")({"__key__": "a", "view": picture})["view"].size == picture.size
 
 
 @pytest.mark.parametrize("order", ["SEQUENTIAL", "RANDOM"])

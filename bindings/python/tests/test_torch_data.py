@@ -11,7 +11,7 @@ import time
 import warnings
 
 import numpy as np
-import PIL.Image
+from PIL import Image
 import pytest
 from conftest import refused
 
@@ -20,6 +20,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
 import motley  # noqa: E402
 from motley import RepeatedSamples  # noqa: E402
+from motley.adapters.columns import Augment  # noqa: E402
 from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Transform, Views  # noqa: E402
 
 COUNT = 24
@@ -155,8 +156,6 @@ def test_a_stage_called_by_hand_says_that_an_epoch_stands_still():
 
 def test_hugging_face_epochs_advance():
     datasets = pytest.importorskip("datasets")
-    from motley.adapters.columns import Augment
-
     arrays = pictures().permute(0, 2, 3, 1).numpy()
     dataset = datasets.Dataset.from_dict(
         {"image": arrays, "id": list(range(COUNT))},
@@ -182,9 +181,6 @@ def test_hugging_face_epochs_advance():
 
 
 def test_columns_of_grey_and_of_colour():
-    Image = pytest.importorskip("PIL.Image")
-    from motley.adapters.columns import Augment
-
     arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
     images = [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)]
     out = Augment("trivial_augment_wide", ids="id")({"image": images, "id": list(range(COUNT))})["image"]
@@ -196,7 +192,6 @@ def test_columns_of_grey_and_of_colour():
 @pytest.mark.parametrize("workers, persistent", [(0, False), (2, False), (2, True)])
 def test_webdataset_epochs_advance(tmp_path, workers, persistent):
     webdataset = pytest.importorskip("webdataset")
-    Image = pytest.importorskip("PIL.Image")
     from motley.adapters.webdataset import Augment, id_of
 
     for s in range(2):
@@ -566,8 +561,6 @@ def test_no_mask_is_augmented_as_a_picture(kind):
     tv_tensors = pytest.importorskip("torchvision.tv_tensors")
     x = torch.ones((1, 8, 4), dtype=torch.uint8)
     made = tv_tensors.Mask(x) if kind == "Mask" else tv_tensors.BoundingBoxes(x[0], format="XYXY", canvas_size=(8, 8))
-    from motley.adapters.columns import Augment
-
     calls = (
         lambda: augmented(Samples(lambda x, i: (made, i)))[0],
         lambda: MotleyCollate("rand_augment")([(made, 1)]),
@@ -581,8 +574,6 @@ def test_no_mask_is_augmented_as_a_picture(kind):
 
 @pytest.mark.parametrize("mode", ["P", "PA", "CMYK", "YCbCr", "HSV"])
 def test_pil_images_that_hold_no_brightness_are_refused(mode):
-    from PIL import Image
-
     image = Image.new(mode, (8, 6))
     calls = lambda: augmented(Samples(lambda x, i: (image, i)))[0], lambda: MotleyCollate("rand_augment")([(image, 1)])
     for call in calls:
@@ -790,7 +781,7 @@ def test_followers_of_several_views_are_collated():
 
 
 def test_what_cannot_be_stacked_stays_a_list():
-    rest = [{"picture": PIL.Image.new("L", (3, 3)), "note": None, "tags": [1] * i, "number": i} for i in (1, 2)]
+    rest = [{"picture": Image.new("L", (3, 3)), "note": None, "tags": [1] * i, "number": i} for i in (1, 2)]
     batch = MotleyCollate(motley.Follow("rand_augment"))([{**Boxed()[i], **more} for i, more in enumerate(rest)])
     assert [batch[key] for key in ("picture", "note", "tags")] == [
         [one[key] for one in rest] for key in ("picture", "note", "tags")
@@ -801,189 +792,6 @@ def test_what_cannot_be_stacked_stays_a_list():
 def test_followers_that_cannot_be_collated():
     with pytest.raises(motley.ArgumentError, match="images is 'image', but the Follow has its own key, 'image'"):
         MotleyCollate(motley.Follow("rand_augment"), images="image")
-
-
-# ---- Lightning ----
-
-
-@pytest.fixture
-def lightning():
-    return pytest.importorskip("lightning")
-
-
-def fit(lightning, module, loader, validation=None, **options):
-    lightning.Trainer(
-        **{
-            **dict(
-                max_epochs=2,
-                accelerator="cpu",
-                devices=1,
-                logger=False,
-                enable_checkpointing=False,
-                enable_progress_bar=False,
-                enable_model_summary=False,
-                num_sanity_val_steps=0,
-            ),
-            **options,
-        }
-    ).fit(module, loader, validation)
-    return module
-
-
-def model_of(lightning, ids=None):
-    from motley.adapters.lightning import Augments
-
-    class Model(Augments, lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-            self.augments(Transform("trivial_augment_wide", seed=7), ids=ids)
-
-        def training_step(self, batch, _):
-            self.seen.append((self.current_epoch, batch[0].clone()))
-            return self.weight.sum()
-
-        def validation_step(self, batch, _):
-            assert torch.equal(batch[0], pictures()[batch[1]])
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    return Model()
-
-
-def test_lightning_keeps_the_stage_in_checkpoints(lightning, tmp_path):
-    loader = DataLoader(data(), 6)
-    whole = fit(lightning, model_of(lightning), loader, max_epochs=3)
-    assert "motley_transform.counter" in whole.state_dict()
-    path = str(tmp_path / "after.ckpt")
-    trainer = lightning.Trainer(
-        max_steps=6,
-        accelerator="cpu",
-        devices=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-    trainer.fit(model_of(lightning), loader)
-    trainer.save_checkpoint(path)
-    assert torch.load(path, weights_only=False)["state_dict"]["motley_transform.counter"].tolist() == [1, 12]
-
-
-def test_lightning_takes_validation_without_ids(lightning):
-    model = fit(lightning, model_of(lightning, ids=2), DataLoader(Indexed(data()), 6), DataLoader(data(), 6))
-    for k, (epoch, images) in enumerate(model.seen):
-        assert torch.equal(images, wanted(range(6 * (k % 4), 6 * (k % 4) + 6), epoch))
-    with pytest.raises(
-        motley.ArgumentError, match="a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed"
-    ):
-        fit(lightning, model_of(lightning, ids=2), DataLoader(data(), 6))
-
-
-def test_lightning_data_modules_keep_the_stage(lightning):
-    from motley.adapters.lightning import Augments
-
-    class Module(Augments, lightning.LightningDataModule):
-        def __init__(self):
-            super().__init__()
-            self.augments(Transform("trivial_augment_wide", seed=7))
-
-    module, again = Module(), Module()
-    module.motley_transform.set_epoch(4)
-    again.load_state_dict(module.state_dict())
-    assert again.motley_transform.epoch == 4
-
-
-TWO_RANKS = """
-import sys
-import lightning, torch
-from torch.utils.data import DataLoader, TensorDataset
-import motley.torch
-from motley.adapters.lightning import Augments
-
-class Model(Augments, lightning.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-        self.augments(motley.torch.Transform("trivial_augment_wide"))  # as doc/python.md has it: no rank, no ids
-
-    def training_step(self, batch, _):
-        self.seen += list(batch[0])
-        return self.weight.sum()
-
-    def on_train_end(self):
-        torch.save(torch.stack(self.seen), f"{sys.argv[1]}/{self.global_rank}.pt")
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
-lightning.seed_everything(1)
-same = torch.randint(256, (1, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-loader = DataLoader(TensorDataset(same.expand(64, -1, -1, -1)), batch_size=8)
-lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, enable_checkpointing=False,
-                  enable_progress_bar=False, enable_model_summary=False).fit(Model(), loader)
-"""
-
-
-def test_ranks_of_lightning_draw_apart(lightning, tmp_path):
-    import os
-    import subprocess
-    import sys
-
-    script = tmp_path / "train.py"
-    script.write_text(TWO_RANKS)
-    clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], env=clean, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
-    assert len(first) == len(second) == 64  # 32 of each epoch
-    assert sum(map(torch.equal, first, second)) < 16
-    for seen in (first, second):
-        assert sum(map(torch.equal, seen[:32], seen[32:])) < 8  # nor is an epoch the other
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("sampled", [False, True])
-def test_a_resumed_run_of_lightning_has_its_epoch(lightning, tmp_path, sampled, workers):
-    """Of a data set that nobody tells of it; Lightning begins the first pass before a sampler hears of it, too."""
-
-    class Model(lightning.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-
-        def training_step(self, batch, _):
-            self.seen.append((self.current_epoch, *batch))
-            return self.weight.sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    def trained(epochs, **how):
-        dataset = augmented()
-        sampler = torch.utils.data.DistributedSampler(dataset, num_replicas=1, rank=0) if sampled else None
-        trainer = lightning.Trainer(
-            max_epochs=epochs,
-            accelerator="cpu",
-            devices=1,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        model = Model()
-        trainer.fit(model, DataLoader(dataset, 6, sampler=sampler, num_workers=workers), **how)
-        return trainer, model.seen
-
-    trainer, seen = trained(2)
-    trainer.save_checkpoint(tmp_path / "two.ckpt")
-    _, later = trained(4, ckpt_path=tmp_path / "two.ckpt")
-    assert [epoch for epoch, *_ in seen + later] == [epoch for epoch in range(4) for _ in range(4)]
-    for epoch, images, ids in seen + later:
-        assert torch.equal(images, wanted(ids, epoch)), epoch
 
 
 # ---- data sets whose own transforms draw ----
@@ -1433,7 +1241,7 @@ def test_views_come_as_a_dictionary_of_batches(form, workers):
 
 
 def test_views_of_pictures_are_tensors():
-    samples = [(PIL.Image.fromarray(image.permute(1, 2, 0).numpy()), i) for i, image in enumerate(pictures(3))]
+    samples = [(Image.fromarray(image.permute(1, 2, 0).numpy()), i) for i, image in enumerate(pictures(3))]
     made, ids = MotleyCollate(motley.MultiView(VIEWS, seed=7), ids=1)(samples)
     wanted = motley.MultiView(VIEWS, seed=7)(pictures(3), sample_ids=ids)
     assert all(map(torch.equal, flat(made), flat(wanted)))
