@@ -258,14 +258,16 @@ class Step:
             found = self.student(large)
             loss = found.square().mean()
             if self.dino:
-                wanted = self.teacher(large).softmax(-1).mean(0)
+                with torch.no_grad():
+                    wanted = self.teacher(large).softmax(-1).mean(0)
                 small = self.student(torch.cat(made["local"]))
                 loss = -(wanted * torch.cat([found, small]).log_softmax(-1)).sum(-1).mean()
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
         if self.dino:
-            torch._foreach_lerp_(list(self.teacher.parameters()), list(self.student.parameters()), 0.004)
+            with torch.no_grad():  # else each step's graph holds those of all steps before
+                torch._foreach_lerp_(list(self.teacher.parameters()), list(self.student.parameters()), 0.004)
 
 
 def rate_of(step, feed, at_least=3.5):
