@@ -3,7 +3,8 @@
 
 meson test -C BUILD --suite python              the package as built
 python -m pytest bindings/python/tests          the package as installed
-python -m pytest bindings/python/tests -m cuda  what needs a GPU"""
+python -m pytest bindings/python/tests -m cuda  what needs a GPU
+python -m pytest bindings/python/tests -m "not slow"    what takes less than a second"""
 
 import itertools
 import os
@@ -29,7 +30,16 @@ DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs torch and a CUDA device")
+    config.addinivalue_line("markers", "slow: takes seconds; -m 'not slow' leaves it out")
     config.addinivalue_line("filterwarnings", "ignore::motley.RepeatedSamples")  # tests compare what repeats
+
+
+def pytest_collection_modifyitems(items):
+    """What waits for processes that import everything anew is slow, whether marked or not."""
+    for item in items:
+        how = item.callspec.params if hasattr(item, "callspec") else {}
+        if how.get("start") in ("spawn", "forkserver") or how.get("workers"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item):

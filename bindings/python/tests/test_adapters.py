@@ -170,6 +170,7 @@ def test_hugging_face():
     assert np.array_equal(dataset[:]["image"], want) and np.array_equal(dataset[11]["image"], want[11])
 
 
+@pytest.mark.slow
 def test_ray_data(capsys):
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
@@ -771,6 +772,7 @@ def test_every_example_is_tested():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {*NEEDS, *ELSEWHERE} and set(NEEDS) == set(PRINTS)
 
 
+@pytest.mark.slow
 # Each in a process of its own, as users run them.
 @pytest.mark.parametrize("name", sorted(NEEDS))
 def test_example_runs(name):

@@ -176,6 +176,7 @@ lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", lo
 """
 
 
+@pytest.mark.slow
 def test_ranks_draw_apart(tmp_path):
     (tmp_path / "train.py").write_text(TWO_RANKS)
     clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}

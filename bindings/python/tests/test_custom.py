@@ -182,6 +182,7 @@ def test_mistakes(tmp_path):
         del motley.custom.registered[name]
 
 
+@pytest.mark.slow
 def test_the_example():
     lines = output_of(sys.executable, EXAMPLE).splitlines()
     assert len(lines) == 8 and any("rotate 15, grey_square" in line for line in lines)

@@ -81,6 +81,7 @@ print(json.dumps([changed, count]))
 """
 
 
+@pytest.mark.slow
 def test_importing_changes_nothing(tmp_path):
     """What the packages that a module imports change is theirs: they are imported before."""
     foreign = child(FOREIGN, *MODULES)
@@ -100,6 +101,7 @@ def test_public_names():
     assert motley.RepeatedSamples.__module__ == "motley"
 
 
+@pytest.mark.slow
 def test_decoding_leaves_warnings_alone():
     """Neither a filter is set nor a warning of torchvision's given."""
     pytest.importorskip("torchvision.io")

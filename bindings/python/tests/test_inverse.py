@@ -48,6 +48,7 @@ def test_points_return_to_where_they_were(text, library):
     assert type(back) is type(sample["points"]) and np.abs(np.asarray(back) - points).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("form", ["xyxy", "xywh", "cxcywh"])
 def test_a_million_boxes_return_to_where_they_were(form, library):

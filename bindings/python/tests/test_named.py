@@ -192,11 +192,13 @@ def compare(config, hparams):
                 assert any(abs(v - value) <= 1e-12 * abs(value) for v in mine), f"{config}: {op} is never {value}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_draws_as_timm(config):
     compare(config, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config,hparams",
     [

@@ -58,6 +58,7 @@ def test_omp_num_threads(value, count):
     assert started("stage(images)", environment={"OMP_NUM_THREADS": value}) == (every if count is None else count)
 
 
+@pytest.mark.slow
 def test_torchs_number():
     pytest.importorskip("torch")
     assert started("stage(images)", first="torch", before="torch.set_num_threads(1)") == 0

@@ -30,6 +30,7 @@ def test_builtins_go_there_and_back(name, tmp_path):
     assert policy != Policy.builtin("rand_augment" if name != "rand_augment" else "timm_3_augment") and policy != name
 
 
+@pytest.mark.slow
 def test_shows_what_the_command_shows(command):
     for name in Policy.names():
         assert output_of(command, "show", name) == Policy.builtin(name).show()

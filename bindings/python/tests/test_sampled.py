@@ -48,6 +48,7 @@ def draws_of(environment, **options):
     return output_of(sys.executable, "-c", DRAWS.format(options), env={**clean, **environment})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"])
 def test_the_launchers_rank_sets_draws_apart(name):
     alone, first, second = draws_of({}), draws_of({name: "0"}), draws_of({name: "1"})
@@ -56,6 +57,7 @@ def test_the_launchers_rank_sets_draws_apart(name):
     assert draws_of({name: "captain"}) == alone
 
 
+@pytest.mark.slow
 def test_nodes_of_lightnings_launcher_differ():
     ranks = [draws_of({"NODE_RANK": node, "LOCAL_RANK": local}) for node in "01" for local in "01"]
     assert len(set(ranks)) == 4

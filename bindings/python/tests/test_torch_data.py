@@ -57,6 +57,7 @@ class Counting(Dataset):
         return self.stage(pictures()[0]), i
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start, persistent", [("fork", False), ("fork", True), ("spawn", True)])
 @pytest.mark.parametrize("whole", [False, True])
 def test_workers_count_for_themselves(whole, start, persistent):
@@ -431,6 +432,7 @@ def as_rank(rank, ranks, port, queue, columns, torchvision):
     dist.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_ranks_draw_apart(unused_port):
     from motley import torchvision
     from motley.adapters import columns

@@ -132,6 +132,7 @@ def test_files_on_a_gpu(name, monkeypatch):
         assert image.is_cuda and (image.cpu().int() - of_one(files[i]).int()).abs().max() <= 24, i
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')"])
 def test_torchvision_where_torchcodec_is_of_no_use(wrong, tmp_path):
     (tmp_path / "torchcodec").mkdir()

@@ -602,6 +602,7 @@ class Answers(torch.utils.data.Dataset):
         return runs_on_motley(self.transform)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_take_over_reaches_workers(version, method):
@@ -630,6 +631,7 @@ def submodules(package):
         yield found.name
 
 
+@pytest.mark.slow
 def test_modules_are_torchvisions():
     """Every module below motley.torchvision.transforms that Motley does not have is torchvision's, not a copy."""
     script = """
@@ -668,6 +670,7 @@ def test_registries_are_torchvisions():
     assert module is importlib.import_module("torchvision.transforms.v2.functional")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["", "import line", "two lines"])
 def test_a_training_script(tmp_path, change):
     """One changed import line, or two lines at the top, move a script's augmentation here and back."""

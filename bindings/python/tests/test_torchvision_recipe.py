@@ -99,6 +99,7 @@ def test_a_seed_gives_torchvisions_image(version, name, arguments):
     assert changed or arguments == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_images_that_pillow_keeps_in_several_blocks(version):
     for size in (70, 2100), (2100, 70), (2100, 2100):

@@ -467,6 +467,7 @@ def test_stages_of_one_script_draw_apart(pixels):
     assert sum(a == b for a, b in zip(*firsts)) < 100
 
 
+@pytest.mark.slow
 def test_a_script_draws_the_same_each_time():
     """The numbers are those of a process, so runs repeat; what Motley makes for itself takes none."""
     code = (
@@ -601,6 +602,7 @@ class Dataset:
         return i, self.stage(self.image, sample_ids=i if self.with_ids else None)
 
 
+@pytest.mark.slow
 @needs_torch
 def test_dataloader_workers_draw_apart_and_by_id_alike():
     stage = motley.RandAugment(seed=7)
@@ -749,6 +751,7 @@ def test_threads_share_a_stage(pixels, wanted):
     assert not wrong
 
 
+@pytest.mark.slow
 def test_other_threads_run_meanwhile():
     """The interpreter's lock is not held while pixels are worked on."""
     big = np.random.default_rng(0).integers(0, 256, (160, 512, 512, 3), np.uint8)

@@ -13,6 +13,8 @@ import pytest
 import motley
 from motley import ops
 
+pytestmark = pytest.mark.slow
+
 HERE = pathlib.Path(__file__).parent
 EXAMPLES = HERE.parents[2] / "examples" / "python"
 SITE = pathlib.Path(motley.__file__).parents[1]
