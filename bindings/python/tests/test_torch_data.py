@@ -681,23 +681,7 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
             "bytes, collate_fn=motley.torch.list_images",
         ),
         (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
-        (lambda s: s(pictures() / 255), r"want uint8: pass uint8, for example \(x \* 255\).round"),
-        (lambda s: s(pictures().to_sparse()), "images are a sparse or nested tensor, want a dense one"),
-        (lambda s: s(pictures(), sample_ids=torch.arange(-1, COUNT - 1)), "sample_ids has a negative number"),
-        (lambda s: s(pictures(), view=65536), "view is 65536, want"),
         (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
-        (lambda s: Transform("rand_augment", seed="7"), "seed is '7', want"),
-        (lambda s: Transform("rand_augment", seed=2**70), "seed is 1180591620717411303424, want"),
-        (lambda s: Transform("rand_augment", rank="0"), "rank is '0', want"),
-        (
-            lambda s: Transform("rand_augment", memory_format="channels_last"),
-            "memory_format is 'channels_last', want one of torch",
-        ),
-        (
-            lambda s: Transform("rand_augment", mean=123.7, std=58.4, dtype=torch.float32),
-            "mean is 123.7, want numbers on the 0..1",
-        ),
-        (lambda s: Transform("rand_augment", mean=0.5, std=0, dtype=torch.float32), "std is 0, want numbers above 0"),
         (lambda s: MotleyCollate(3), "transform is a builtins.int, want a motley.Transform, a motley.Policy, a name"),
     ],
 )
@@ -1267,3 +1251,43 @@ def test_what_views_cannot_do():
     with pytest.raises(motley.ArgumentError, match="seed is 3, but the MultiView that is given has seed=7"):
         Augmented(data(), motley.MultiView(VIEWS, seed=7), seed=3)
     refused("labels is 1, but 'pair' has no stage 'mix'", MotleyCollate, VIEWS, labels=1)
+
+
+# ---- items and collating ----
+
+
+def test_indexed():
+    indexed = Indexed(TensorDataset(pictures(), torch.arange(COUNT) + 50))
+    image, label, i = indexed[3]
+    assert (label, i) == (53, 3) and len(indexed) == COUNT
+    assert Indexed([{"a": 1}])[0] == {"a": 1, "sample_id": 0}
+
+
+def test_collate_without_ids_takes_new_draws_and_repeats():
+    collate = MotleyCollate(Transform("trivial_augment_wide"))
+    loader = DataLoader(
+        TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2, collate_fn=collate
+    )
+
+    def seen():
+        return torch.cat([images for (images,) in loader])
+
+    torch.manual_seed(3)
+    first, second = seen(), seen()
+    assert not torch.equal(first[:32], first[32:]) and not torch.equal(first, second)
+    torch.manual_seed(3)
+    assert torch.equal(seen(), first)
+
+
+def test_collate_takes_what_data_sets_give():
+    arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
+    want = wanted(range(COUNT))
+    stage = Transform("trivial_augment_wide", seed=7)
+    for convert in (Image.fromarray, lambda array: array, lambda array: torch.from_numpy(array).permute(2, 0, 1)):
+        samples = [{"image": convert(array), "label": 2 * i, "id": i} for i, array in enumerate(arrays)]
+        batch = MotleyCollate(stage, images="image", ids="id")(samples)
+        assert torch.equal(batch["image"], want) and batch["label"].tolist() == list(range(0, 2 * COUNT, 2))
+    grey = MotleyCollate(stage, ids=1)([(Image.fromarray(arrays[0][..., 0]), 0)])[0]
+    assert torch.equal(grey, stage(pictures()[:1, :1], sample_ids=[0]))
+    with pytest.raises(ValueError, match="want one size"):
+        MotleyCollate(stage)([(np.zeros((4, 5, 3), "uint8"),), (np.zeros((4, 6, 3), "uint8"),)])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""motley.torch: the stage, the prefetcher, and what runs in a DataLoader's workers."""
+"""motley.torch.Transform: motley.Transform as a module, and as an operator that torch compiles."""
 
-import collections
-import contextlib
 import copy
 import pickle
 
@@ -10,12 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from conftest import DEVICES, cuda, refused  # noqa: E402
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import motley  # noqa: E402
 import motley.torch  # noqa: E402
 from motley import _images as kinds  # noqa: E402
-from motley.torch import Augmented, Indexed, MotleyCollate, Prefetcher, Transform  # noqa: E402
+from motley.torch import Transform  # noqa: E402
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 needs_operators = pytest.mark.skipif(
@@ -114,21 +111,11 @@ def test_stage_copies_and_pickles():
     [
         ({"layout": "nwhc"}, "layout is 'nwhc', want 'chw', 'nchw', 'hwc', 'nhwc'"),
         ({"layout": "hw"}, "layout is 'hw', want 'nchw' or 'nhwc'"),
-        ({"mean": MEAN}, "want both or neither"),
-        ({"mean": MEAN, "std": STD, "dtype": torch.uint8}, "dtype is uint8"),
-        ({"dtype": torch.int32}, "dtype is torch.int32, want"),
     ],
 )
 def test_stage_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         Transform("rand_augment", **arguments)
-
-
-def test_stage_refuses_float_images():
-    with pytest.raises(ValueError, match="dtype is torch.float32, want uint8: pass uint8"):
-        Transform("rand_augment")(pictures().float())
-    with pytest.raises(ValueError, match="3 numbers, there are 12 images"):
-        Transform("rand_augment")(pictures(), sample_ids=torch.arange(3))
 
 
 # ---- tensors without memory, and graphs that are recorded ----
@@ -294,256 +281,7 @@ def test_operator_is_registered_right(device, ids, channels_last):
     torch.library.opcheck(motley.torch.module._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
 
 
-# ---- the prefetcher ----
-
-Named = collections.namedtuple("Named", "pixels label where")
-
-
-def batches(kind, count=5):
-    for i in range(count):
-        images, ids = pictures(seed=i), torch.arange(12 * i, 12 * i + 12)
-        yield {
-            "tuple": (images, ids, "note"),
-            "list": [images, ids, "note"],
-            "named": Named(images, ids, "note"),
-            "dict": {"pixels": images, "label": ids, "where": "note"},
-        }[kind]
-
-
-class Loader:
-    """Batches without anything else."""
-
-    def __init__(self, kind="tuple", count=5):
-        self.kind, self.count = kind, count
-
-    def __len__(self):
-        return self.count
-
-    def __iter__(self):
-        return batches(self.kind, self.count)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict"])
-def test_prefetcher_gives_the_loaders_batches(device, kind):
-    stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
-    keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
-    prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
-    assert len(prefetcher) == 5
-    for epoch in (0, 1):  # each pass is an epoch
-        given = list(prefetcher)
-        assert len(given) == 5
-        for got, batch in zip(given, batches(kind)):
-            assert type(got) is type(batch) and got[keys[2]] == "note"
-            images, ids = batch[keys[0]], batch[keys[1]]
-            assert torch.equal(got[keys[1]], ids)
-            assert got[keys[0]].device.type == device
-            assert torch.equal(got[keys[0]].cpu(), normalised(augmented(images, ids, epoch=epoch), torch.float32))
-
-
-def test_prefetcher_epochs():
-    stage = Transform("rand_augment")
-    prefetcher = Prefetcher(Loader(), stage, "cpu")
-    stage.set_epoch(3)  # as a checkpoint does
-    for expected in (3, 4):
-        next(iter(prefetcher))  # a peek is no epoch
-        list(prefetcher)
-        assert stage.epoch == expected
-    prefetcher.set_epoch(9)
-    for expected in (9, 10):
-        list(prefetcher)
-        assert stage.epoch == expected
-    sampler = torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
-    prefetcher = Prefetcher(DataLoader(TensorDataset(pictures(8)), sampler=sampler), stage, "cpu")
-    prefetcher.set_epoch(5)
-    assert sampler.epoch == 5
-    for expected in (5, 6):
-        list(prefetcher)
-        assert stage.epoch == expected and sampler.epoch == 5  # whose shuffling is the script's own business
-
-
-def test_prefetcher_orders_its_streams(monkeypatch):
-    """Without a GPU: stand-ins for streams record which stream waits for which."""
-    log = []
-
-    class Stream:
-        def __init__(self, name):
-            self.name, self.events = name, 0
-
-        def wait_stream(self, other):
-            log.append(f"{self.name} waits for {other.name}")
-
-        def wait_event(self, event):
-            log.append(f"{self.name} waits for {event}")
-
-        def record_event(self):
-            self.events += 1
-            return f"batch {self.events}"
-
-    main = Stream("main")
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: main)
-    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
-    prefetcher = Prefetcher(Loader(count=3), Transform("rand_augment"), "cpu")
-    prefetcher.stream = Stream("side")
-    for _ in prefetcher:
-        log.append(f"step, {prefetcher.stream.events} prepared")
-    assert log == [
-        "side waits for main",
-        "main waits for batch 1",
-        "step, 2 prepared",
-        "main waits for batch 2",
-        "step, 3 prepared",
-        "main waits for batch 3",
-        "step, 3 prepared",
-    ]
-    log.clear()
-    next(iter(prefetcher))
-    assert log[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
-
-
-def test_prefetcher_passes_errors_on():
-    class Broken(Loader):
-        def __iter__(self):
-            yield from batches("tuple", 1)
-            raise KeyError("the loader broke")
-
-    with pytest.raises(KeyError, match="the loader broke"):
-        list(Prefetcher(Broken(), Transform("rand_augment"), "cpu"))
-    assert list(Prefetcher([], Transform("rand_augment"), "cpu")) == []
-
-
-# ---- in workers ----
-
-
-def indexed():
-    return Indexed(TensorDataset(pictures(), torch.arange(12) + 50))
-
-
-def test_indexed():
-    image, label, i = indexed()[3]
-    assert (label, i) == (53, 3) and len(indexed()) == 12
-    assert Indexed([{"a": 1}])[0] == {"a": 1, "sample_id": 0}
-
-
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_augmented_and_collate_in_workers(start):
-    """Both give a sample the draws of its index, in workers that live on while epochs pass."""
-    dataset = Augmented(TensorDataset(pictures(), torch.arange(12)), "rand_augment", seed=7)
-    collate = MotleyCollate(Transform("rand_augment", seed=7), ids=2)
-    options = {
-        "batch_size": 5,
-        "persistent_workers": True,
-        "multiprocessing_context": start,
-        "num_workers": 2 if start == "fork" else 1,
-    }  # one that is spawned imports torch again
-    loaders = DataLoader(dataset, **options), DataLoader(indexed(), collate_fn=collate, **options)
-    for epoch in (0, 3):
-        want = augmented(pictures(), torch.arange(12), epoch=epoch)
-        for part, loader in zip((dataset, collate), loaders):
-            part.set_epoch(epoch)
-            assert torch.equal(torch.cat([batch[0] for batch in loader]), want)
-
-
-def test_collate_without_ids_takes_new_draws_and_repeats():
-    collate = MotleyCollate(Transform("trivial_augment_wide"))
-    loader = DataLoader(
-        TensorDataset(pictures()[:1].repeat(64, 1, 1, 1)), batch_size=32, num_workers=2, collate_fn=collate
-    )
-
-    def seen():
-        return torch.cat([images for (images,) in loader])
-
-    torch.manual_seed(3)
-    first, second = seen(), seen()
-    assert not torch.equal(first[:32], first[32:]) and not torch.equal(first, second)
-    torch.manual_seed(3)
-    assert torch.equal(seen(), first)
-
-
-def test_collate_takes_what_data_sets_give():
-    numpy = pytest.importorskip("numpy")
-    Image = pytest.importorskip("PIL.Image")
-    arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
-    want = augmented(pictures(), torch.arange(12))
-    stage = Transform("rand_augment", seed=7)
-    for convert in (Image.fromarray, lambda array: array, lambda array: torch.from_numpy(array).permute(2, 0, 1)):
-        samples = [{"image": convert(array), "label": 2 * i, "id": i} for i, array in enumerate(arrays)]
-        batch = MotleyCollate(stage, images="image", ids="id")(samples)
-        assert torch.equal(batch["image"], want) and batch["label"].tolist() == list(range(0, 24, 2))
-    grey = MotleyCollate(stage, ids=1)([(Image.fromarray(arrays[0][..., 0]), 0)])[0]
-    assert torch.equal(grey, augmented(pictures()[:1, :1], [0]))
-    with pytest.raises(ValueError, match="want one size"):
-        MotleyCollate(stage)([(numpy.zeros((4, 5, 3), "uint8"),), (numpy.zeros((4, 6, 3), "uint8"),)])
-    with pytest.raises(TypeError, match="is a builtins.int, want a motley.Transform, a motley.Policy, a name"):
-        MotleyCollate(3)
-
-
 # ---- CUDA ----
-
-
-@cuda
-def test_prefetched_memory_is_not_reused_too_early():
-    """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
-    what it was when it was handed over."""
-    stage = Transform("rand_augment", seed=7).cuda()
-    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(), torch.arange(64 * i, 64 * i + 64)) for i in range(24)]
-    sums = []
-    for images, _ in Prefetcher(loader, stage, ids=1):
-        torch.cuda._sleep(20_000_000)  # about 10 ms
-        sums.append(images.double().sum(dim=(1, 2, 3)))
-        del images
-    for got, (images, ids) in zip(sums, loader):
-        assert torch.equal(got.cpu(), augmented(images, ids).double().sum(dim=(1, 2, 3)))
-
-
-@cuda
-def test_prefetcher_waits_for_batches_that_are_on_the_device():
-    """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
-    stage = Transform("rand_augment", seed=7).cuda()
-    host = [(pictures(64, 3, 64, 64, seed=i), torch.arange(64)) for i in range(8)]
-
-    def loader():
-        for images, ids in host:
-            device = torch.zeros_like(images, device="cuda")
-            source = images.cuda()
-            torch.cuda._sleep(20_000_000)
-            device.copy_(source)
-            yield device, ids
-
-    for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
-        assert torch.equal(images.cpu(), augmented(source, ids))
-
-
-@cuda
-def test_prefetcher_overlaps():
-    """The stage's work runs while the consumer's stream is busy."""
-    stage = Transform("rand_augment").cuda()
-    loader = [(pictures(256, 3, 224, 224).pin_memory(),)] * 4
-    prefetcher = Prefetcher(loader, stage)
-    list(prefetcher)
-    torch.cuda.synchronize()
-    it = iter(prefetcher)
-    next(it)
-    torch.cuda._sleep(400_000_000)  # about 200 ms
-    busy = torch.cuda.Event()
-    busy.record()
-    next(it)
-    prefetcher.stream.synchronize()
-    assert not busy.query(), "the side stream waited for the consumer"
-    torch.cuda.synchronize()
-
-
-@cuda
-def test_epochs_after_a_pass_that_was_broken_off():
-    stage = Transform("rand_augment", seed=7, stream=0).cuda()
-    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
-    prefetcher = Prefetcher(loader, stage)
-    for epoch in (3, 4):
-        prefetcher.set_epoch(epoch)
-        (images,) = next(iter(prefetcher))  # the second batch is on its way when we leave
-        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
-        assert torch.equal(images.cpu(), core(loader[0][0]))
-    torch.cuda.synchronize()
 
 
 @cuda

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From files to the network's input: motley.torch.Prefetcher over encoded images."""
+"""motley.torch.Prefetcher, over encoded images and over batches."""
 
+import collections
+import contextlib
 import io
 import pathlib
 import queue
@@ -16,7 +18,9 @@ import motley
 
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
-from conftest import cuda, refused  # noqa: E402
+from conftest import DEVICES, cuda, refused  # noqa: E402
+from test_torch_module import MEAN, STD, augmented, normalised, pictures  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
@@ -327,3 +331,186 @@ def test_on_the_gpu(folder):
     PIL.Image.new("CMYK", (30, 20)).save(buffer, "JPEG")
     ((images,),) = Prefetcher([([buffer.getvalue(), folder[0][0]],)], Transform(TEXT), "cuda")
     assert images.shape == (2, 3, 24, 24)
+
+
+# ---- batches of images ----
+
+Named = collections.namedtuple("Named", "pixels label where")
+
+
+def batches(kind, count=5):
+    for i in range(count):
+        images, ids = pictures(seed=i), torch.arange(12 * i, 12 * i + 12)
+        yield {
+            "tuple": (images, ids, "note"),
+            "list": [images, ids, "note"],
+            "named": Named(images, ids, "note"),
+            "dict": {"pixels": images, "label": ids, "where": "note"},
+        }[kind]
+
+
+class Loader:
+    """Batches without anything else."""
+
+    def __init__(self, kind="tuple", count=5):
+        self.kind, self.count = kind, count
+
+    def __len__(self):
+        return self.count
+
+    def __iter__(self):
+        return batches(self.kind, self.count)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict"])
+def test_prefetcher_gives_the_loaders_batches(device, kind):
+    stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
+    prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
+    assert len(prefetcher) == 5
+    for epoch in (0, 1):  # each pass is an epoch
+        given = list(prefetcher)
+        assert len(given) == 5
+        for got, batch in zip(given, batches(kind)):
+            assert type(got) is type(batch) and got[keys[2]] == "note"
+            images, ids = batch[keys[0]], batch[keys[1]]
+            assert torch.equal(got[keys[1]], ids)
+            assert got[keys[0]].device.type == device
+            assert torch.equal(got[keys[0]].cpu(), normalised(augmented(images, ids, epoch=epoch), torch.float32))
+
+
+def test_prefetcher_epochs():
+    stage = Transform("rand_augment")
+    prefetcher = Prefetcher(Loader(), stage, "cpu")
+    stage.set_epoch(3)  # as a checkpoint does
+    for expected in (3, 4):
+        next(iter(prefetcher))  # a peek is no epoch
+        list(prefetcher)
+        assert stage.epoch == expected
+    prefetcher.set_epoch(9)
+    for expected in (9, 10):
+        list(prefetcher)
+        assert stage.epoch == expected
+    sampler = torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
+    prefetcher = Prefetcher(DataLoader(TensorDataset(pictures(8)), sampler=sampler), stage, "cpu")
+    prefetcher.set_epoch(5)
+    assert sampler.epoch == 5
+    for expected in (5, 6):
+        list(prefetcher)
+        assert stage.epoch == expected and sampler.epoch == 5  # whose shuffling is the script's own business
+
+
+def test_prefetcher_orders_its_streams(monkeypatch):
+    """Without a GPU: stand-ins for streams record which stream waits for which."""
+    log = []
+
+    class Stream:
+        def __init__(self, name):
+            self.name, self.events = name, 0
+
+        def wait_stream(self, other):
+            log.append(f"{self.name} waits for {other.name}")
+
+        def wait_event(self, event):
+            log.append(f"{self.name} waits for {event}")
+
+        def record_event(self):
+            self.events += 1
+            return f"batch {self.events}"
+
+    main = Stream("main")
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: main)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    prefetcher = Prefetcher(Loader(count=3), Transform("rand_augment"), "cpu")
+    prefetcher.stream = Stream("side")
+    for _ in prefetcher:
+        log.append(f"step, {prefetcher.stream.events} prepared")
+    assert log == [
+        "side waits for main",
+        "main waits for batch 1",
+        "step, 2 prepared",
+        "main waits for batch 2",
+        "step, 3 prepared",
+        "main waits for batch 3",
+        "step, 3 prepared",
+    ]
+    log.clear()
+    next(iter(prefetcher))
+    assert log[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
+
+
+def test_prefetcher_passes_errors_on():
+    class Broken(Loader):
+        def __iter__(self):
+            yield from batches("tuple", 1)
+            raise KeyError("the loader broke")
+
+    with pytest.raises(KeyError, match="the loader broke"):
+        list(Prefetcher(Broken(), Transform("rand_augment"), "cpu"))
+    assert list(Prefetcher([], Transform("rand_augment"), "cpu")) == []
+
+
+@cuda
+def test_prefetched_memory_is_not_reused_too_early():
+    """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
+    what it was when it was handed over."""
+    stage = Transform("rand_augment", seed=7).cuda()
+    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(), torch.arange(64 * i, 64 * i + 64)) for i in range(24)]
+    sums = []
+    for images, _ in Prefetcher(loader, stage, ids=1):
+        torch.cuda._sleep(20_000_000)  # about 10 ms
+        sums.append(images.double().sum(dim=(1, 2, 3)))
+        del images
+    for got, (images, ids) in zip(sums, loader):
+        assert torch.equal(got.cpu(), augmented(images, ids).double().sum(dim=(1, 2, 3)))
+
+
+@cuda
+def test_prefetcher_waits_for_batches_that_are_on_the_device():
+    """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
+    stage = Transform("rand_augment", seed=7).cuda()
+    host = [(pictures(64, 3, 64, 64, seed=i), torch.arange(64)) for i in range(8)]
+
+    def loader():
+        for images, ids in host:
+            device = torch.zeros_like(images, device="cuda")
+            source = images.cuda()
+            torch.cuda._sleep(20_000_000)
+            device.copy_(source)
+            yield device, ids
+
+    for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
+        assert torch.equal(images.cpu(), augmented(source, ids))
+
+
+@cuda
+def test_prefetcher_overlaps():
+    """The stage's work runs while the consumer's stream is busy."""
+    stage = Transform("rand_augment").cuda()
+    loader = [(pictures(256, 3, 224, 224).pin_memory(),)] * 4
+    prefetcher = Prefetcher(loader, stage)
+    list(prefetcher)
+    torch.cuda.synchronize()
+    it = iter(prefetcher)
+    next(it)
+    torch.cuda._sleep(400_000_000)  # about 200 ms
+    busy = torch.cuda.Event()
+    busy.record()
+    next(it)
+    prefetcher.stream.synchronize()
+    assert not busy.query(), "the side stream waited for the consumer"
+    torch.cuda.synchronize()
+
+
+@cuda
+def test_epochs_after_a_pass_that_was_broken_off():
+    stage = Transform("rand_augment", seed=7, stream=0).cuda()
+    loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
+    prefetcher = Prefetcher(loader, stage)
+    for epoch in (3, 4):
+        prefetcher.set_epoch(epoch)
+        (images,) = next(iter(prefetcher))  # the second batch is on its way when we leave
+        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
+        assert torch.equal(images.cpu(), core(loader[0][0]))
+    torch.cuda.synchronize()
