@@ -11,19 +11,19 @@ from ._core import ffi, lib
 from ._native import ArgumentError, PolicyError, UnsupportedError, checked, for_each, text_from, text_of
 
 
-class Steps(list[Any]):
-    """The steps of an image. They know, as long as they are not stored as text, the name of the policy and the size,
-    (width, height), that they were drawn for."""
+class _Origin:
+    """What draws know as long as they are not stored as text: the policy and the size, (width, height), they are of."""
 
     policy: str | None = None
     size: tuple[int, int] | None = None
 
 
-class TransformDraw(dict[str, Any]):
-    """The same of an image's draw of a transform."""
+class Steps(_Origin, list[Any]):
+    """The steps of an image."""
 
-    policy: str | None = None
-    size: tuple[int, int] | None = None
+
+class TransformDraw(_Origin, dict[str, Any]):
+    """An image's draw of a policy with stages."""
 
 
 class Samples:

@@ -89,20 +89,6 @@ class Policy:
         "__weakref__",
     )  # fmt: skip
 
-    whole: bool
-    name: str
-    title: str
-    profile: str
-    paper: str
-    size: tuple[int, int] | None
-    scheduled: bool
-    epochs: int | None
-    max_steps: int
-    takes_boxes: bool
-    takes_levels: bool
-    custom_ops: Sequence[custom.CustomOp]
-    _still: Policy | None
-
     def __init__(self, text: str | Mapping[str, Any]) -> None:
         data = (text if isinstance(text, str) else _as_json(text)).encode()
         self._take(*_parsed(data))
@@ -110,13 +96,14 @@ class Policy:
     def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> None:
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
         info = lib.motley_policy_describe(handle)
-        self.whole, self.custom_ops, self._still = info.stages > 0, custom_ops, None  # custom_ops have to live as long
-        self.size = (info.height, info.width) if info.width else None
+        self.whole, self.custom_ops = bool(info.stages), custom_ops  # which have to live as long
+        self._still: Policy | None = None
+        self.size: tuple[int, int] | None = (info.height, info.width) if info.width else None
         self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
         self._made = (_DTYPES[info.dtype], ("hwc", "chw")[info.layout]) if self.whole else None
         self._mix = info.mix, info.classes or None, info.smoothing
-        self.scheduled, self.epochs = bool(info.scheduled), info.epochs or None
-        self.max_steps, self.takes_boxes = info.max_steps, bool(info.takes_boxes)
+        self.scheduled, self.epochs = bool(info.scheduled), int(info.epochs) or None
+        self.max_steps, self.takes_boxes = int(info.max_steps), bool(info.takes_boxes)
         self.takes_levels = bool(info.takes_levels)
         self.name, self.title, self.profile, self.paper = map(
             text_of, (info.name, info.title, info.profile, info.paper)

@@ -507,8 +507,9 @@ def replaced(batch: Any, key: Any, value: Any) -> Any:
 
 def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     """Item `key` of a batch or a sample; the message says what it should be where there is none."""
-    is_mapping = isinstance(batch, Mapping)
-    if is_mapping and key not in batch or isinstance(batch, (tuple, list)) and not _is_index(key, len(batch)):
+    is_mapping, listed = isinstance(batch, Mapping), isinstance(batch, (tuple, list))
+    is_index = listed and hasattr(key, "__index__") and -len(batch) <= key < len(batch)
+    if is_mapping and key not in batch or listed and not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
         adds = "; motley.torch.Indexed adds them" if what == "sample ids" else ""
         raise ArgumentError(f"{whole} has no {what} at {key!r}: it has {has}{adds}")
@@ -526,26 +527,17 @@ def augmented(batch: Any, transform: Any, at: tuple[Any, Any], images: Any, labe
     return replaced(replaced(batch, at[0], made), at[1], targets)
 
 
-def _is_index(key: Any, count: int) -> bool:
-    return hasattr(key, "__index__") and -count <= key < count
-
-
 def _like(batch: Any, items: Iterable[Any]) -> Any:
     return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
 
 
 def passed_on(values: list[Any]) -> list[Any]:
     """A list that keeps its tensors apart, as a worker's batch should have it."""
-    in_worker = torch.utils.data.get_worker_info() is not None
-    return _Joined(values) if in_worker and _can_be_joined(values) else values
-
-
-def _can_be_joined(values: list[Any]) -> bool:
-    return all(
-        type(value) is torch.Tensor
-        and (value.dtype, value.device.type, value.layout) == (values[0].dtype, "cpu", torch.strided)
-        for value in values
-    )
+    if torch.utils.data.get_worker_info() is None or any(type(value) is not torch.Tensor for value in values):
+        return values
+    kinds = {(value.dtype, value.device.type, value.layout) for value in values}
+    alike = len(kinds) == 1 and kinds.pop()[1:] == ("cpu", torch.strided)
+    return _Joined(values) if alike else values
 
 
 class _Joined(list[Any]):

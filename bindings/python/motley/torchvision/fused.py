@@ -257,10 +257,6 @@ def _resize(run: Any, t: Any) -> None:
     run.add("resize", size=_size(t.size), filter=_filters(t.interpolation), order=ORDER)
 
 
-def _center_crop(run: Any, t: Any) -> None:
-    run.add("center_crop", size=_size(t.size))
-
-
 def _random_crop(run: Any, t: Any) -> None:
     if t.pad_if_needed or t.padding_mode != "constant" or _fill(t) != 0:
         raise NotOurs("pad_if_needed, padding_mode or fill is given")
@@ -357,10 +353,6 @@ def _to_bytes(run: Any, t: Any) -> None:
     run.to_image = type(t).__name__ == "ToImage"
 
 
-def _to_pure_tensor(run: Any, t: Any) -> None:
-    run.to_image = False
-
-
 def _to_dtype(run: Any, t: Any) -> None:
     dtypes = t.dtype if isinstance(t.dtype, dict) else {None: t.dtype}
     if not t.scale or set(dtypes.values()) != {torch.float32}:
@@ -406,7 +398,7 @@ TAKERS = {
     "RandomResizedCrop": _random_resized_crop,
     "RandomResizedCropAndInterpolation": _random_resized_crop,
     "Resize": _resize,
-    "CenterCrop": _center_crop,
+    "CenterCrop": lambda run, t: run.add("center_crop", size=_size(t.size)),
     "RandomCrop": _random_crop,
     "RandomHorizontalFlip": lambda run, t: run.flip("horizontal", float(t.p)),
     "RandomVerticalFlip": lambda run, t: run.flip("vertical", float(t.p)),
@@ -420,7 +412,7 @@ TAKERS = {
     "ToTensor": _to_tensor,
     "PILToTensor": _to_bytes,
     "ToImage": _to_bytes,
-    "ToPureTensor": _to_pure_tensor,
+    "ToPureTensor": lambda run, t: setattr(run, "to_image", False),
     "MaybePILToTensor": _to_bytes,
     "ToDtype": _to_dtype,
     "Normalize": _normalize,

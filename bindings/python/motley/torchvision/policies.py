@@ -24,6 +24,7 @@ OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_ap
              "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video",
              "_needs_transform_list")  # fmt: skip
 AUGMIX = ("severity", "mixture_width", "chain_depth", "alpha", "all_ops")  # AugMix's arguments
+SETTINGS = ("interpolation", "num_ops", "magnitude", "num_magnitude_bins", "policy", *AUGMIX)
 MOST_BINS = 148  # torchvision rounds bits otherwise from its division than from the level, with some counts past this
 MOST_OPS = 16
 
@@ -123,18 +124,7 @@ def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
         fill = fill.get(type(image), fill.get("others"))
     if isinstance(fill, list):
         fill = tuple(fill)
-    key = (
-        type(transform),
-        v2,
-        channels,
-        fill,
-        own["interpolation"],
-        own.get("num_ops"),
-        own.get("magnitude"),
-        own.get("num_magnitude_bins"),
-        own.get("policy"),
-        *map(own.get, AUGMIX),
-    )
+    key = type(transform), v2, channels, fill, *map(own.get, SETTINGS)
     ours = _transforms.get(key)
     if ours is None:
         if len(_transforms) >= KEPT:
