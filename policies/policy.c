@@ -116,81 +116,65 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     return status;
 }
 
+motley_policy *mot_policy_share(const motley_policy *policy)
+{
+    motley_policy *const shared = (motley_policy *)policy;
+    __atomic_add_fetch(&shared->shares, 1, __ATOMIC_RELAXED);
+    return shared;
+}
+
 void motley_policy_destroy(motley_policy *policy)
 {
-    if (!policy)
+    if (!policy || __atomic_fetch_sub(&policy->shares, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (uint32_t i = 0; policy->space && i < policy->spaces; i++)
         free(policy->space[i].name);
-    mot_customs_destroy(policy);
-    free(policy->name);
-    free(policy->title);
-    free(policy->profile);
-    free(policy->paper);
-    free(policy->table);
-    free(policy->version);
     free(policy->space);
     free(policy->step);
-    free(policy->branch);
-    free(policy->phase);
     free(policy->compiled);
-    mot_transform_destroy(policy->staged);
+    if (policy->lender) {
+        mot_transform_give_back(policy->staged);
+        motley_policy_destroy(policy->lender);
+    } else {
+        mot_customs_destroy(policy);
+        free(policy->name);
+        free(policy->title);
+        free(policy->profile);
+        free(policy->paper);
+        free(policy->table);
+        free(policy->version);
+        free(policy->branch);
+        free(policy->phase);
+        mot_transform_destroy(policy->staged);
+    }
     free(policy);
 }
 
-/* Replaces a pointer by a copy of what it points to; the original stays with the other policy. */
-static bool own(void *pointer, size_t bytes)
+/* A copy of an array, or NULL. */
+static void *copied(const void *array, size_t bytes)
 {
-    void *old, *copy;
-    memcpy(&old, pointer, sizeof old);
-    copy = malloc(bytes ? bytes : 1);
-    memcpy(pointer, &copy, sizeof copy);
-    if (copy && bytes)
-        memcpy(copy, old, bytes);
-    return copy != NULL;
-}
-
-static bool own_text(char **text)
-{
-    return !*text || (*text = strdup(*text));
-}
-
-static bool copy_customs(motley_policy *copy, const motley_policy *policy)
-{
-    motley_custom_op ops[MOT_MAX_CUSTOMS];
-    for (uint32_t i = 0; i < policy->customs; i++)
-        ops[i] = policy->custom[i].op;
-    return mot_customs_copy(copy, ops, policy->customs);
+    void *copy = malloc(bytes ? bytes : 1);
+    return copy && bytes ? memcpy(copy, array, bytes) : copy;
 }
 
 motley_policy *mot_policy_copy(const motley_policy *policy)
 {
-    motley_policy *copy = malloc(sizeof *copy);
+    motley_policy *const copy = malloc(sizeof *copy);
     if (!copy)
         return NULL;
     *copy = *policy;
+    copy->shares = 0;
+    copy->lender = mot_policy_share(policy);
     copy->compiled = NULL;
-    copy->compiled_bytes = 0;
-    memset(&copy->tables, 0, sizeof copy->tables);
-    /* Every pointer is replaced, even after a failure, so that destroy frees nothing that the other policy owns. */
-    bool whole = copy_customs(copy, policy);
-    whole = own_text(&copy->name) && whole;
-    whole = own_text(&copy->title) && whole;
-    whole = own_text(&copy->profile) && whole;
-    whole = own_text(&copy->paper) && whole;
-    whole = own_text(&copy->table) && whole;
-    whole = own_text(&copy->version) && whole;
-    whole = own(&copy->space, copy->spaces * sizeof *copy->space) && whole;
-    whole = own(&copy->step, copy->steps * sizeof *copy->step) && whole;
-    whole = own(&copy->branch, copy->branches * sizeof *copy->branch) && whole;
-    whole = own(&copy->phase, copy->phases * sizeof *copy->phase) && whole;
+    copy->space = copied(policy->space, policy->spaces * sizeof *copy->space);
+    copy->step = copied(policy->step, policy->steps * sizeof *copy->step);
+    bool whole = copy->space && copy->step;
     for (uint32_t i = 0; copy->space && i < copy->spaces; i++)
-        whole = own_text(&copy->space[i].name) && whole;
-    if (!whole) {
-        motley_policy_destroy(copy);
-        return NULL;
-    }
-    return copy;
+        whole = (copy->space[i].name = strdup(policy->space[i].name)) && whole;
+    if (whole)
+        return copy;
+    motley_policy_destroy(copy);
+    return NULL;
 }
 
 static bool same_text(const char *a, const char *b)

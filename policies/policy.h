@@ -91,6 +91,8 @@ typedef struct mot_custom {
 } mot_custom;
 
 struct motley_policy {
+    uint32_t shares;              /* how many hold it beside the first one; the last one frees it */
+    motley_policy *lender;        /* of all but its spaces, steps, tables and stages; or NULL */
     motley_policy_info info;      /* derived from the members below; of a policy without stages */
     struct mot_transform *staged; /* all that a text with stages says, and then the rest is 0; else NULL */
 
@@ -237,7 +239,10 @@ motley_status mot_policy_set_level(motley_policy *policy, mot_level level, motle
 /* Sets the info from the other members; mot_policy_compile calls it. */
 void mot_policy_finish(motley_policy *policy);
 
-/* A deep copy without the compiled part, or NULL. */
+/* The same policy, to be destroyed once more. */
+motley_policy *mot_policy_share(const motley_policy *policy);
+
+/* A copy without stages, whose spaces and steps can be changed before it is compiled; or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);
 
 /* The formats of motley_policy_print, but JSON, which is made of the text. */

@@ -130,13 +130,42 @@ void mot_transform_of_policy(const motley_policy *policy, mot_transform *only)
     mot_transform_finish(only);
 }
 
-motley_status mot_transform_copy(const motley_policy *policy, motley_policy **made, motley_error *error)
+motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *keeps, const void *user,
+                                 motley_policy **kept, motley_error *error)
 {
-    char *text;
-    MOT_TRY(mot_policy_print_text(policy, &text, error));
-    const motley_status status = motley_policy_parse(text, strlen(text), NULL, made, error);
-    free(text);
-    return status;
+    const mot_transform *const from = policy->staged;
+    MOT_TRY(mot_transform_check_single(from, error));
+    motley_policy *const made = calloc(1, sizeof *made);
+    mot_transform *const to = malloc(sizeof *to);
+    if (!made || !to) {
+        free(made), free(to);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the stages of policy '%s'", from->name);
+    }
+    *to = *from;
+    to->stages = 0;
+    for (uint32_t i = 0; i < from->stages; i++)
+        if (keeps(&from->stage[i], user)) {
+            mot_stage *const stage = &to->stage[to->stages++];
+            *stage = from->stage[i];
+            stage->policy = stage->policy ? mot_policy_share(stage->policy) : NULL;
+        }
+    made->staged = to;
+    made->lender = mot_policy_share(policy);
+    *kept = made;
+    return MOTLEY_OK;
+}
+
+void mot_transform_give_back(mot_transform *kept)
+{
+    for (uint32_t i = 0; kept && i < kept->stages; i++)
+        motley_policy_destroy(kept->stage[i].policy);
+    free(kept);
+}
+
+static bool is_of_pictures(const mot_stage *stage, const void *user)
+{
+    (void)user;
+    return stage->kind < MOT_STAGE_OUTPUT;
 }
 
 motley_status motley_policy_pictures(const motley_policy *policy, motley_policy **pictures, motley_error *error)
@@ -145,13 +174,10 @@ motley_status motley_policy_pictures(const motley_policy *policy, motley_policy 
     *pictures = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     MOT_REQUIRE(policy->staged, error, "policy '%s' has no stages, so it has no last ones", policy->name);
-    MOT_TRY(mot_transform_check_single(policy->staged, error));
-    MOT_TRY(mot_transform_copy(policy, pictures, error));
+    MOT_TRY(mot_transform_keep(policy, is_of_pictures, NULL, pictures, error));
     mot_transform *const made = (*pictures)->staged;
-    while (made->stages > 0 && made->stage[made->stages - 1].kind >= MOT_STAGE_OUTPUT) /* they come last */
-        mot_stage_clear(&made->stage[--made->stages]);
     if (made->stages == 0 && !made->to_rgb) /* a text has at least one stage */
-        made->stage[made->stages++].kind = MOT_STAGE_FLIP;
+        made->stage[made->stages++] = (mot_stage){ .kind = MOT_STAGE_FLIP };
     mot_transform_finish(made);
     return MOTLEY_OK;
 }

@@ -157,8 +157,9 @@ static inline int32_t mot_stage_kernel(const mot_stage *stage)
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);
 
-/* Frees a transform; NULL is allowed. */
+/* Frees a transform, or one that mot_transform_keep has made; NULL is allowed. */
 void mot_transform_destroy(mot_transform *transform);
+void mot_transform_give_back(mot_transform *kept);
 
 struct motley_follower_params;
 
@@ -170,8 +171,11 @@ motley_status mot_transform_follower(const motley_policy *policy, const struct m
 /* A transform whose only stage is this policy, which it borrows: not to be destroyed. */
 void mot_transform_of_policy(const motley_policy *policy, mot_transform *only);
 
-/* Copies a policy that has stages, by printing and parsing its text. */
-motley_status mot_transform_copy(const motley_policy *policy, motley_policy **made, motley_error *error);
+/* Makes a policy of the stages that `keeps` accepts of another one, which lends what they point to, except for their
+ * policies, and has neither schedules nor views. mot_transform_finish is next. Errors: UNSUPPORTED, MEMORY. */
+typedef bool mot_stage_filter(const mot_stage *stage, const void *user);
+motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *keeps, const void *user,
+                                 motley_policy **kept, motley_error *error);
 
 /* What a transform with schedules is in an epoch. Errors: MEMORY. */
 motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,

@@ -10,8 +10,9 @@
 #include <string.h>
 
 /* Whether the follower keeps a stage. */
-static bool follows(const mot_stage *stage, const motley_follower_params *params)
+static bool follows(const mot_stage *stage, const void *user)
 {
+    const motley_follower_params *const params = user;
     return stage->kind <= MOT_STAGE_POLICY || (stage->kind == MOT_STAGE_ERASE && params->erase);
 }
 
@@ -35,35 +36,23 @@ static motley_status change(mot_stage *stage, const motley_follower_params *para
 motley_status mot_transform_follower(const motley_policy *policy, const motley_follower_params *params,
                                      motley_policy **follower, motley_error *error)
 {
-    MOT_TRY(mot_transform_check_single(policy->staged, error));
     if (policy->staged->info.mix)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' mixes images: nothing can follow it",
                         policy->staged->name);
-    motley_policy *copy;
-    MOT_TRY(mot_transform_copy(policy, &copy, error));
-    mot_transform *const made = copy->staged;
+    motley_policy *kept;
+    MOT_TRY(mot_transform_keep(policy, follows, params, &kept, error));
+    mot_transform *const made = kept->staged;
     made->follower = true;
     made->to_rgb = false; /* masks have one channel */
     memcpy(made->fill, params->fill, sizeof made->fill);
-    uint32_t kept = 0;
     motley_status status = MOTLEY_OK;
-    for (uint32_t i = 0; i < made->stages; i++) {
-        mot_stage stage = made->stage[i];
-        made->stage[i] = (mot_stage){ 0 };
-        if (!follows(&stage, params)) {
-            mot_stage_clear(&stage);
-            continue;
-        }
-        made->stage[kept] = stage;
-        if (status == MOTLEY_OK)
-            status = change(&made->stage[kept], params, error);
-        kept++;
+    for (uint32_t i = 0; i < made->stages && status == MOTLEY_OK; i++)
+        status = change(&made->stage[i], params, error);
+    if (status == MOTLEY_OK) {
+        mot_transform_finish(made);
+        *follower = kept;
+    } else {
+        motley_policy_destroy(kept);
     }
-    made->stages = kept;
-    mot_transform_finish(made);
-    if (status == MOTLEY_OK)
-        *follower = copy;
-    else
-        motley_policy_destroy(copy);
     return status;
 }

@@ -497,13 +497,14 @@ motley_status motley_policy_at(const motley_policy *policy, uint32_t epoch, motl
     MOT_REQUIRE(plain, error, "plain is NULL, want a place for the result");
     *plain = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
-    if (policy->staged && !policy->staged->schedule)
-        return mot_transform_copy(policy, plain, error);
-    motley_policy *const made = policy->staged ? calloc(1, sizeof *made) : mot_policy_copy(policy);
+    if (!policy->staged || !policy->staged->schedule) {
+        *plain = mot_policy_share(policy);
+        return MOTLEY_OK;
+    }
+    motley_policy *const made = calloc(1, sizeof *made);
     if (!made)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a policy in epoch %u", epoch);
-    const motley_status status = policy->staged ? mot_transform_at(policy->staged, epoch, &made->staged, error)
-                                                : mot_policy_compile(made, NULL, NULL, error);
+    const motley_status status = mot_transform_at(policy->staged, epoch, &made->staged, error);
     if (status == MOTLEY_OK)
         *plain = made;
     else

@@ -139,7 +139,8 @@ MOTLEY_API const motley_policy_info *motley_policy_describe(const motley_policy 
 MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, int op);
 
 /** Makes the plain policy that a policy with schedules is in an epoch ("Numbers that change with the epoch" in
- *  doc/policy-format.md): the same text with that epoch's numbers put in. Of a policy without schedules, a copy.
+ *  doc/policy-format.md): the same text with that epoch's numbers put in. Of a policy without schedules, the same
+ *  policy, to be destroyed once more.
  *
  *  A policy with schedules itself can be drawn and applied, too: each call takes the numbers of samples.epoch. Then
  *  motley_draw reads the text again in each call, and a context keeps the plain policies of the last four
