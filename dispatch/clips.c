@@ -3,7 +3,6 @@
 #include "dispatch/clips.h"
 #include "base/values.h"
 #include "dispatch/backend.h"
-#include "dispatch/clips.h"
 
 #include <stdbool.h>
 
