@@ -292,14 +292,16 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
 static void make_table(mot_transform_call *call)
 {
     const motley_dtype dtype = call->dst->dtype;
-    const mot_stage *output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
+    const mot_normalize none = { .std = { 1 } }, *const by = stage ? &stage->of.output : &none;
+    call->as = (mot_output_as){ .dtype = (int32_t)dtype, .convention = (int32_t)by->convention };
+    for (int c = 0; c < 4; c++) {
+        const int at = by->values > 1 ? c : 0;
+        mot_output_numbers(call->as.convention, by->mean[at], by->std[at], &call->as.mean[c], &call->as.std[c]);
+    }
     for (int c = 0; c < call->dst->channels; c++) {
-        const mot_normalize *const by = output ? &output->of.output : NULL;
-        const int at = by && by->values > 1 ? c : 0, convention = by ? by->convention : 0;
-        float subtrahend, divisor;
-        mot_output_numbers(convention, by ? by->mean[at] : 0, by ? by->std[at] : 1, &subtrahend, &divisor);
         for (int v = 0; v < 256; v++)
-            call->table[c][v] = mot_output_cast(mot_output_f32(convention, (uint8_t)v, subtrahend, divisor), dtype);
+            call->table[c][v] = mot_output_entry(&call->as, 256 * c + v);
         if (call->erase)
             call->erased[c] =
                 call->transform->follower

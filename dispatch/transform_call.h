@@ -4,6 +4,7 @@
 #define MOT_TRANSFORM_CALL_H
 
 #include "dispatch/backend.h"
+#include "kernels/output.h"
 #include "policies/transform.h"
 
 #include <stdbool.h>
@@ -15,7 +16,8 @@ typedef struct mot_transform_call {
     const motley_apply_params *params; /* of this run */
     const mot_stage *erase;            /* NULL: none */
     motley_resize_order order;
-    uint32_t table[4][256]; /* of the output: the bits of each byte */
+    mot_output_as as;       /* dst */
+    uint32_t table[4][256]; /* of mot_output_entry */
     uint32_t erased[4];     /* the bits that erased boxes get, if they are constant */
     size_t image_room;      /* CPU: bytes of each of a worker's three images */
     size_t worker_bytes;    /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */

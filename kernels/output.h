@@ -105,6 +105,20 @@ MOT_FN float mot_output_on_line(const mot_output_line *line, uint8_t v)
     return fmaf(byte, line->scale, line->offset);
 }
 
+/* As what an output is written. */
+typedef struct mot_output_as {
+    int32_t dtype, convention; /* motley_dtype, motley_normalization */
+    float mean[4], std[4];     /* mot_output_numbers; not of U8 */
+    int32_t by_lines;          /* each channel's components are made by `line`, else by a table of mot_output_entry */
+    mot_output_line line[4];   /* of up to three channels; a fourth is read, but not used */
+} mot_output_as;
+
+/* Entry k of a table [channels][256]: each byte as the output has it. */
+MOT_FN uint32_t mot_output_entry(const mot_output_as *as, int k)
+{
+    return mot_output_bits(as->convention, (uint8_t)k, as->dtype, as->mean[k >> 8], as->std[k >> 8]);
+}
+
 /* Finds a line that makes mot_output_bits of every byte, for types of 16 bits: nearly always one of a few next to each
  * other does. 0: none of them. */
 MOT_FN int mot_find_output_line(int convention, int dtype, float subtrahend, float divisor, mot_output_line *line)

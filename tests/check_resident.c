@@ -160,13 +160,12 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
                                .image_bytes = shape->image_bytes,
                                .stage_bytes = shape->stage_bytes };
     if (job->output) {
-        image.output_dtype = result->dtype;
-        image.convention = job->convention;
-        memcpy(image.mean, job->output->mean, sizeof image.mean);
-        memcpy(image.std, job->output->std, sizeof image.std);
-        image.by_lines = mot_cuda_find_lines(&lines, image.output_dtype, image.convention, image.channels, image.mean,
-                                             image.std, image.line);
-        image.by_lines = image.by_lines && below(&chance, 4) > 0;
+        image.as.dtype = result->dtype;
+        image.as.convention = job->convention;
+        memcpy(image.as.mean, job->output->mean, sizeof image.as.mean);
+        memcpy(image.as.std, job->output->std, sizeof image.as.std);
+        mot_cuda_find_lines(&lines, image.channels, &image.as);
+        image.as.by_lines = image.as.by_lines && below(&chance, 4) > 0;
     }
     size_t bytes;
     const uint8_t *const watched = memory_of(work, &bytes);

@@ -86,9 +86,9 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
     tiles.work_strided = mot_cuda_format_of(work) != format;
     tiles.work_in_output = !dst;
     if (output) {
-        tiles.output_dtype = output->batch.dtype;
-        memcpy(tiles.mean, output->mean, sizeof tiles.mean);
-        memcpy(tiles.std, output->std, sizeof tiles.std);
+        tiles.as.dtype = output->batch.dtype;
+        memcpy(tiles.as.mean, output->mean, sizeof tiles.as.mean);
+        memcpy(tiles.as.std, output->std, sizeof tiles.as.std);
     }
     static mot_cuda_state state;
     mot_cuda_call call = { .s = &state };

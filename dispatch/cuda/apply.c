@@ -169,15 +169,13 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
     if (job->dst != job->src)
         MOT_TRY(mot_cuda_send_batch(call, work, steps->images[1], &image->work, error));
     image->output = image->work;
-    image->output_dtype = MOTLEY_U8;
     image->plain = !job->output;
     if (!job->output)
         return MOTLEY_OK;
     const motley_output *const output = job->output;
-    image->output_dtype = output->batch.dtype;
-    memcpy(image->mean, output->mean, sizeof image->mean);
-    memcpy(image->std, output->std, sizeof image->std);
-    image->convention = job->convention;
+    image->as = (mot_output_as){ .dtype = output->batch.dtype, .convention = job->convention };
+    memcpy(image->as.mean, output->mean, sizeof image->as.mean);
+    memcpy(image->as.std, output->std, sizeof image->as.std);
     return mot_cuda_send_batch(call, &output->batch, steps->images[2], &image->output, error);
 }
 
@@ -206,12 +204,9 @@ static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const 
     tiles.src = image->src;
     tiles.work = image->work;
     tiles.output = image->output;
-    tiles.output_dtype = image->output_dtype;
+    tiles.as = image->as;
     tiles.work_strided = mot_cuda_format_of(work) != steps->format;
     tiles.work_in_output = !job->dst;
-    tiles.convention = image->convention;
-    memcpy(tiles.mean, image->mean, sizeof tiles.mean);
-    memcpy(tiles.std, image->std, sizeof tiles.std);
     return mot_tiles_queue(call, job, draw, node, &tiles, &steps->tiles, error);
 }
 
@@ -270,8 +265,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(call, job, steps, &work, &image, error));
     if (job->output && !by_tiles)
-        image.by_lines = mot_cuda_find_lines(&s->lines, image.output_dtype, image.convention, image.channels,
-                                             image.mean, image.std, image.line);
+        mot_cuda_find_lines(&s->lines, image.channels, &image.as);
     if (job->drawn_steps)
         draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
     else if (job->policy && !after_resize) {

@@ -13,10 +13,8 @@ typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, voi
 /* The lines of the last outputs' channels, cached, because finding them takes several microseconds. */
 typedef struct mot_line_cache {
     struct mot_kept_lines {
-        int known, found; /* found: every channel has a line */
-        int32_t dtype, convention, channels;
-        float mean[4], std[4];
-        mot_output_line line[3];
+        int32_t channels; /* 0: nothing */
+        mot_output_as as;
     } kept[4];
     unsigned next;
 } mot_line_cache;
@@ -68,10 +66,8 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
 motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
 
-/* Finds the lines by which kernels make an output's values; `mean` and `std` are mot_output_numbers. Returns whether
- * every channel has one; then `line` [3] receives them. */
-int mot_cuda_find_lines(mot_line_cache *cache, int32_t dtype, int32_t convention, int32_t channels, const float mean[4],
-                        const float std[4], mot_output_line *line);
+/* Finds the lines of an output's channels: as->by_lines, as->line. */
+void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as);
 
 /* ---- dispatch/cuda/resize.c, transform.c ---- */
 

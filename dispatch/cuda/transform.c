@@ -99,16 +99,6 @@ static int draws_late(const mot_transform_call *call, const mot_cuda_parts *part
     return only_policy(call) && !mot_cuda_has_parts(parts) && !mot_followed_any(&call->followed);
 }
 
-/* What components are normalised by; stage: NULL if there is no such stage. */
-static void output_numbers(const mot_stage *stage, float mean[4], float std[4])
-{
-    const mot_normalize *const by = stage ? &stage->of.output : NULL;
-    for (int c = 0; c < 4; c++) {
-        const int at = by && by->values > 1 ? c : 0;
-        mot_output_numbers(by ? by->convention : 0, by ? by->mean[at] : 0, by ? by->std[at] : 1, &mean[c], &std[c]);
-    }
-}
-
 /* ---- tables ---- */
 
 /* A transform's stages, and what they point to, as they are uploaded. */
@@ -322,16 +312,17 @@ static void describe_steps(transform_run *r)
 {
     static const mot_step counted;
     const mot_transform_call *const call = r->call;
-    const mot_stage *const stage = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT), *only = only_policy(call);
+    const mot_stage *const only = only_policy(call);
     const int normalises = call->dst->dtype != MOTLEY_U8;
     r->output = (motley_output){ .batch = *call->dst };
-    output_numbers(stage, r->output.mean, r->output.std);
+    memcpy(r->output.mean, call->as.mean, sizeof r->output.mean);
+    memcpy(r->output.std, call->as.std, sizeof r->output.std);
     r->job = (mot_job){ .count = call->src->count,
                         .channels = call->src->channels,
                         .src = r->apart ? &r->pixels : call->dst,
                         .dst = normalises ? NULL : call->dst,
                         .output = normalises ? &r->output : NULL,
-                        .convention = stage ? stage->of.output.convention : 0,
+                        .convention = call->as.convention,
                         .policy = only ? only->policy : NULL,
                         .drawn_steps = draws_late(call, &r->parts) ? NULL
                                        : r->draw.steps             ? r->draw.steps
@@ -516,7 +507,6 @@ static void describe_draws(transform_run *r)
     const mot_transform_call *const call = r->call;
     const motley_apply_params *const params = call->params;
     const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
-    const mot_stage *const output = mot_transform_stage(call->transform, MOT_STAGE_OUTPUT);
     const upload *const sent = &r->sent;
     mot_transform_draw_job *const draw = &r->draw;
     mot_resize_job *const resize = &draw->resize;
@@ -524,7 +514,6 @@ static void describe_draws(transform_run *r)
     resize->dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst);
     resize->channels = src->channels;
     resize->format = (int32_t)mot_cuda_format_of(src);
-    resize->dst_dtype = (int32_t)resized->dtype;
     resize->counted = r->cuda->slot->resize;
     resize->table_offset = sent->offsets;
     resize->table_bytes = r->table_bytes;
@@ -538,14 +527,13 @@ static void describe_draws(transform_run *r)
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
-    draw->convention = output ? (int32_t)output->of.output.convention : 0;
     if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw->given)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, draw);
-    output_numbers(output, draw->mean, draw->std);
-    if (resized->dtype != MOTLEY_U8)
-        resize->by_lines = mot_cuda_find_lines(&r->cuda->s->lines, resize->dst_dtype, draw->convention, src->channels,
-                                               draw->mean, draw->std, resize->line);
+    if (resized->dtype != MOTLEY_U8) {
+        resize->as = call->as;
+        mot_cuda_find_lines(&r->cuda->s->lines, src->channels, &resize->as);
+    }
 }
 
 /* Takes the call's memory, and assembles the upload. */

@@ -116,8 +116,7 @@ static __device__ void make_values(const mot_transform_draw_job &job, int self, 
 {
     MOT_ROLLED
     for (int k = self; k < 256 * job.resize.channels; k += threads)
-        job.resize.values[k] =
-            mot_output_bits(job.convention, (uint8_t)k, job.resize.dst_dtype, job.mean[k >> 8], job.std[k >> 8]);
+        job.resize.values[k] = mot_output_entry(&job.resize.as, k);
 }
 
 template <int THREADS>
@@ -154,7 +153,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     __syncthreads();
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
-    if (i == 0 && threadIdx.x >= 32 && job.resize.dst_dtype != MOTLEY_U8 && !job.resize.by_lines)
+    if (i == 0 && threadIdx.x >= 32 && job.resize.as.dtype != MOTLEY_U8 && !job.resize.as.by_lines)
         make_values(job, threadIdx.x - 32, THREADS - 32);
     __syncthreads();
     MOT_ROLLED

@@ -32,8 +32,6 @@ typedef struct mot_transform_draw_job {
     const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */
     int32_t flip;                             /* the stage that is drawn together with it; 0: none */
     mot_step *steps;                          /* [count][max_steps]; steps that are not drawn change nothing */
-    float mean[4], std[4]; /* resize.values are made from these: mot_output_numbers of `convention` */
-    int32_t convention;    /* motley_normalization */
 } mot_transform_draw_job;
 
 /* Draws, and makes the tables of the resize kernel. `overlap`: the kernel may begin while the previous one finishes. */

@@ -41,7 +41,6 @@ typedef struct mot_cuda_turn {
 typedef struct mot_resident_job {
     int32_t count, channels;
     int32_t max_steps;
-    int32_t output_dtype;       /* of `output` */
     const mot_step *steps;      /* [count][max_steps] */
     int32_t *ready;             /* of each sample of the first wave: steps + 1 when they are drawn, else 0 */
     const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
@@ -55,10 +54,7 @@ typedef struct mot_resident_job {
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t image_bytes;   /* shared memory for an image, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
-    float mean[4], std[4]; /* when output_dtype is not u8: mot_output_numbers of `convention` */
-    int32_t convention;    /* motley_normalization */
-    int32_t by_lines;      /* each channel's values are made by `line` */
-    mot_output_line line[3];
+    mot_output_as as;      /* `output` */
 } mot_resident_job;
 
 #define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */

@@ -38,11 +38,11 @@ template <bool OUTPUT> DEVICE void describe_image(const mot_resident_job &job, i
     resident_cta().all_here = 0;
     if (OUTPUT) {
         resident_cta().output = output;
-        resident_cta().output_dtype = job.output_dtype;
-        resident_cta().output_form = output_form_of(output, job.output_dtype);
-        resident_cta().by_lines = job.by_lines && resident_cta().output_form != OUTPUT_ANY;
+        resident_cta().output_dtype = job.as.dtype;
+        resident_cta().output_form = output_form_of(output, job.as.dtype);
+        resident_cta().by_lines = job.as.by_lines && resident_cta().output_form != OUTPUT_ANY;
         for (int c = 0; c < 3; c++)
-            resident_cta().line[c] = job.line[c];
+            resident_cta().line[c] = job.as.line[c];
     }
 }
 #endif
@@ -89,8 +89,7 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         job.ready[place] = 0;
     if (OUTPUT && !resident_cta().by_lines)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
-            output_table()[i >> 8][i & 255] =
-                mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+            output_table()[i >> 8][i & 255] = mot_output_entry(&job.as, i);
     if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         run_resident<FORMAT, OUTPUT, BLURS>();
     } else {

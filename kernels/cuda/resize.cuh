@@ -72,8 +72,8 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
         t.dst.data += plane * t.dst.channel;
         t.src.channels = t.dst.channels = 1;
     }
-    t.dtype = job.dst_dtype;
-    t.store = store_of(t.dst, t.dtype, job.by_lines);
+    t.dtype = job.as.dtype;
+    t.store = store_of(t.dst, t.dtype, job.as.by_lines);
     t.fast = takes_fast_way<C>(job, t);
     const int begin = __shfl_sync(~0u, first, tile_row(t, 0)), above = t.fast && !t.axes.rows_first ? begin : 0;
     t.crop = t.src.data + (t.axes.start[1] + above) * t.src.row + t.axes.start[0] * t.src.pixel;
@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     let_next_kernel_begin();
     if (self < 32) {
         describe_tile<C>(job, (int)(blockIdx.x - turn * tiles), plane, (int)job.order[nth]);
-    } else if (job.dst_dtype != MOTLEY_U8 && !job.by_lines) {
+    } else if (job.as.dtype != MOTLEY_U8 && !job.as.by_lines) {
         for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
             ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
     }

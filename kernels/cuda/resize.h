@@ -46,7 +46,6 @@ typedef struct mot_resize_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
     int32_t format;                   /* of src */
-    int32_t dst_dtype;                /* U8, or a type that `values` holds */
     int32_t tile_width, tile_height;  /* of dst, pixels; the width is a multiple of 32 */
     int32_t tiles_across, tiles_down; /* of the largest image */
     int32_t shared_rows;              /* rows of MOT_RESIZE_THREADS columns that shared memory holds */
@@ -60,9 +59,8 @@ typedef struct mot_resize_job {
     uint8_t *tables;                  /* taps and windows of all images ... */
     const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
     int64_t table_bytes;              /* ... this one */
-    uint32_t *values;                 /* [channels][256]: each byte as dst_dtype */
-    int32_t by_lines;                 /* each channel's values are made by `line`, not by `values` */
-    mot_output_line line[4];          /* of up to three channels; a fourth is read, but not used */
+    uint32_t *values;                 /* [channels][256]: mot_output_entry, unless as.by_lines */
+    mot_output_as as;                 /* dst: U8, or a type of which there are `values` or lines */
 } mot_resize_job;
 
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */

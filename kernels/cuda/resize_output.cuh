@@ -33,10 +33,10 @@ DEVICE int store_of(const mot_view &dst, int dtype, int by_lines)
 /* A byte as the result's type. */
 DEVICE uint32_t value_of(const mot_resize_job &job, const resize_tile &t, int c, uint32_t byte)
 {
-    if (!job.by_lines)
+    if (!job.as.by_lines)
         return resize_values[c][byte];
-    const float v = line_value(job.line[t.plane + c], byte, 0);
-    return job.dst_dtype == MOTLEY_F16 ? two_f16(v, 0) : two_bf16(v, 0);
+    const float v = line_value(job.as.line[t.plane + c], byte, 0);
+    return job.as.dtype == MOTLEY_F16 ? two_f16(v, 0) : two_bf16(v, 0);
 }
 
 /* The values of four bytes. */
@@ -61,7 +61,7 @@ template <int C> DEVICE writer<C> writer_of(const mot_resize_job &job, const res
     w.channel = t.dst.channel;
 #pragma unroll
     for (int c = 0; c < C; c++)
-        w.line[c] = job.line[C == 1 ? t.plane : c];
+        w.line[c] = job.as.line[C == 1 ? t.plane : c];
     return w;
 }
 

@@ -150,7 +150,7 @@ typedef struct mot_tiles_job {
     int32_t first, images; /* images of the batch in this launch */
     int32_t channels, format;
     int32_t windows; /* programs of an image */
-    int32_t output_dtype, has_output;
+    int32_t has_output;
     int32_t work_strided;   /* see mot_tile_image */
     int32_t work_in_output; /* work is output's memory: packed pixels, or the first byte of each component */
     int32_t max_image_ctas, large_image_ctas; /* of an image: at most; of one with more tiles */
@@ -168,8 +168,7 @@ typedef struct mot_tiles_job {
     int32_t *arrivals;       /* [images] */
     uint32_t *output_values; /* [4][256]: each byte as the output's type */
     uint8_t *scratch;
-    float mean[4], std[4]; /* mot_output_numbers of `convention` */
-    int32_t convention;    /* motley_normalization */
+    mot_output_as as; /* `output` */
 } mot_tiles_job;
 
 /* A scratch copy of an image, packed in its format: one that is read and written at once needs it. */

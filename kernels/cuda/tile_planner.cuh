@@ -226,8 +226,7 @@ DEVICE void make_programs(const mot_tiles_job &job, planner_scratch &w, int i, c
 DEVICE void make_output_values(const mot_tiles_job &job, int first, int threads)
 {
     for (int i = first; job.has_output && i < job.channels * 256; i += threads)
-        job.output_values[i] =
-            mot_output_bits(job.convention, (uint8_t)i, job.output_dtype, job.mean[i >> 8], job.std[i >> 8]);
+        job.output_values[i] = mot_output_entry(&job.as, i);
 }
 
 int mot_tile_kernel_bytes(void)

@@ -896,7 +896,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     lists(job, 0);
     images(&job->src, job->first, job->images, job->channels, 1, 0, "src");
     images(&job->work, job->first, job->images, job->channels, 1, 1, "work");
-    images(&job->output, job->first, job->images, job->channels, mot_dtype_bytes(job->output_dtype), 1, "output");
+    images(&job->output, job->first, job->images, job->channels, mot_dtype_bytes(job->as.dtype), 1, "output");
     WRITES(job->scratch, bytes_behind(job->scratch));
     return cudaSuccess;
 }
@@ -917,7 +917,7 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
         begins_early(1);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
-    WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->output_dtype));
+    WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
     return cudaSuccess;
 }
 
@@ -971,7 +971,7 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     LAUNCH("resize kernel", stream);
     axes(job, 0);
     READS_IMAGES(job->src, job->count, job->channels, 1);
-    WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dst_dtype));
+    WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
     return cudaSuccess;
 }
 
