@@ -59,20 +59,7 @@ def test_masks_have_the_bytes_of_pillows_nearest(name):
     assert (made["mask"] != masks).any(axis=(1, 2)).sum() > 30
 
 
-DTYPES = [
-    "bool",
-    "uint8",
-    "int8",
-    "uint16",
-    "int16",
-    "uint32",
-    "int32",
-    "uint64",
-    "int64",
-    "float16",
-    "float32",
-    "float64",
-]
+DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 float32 float64".split()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

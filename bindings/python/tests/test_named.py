@@ -101,45 +101,14 @@ def ours(config, hparams, count):
     return [[(s["op"], s.get("value")) for s in steps if not s["op"].startswith("mix_")] for steps in draws]
 
 
-CONFIGS = [
-    "rand-m9-mstd0.5-inc1",
-    "rand-m9-mstd0.5",
-    "rand",
-    "rand-m5-n3-p0.7",
-    "rand-m7-inc1",
-    "rand-m3-n1-p1.0-inc1",
-    "rand-inc0-m4",
-    "rand-m15",
-    "rand-m15-mmax20-inc1",
-    "rand-m12-mmax15-n1-p1",
-    "rand-m15-mmax20-mstd2-inc1",
-    "rand-m6-mmax8-mstd3",
-    "rand-m9-mstd101",
-    "rand-m9-mstd101-inc1",
-    "rand-m13-mstd1",
-    "rand-tweights",
-    "rand-m9-mstd0.5-tweights",
-    "rand-m7-n3-t3a",
-    "rand-m8-mstd1-n4-t3aw",
-    "rand-m15-mmax20-n1-p1-t3aw",
-    "rand-m9-tnone-inc1",
-    "rand-inc-m9",
-    "v0",
-    "v0r",
-    "original",
-    "originalr",
-    "3a",
-    "3a-mstd0.5",
-    "3a-mstd3",
-    "v0-mstd0.5",
-    "v0r-mstd1",
-    "original-mstd0.5",
-    "originalr-mstd0.3",
-    "augmix",
-    "augmix-m5-w4-d2-mstd0",
-    "augmix-m3-w1-d0-b1",
-    "augmix-m8-w2-mstd0.5",
-]
+CONFIGS = """
+    rand-m9-mstd0.5-inc1 rand-m9-mstd0.5 rand rand-m5-n3-p0.7 rand-m7-inc1 rand-m3-n1-p1.0-inc1 rand-inc0-m4
+    rand-m15 rand-m15-mmax20-inc1 rand-m12-mmax15-n1-p1 rand-m15-mmax20-mstd2-inc1 rand-m6-mmax8-mstd3
+    rand-m9-mstd101 rand-m9-mstd101-inc1 rand-m13-mstd1 rand-tweights rand-m9-mstd0.5-tweights rand-m7-n3-t3a
+    rand-m8-mstd1-n4-t3aw rand-m15-mmax20-n1-p1-t3aw rand-m9-tnone-inc1 rand-inc-m9 v0 v0r original originalr 3a
+    3a-mstd0.5 3a-mstd3 v0-mstd0.5 v0r-mstd1 original-mstd0.5 originalr-mstd0.3 augmix augmix-m5-w4-d2-mstd0
+    augmix-m3-w1-d0-b1 augmix-m8-w2-mstd0.5
+""".split()
 
 
 def near(got, want, sd, what):

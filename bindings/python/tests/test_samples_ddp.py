@@ -7,10 +7,10 @@ import os
 import pathlib
 import runpy
 import socket
-import subprocess
 import sys
 
 import pytest
+from conftest import output_of
 
 torch = pytest.importorskip("torch")
 if not torch.distributed.is_available():
@@ -70,21 +70,9 @@ def run_groups(folder, groups, *modules):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        jobs.append(
-            (
-                [str(word) for word in arguments],
-                [as_rank(rank, ranks, port) for rank in range(ranks)],
-                str(folder / f"printed{number}"),
-            )
-        )
-    done = subprocess.run(
-        [sys.executable, "-c", FORK, json.dumps(jobs), "motley.torch", *modules],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+        environments = [as_rank(rank, ranks, port) for rank in range(ranks)]
+        jobs.append(([str(word) for word in arguments], environments, str(folder / f"printed{number}")))
+    output_of(sys.executable, "-c", FORK, json.dumps(jobs), "motley.torch", *modules, env=ENVIRONMENT, timeout=600)
     return [pathlib.Path(printed).read_text() for _, _, printed in jobs]
 
 
@@ -139,15 +127,9 @@ def test_no_thread_of_the_group_is_left():
         f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
         "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", after],
-        env={**ENVIRONMENT, **as_rank(0, 1, 0)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    threads = done.stdout.rpartition("threads ")[2]
-    assert done.returncode == 0 and threads and "gloo" not in threads, done
+    printed = output_of(sys.executable, "-c", after, env={**ENVIRONMENT, **as_rank(0, 1, 0)}, timeout=300)
+    threads = printed.rpartition("threads ")[2]
+    assert threads and "gloo" not in threads, printed
 
 
 @pytest.mark.skipif(
@@ -155,24 +137,9 @@ def test_no_thread_of_the_group_is_left():
     reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11",
 )
 def test_torchrun(one_process, tmp_path):
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            "--nproc_per_node",
-            "2",
-            str(SCRIPT),
-            "--digests",
-            str(tmp_path / "digests"),
-        ],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0 and "samples on 2 ranks" in done.stdout, done
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    printed = output_of(*run, SCRIPT, "--digests", tmp_path / "digests", env=ENVIRONMENT, timeout=300)
+    assert "samples on 2 ranks" in printed
     assert digests(tmp_path / "digests") == one_process
 
 
@@ -421,10 +388,7 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
         run_groups(tmp_path, [(words, 2)], launcher, "motley.torchvision.transforms")
     else:  # which start the ranks by themselves, and stand in no environment
         clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
-        done = subprocess.run(
-            [sys.executable, *map(str, words)], env=clean, capture_output=True, text=True, timeout=600
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        output_of(sys.executable, *words, env=clean, timeout=600)
     ranks = [json.loads((tmp_path / f"rank{rank}of2").read_text()) for rank in (0, 1)]
     read = runpy.run_path(str(script))
     transform = motley.Transform("trivial_augment_wide", seed=7)

@@ -383,12 +383,7 @@ DROP_INS = {
     "RandomErasing": {"p": 0.9, "value": 7},
 }
 OTHERWISE = (
-    "Resize",
-    "RandomResizedCrop",
-    "ColorJitter",
-    "GaussianBlur",  # on the CPU
-    "RandomHorizontalFlip",
-    "RandomErasing",
+    "Resize RandomResizedCrop ColorJitter GaussianBlur RandomHorizontalFlip RandomErasing".split()
 )  # in torch's own ops
 if T1 is not None:
     homes = {"motley.torchvision": motley.torchvision}

@@ -21,21 +21,10 @@ if replay.Timm.load() is None:
     pytest.skip("timm is not installed", allow_module_level=True)
 
 AA_PARAMS = {"translate_const": 100, "img_mean": (124, 116, 104)}  # as timm.data.create_transform gives them
-CONFIGS = [
-    "rand-m9-mstd0.5-inc1",
-    "rand-m9-n3-mstd0.5",
-    "rand-m5-p0.8",
-    "rand-mstd101-inc1",
-    "rand-m7-tweights-inc1",
-    "rand-m8-t3a",
-    "rand-m15-mmax20-mstd1",
-    "original-mstd0.5",
-    "originalr",
-    "v0",
-    "v0r-mstd0.5",
-    "3a",
-    "3a-mstd0.5",
-]
+CONFIGS = """
+    rand-m9-mstd0.5-inc1 rand-m9-n3-mstd0.5 rand-m5-p0.8 rand-mstd101-inc1 rand-m7-tweights-inc1 rand-m8-t3a
+    rand-m15-mmax20-mstd1 original-mstd0.5 originalr v0 v0r-mstd0.5 3a 3a-mstd0.5
+""".split()
 
 
 def picture(width=37, height=29, seed=1):
