@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample's draw as JSON. */
-#include "policies/draw_json.h"
+/* motley_draw_json: what a sample draws as JSON. */
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "motley/apply.h"
+#include "policies/transform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ static void say_reals(mot_text *w, const char *key, const double *values, int co
     mot_say(w, " ]");
 }
 
-void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels)
+static void say_step(mot_text *w, const motley_op_info *op, const motley_step *step, int32_t channels)
 {
     const bool erases = op->shape == MOTLEY_SHAPE_ERASE, warps = op->shape == MOTLEY_SHAPE_WARP;
     const bool custom = op->shape == MOTLEY_SHAPE_CUSTOM;
@@ -52,4 +51,77 @@ void mot_draw_say_step(mot_text *w, const motley_op_info *op, const motley_step 
     if (at[0] | at[1] | at[2] | at[3])
         mot_say(w, ", \"inside\": [ %d, %d, %d, %d ]", at[0], at[1], at[2], at[3]);
     mot_say(w, ", \"applied\": true }");
+}
+
+static void say_rectangle(mot_text *w, int32_t left, int32_t top, int32_t width, int32_t height)
+{
+    mot_say(w, "{ \"left\": %d, \"top\": %d, \"width\": %d, \"height\": %d }", left, top, width, height);
+}
+
+static const char *truth(int value)
+{
+    return value ? "true" : "false";
+}
+
+static void say_place(mot_text *w, const motley_place *place)
+{
+    mot_say(w, "\"crop\": ");
+    say_rectangle(w, place->crop.left, place->crop.top, place->crop.width, place->crop.height);
+    mot_say(w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", place->width, place->height,
+            mot_filter_names[place->filter]);
+    mot_say(w, ", \"window\": { \"left\": %d, \"top\": %d }", place->left, place->top);
+    mot_say(w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flip_horizontal),
+            truth(place->flip_vertical));
+}
+
+static void say_erased(mot_text *w, const motley_place *place)
+{
+    for (int32_t b = 0; b < place->boxes_count; b++) {
+        const motley_erased_box *box = &place->boxes[b];
+        mot_say(w, "%s", b ? ", " : ", \"erase\": [ ");
+        say_rectangle(w, box->left, box->top, box->width, box->height);
+    }
+    if (place->boxes_count)
+        mot_say(w, " ], \"noise\": %llu", (unsigned long long)place->noise);
+}
+
+motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, const motley_place *place,
+                               const motley_step *steps, int32_t count, int32_t channels, char **text,
+                               motley_error *error)
+{
+    MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
+    *text = NULL;
+    MOT_REQUIRE(policy, error, "policy is NULL, want the one that drew");
+    MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    MOT_REQUIRE(!place ||
+                    ((unsigned)place->filter < MOT_FILTERS && (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
+                error, "filter is %d and boxes_count %d, want what was drawn", (int)place->filter, place->boxes_count);
+    for (int32_t i = 0; i < count; i++) {
+        MOT_REQUIRE(motley_policy_op(policy, steps[i].op) && (place || !mot_step_of_stages(steps[i].op)), error,
+                    "step %d: op is %d, which the policy does not have", i, steps[i].op);
+        MOT_REQUIRE((unsigned)steps[i].interpolation <= MOTLEY_BICUBIC &&
+                        (unsigned)steps[i].values_count <= MOTLEY_MAX_VALUES,
+                    error, "step %d: interpolation is %d and values_count %d, want what was drawn", i,
+                    (int)steps[i].interpolation, steps[i].values_count);
+    }
+    mot_text w = { 0 };
+    mot_say(&w, "{ \"sample\": %llu, ", (unsigned long long)sample);
+    if (place)
+        say_place(&w, place);
+    mot_say(&w, "\"steps\": [ ");
+    for (int32_t i = 0; i < count; i++) {
+        mot_say(&w, "%s", i ? ", " : "");
+        say_step(&w, motley_policy_op(policy, steps[i].op), &steps[i], channels);
+    }
+    mot_say(&w, "%s]", count > 0 ? " " : "");
+    if (place)
+        say_erased(&w, place);
+    mot_say(&w, " }");
+    if (w.failed) {
+        free(w.text);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draw of sample %llu", (unsigned long long)sample);
+    }
+    *text = w.text;
+    return MOTLEY_OK;
 }

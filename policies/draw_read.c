@@ -1,87 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_read: reads back what motley_draw_json wrote. */
 #include "augmentations/table.h"
-#include "base/error.h"
-#include "base/number.h"
-#include "motley/apply.h"
-#include "policies/draw_json.h"
+#include "policies/stage_keys.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)
-
-typedef mot_draw_reader reader;
-
-static const char *const kind_names[] = { "a value", "a list", "an object" };
-
-const mot_yaml *mot_draw_get(const reader *r, const mot_yaml *map, const char *key)
+/* The value under a key that is required; NULL after a problem, or if there is no map. */
+static const mot_yaml *required(reader *r, const mot_yaml *map, const char *key)
 {
-    for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
-        value = mot_yaml_next(&r->tree, k);
-        if (!value)
-            return NULL;
-        if (k->kind == MOT_YAML_SCALAR && strcmp(mot_yaml_text(&r->tree, k), key) == 0)
-            return value;
-    }
+    const mot_yaml *const found = map ? get(r, map, key) : NULL;
+    if (map && !found)
+        PROBLEM(r, map, "\"%s\" is missing", key);
+    return found;
+}
+
+static const mot_yaml *object(reader *r, const char *key)
+{
+    const mot_yaml *const found = required(r, &r->tree.node[0], key);
+    if (!found || found->kind == MOT_YAML_MAP)
+        return found;
+    PROBLEM(r, found, "\"%s\" is %s, want an object", key, kind_of(r, found));
     return NULL;
 }
 
-bool mot_draw_number(reader *r, const mot_yaml *node, const char *what, double *out)
+static void read_whole(reader *r, const mot_yaml *map, const char *key, int32_t *out)
 {
-    if (node->kind == MOT_YAML_SCALAR && node->plain && mot_number_parse(mot_yaml_text(&r->tree, node), out))
-        return true;
-    if (node->kind == MOT_YAML_SCALAR)
-        PROBLEM(r, node, "\"%s\" is '%.60s', want a number", what, mot_yaml_text(&r->tree, node));
-    else
-        PROBLEM(r, node, "\"%s\" is %s, want a number", what, kind_names[node->kind]);
-    return false;
+    const mot_yaml *const node = required(r, map, key);
+    char what[16];
+    double value = 0;
+    snprintf(what, sizeof what, "\"%s\"", key);
+    if (node && number(r, node, what, -INT32_MAX, INT32_MAX, &value) && value != floor(value))
+        PROBLEM(r, node, "%s is %g, want a whole number", what, value);
+    *out = (int32_t)value;
 }
 
-void mot_draw_truth(reader *r, const mot_yaml *map, const char *key, uint8_t *out)
+static void read_rectangle(reader *r, const mot_yaml *map, int32_t *left, int32_t *top, int32_t *width, int32_t *height)
 {
-    const mot_yaml *node = mot_draw_get(r, map, key);
-    const char *text = node && node->kind == MOT_YAML_SCALAR ? mot_yaml_text(&r->tree, node) : "";
-    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
-        PROBLEM(r, node ? node : map, "\"%s\" is missing or neither true nor false", key);
-    *out = strcmp(text, "true") == 0;
+    read_whole(r, map, "left", left);
+    read_whole(r, map, "top", top);
+    read_whole(r, map, "width", width);
+    read_whole(r, map, "height", height);
 }
 
-/* Reads a number or a list of numbers into `values`; returns how many, or -1 after a problem. */
-static int32_t numbers(reader *r, const mot_yaml *node, const char *what, double *values, int32_t most)
+static void read_truth(reader *r, const mot_yaml *map, const char *key, uint8_t *out)
 {
-    if (node->kind != MOT_YAML_LIST)
-        return mot_draw_number(r, node, what, values) ? 1 : -1;
-    int32_t count = 0;
-    for (const mot_yaml *item = mot_yaml_child(&r->tree, node); item; item = mot_yaml_next(&r->tree, item)) {
-        if (count == most) {
-            PROBLEM(r, node, "\"%s\" lists %u numbers, want at most %d", what, node->children, most);
-            return -1;
-        }
-        if (!mot_draw_number(r, item, what, &values[count++]))
-            return -1;
-    }
-    return count;
+    static const char *const words[] = { "false", "true" };
+    const mot_yaml *const node = required(r, map, key);
+    char what[16];
+    int which;
+    snprintf(what, sizeof what, "\"%s\"", key);
+    if (node && word(r, node, what, words, COUNT(words), &which))
+        *out = (uint8_t)which;
 }
 
-static void read_fill(reader *r, const mot_yaml *node, motley_step *step)
+/* Reads a whole number of 64 bits; false if the node is NULL or another thing. */
+static bool read_id(const reader *r, const mot_yaml *node, uint64_t *out)
 {
-    double fill[4];
-    const int32_t count = numbers(r, node, "fill", fill, 4);
-    if (count < 0)
-        return;
-    if (count != r->channels) {
+    const char *const text = node && node->kind == MOT_YAML_SCALAR ? text_of(r, node) : "-";
+    char *end;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return *text != '-' && end != text && !*end && !errno;
+}
+
+/* --- the steps --- */
+
+static void read_fill(reader *r, const mot_yaml *node, int32_t channels, motley_step *step)
+{
+    double fill[4] = { 0 };
+    const int count = mot_read_numbers(r, node, "\"fill\"", 1, 4, 0, 255, fill);
+    if (count && count != channels)
         PROBLEM(r, node, "\"fill\" has %d numbers, the image %d channels: the draw was made for another image", count,
-                r->channels);
-        return;
-    }
-    for (int32_t c = 0; c < count; c++) {
-        if (fill[c] >= 0 && fill[c] <= 255 && fill[c] == floor(fill[c]))
-            step->fill[c] = (uint8_t)fill[c];
-        else
-            PROBLEM(r, node, "\"fill\" has %g, want whole numbers of 0 to 255", fill[c]);
+                channels);
+    for (int c = 0; c < 4; c++) {
+        step->fill[c] = (uint8_t)fill[c];
+        if (fill[c] != floor(fill[c]))
+            PROBLEM(r, node, "\"fill\" has %g, want whole numbers", fill[c]);
     }
 }
 
@@ -89,34 +84,23 @@ static void read_fill(reader *r, const mot_yaml *node, motley_step *step)
 static void read_inside(reader *r, const mot_yaml *node, motley_step *step)
 {
     double side[4];
-    const int32_t count = numbers(r, node, "inside", side, 4);
-    int whole = count == 4;
-    for (int i = 0; i < 4 && whole; i++)
-        whole = side[i] >= 0 && side[i] <= INT32_MAX && side[i] == floor(side[i]);
-    if (count >= 0 && !(whole && side[0] < side[2] && side[1] < side[3])) {
-        PROBLEM(r, node, "\"inside\" is not a part of an image, want left, top, right and bottom in whole pixels");
+    if (mot_read_numbers(r, node, "\"inside\"", 4, 4, 0, INT32_MAX, side) == 0)
         return;
-    }
-    for (int i = 0; i < 4 && count == 4; i++)
+    bool whole = side[0] < side[2] && side[1] < side[3];
+    for (int i = 0; i < 4; i++) {
         step->inside[i] = (int32_t)side[i];
+        whole = whole && side[i] == floor(side[i]);
+    }
+    if (!whole)
+        PROBLEM(r, node, "\"inside\" is not a part of an image, want left, top, right and bottom in whole pixels");
 }
 
-static void read_level(reader *r, const mot_yaml *node, motley_step *step)
+/* The op or MOTLEY_STEP_* called `name`; -1 after a problem. staged: also a step of stages. */
+static int find_op(reader *r, const mot_yaml *node, bool staged)
 {
-    double level;
-    if (!mot_draw_number(r, node, "level", &level))
-        return;
-    if (level >= 0 && level <= INT32_MAX && level == floor(level))
-        step->level = (int32_t)level;
-    else
-        PROBLEM(r, node, "\"level\" is %g, want a whole number from 0", level);
-}
-
-/* The op or MOTLEY_STEP_* called `name`; -1 after a problem. */
-static int find_op(reader *r, const mot_yaml *node, const char *name)
-{
+    const char *const name = text_of(r, node);
     const int op = mot_step_find(name);
-    if (op != -1 && (r->staged || !mot_step_of_stages(op)))
+    if (op != -1 && (staged || !mot_step_of_stages(op)))
         return op;
     const char *names[MOT_OP_COUNT];
     for (int i = 0; i < MOT_OP_COUNT; i++)
@@ -127,87 +111,66 @@ static int find_op(reader *r, const mot_yaml *node, const char *name)
 }
 
 /* Reads an op's values: "value", then a cutout's "center" and "box". */
-static void read_values(reader *r, const mot_yaml *map, const mot_yaml *value, motley_step *step)
+static void read_values(reader *r, const mot_yaml *map, motley_step *step)
 {
-    const mot_yaml *center = mot_draw_get(r, map, "center"), *box = mot_draw_get(r, map, "box");
-    const motley_op_info *info = mot_step_info(step->op);
-    int32_t count = value ? numbers(r, value, "value", step->values, MOTLEY_MAX_VALUES) : 0;
-    if (center && count == 1) {
-        const int32_t two = numbers(r, center, "center", step->values + 1, 2);
-        if (two >= 0 && two != 2)
-            PROBLEM(r, center, "\"center\" has %d numbers, want 2", two);
-        count += two;
-    } else if (center && count >= 0) {
+    const mot_yaml *const value = get(r, map, "value"), *const center = get(r, map, "center"),
+                          *const box = get(r, map, "box");
+    const motley_op_info *const info = mot_step_info(step->op);
+    int count = 0;
+    if (value)
+        count = mot_read_numbers(r, value, "\"value\"", 1, MOTLEY_MAX_VALUES, -HUGE_VAL, HUGE_VAL, step->values);
+    if (center && count != 1)
         PROBLEM(r, center, "\"center\" is given with %d values, want one", count);
-    }
-    if (box && count == 3) {
-        const int32_t two = numbers(r, box, "box", step->values + 3, 2);
-        if (two >= 0 && two != 2)
-            PROBLEM(r, box, "\"box\" has %d numbers, want 2: its width and height", two);
-        count += two;
-    } else if (box && count >= 0) {
+    else if (center)
+        count += mot_read_numbers(r, center, "\"center\"", 2, 2, -HUGE_VAL, HUGE_VAL, step->values + 1);
+    if (box && (!center || count != 3))
         PROBLEM(r, box, "\"box\" is given without \"center\", want both");
-    }
-    if (count >= 0 && (count < info->values_min || count > info->values_max))
+    else if (box)
+        count += mot_read_numbers(r, box, "\"box\"", 2, 2, -HUGE_VAL, HUGE_VAL, step->values + 3);
+    if (count < info->values_min || count > info->values_max)
         PROBLEM(r, value ? value : map, "%s has %d values, want %d to %d (%s)", info->name, count, info->values_min,
                 info->values_max, info->unit);
     step->values_count = count;
 }
 
-static void read_interpolation(reader *r, const mot_yaml *node, motley_step *step)
-{
-    for (int i = 0; i <= MOTLEY_BICUBIC; i++)
-        if (node->kind == MOT_YAML_SCALAR && strcmp(mot_yaml_text(&r->tree, node), mot_interpolation_names[i]) == 0) {
-            step->interpolation = (motley_interpolation)i;
-            return;
-        }
-    PROBLEM(r, node, "\"interpolation\" is not a filter, want nearest, bilinear or bicubic");
-}
-
-static void read_step(reader *r, const mot_yaml *map, motley_step *step)
+static void read_step(reader *r, const mot_yaml *map, int32_t channels, bool staged, motley_step *step)
 {
     *step = (motley_step){ 0 };
     if (map->kind != MOT_YAML_MAP) {
-        PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_names[map->kind]);
+        PROBLEM(r, map, "a step is %s, want an object with \"op\"", kind_of(r, map));
         return;
     }
-    const mot_yaml *op = mot_draw_get(r, map, "op"), *value = mot_draw_get(r, map, "value");
-    const mot_yaml *interpolation = mot_draw_get(r, map, "interpolation"), *fill = mot_draw_get(r, map, "fill"),
-                   *inside = mot_draw_get(r, map, "inside"), *level = mot_draw_get(r, map, "level");
+    const mot_yaml *const op = get(r, map, "op"), *const interpolation = get(r, map, "interpolation"),
+                          *const fill = get(r, map, "fill"), *const inside = get(r, map, "inside"),
+                          *const level = get(r, map, "level");
+    uint32_t whole = 0;
+    int which = 0;
     if (!op || op->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, op ? op : map, "a step has no \"op\", want the name of an operation");
         return;
     }
-    step->op = find_op(r, op, mot_yaml_text(&r->tree, op));
+    step->op = find_op(r, op, staged);
     if (step->op == -1)
         return;
     if (level) /* absent from the draws of older versions */
-        read_level(r, level, step);
-    read_values(r, map, value, step);
+        whole_number(r, level, "\"level\"", 0, INT32_MAX, &whole);
+    step->level = (int32_t)whole;
+    read_values(r, map, step);
     if (interpolation)
-        read_interpolation(r, interpolation, step);
+        word(r, interpolation, "\"interpolation\"", mot_interpolation_names, COUNT(mot_interpolation_names), &which);
+    step->interpolation = (motley_interpolation)which;
     if (fill)
-        read_fill(r, fill, step);
+        read_fill(r, fill, channels, step);
     if (inside)
         read_inside(r, inside, step);
 }
 
-void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t max_steps, int32_t *count)
+/* Reads "steps"; those with "applied": false are checked and left out. */
+static void read_steps(reader *r, int32_t channels, bool staged, motley_step *steps, size_t max_steps, int32_t *count)
 {
-    const mot_yaml *root = &r->tree.node[0];
-    if (root->kind != MOT_YAML_MAP) {
-        PROBLEM(r, root, "the draw is %s, want an object with \"sample\" and \"steps\"", kind_names[root->kind]);
-        return;
-    }
-    const mot_yaml *id = mot_draw_get(r, root, "sample"), *list = mot_draw_get(r, root, "steps");
-    char *end = NULL;
-    errno = 0;
-    if (id && id->kind == MOT_YAML_SCALAR && mot_yaml_text(&r->tree, id)[0] != '-')
-        *sample = strtoull(mot_yaml_text(&r->tree, id), &end, 10);
-    if (!end || end == mot_yaml_text(&r->tree, id) || *end || errno)
-        PROBLEM(r, id ? id : root, "\"sample\" is missing or not an id, want a whole number");
+    const mot_yaml *const list = get(r, &r->tree.node[0], "steps");
     if (!list || list->kind != MOT_YAML_LIST) {
-        PROBLEM(r, list ? list : root, "\"steps\" is missing or not a list");
+        PROBLEM(r, list ? list : &r->tree.node[0], "\"steps\" is missing or not a list");
         return;
     }
     if (list->children > max_steps) {
@@ -216,19 +179,81 @@ void mot_draw_read_steps(reader *r, uint64_t *sample, motley_step *steps, size_t
     }
     for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
         uint8_t applied = 1; /* as in the draws of older versions, which do not say */
-        read_step(r, item, &steps[*count]);
-        if (item->kind == MOT_YAML_MAP && mot_draw_get(r, item, "applied"))
-            mot_draw_truth(r, item, "applied", &applied);
+        read_step(r, item, channels, staged, &steps[*count]);
+        if (item->kind == MOT_YAML_MAP && get(r, item, "applied"))
+            read_truth(r, item, "applied", &applied);
         *count += applied;
     }
 }
 
-motley_status mot_draw_read_end(mot_draw_reader *r, motley_status status, motley_error *error)
+/* --- the place --- */
+
+static void read_boxes(reader *r, const mot_yaml *list, motley_place *place)
 {
-    if (status == MOTLEY_OK)
-        status = mot_yaml_report(&r->tree, NULL, error);
-    else
+    const mot_yaml *const noise = get(r, &r->tree.node[0], "noise");
+    if (list->kind != MOT_YAML_LIST || list->children > MOTLEY_MAX_ERASED_BOXES) {
+        PROBLEM(r, list, "\"erase\" is not a list of at most %d boxes", MOTLEY_MAX_ERASED_BOXES);
+        return;
+    }
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
+        motley_erased_box *const box = &place->boxes[place->boxes_count++];
+        if (item->kind != MOT_YAML_MAP) {
+            PROBLEM(r, item, "a box of \"erase\" is not an object");
+            return;
+        }
+        read_rectangle(r, item, &box->left, &box->top, &box->width, &box->height);
+    }
+    if (noise && !read_id(r, noise, &place->noise))
+        PROBLEM(r, noise, "\"noise\" is '%.60s', want a whole number",
+                noise->kind == MOT_YAML_SCALAR ? text_of(r, noise) : kind_of(r, noise));
+}
+
+static void read_place(reader *r, motley_place *place)
+{
+    const mot_yaml *const crop = object(r, "crop"), *const resize = object(r, "resize"),
+                          *const window = object(r, "window"), *const flip = object(r, "flip");
+    const mot_yaml *const filter = required(r, resize, "filter"), *const boxes = get(r, &r->tree.node[0], "erase");
+    int which = 0;
+    read_rectangle(r, crop, &place->crop.left, &place->crop.top, &place->crop.width, &place->crop.height);
+    read_whole(r, resize, "width", &place->width);
+    read_whole(r, resize, "height", &place->height);
+    if (filter)
+        word(r, filter, "\"filter\"", mot_filter_names, MOT_FILTERS, &which);
+    place->filter = (motley_filter)which;
+    read_whole(r, window, "left", &place->left);
+    read_whole(r, window, "top", &place->top);
+    read_truth(r, flip, "horizontal", &place->flip_horizontal);
+    read_truth(r, flip, "vertical", &place->flip_vertical);
+    if (boxes)
+        read_boxes(r, boxes, place);
+}
+
+motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_place *place,
+                               motley_step *steps, size_t max_steps, int32_t *count, motley_error *error)
+{
+    MOT_REQUIRE(json || length == 0, error, "json is NULL, want a text of %zu bytes", length);
+    MOT_REQUIRE(sample && count && (steps || max_steps == 0), error, "sample, steps or count is NULL");
+    MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
+    reader r = { .whole = true };
+    *count = 0;
+    if (place)
+        *place = (motley_place){ 0 };
+    motley_status status = mot_yaml_read(&r.tree, json, length);
+    const mot_yaml *const root = r.tree.node;
+    if (status != MOTLEY_OK) {
         mot_fail(error, status, "no memory for reading a draw");
-    mot_yaml_clear(&r->tree);
+    } else if (r.tree.problems == 0 && root->kind != MOT_YAML_MAP) {
+        PROBLEM(&r, root, "the draw is %s, want an object with \"sample\" and \"steps\"", kind_of(&r, root));
+    } else if (r.tree.problems == 0) {
+        const mot_yaml *const id = get(&r, root, "sample");
+        if (!read_id(&r, id, sample))
+            PROBLEM(&r, id ? id : root, "\"sample\" is missing or not an id, want a whole number");
+        read_steps(&r, channels, place != NULL, steps, max_steps, count);
+        if (place)
+            read_place(&r, place);
+    }
+    if (status == MOTLEY_OK)
+        status = mot_yaml_report(&r.tree, NULL, error);
+    mot_yaml_clear(&r.tree);
     return status;
 }

@@ -17,7 +17,6 @@
 #define MOT_CROP_TRIES 10         /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
 #define MOT_FILTERS 6
 #define MOT_ORDERS 3
-#define MOT_FILTER_WORDS "bilinear, bicubic, lanczos, nearest, box or hamming"
 
 typedef enum mot_stage_kind { /* in the order that a text must have; stages of one rank may be in any order */
                               MOT_STAGE_RANDOM_RESIZED_CROP,

@@ -875,25 +875,28 @@ Test(follow, wrong_json_is_refused)
     json_fails("{\"sample\": 99999999999999999999, \"steps\": []}", "not an id");
     json_fails("{\"sample\": 1}", "\"steps\" is missing");
     json_fails("{\"sample\": 1, \"steps\": [{}]}", "has no \"op\"");
-    json_fails("{\"sample\": 1, \"steps\": [3]}", "a step is a value");
+    json_fails("{\"sample\": 1, \"steps\": [3]}", "a step is a number, want an object");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotat\", \"value\": 3}]}", "did you mean 'rotate'");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\"}]}", "has 0 values, want 1 to 1");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": \"x\"}]}", "want a number");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": [1, 2]}]}", "has 2 values");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}", "want 2");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": 1, \"center\": [1]}]}",
+               "\"center\" wants a list of 2 numbers");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"cutout\", \"value\": [1, 2], \"center\": [3, 4]}]}",
                "with 2 values");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"bbox_cutout\", \"value\": 1, \"box\": [3, 4]}]}",
                "without \"center\"");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"interpolation\": \"box\"}]}",
-               "not a filter");
+               "\"interpolation\" is 'box', want nearest, bilinear or bicubic");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1]}]}",
                "the image 3 channels");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}", "has 256");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"rotate\", \"value\": 1, \"fill\": [1, 2, 256]}]}",
+               "\"fill\" is 256, want 0..255");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\"}, {\"op\": \"invert\"}, {\"op\": \"invert\"}]}",
                "at most 2");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"applied\": 1}]}", "neither true nor false");
-    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": -1}]}", "\"level\" is -1, want a whole");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"applied\": 1}]}",
+               "\"applied\" is '1', want false or true");
+    json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": -1}]}", "\"level\" is -1, want 0..");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": 0.5}]}", "\"level\" is 0.5, want a whole");
     json_fails("{\"sample\": 1, \"steps\": [{\"op\": \"invert\", \"level\": \"x\"}]}",
                "\"level\" is 'x', want a number");

@@ -637,10 +637,10 @@ Test(transform, draws_that_are_no_draws_are_refused)
         "\"flip\": {\"horizontal\": true, \"vertical\": false}, \"steps\": [{\"op\": \"hue\", \"value\": 0.5}]}";
     static const char *const wrong[][3] = {
         { "\"width\": 9", "\"width\": 9.5", "\"width\" is 9.5, want a whole number" },
-        { "\"crop\"", "\"crap\"", "\"crop\" is missing or not an object" },
+        { "\"crop\"", "\"crap\"", "\"crop\" is missing" },
         { "\"left\": 0, \"top\": 0, \"width\"", "\"left\": 0, \"width\"", "\"top\" is missing" },
         { "\"box\"", "\"bax\"", "\"filter\" is 'bax', want bilinear, bicubic" },
-        { "true", "yes", "\"horizontal\" is missing or neither true nor false" },
+        { "true", "yes", "\"horizontal\" is 'yes', want false or true" },
         { "0.5}", "[0.5, 1]}", "hue has 2 values, want 1 to 1 (of a turn)" },
         { "\"hue\"", "\"huge\"", "unknown operation 'huge'" },
         { "\"hue\"", "\"kernel_blur\"", "kernel_blur has 1 values, want 2 to 2 (sigma in pixels, the kernel's size)" },
