@@ -75,6 +75,12 @@ class DrawSettings(TypedDict, total=False):
     levels: Union[Levels, None]
 
 
+class OneView(DrawSettings, total=False):
+    """The same of a call that makes one view."""
+
+    views: Literal[1] | None
+
+
 class CallSettings(DrawSettings, total=False):
     """The keywords of a transform's call that do not change what kind of thing it returns."""
 

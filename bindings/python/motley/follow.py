@@ -24,7 +24,7 @@ from .sampled import levels_on_host, split_views, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import DrawSettings, Ids, Interpolation, Levels, PolicyLike
+    from ._types import DrawSettings, Ids, Interpolation, Levels, OneView, PolicyLike
 
 Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
@@ -297,12 +297,10 @@ class Follow:
         return self.transform._repr_html_()
 
     @overload
-    def __call__(
-        self, sample: Sample, *, views: None = None, return_draws: Literal[False] = False, **rest: Unpack[DrawSettings]
-    ) -> Sample: ...
+    def __call__(self, sample: Sample, *, return_draws: Literal[False] = False, **rest: Unpack[OneView]) -> Sample: ...
     @overload
     def __call__(
-        self, sample: Sample, *, views: None = None, return_draws: Literal[True], **rest: Unpack[DrawSettings]
+        self, sample: Sample, *, return_draws: Literal[True], **rest: Unpack[OneView]
     ) -> tuple[Sample, list[Any]]: ...
     @overload
     def __call__(

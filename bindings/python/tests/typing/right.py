@@ -39,6 +39,8 @@ def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
     back, valid = motley.Inverse([{"steps": []}], motley.Transform("torchvision_train"), (4, 5)).images(image)
     print(back, valid)
     several, draws = motley.Follow("rand_augment", {"mask": motley.follow.Mask(255)})([sample], return_draws=True)
+    one: dict[str, Any] = follow(sample, views=1, sample_ids=7)
+    print(one, len(follow(sample, views=2)))
     print(several[0]["mask"], draws[0], motley.follow.Points("index", pairs=[(0, 1)], inside="inside"))
     return sample
 
