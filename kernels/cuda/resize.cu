@@ -18,12 +18,20 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     const int across = (width + most - 1) / most;
     job->tile_width = ((width + across - 1) / across + 31) / 32 * 32;
     job->tiles_across = (width + job->tile_width - 1) / job->tile_width;
-    job->tile_height = row_groups > MOT_RESIZE_FEW_GROUPS ? MOT_RESIZE_LOW_ROWS : MOT_RESIZE_TILE_ROWS;
+    const bool narrow = 2 * job->tile_width <= most;
+    job->tile_height = narrow                               ? MOT_RESIZE_NARROW_ROWS
+                       : row_groups > MOT_RESIZE_FEW_GROUPS ? MOT_RESIZE_LOW_ROWS
+                                                            : MOT_RESIZE_TILE_ROWS;
     job->tiles_down = (height + job->tile_height - 1) / job->tile_height;
     job->lanes = most / job->tile_width;
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
     const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
-    const int rows = 4 * row_groups + 4 > MOT_RESIZE_SHARED_ROWS ? 4 * row_groups + 4 : MOT_RESIZE_SHARED_ROWS;
+    /* packed pixels are written a component at a time, which several CTAs share */
+    job->planes_apart = job->format == MOT_FORMAT_PLANES &&
+                        (job->dst.channel < job->dst.pixel ||
+                         (int64_t)job->count * job->tiles_across * job->tiles_down < MOT_RESIZE_MANY_TILES);
+    const int fewest = narrow && channels == 1 ? 2 * MOT_RESIZE_SHARED_ROWS : MOT_RESIZE_SHARED_ROWS;
+    const int rows = 4 * row_groups + 4 > fewest ? 4 * row_groups + 4 : fewest;
     job->shared_rows = rows < possible ? rows : possible;
     if (job->shared_rows > MOT_RESIZE_MOST_ROWS)
         job->shared_rows = MOT_RESIZE_MOST_ROWS;
@@ -55,9 +63,8 @@ cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t strea
 
 cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
 {
-    const int planes = job->format == MOT_FORMAT_PLANES ? job->channels : 1;
     const int channels = job->format == MOT_FORMAT_RGB ? 3 : 1;
-    const int64_t tiles = (int64_t)job->tiles_across * job->tiles_down * planes;
+    const int64_t tiles = (int64_t)job->tiles_across * job->tiles_down * (job->planes_apart ? job->channels : 1);
     return mot_launch(resize_kernel_of(job->format), tiles * job->count, job->lanes * job->tile_width,
                       (size_t)job->shared_rows * RING_PITCH * channels, overlap, stream, *job);
 }

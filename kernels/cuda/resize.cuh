@@ -91,33 +91,62 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
         resize_now = t;
 }
 
+/* Each byte as the result's type, for `plane` or for all channels; for the threads from `first` on. */
+DEVICE void load_values(const mot_resize_job &job, int plane, int first)
+{
+    const int channels = job.format == MOT_FORMAT_PLANES ? 1 : job.channels;
+    for (int i = (int)threadIdx.x - first; i < 64 * channels && job.as.dtype != MOTLEY_U8 && !job.as.by_lines;
+         i += (int)blockDim.x - first)
+        ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
+}
+
+/* Goes on to the next plane of the same tile. For all threads. */
+DEVICE void next_plane(const mot_resize_job &job)
+{
+    __syncthreads();
+    load_values(job, resize_now.plane + 1, 0);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        resize_tile &t = resize_now;
+        t.plane++;
+        t.src.data += t.src.channel;
+        t.crop += t.src.channel;
+        t.dst.data += t.dst.channel;
+        t.store = store_of(t.dst, t.dtype, job.as.by_lines);
+    }
+    __syncthreads();
+}
+
 template <int C>
 static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     resize_kernel(const __grid_constant__ mot_resize_job job)
 {
-    const uint32_t planes = job.format == MOT_FORMAT_PLANES ? job.channels : 1;
     const uint32_t tiles = (uint32_t)(job.tiles_across * job.tiles_down), turn = blockIdx.x / tiles;
-    const int nth = (int)(planes > 1 ? turn / planes : turn), plane = (int)(turn - nth * planes);
-    const int self = (int)threadIdx.x;
+    const int nth = (int)(job.planes_apart ? turn / job.channels : turn);
+    const int plane = job.planes_apart ? (int)turn - nth * job.channels : 0;
     wait_for_previous_kernel();
     let_next_kernel_begin();
-    if (self < 32) {
+    if (threadIdx.x < 32)
         describe_tile<C>(job, (int)(blockIdx.x - turn * tiles), plane, (int)job.order[nth]);
-    } else if (job.as.dtype != MOTLEY_U8 && !job.as.by_lines) {
-        for (int i = self - 32; i < 64 * (planes > 1 ? 1 : job.channels); i += (int)blockDim.x - 32)
-            ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
-    }
+    else
+        load_values(job, plane, 32);
     __syncthreads();
     const resize_tile &t = resize_now;
     if (t.width == 0)
         return;
     const int c = C ? C : 1;
-    if (!t.fast)
-        pixel_by_pixel(job, t);
-    else if (t.axes.clamps)
-        resize_fast<c, true>(job, t);
-    else
-        resize_fast<c, false>(job, t);
+#pragma unroll 1
+    for (;;) {
+        if (!t.fast)
+            pixel_by_pixel(job, t);
+        else if (t.axes.clamps)
+            resize_fast<c, true>(job, t);
+        else
+            resize_fast<c, false>(job, t);
+        if (C != 1 || job.format != MOT_FORMAT_PLANES || job.planes_apart || t.plane + 1 >= job.channels)
+            return;
+        next_plane(job);
+    }
 }
 
 /* One CTA for each image. */

@@ -50,6 +50,7 @@ typedef struct mot_resize_job {
     int32_t tiles_across, tiles_down; /* of the largest image */
     int32_t shared_rows;              /* rows of MOT_RESIZE_THREADS columns that shared memory holds */
     int32_t lanes;                    /* threads of a CTA for each column */
+    int32_t planes_apart;             /* a CTA makes a tile of one plane, not of all */
     uint32_t lane_of_thread;          /* thread * this >> 16 is its lane */
     const mot_cuda_place *place;      /* [count] */
     mot_cuda_axes *axes;              /* [count] */

@@ -111,9 +111,9 @@ template <int C, bool CLAMPS> struct four_rows {
 };
 
 /* How many of `groups` groups of taps are kept in registers; others are loaded for each unit. */
-DEVICE constexpr int held_groups(int groups)
+template <int C> DEVICE constexpr int held_groups(int groups)
 {
-    return groups <= 2 ? groups : 0;
+    return groups <= (C == 1 ? 4 : 2) ? groups : 0;
 }
 
 /* The horizontal pass of a column in four rows, rows[0] to rows[3], one group after the other. GROUPS == 0: any number.
@@ -124,13 +124,24 @@ DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const 
 {
     four_rows<C, CLAMPS> sums;
     const int groups = GROUPS ? GROUPS : t.axes.groups[0], stride = t.out[0], step = GROUPS ? 0 : 4 * C;
+    uint32_t low[4]; /* of one channel: the word that two groups share */
+#pragma unroll
+    for (int k = 0; k < 4 && C == 1; k++)
+        low[k] = load(rows[k].word);
 #pragma unroll
     for (int g = 0; g < groups; g++, table += stride) {
-        const mot_cuda_taps w = g < held_groups(GROUPS) ? taps[g] : load_taps(table);
+        const mot_cuda_taps w = g < held_groups<C>(GROUPS) ? taps[g] : load_taps(table);
         uint32_t word[4][C];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            load_run<C>(rows[k], GROUPS ? C * g : 0, load, word[k]);
+            const int at = GROUPS ? C * g : 0;
+            if constexpr (C == 1) {
+                const uint32_t high = load(rows[k].word + 4 * (at + 1));
+                word[k][0] = __funnelshift_r(low[k], high, rows[k].skip);
+                low[k] = high;
+            } else {
+                load_run<C>(rows[k], at, load, word[k]);
+            }
             rows[k].word += step;
         }
         sums.add(w, word);
@@ -147,10 +158,10 @@ template <int C, bool CLAMPS, int GROUPS, class Put>
 DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
                           uint32_t ahead, from_source load, Put put)
 {
-    mot_cuda_taps taps[held_groups(GROUPS) + 1];
+    mot_cuda_taps taps[held_groups<C>(GROUPS) + 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
 #pragma unroll
-    for (int g = 0; g < held_groups(GROUPS); g++)
+    for (int g = 0; g < held_groups<C>(GROUPS); g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
     row_reader rows[4];
 #pragma unroll

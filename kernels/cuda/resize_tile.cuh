@@ -10,9 +10,10 @@ alignas(16) __shared__ uint32_t resize_values[4][256]; /* each byte as the resul
 
 /* Of each row of the tile: where its window begins, and its first two groups of taps. */
 #define STAGED_GROUPS 2
-static_assert(MOT_RESIZE_TILE_ROWS <= 32, "each row of a tile has a thread");
-__shared__ int resize_first[MOT_RESIZE_TILE_ROWS];
-alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOT_RESIZE_TILE_ROWS];
+#define MOST_TILE_ROWS 32 /* each row of a tile has a thread */
+static_assert(MOT_RESIZE_TILE_ROWS <= MOST_TILE_ROWS && MOT_RESIZE_NARROW_ROWS <= MOST_TILE_ROWS, "as tuning.h says");
+__shared__ int resize_first[MOST_TILE_ROWS];
+alignas(16) __shared__ mot_cuda_taps resize_taps[STAGED_GROUPS][MOST_TILE_ROWS];
 
 /* Staged taps, by the address at which they lie in shared memory. */
 #ifdef MOT_ON_DEVICE
@@ -23,8 +24,7 @@ DEVICE uint32_t taps_address()
 
 DEVICE mot_cuda_taps staged_taps(uint32_t staged, int group, int row)
 {
-    const uint4 v =
-        load_shared_four_words(staged + (group * MOT_RESIZE_TILE_ROWS + row) * (uint32_t)sizeof(mot_cuda_taps));
+    const uint4 v = load_shared_four_words(staged + (group * MOST_TILE_ROWS + row) * (uint32_t)sizeof(mot_cuda_taps));
     return mot_cuda_taps{ v.x, v.y, v.z, v.w };
 }
 #else

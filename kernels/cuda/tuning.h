@@ -60,11 +60,15 @@
 #define MOT_MIX_STRIP_BYTES 128 /* of each image that a CTA holds at a time */
 
 /* The resize kernel. */
-#define MOT_RESIZE_THREADS 224    /* at most */
-#define MOT_RESIZE_CTAS 4         /* on a multiprocessor; bounds a thread's registers */
-#define MOT_RESIZE_TILE_ROWS 28   /* of the result */
-#define MOT_RESIZE_FEW_GROUPS 3   /* If a row can have more groups of taps, tiles differ much in cost, ... */
-#define MOT_RESIZE_LOW_ROWS 16    /* ... so tiles have fewer rows, and multiprocessors end at about the same time. */
-#define MOT_RESIZE_SHARED_ROWS 48 /* in shared memory, when windows are small */
+#define MOT_RESIZE_THREADS 224     /* at most */
+#define MOT_RESIZE_CTAS 4          /* on a multiprocessor; bounds a thread's registers */
+#define MOT_RESIZE_TILE_ROWS 28    /* of the result */
+#define MOT_RESIZE_FEW_GROUPS 3    /* If a row can have more groups of taps, tiles differ much in cost, ... */
+#define MOT_RESIZE_LOW_ROWS 16     /* ... so tiles have fewer rows, and multiprocessors end at about the same time. */
+#define MOT_RESIZE_SHARED_ROWS 48  /* in shared memory, when windows are small */
+#define MOT_RESIZE_NARROW_ROWS 32  /* of the result, if half of the threads make a row: tiles begin less often */
+#ifndef MOT_RESIZE_MANY_TILES      /* tests on the CPU have fewer */
+#define MOT_RESIZE_MANY_TILES 4096 /* of a batch of planes: from here on a CTA makes all planes of a tile */
+#endif
 
 #endif
