@@ -3,7 +3,8 @@
  * table, because it needs all components of a pixel, and a COLOR op gets one component and the luma.
  *
  * Value    0..255, added to the hue byte: trunc(255 * shift) modulo 256, as in torchvision.
- * Matches  Pillow convert("HSV"), the hue's band plus the value, convert("RGB"), bit for bit for every colour. */
+ * Matches  Pillow convert("HSV"), the hue's band plus the value, convert("RGB"), bit for bit for every colour.
+ * kernels/cuda/hue.h is a faster form. */
 #ifndef MOT_HUE_H
 #define MOT_HUE_H
 #include "augmentations/op.h"
@@ -15,39 +16,6 @@ MOT_FN uint8_t mot_hue_value(double shift)
     return (uint8_t)((int)(shift * 255.0) & 255);
 }
 
-/* Divisions and binary64 take long on a GPU, so these two functions have forms of their own there, equal for every
- * colour (tests/test_hue.c). */
-#if defined(__CUDA_ARCH__) || defined(MOT_HUE_RECIPROCALS)
-MOT_FN float mot_hue_reciprocal(int by)
-{
-#ifdef __CUDA_ARCH__
-    return __fdividef(1.0f, (float)by); /* 2^-22 of it may be wrong: the numbers below are 2^-11 from whole ones */
-#else
-    return 1.0f / (float)by;
-#endif
-}
-
-/* The hue is 255 / 6 times a sum of whole numbers over `range`. Pillow rounds it down; where it is a whole number
- * itself, Pillow's own roundings decide whether one less comes out. */
-MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
-{
-    const int turn = r == high ? g - b : g == high ? 2 * range + b - r : 4 * range + r - g;
-    const uint32_t number = 85u * (uint32_t)(turn < 0 ? turn + 6 * range : turn), by = 2u * (uint32_t)range;
-    const uint32_t byte = (uint32_t)(((float)number + 0.25f) * mot_hue_reciprocal((int)by));
-    if (byte * by != number)
-        return byte;
-    const uint64_t less = byte < 64    ? 0x00000000FFFFFFFEu
-                          : byte < 128 ? 0x0000011111000000u
-                          : byte < 192 ? 0x23232222222AAAAAu
-                                       : 0x0000000000022222u;
-    return byte - (uint32_t)(less >> (byte & 63) & 1);
-}
-
-MOT_FN uint32_t mot_hue_saturation(int range, int high)
-{
-    return (uint32_t)(((float)(255 * range) + 0.5f) * mot_hue_reciprocal(high));
-}
-#else
 /* The hue byte of a colour. Pillow mixes binary32 and binary64, and each line here rounds as Pillow does. */
 MOT_FN uint32_t mot_hue_byte(int r, int g, int b, int high, int range)
 {
@@ -65,7 +33,6 @@ MOT_FN uint32_t mot_hue_saturation(int range, int high)
 {
     return 255u * (uint32_t)range / (uint32_t)high;
 }
-#endif
 
 MOT_FN void mot_hue(uint8_t *red, uint8_t *green, uint8_t *blue, uint8_t value)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's kernels of breaks (kernels/cuda/breaks.cu) against the CPU's loops, with their threads run by
- * tests/emulate: hue, kernel blurs of every size, also where the two passes are unsure or nothing is known of the
+ * tests/emulate: kernel blurs of every size, also where the two passes are unsure or nothing is known of the
  * weights, and ops of shape FILTER, between layouts and in place. */
-#include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
 #include "dispatch/backend.h"
 #include "kernels/cpu.h"
@@ -49,8 +48,6 @@ static void run_cpu(const mot_step *step, const mot_view *src)
     mot_rows_reference.copy(src, &to);
     if (step->arg.flags & MOT_ARG_IDENTITY)
         return;
-    if (step->op == MOTLEY_STEP_HUE && src->channels >= 3)
-        mot_rows_reference.hue(&to, mot_hue_value(step->value));
     if (step->op == MOTLEY_STEP_KERNEL_BLUR)
         mot_rows_reference.kernel_blur(src, &to, (const float *)step->arg.u, (int)step->arg.size, scratch);
     if (step->op >= 0)
@@ -60,14 +57,10 @@ static void run_cpu(const mot_step *step, const mot_view *src)
 static mot_step random_step(int width, int height, int size, int kind)
 {
     static const double sigmas[] = { 0.05, 0.5, 1, 2.7, 50 };
-    mot_step step = { .op = MOTLEY_STEP_HUE, .value = input_between(&random_state, -0.5, 0.5) };
+    mot_step step = { .arg.flags = kind < 2 ? MOT_ARG_IDENTITY : 0 };
     float half[MOTLEY_KERNEL_WEIGHTS] = { 0 };
-    if (kind == 0)
+    if (kind < 2)
         return step;
-    if (kind == 1) {
-        step.arg.flags = MOT_ARG_IDENTITY;
-        return step;
-    }
     if (kind < 5) {
         do
             step.op = (int32_t)(input_random(&random_state) % MOT_OP_COUNT);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's tile kernel (kernels/cuda/tile_kernel.cuh) against the CPU backend, with its threads run by tests/emulate:
- * every op, and sequences of random ops, on every layout. One differing byte fails, canaries and scratch memory
+ * every op, and sequences of random ops and hues, on every layout. One differing byte fails, canaries and scratch memory
  * included.
  *
  *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
  *
  * --every N tries one combination of op, channels, layouts and interpolation in N, and part of the blurs. */
+#include "augmentations/hue.h"
 #include "augmentations/table.h"
 #include "dispatch/cuda/route.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
+#include "kernels/cpu.h"
 #include "tests/emulate/emulate.h"
 #include "tests/emulate/watch.h"
 #include "tests/inputs.h"
@@ -153,6 +155,11 @@ static void drop(images *b)
     free(b);
 }
 
+static const char *name_of(int op)
+{
+    return op == MOTLEY_STEP_HUE ? "hue" : motley_op_get(op)->name;
+}
+
 static void same(const images *got, const images *wanted, const char *what, const mot_step *steps, int max_steps)
 {
     for (size_t i = 0; i < got->count; i++) {
@@ -168,7 +175,7 @@ static void same(const images *got, const images *wanted, const char *what, cons
                 (int)g->image.width, (int)g->image.height, differing, at, g->bytes[at], w->bytes[at]);
         for (int s = 0; steps && s < max_steps; s++) {
             const mot_step *const step = &steps[i * (size_t)max_steps + (size_t)s];
-            fprintf(stderr, " %s(%.9g)%s", motley_op_get(step->op)->name, step->value,
+            fprintf(stderr, " %s(%.9g)%s", name_of(step->op), step->value,
                     step->interpolation == 1   ? " bilinear"
                     : step->interpolation == 2 ? " bicubic"
                                                : "");
@@ -220,6 +227,20 @@ static const input_size sizes[] = { { 1, 1 },
                                     { 64, 131 } };
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
+/* One step by the CPU, or a copy; NULL: nothing but a copy. */
+static void run_cpu(const mot_step *step, const double *values, const motley_batch *in, const motley_batch *to)
+{
+    const bool hue = step && step->op == MOTLEY_STEP_HUE;
+    const int op = step && !hue ? step->op : motley_op_find("identity");
+    motley_error error;
+    const motley_op_params params = { .interpolation = step ? step->interpolation : 0, .fill = fill };
+    if (motley_op_apply(cpu, op, values, motley_op_get(op)->values_max, in, to, &params, &error))
+        need(0, error.message);
+    const mot_view result = mot_batch_view(to, 0);
+    if (hue && to->channels >= 3)
+        mot_rows_reference.hue(&result, mot_hue_value(step->value));
+}
+
 /* A batch in which image i has steps[i]: in place, or from src to dst when the layouts differ. The CPU runs one step
  * after the other, each as a separate call. */
 static void check_batch(const images *src, const images *dst, int channels, mot_step *steps, int32_t *counts,
@@ -233,11 +254,7 @@ static void check_batch(const images *src, const images *dst, int channels, mot_
         const int n = counts[i];
         for (int s = 0; s < n || (s == 0 && dst); s++) {
             const size_t at = i * (size_t)max_steps + (size_t)s;
-            const int op = s < n ? steps[at].op : motley_op_find("identity");
-            motley_error error;
-            const motley_op_params params = { .interpolation = s < n ? steps[at].interpolation : 0, .fill = fill };
-            if (motley_op_apply(cpu, op, values[at], motley_op_get(op)->values_max, &in, &to, &params, &error))
-                need(0, error.message);
+            run_cpu(s < n ? &steps[at] : NULL, values[at], &in, &to);
             in = to;
         }
     }
@@ -599,6 +616,8 @@ static void check_sequences(uint64_t turn)
             const size_t at = (size_t)(i * max_steps + s);
             memcpy(values[at], some[input_random(&random) % (uint64_t)tried], sizeof values[at]);
             steps[at] = make_step(op, values[at], (int)(input_random(&random) % 3));
+            if (input_random(&random) % 8 == 0)
+                steps[at] = (mot_step){ .op = MOTLEY_STEP_HUE, .value = input_between(&random, -0.5, 0.5) };
         }
     }
     char what[100];

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hue by reciprocals, as the GPU computes it, and by each instruction set of the CPU is hue by divisions: for every
+/* Hue by tables, as the GPU computes it, and by each instruction set of the CPU is hue by divisions: for every
  * colour, each with some value. */
-#include "augmentations/hue.h"
 #include "kernels/cpu.h"
+#include "kernels/cuda/hue.h"
 
 #include <stdio.h>
 #include <string.h>
-
-void turn_by_reciprocals(uint8_t pixel[3], uint8_t value);
 
 #define WIDTH 257 /* not whole vectors */
 
@@ -48,19 +46,20 @@ static int check_sets(void)
 
 int main(void)
 {
+    static mot_hue_table tables[256];
+    for (int value = 0; value < 256; value++)
+        for (int hue = 0; hue < 256; hue++)
+            mot_hue_entry(&tables[value], hue, (uint32_t)value);
     if (check_sets())
         return 1;
     for (uint32_t rgb = 0; rgb < 1u << 24; rgb++) {
-        const uint8_t color[3] = { (uint8_t)rgb, (uint8_t)(rgb >> 8), (uint8_t)(rgb >> 16) };
         const uint8_t value = (uint8_t)(rgb * 2654435761u >> 24);
-        uint8_t want[3], found[3];
-        memcpy(want, color, 3);
-        memcpy(found, color, 3);
-        mot_hue(&want[0], &want[1], &want[2], value);
-        turn_by_reciprocals(found, value);
-        if (memcmp(want, found, 3) != 0) {
-            printf("color %u %u %u turned by %u: %u %u %u, want %u %u %u\n", color[0], color[1], color[2], value,
-                   found[0], found[1], found[2], want[0], want[1], want[2]);
+        uint8_t r = (uint8_t)rgb, g = (uint8_t)(rgb >> 8), b = (uint8_t)(rgb >> 16);
+        mot_hue(&r, &g, &b, value);
+        const uint32_t fourth = 0xA5000000u, want = fourth | r | (uint32_t)g << 8 | (uint32_t)b << 16;
+        const uint32_t found = mot_hue_turned(fourth | rgb, &tables[value]);
+        if (found != want) {
+            printf("colour %06x turned by %u: %08x, want %08x\n", rgb, value, found, want);
             return 1;
         }
     }

@@ -8,6 +8,8 @@
 /* The shapes that a job's steps may have, a bit for each. */
 static uint32_t shapes_of(const mot_job *job)
 {
+    if (job->shapes)
+        return job->shapes;
     if (!job->policy || job->policy->customs) /* given steps may be any op, so that memory does not depend on them */
         return ~0u;
     return job->policy->shapes;
@@ -59,7 +61,9 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
                                      .tile_words = MOT_TILE_LEAST,
                                      .moves = (shapes & moving) != 0 ||
                                               job->output, /* an output may lie where pixels are read */
-                                     .max_counts = shapes >> MOTLEY_SHAPE_STATS & 1 ? steps : 0 } };
+                                     .max_counts = !(shapes >> MOTLEY_SHAPE_STATS & 1) ? 0
+                                                   : job->shapes                       ? job->statistics
+                                                                                       : steps } };
     mot_tiles_job *const tiles = &plan.job;
     const size_t each = (size_t)tiles->windows * sizeof(mot_program) + (size_t)tiles->max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;

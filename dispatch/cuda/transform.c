@@ -42,12 +42,6 @@ static motley_status check_transform(void *state, const mot_transform_call *call
 
 /* ---- parts ---- */
 
-static int turns_hue(const mot_stage *stage)
-{
-    const double *const hue = stage->of.jitter.range[MOT_HUE];
-    return stage->kind == MOT_STAGE_JITTER && (hue[0] != 0 || hue[1] != 0);
-}
-
 /* Adds the steps of image i, which the host has drawn. */
 static void add_image(mot_cuda_parts *parts, const mot_transform_call *call, size_t i)
 {
@@ -68,13 +62,13 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
         add_image(&parts, call, i);
     for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++) {
         const mot_stage *const stage = &call->transform->stage[s];
-        const int blurs = mot_stage_kernel(stage) > 0, hue = turns_hue(stage);
+        const int blurs = mot_stage_kernel(stage) > 0;
         if (stage->policy) {
             mot_cuda_parts_add_policy(&parts, stage->policy);
             continue;
         }
-        mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : hue ? MOT_BREAK_HUE : 0, !blurs);
-        parts.breaks += blurs || hue;
+        mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : 0, !blurs);
+        parts.breaks += blurs;
     }
     return parts;
 }
@@ -91,6 +85,27 @@ static const mot_stage *only_policy(const mot_transform_call *call)
         only = stage->policy ? stage : only;
     }
     return stages == 1 && !call->drawn ? only : NULL;
+}
+
+/* Says which shapes the steps that are drawn may have. Hue is done to pixels in place, as POINT. */
+static void describe_shapes(const mot_transform_call *call, mot_job *job)
+{
+    job->shapes = 1u << MOTLEY_SHAPE_POINT;
+    for (uint32_t s = 0; s < call->transform->stages; s++) {
+        const mot_stage *const stage = &call->transform->stage[s];
+        const uint32_t shapes = stage->policy                     ? stage->policy->shapes
+                                : stage->kind == MOT_STAGE_JITTER ? 1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS
+                                : stage->kind == MOT_STAGE_GRAYSCALE ? 1u << MOTLEY_SHAPE_COLOR
+                                : stage->kind == MOT_STAGE_BLUR && mot_stage_kernel(stage) == 0
+                                    ? 1u << MOTLEY_SHAPE_BLUR
+                                    : 0; /* a kernel blur is a break */
+        job->shapes |= shapes;
+        job->statistics += !(shapes >> MOTLEY_SHAPE_STATS & 1) ? 0 : stage->policy ? stage->policy_steps : 1;
+        if (call->drawn || (stage->policy && stage->policy->customs)) {
+            job->shapes = 0; /* any */
+            return;
+        }
+    }
 }
 
 /* Whether the steps are drawn by the kernel that sorts them, which the resize need not wait for. */
@@ -329,6 +344,7 @@ static void describe_steps(transform_run *r)
                                                                    : &counted,
                         .max_steps = call->info->max_steps,
                         .stream = r->cuda->stream };
+    describe_shapes(call, &r->job);
 }
 
 /* Runs steps with breaks; cuda NULL: only counts their memory. */

@@ -4,7 +4,6 @@
 #include "kernels/cuda/breaks.h"
 
 #include "augmentations/augmix.h"
-#include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/memory.cuh"
@@ -77,45 +76,30 @@ DEVICE int kind_of(const mot_step &step)
     return step.arg.flags & MOT_ARG_IDENTITY ? 0 : mot_break_of(step.op);
 }
 
-/* ---- hue, and copies ---- */
+/* ---- copies ---- */
 
-#define MOT_BREAK_NONE 8 /* beside MOT_BREAK_*: the image has no break */
+#define MOT_BREAK_NONE 4 /* beside MOT_BREAK_*: the image has no break */
 
-struct pixels_job {
+struct copy_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
     const mot_step *step;
-    int32_t turned, copied; /* which images' hues are turned, and which are only copied: MOT_BREAK_* */
+    int32_t kinds; /* of the images' breaks: MOT_BREAK_* */
 };
 
-DEVICE void turn_hue(uint32_t px[4], uint8_t value)
-{
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        uint8_t r = (uint8_t)byte_of(px[k], 0), g = (uint8_t)byte_of(px[k], 1), b = (uint8_t)byte_of(px[k], 2);
-        mot_hue(&r, &g, &b, value);
-        px[k] = (px[k] & 0xFF000000u) | r | (uint32_t)g << 8 | (uint32_t)b << 16;
-    }
-}
-
-static __global__ void __launch_bounds__(MOT_BREAK_THREADS) pixels_kernel(const __grid_constant__ pixels_job job)
+static __global__ void __launch_bounds__(MOT_BREAK_THREADS) copy_kernel(const __grid_constant__ copy_job job)
 {
     const cta_range mine = cta_range_of(job.count);
-    const mot_step &step = job.step[mine.image];
-    const int kind = kind_of(step) ? kind_of(step) : MOT_BREAK_NONE;
-    if (!(kind & (job.turned | job.copied)))
+    const int kind = kind_of(job.step[mine.image]);
+    if (!((kind ? kind : MOT_BREAK_NONE) & job.kinds))
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
-    const bool turns = (kind & job.turned) && job.channels >= 3;
-    const uint8_t value = mot_hue_value(step.value);
     const int across = (src.width + 3) / 4;
     for (int64_t q = (int64_t)mine.first * MOT_BREAK_THREADS + threadIdx.x; q < (int64_t)across * src.height;
          q += (int64_t)mine.step * MOT_BREAK_THREADS) {
         const int y = (int)(q / across), x = 4 * (int)(q - (int64_t)y * across);
         uint32_t px[4];
         load_pixels(src, x, y, px);
-        if (turns)
-            turn_hue(px, value);
         store_pixels(dst, x, y, px);
     }
 }
@@ -169,9 +153,8 @@ DEVICE int inside(int i, int n)
  * it adds; as weights are symmetric, two steps have the whole sum so far between them, and one product more. Those of
  * the two passes have it each. Negative if nothing is known, as weights that a caller gives may be any. For all
  * threads, with barriers. */
-static __device__ float blur_limit(blur_memory &memory, int size)
+static __device__ float blur_limit(const float *weight, int size, float &wrong)
 {
-    const float *const weight = memory.weight;
     float sum = 0, own = 0;
     bool known = true;
     for (int i = 0; i < size; i++) {
@@ -179,7 +162,7 @@ static __device__ float blur_limit(blur_memory &memory, int size)
         sum += weight[i];
     }
     const float all = sum * sum, unit = 0x1p-24f;
-    for (int i = threadIdx.x; i < size * size; i += MOT_BREAK_THREADS) {
+    for (int i = threadIdx.x; i < size * size; i += blockDim.x) {
         const float product = weight[i / size] * weight[i % size];
         own += fminf(product, 0.5f * unit * (all + product));
     }
@@ -187,9 +170,9 @@ static __device__ float blur_limit(blur_memory &memory, int size)
     for (int step = 16; step; step /= 2)
         own += __shfl_xor_sync(0xFFFFFFFFu, own, step);
     if (threadIdx.x % 32 == 0)
-        atomicAdd(&memory.wrong, own);
+        atomicAdd(&wrong, own);
     __syncthreads();
-    return known && sum < 1.25f ? 0.5f - 1.01f * 255.0f * (memory.wrong + unit * all * (float)(2 * size + 8)) : -1.0f;
+    return known && sum < 1.25f ? 0.5f - 1.01f * 255.0f * (wrong + unit * all * (float)(2 * size + 8)) : -1.0f;
 }
 
 /* A byte as a denormal number: 2^-149 of it. Weights that are 2^126 as large make normal sums of them. */
@@ -352,7 +335,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS, MOT_BLUR_CTAS)
     if (own == 0)
         memory.doubts = 0, memory.wrong = 0;
     __syncthreads();
-    const float limit = blur_limit(memory, size) * 0x1p-23f;
+    const float limit = blur_limit(memory.weight, size, memory.wrong) * 0x1p-23f;
     const int across = (src.width + MOT_BLUR_SIDE - 1) / MOT_BLUR_SIDE;
     const int64_t tiles = (int64_t)across * ((src.height + MOT_BLUR_SIDE - 1) / MOT_BLUR_SIDE);
     for (int64_t tile = mine.first; tile < tiles; tile += mine.step) {
@@ -584,12 +567,10 @@ static int64_t pixels_work(int width, int height)
     return ((int64_t)((width + 3) / 4) * height + MOT_BREAK_THREADS - 1) / MOT_BREAK_THREADS;
 }
 
-static cudaError_t launch_pixels(const mot_break_job *job, const mot_cuda_batch &src, int turned, int copied,
-                                 cudaStream_t stream)
+static cudaError_t launch_copy(const mot_break_job *job, const mot_cuda_batch &src, int kinds, cudaStream_t stream)
 {
-    const pixels_job pixels = { src, job->dst, job->count, job->channels, job->step, turned, copied };
-    return launch(pixels, (const void *)pixels_kernel, pixels_work(job->width, job->height), job->multiprocessors,
-                  stream);
+    const copy_job copy = { src, job->dst, job->count, job->channels, job->step, kinds };
+    return launch(copy, (const void *)copy_kernel, pixels_work(job->width, job->height), job->multiprocessors, stream);
 }
 
 /* Work of a CTA that takes a tile of such sides at a time. */
@@ -624,17 +605,16 @@ static cudaError_t launch_filter(const mot_break_job *job, const mot_cuda_batch 
 
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
-    const int around = job->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER), hue = job->kinds & MOT_BREAK_HUE;
-    cudaError_t error = cudaSuccess;
-    if (hue || !job->in_place)
-        error = launch_pixels(job, job->src, hue, job->in_place ? 0 : MOT_BREAK_NONE, stream);
     const mot_cuda_batch &dst = job->in_place ? job->spare : job->dst;
+    cudaError_t error = cudaSuccess;
+    if (!job->in_place)
+        error = launch_copy(job, job->src, MOT_BREAK_NONE, stream);
     if (error == cudaSuccess && job->kinds & MOT_BREAK_BLUR)
         error = launch_blur(job, dst, stream);
     if (error == cudaSuccess && job->kinds & MOT_BREAK_FILTER)
         error = launch_filter(job, dst, stream);
-    if (error == cudaSuccess && around && job->in_place)
-        error = launch_pixels(job, job->spare, 0, around, stream);
+    if (error == cudaSuccess && job->in_place)
+        error = launch_copy(job, job->spare, job->kinds, stream);
     return error;
 }
 

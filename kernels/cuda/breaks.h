@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Breaks: the steps that the image and the tile kernels do not run, because few batches have them (hue, torchvision's
- * kernel blur, ops of shape FILTER), and the mixing of chains. Plain C on both sides. */
+/* Breaks: the steps that the image and the tile kernels do not run, because few batches have them (torchvision's kernel
+ * blur, ops of shape FILTER), and the mixing of chains. Plain C on both sides. */
 #ifndef MOT_CUDA_BREAKS_H
 #define MOT_CUDA_BREAKS_H
 
@@ -14,13 +14,12 @@ extern "C" {
 #endif
 
 /* The kinds of breaks, as bits. */
-enum { MOT_BREAK_HUE = 1, MOT_BREAK_BLUR = 2, MOT_BREAK_FILTER = 4 };
+enum { MOT_BREAK_BLUR = 1, MOT_BREAK_FILTER = 2 };
 
 /* The kind of a step; 0 for steps that are not breaks: ops that the other kernels run, and steps that mix. */
 MOT_FN int mot_break_of(int op)
 {
-    return op == MOTLEY_STEP_HUE                                ? MOT_BREAK_HUE
-           : op == MOTLEY_STEP_KERNEL_BLUR                      ? MOT_BREAK_BLUR
+    return op == MOTLEY_STEP_KERNEL_BLUR                        ? MOT_BREAK_BLUR
            : op >= 0 && mot_shape_of(op) == MOTLEY_SHAPE_FILTER ? MOT_BREAK_FILTER
                                                                 : 0;
 }

@@ -77,6 +77,18 @@ template <class T> DEVICE T sum_of_warp(T v)
 #endif
 }
 
+/* 1 / v, with an error of one unit in the last place. */
+DEVICE float reciprocal_near(float v)
+{
+#ifdef MOT_ON_DEVICE
+    float by;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(by) : "f"(v));
+    return by;
+#else
+    return 1.0f / v;
+#endif
+}
+
 /* ---- kernels of a stream that overlap, where the chip can (sm_90 and later) and the launch allows it ---- */
 
 /* The next kernel may begin once all CTAs of this one have called this or have ended. */

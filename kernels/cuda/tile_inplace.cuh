@@ -4,6 +4,7 @@
 #define MOT_TILE_INPLACE_CUH
 
 #include "kernels/cuda/blur_runs.cuh"
+#include "kernels/cuda/hue.h"
 #include "kernels/cuda/spatial.cuh"
 #include "kernels/cuda/tile_state.cuh"
 
@@ -63,6 +64,16 @@ template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int leve
     }
 }
 
+/* Makes table `t` one of hues. For all threads, with a barrier. */
+DEVICE const mot_hue_table *make_hue_table(int t, uint32_t value)
+{
+    mot_hue_table *const table = (mot_hue_table *)tile_cta().table[t];
+    static_assert(sizeof *table == sizeof tile_cta().table[t] && MOT_TILE_THREADS == 256, "an entry for each thread");
+    mot_hue_entry(table, threadIdx.x, value);
+    __syncthreads();
+    return table;
+}
+
 /* Applies the items from `from` to before `to` of the program. MARKS: not to what a warp after an item filled. */
 template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
 {
@@ -79,6 +90,13 @@ template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
             const mot_arg *const arg = &s.program.arg[item.step];
             change_quads<1, MARKS>(item.level,
                                    [&](int, uint32_t px[4]) { apply_color<FORMAT>(op, arg, channels, px); });
+        } else if (item.kind == MOT_ITEM_HUE) {
+            const mot_hue_table *const table = make_hue_table(item.table, s.program.arg[item.step].u[0]);
+            change_quads<1, MARKS>(item.level, [&](int, uint32_t px[4]) {
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    px[i] = mot_hue_turned(px[i], table);
+            });
         } else {
             const int quads = s.image.pitch / 4, left = s.tile_x, top = s.tile_y;
             const uint32_t by_pitch = inverse_of(quads), fill = s.program.fill[item.step];

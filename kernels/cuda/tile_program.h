@@ -10,12 +10,14 @@
 #ifndef MOT_TILE_PROGRAM_H
 #define MOT_TILE_PROGRAM_H
 
+#include "augmentations/hue.h"
 #include "augmentations/ops.h"
 #include "augmentations/step.h"
 #include "kernels/blur.h"
 #include "kernels/erase.h"
 #include "kernels/point.h"
 #include "kernels/warp.h"
+#include "motley/draw.h"
 
 /* Steps of a program; an image with more has several programs, one after the other. */
 #define MOT_WINDOW 4
@@ -72,7 +74,7 @@ typedef struct mot_program_op {
     uint8_t unused;
 } mot_program_op;
 
-typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE } mot_item_kind;
+typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE, MOT_ITEM_HUE } mot_item_kind;
 
 /* What is done to a pixel besides moving it: an item. */
 typedef struct mot_item {
@@ -496,6 +498,8 @@ MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts,
     p->fill[step] =
         what->fill[0] | (uint32_t)what->fill[1] << 8 | (uint32_t)what->fill[2] << 16 | (uint32_t)what->fill[3] << 24;
     p->path[step] = 0;
+    if (what->op == MOTLEY_STEP_HUE)
+        p->arg[step].u[0] = mot_hue_value(what->value);
     if (mot_shape_of(what->op) != MOTLEY_SHAPE_WARP)
         return;
     mot_warp warp;
@@ -508,6 +512,11 @@ MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts,
 /* Adds a step that changes something. `step` is its number in the program, which already describes it. */
 MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *what)
 {
+    if (what->op == MOTLEY_STEP_HUE) {
+        if (s->facts->channels >= 3)
+            mot_add_item(s, MOT_ITEM_HUE, mot_new_table(s), step);
+        return;
+    }
     switch (mot_shape_of(what->op)) {
     case MOTLEY_SHAPE_POINT:
         mot_program_point(s, step, what);

@@ -5,6 +5,7 @@
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
 
+#include "augmentations/hue.h"
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
@@ -173,6 +174,28 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
     (void)steps, (void)job, (void)of_transform, (void)counters, (void)slot, (void)scratch;
 }
 
+/* Runs step `s` of each image by itself, as the CPU backend's jobs have no hue. */
+static motley_status run_step(const mot_job *job, size_t s, motley_error *error)
+{
+    mot_job one = *job;
+    mot_step *const steps = calloc(job->count, sizeof *steps);
+    need(steps != NULL, "no memory");
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view image = mot_batch_view(job->dst, i);
+        steps[i] = job->steps[i * job->max_steps + s];
+        if (steps[i].op != MOTLEY_STEP_HUE)
+            continue;
+        if (image.channels >= 3)
+            mot_rows_reference.hue(&image, mot_hue_value(steps[i].value));
+        steps[i] = (mot_step){ .op = MOT_OP_IDENTITY, .arg.flags = MOT_ARG_IDENTITY };
+    }
+    one.steps = steps;
+    one.max_steps = 1;
+    const motley_status status = steps_context->backend->run(steps_context->state, &one, error);
+    free(steps);
+    return status;
+}
+
 /* Steps run in place on the resized pixels. */
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *chosen,
                                    const mot_cuda_draw *draw, motley_error *error)
@@ -191,7 +214,11 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
         steps.samples.epoch = (uint32_t)draw->samples.counter[0];
         steps.samples.first = draw->samples.counter[1];
     }
-    const motley_status status = steps_context->backend->run(steps_context->state, &steps, error);
+    motley_status status = MOTLEY_OK;
+    for (size_t s = 0; steps.steps && s < steps.max_steps && !status; s++)
+        status = run_step(&steps, s, error);
+    if (!steps.steps)
+        status = steps_context->backend->run(steps_context->state, &steps, error);
     for (size_t i = 0; job->output && i < job->count; i++) {
         const mot_view from = mot_batch_view(job->src, i), to = mot_batch_view(now->dst, i);
         mot_cpu_write_output(&from, &to, now->dst->dtype, (const uint32_t(*)[256])now->table);
