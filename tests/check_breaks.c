@@ -85,13 +85,15 @@ static int check_turn(int turn, int width, int height)
     const int channels = 1 + turn % 4, from = turn / 4 % 2, to = turn / 8 % 2, in_place = turn % 3 == 0;
     mot_step steps[IMAGES];
     mot_view src[IMAGES];
-    int kinds = 0, wrong = 0;
+    int kinds = 0, taps = 0, wrong = 0;
     for (int i = 0; i < IMAGES; i++) {
         src[i] = view_at(pixels, i, width, height, channels, from);
         input_fill((input_kind)((turn + i) % INPUT_KINDS), input_random(&random_state), (input_size){ width, height },
                    channels, pixels + i * BYTES);
         steps[i] = random_step(width, height, 3 + 2 * (turn % 11), (turn + 3 * i) % 10);
         kinds |= mot_break_of(steps[i].op);
+        if (mot_break_of(steps[i].op) == MOT_BREAK_BLUR && (int)steps[i].arg.size > taps)
+            taps = (int)steps[i].arg.size;
     }
     if (in_place)
         memcpy(found, pixels, sizeof found);
@@ -103,6 +105,7 @@ static int check_turn(int turn, int width, int height)
                                 .count = IMAGES,
                                 .channels = channels,
                                 .kinds = kinds,
+                                .taps = taps,
                                 .step = steps,
                                 .width = width,
                                 .height = height,

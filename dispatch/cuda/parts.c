@@ -58,6 +58,7 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int cou
         for (; !mot_step_mixes(ops[k]); k++) {
             const int kind = mot_break_of(ops[k]);
             parts->kinds |= kind;
+            parts->taps = kind & MOT_BREAK_BLUR ? MOTLEY_MAX_KERNEL : parts->taps;
             breaks += kind != 0;
             run = kind ? 0 : run + 1;
             most = larger(most, run);
@@ -75,6 +76,7 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int cou
         const int kind = mot_break_of(ops[k]);
         const int breaks_here = kind || (parts->clip_frames > 1 && mot_op_pools(ops[k]));
         parts->kinds |= kind;
+        parts->taps = kind & MOT_BREAK_BLUR ? MOTLEY_MAX_KERNEL : parts->taps;
         breaks += breaks_here;
         run = breaks_here ? 0 : run + 1;
         parts->most = larger(parts->most, run);
@@ -175,7 +177,7 @@ static void lay_out_parts(parts_run *r, int has_work)
     r->apart.pooled = mot_take(r->scratch, MOT_PARTS, count_clips(parts, steps) * sizeof(mot_step));
     r->apart.turn = mot_take(r->scratch, MOT_PARTS, n * (size_t)parts->turns * sizeof(mot_mix_turn));
     r->sent = mot_take(r->scratch, MOT_SENT, mot_cuda_parts_host_bytes(parts, r->job));
-    r->has_spare = (parts->kinds & (MOT_BREAK_BLUR | MOT_BREAK_FILTER)) != 0;
+    r->has_spare = parts->kinds && !mot_blurs_planes(parts->kinds, parts->taps, r->width, r->height);
     r->pixels[WORK] = mot_take_if(!has_work, r->scratch, MOT_IMAGES, r->batch_bytes);
     r->pixels[SPARE] = mot_take_if(r->has_spare, r->scratch, MOT_IMAGES, r->batch_bytes);
     r->pixels[CHAINS] = mot_take(r->scratch, MOT_IMAGES, (size_t)parts->chains * r->batch_bytes);
@@ -278,6 +280,7 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
                           .count = (int32_t)r->job->count,
                           .channels = r->job->channels,
                           .kinds = r->parts->kinds,
+                          .taps = r->parts->taps,
                           .step = r->apart.after + (size_t)part * r->job->count,
                           .width = r->width,
                           .height = r->height,

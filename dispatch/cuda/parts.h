@@ -9,6 +9,7 @@
 /* The most parts and breaks that any image of a job can have; all zero: the job has no breaks. */
 typedef struct mot_cuda_parts {
     int32_t kinds;                /* MOT_BREAK_* */
+    int32_t taps;                 /* of the widest kernel blur, along a line */
     int32_t turns;                /* steps of an image that mix chains; more than 0: the job mixes */
     int32_t chains, chain_breaks; /* chains with steps, and breaks in one of them */
     int32_t breaks;               /* outside of chains */

@@ -69,6 +69,7 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
         }
         mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : 0, !blurs);
         parts.breaks += blurs;
+        parts.taps = mot_stage_kernel(stage) > parts.taps ? mot_stage_kernel(stage) : parts.taps;
     }
     return parts;
 }

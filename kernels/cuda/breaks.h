@@ -24,13 +24,38 @@ MOT_FN int mot_break_of(int op)
                                                                 : 0;
 }
 
+#define MOT_BREAK_FEW_TAPS 9
+#define MOT_BREAK_PLANE_BYTES (56 * 1024) /* of a CTA's shared memory, on every chip */
+
+/* Words from row to row of a plane in shared memory: four components each, one word before and behind a row, and whole
+ * pieces of 16 bytes. */
+MOT_FN int mot_plane_pitch(int width)
+{
+    return ((width + 3) / 4 + 2 + 3) & ~3;
+}
+
+/* Bytes of a plane with what a blur of few taps reads around it. */
+MOT_FN int64_t mot_plane_bytes(int width, int height)
+{
+    return 16 + 4 * mot_plane_pitch(width) * ((int64_t)height + 2 * (MOT_BREAK_FEW_TAPS / 2));
+}
+
+/* Whether breaks of such kinds are only blurs of few taps, and a CTA holds a whole plane: then no image is blurred into
+ * another one first. */
+MOT_FN int mot_blurs_planes(int kinds, int taps, int width, int height)
+{
+    return kinds == MOT_BREAK_BLUR && taps <= MOT_BREAK_FEW_TAPS &&
+           mot_plane_bytes(width, height) <= MOT_BREAK_PLANE_BYTES;
+}
+
 /* One break of each image; images without one are copied. */
 typedef struct mot_break_job {
     mot_cuda_batch src, dst; /* u8 of the same sizes and channels */
-    mot_cuda_batch spare;    /* where in_place: another such batch, which blurs and filters are written to first */
+    mot_cuda_batch spare;    /* where in_place, unless mot_blurs_planes: another such batch, which is written first */
     int32_t in_place;        /* src is dst */
     int32_t count, channels;
     int32_t kinds;         /* MOT_BREAK_* */
+    int32_t taps;          /* of the widest kernel blur, along a line */
     const mot_step *step;  /* [count]; MOT_ARG_IDENTITY: none. A kernel blur's argument has its weights */
     int32_t width, height; /* of the largest image */
     int32_t multiprocessors;

@@ -1073,7 +1073,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
     READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
-    if (job->in_place)
+    if (job->in_place && !mot_blurs_planes(job->kinds, job->taps, job->width, job->height))
         WRITES_IMAGES(job->spare, job->count, job->channels, 1);
     return cudaSuccess;
 }
