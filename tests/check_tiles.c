@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's tile kernel (kernels/cuda/tile_kernel.cuh) against the CPU backend, with its threads run by tests/emulate:
- * every op, and sequences of random ops and hues, on every layout. One differing byte fails, canaries and scratch memory
- * included.
+ * every op, and sequences of random ops and hues, on every layout. One differing byte fails, canaries and scratch
+ * memory included.
  *
  *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
  *
@@ -91,6 +91,8 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
         tiles.as.dtype = output->batch.dtype;
         memcpy(tiles.as.mean, output->mean, sizeof tiles.as.mean);
         memcpy(tiles.as.std, output->std, sizeof tiles.as.std);
+        static mot_line_cache lines;
+        mot_cuda_find_lines(&lines, tiles.channels, &tiles.as);
     }
     static mot_cuda_state state;
     mot_cuda_call call = { .s = &state };

@@ -264,7 +264,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(call, job, steps, &work, &image, error));
-    if (job->output && !by_tiles)
+    if (job->output)
         mot_cuda_find_lines(&s->lines, image.channels, &image.as);
     if (job->drawn_steps)
         draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */

@@ -324,7 +324,7 @@ template <int FORMAT> DEVICE void run_program(const mot_tiles_job &job)
             if (op.a == MOT_PLACE_SCRATCH)
                 store_tile<FORMAT>(s.image.scratch);
             else if (op.a == MOT_PLACE_RESULT && job.has_output)
-                store_tile_as<FORMAT>(job.as.dtype, job.output_values);
+                store_tile_as<FORMAT>(job);
             else if (s.image.work_strided)
                 store_strided(s.image.work);
             else

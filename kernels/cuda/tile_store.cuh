@@ -3,6 +3,7 @@
 #ifndef MOT_TILE_STORE_CUH
 #define MOT_TILE_STORE_CUH
 
+#include "kernels/cuda/lines.cuh"
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 
@@ -263,9 +264,51 @@ template <int FORMAT> OUTLINE void store_tile(const mot_view &to)
         store_strided(to);
 }
 
-/* Writes the tile's pixels as the output's type, by `values` [4][256] in device memory, a table for each channel. */
-template <int FORMAT> OUTLINE void store_tile_as(int dtype, const uint32_t *values)
+/* Four components as values of 16 bits, two in a word. */
+DEVICE uint2 round_four(int dtype, const float v[4])
 {
+    return dtype == MOTLEY_F16 ? make_uint2(two_f16(v[0], v[1]), two_f16(v[2], v[3]))
+                               : make_uint2(two_bf16(v[0], v[1]), two_bf16(v[2], v[3]));
+}
+
+/* Writes the tile's pixels to planes of 16-bit values by lines. False: they are not so, or not all of them can. */
+template <int CHANNELS> OUTLINE bool store_lines(const mot_tiles_job &job)
+{
+    const tile_state &s = tile_cta();
+    const mot_view &to = s.image.result;
+    const int columns = s.columns, pitch = s.image.pitch, quads = columns >> 2, n = quads * s.rows;
+    const int64_t channel = to.channel, row_bytes = to.row;
+    uint8_t *const data = address(to, s.x0, s.y0);
+    if (to.pixel != 2 || columns % 4 != 0 || !aligned(data, 8) || ((row_bytes | (CHANNELS > 1 ? channel : 0)) & 7) != 0)
+        return false;
+    const int dtype = job.as.dtype;
+    const uint32_t by_quads = inverse_of(quads);
+    mot_output_line line[CHANNELS];
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        line[c] = job.as.line[c];
+#pragma unroll 2
+    for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
+        const int row = divided(q, by_quads), k = q - row * quads;
+        const uint4 px = *(const uint4 *)(tile_words() + row * pitch + 4 * k);
+        uint8_t *p = data + row * row_bytes + 8 * k;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++, p += channel) {
+            const float v[4] = { line_value(line[c], px.x, c), line_value(line[c], px.y, c),
+                                 line_value(line[c], px.z, c), line_value(line[c], px.w, c) };
+            store_two_words(p, round_four(dtype, v));
+        }
+    }
+    return true;
+}
+
+/* Writes the tile's pixels as the output's type. */
+template <int FORMAT> OUTLINE void store_tile_as(const mot_tiles_job &job)
+{
+    if (job.as.by_lines && (FORMAT == MOT_FORMAT_GREY ? store_lines<1>(job) : job.channels == 3 && store_lines<3>(job)))
+        return;
+    const int dtype = job.as.dtype;
+    const uint32_t *const values = job.output_values; /* [4][256] in device memory, a table for each channel */
     const tile_state &s = tile_cta();
     const mot_view &to = s.image.result;
     uint32_t(*const table)[256] = (uint32_t(*)[256])spare_words();
