@@ -40,14 +40,17 @@ MOT_FN double mot_exp(double x)
     return near * power;
 }
 
-/* The (size + 1) / 2 weights from the middle outward, summed in the order of torchvision's v1. */
-MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KERNEL_WEIGHTS])
+/* Weight `i` of `size`, before it is divided by the sum of all. */
+MOT_FN float mot_kernel_blur_value(double sigma, int size, int i)
 {
-    float value[MOTLEY_MAX_KERNEL], lane[8] = { 0 }, sum = 0;
-    for (int i = 0; i < size; i++) {
-        const float x = (float)(i - size / 2) / (float)sigma;
-        value[i] = (float)mot_exp((double)(-0.5f * (x * x)));
-    }
+    const float x = (float)(i - size / 2) / (float)sigma;
+    return (float)mot_exp((double)(-0.5f * (x * x)));
+}
+
+/* Their sum, in the order of torchvision's v1. */
+MOT_FN float mot_kernel_blur_sum(const float value[MOTLEY_MAX_KERNEL], int size)
+{
+    float lane[8] = { 0 }, sum = 0;
     /* torch sums in eight lanes and then adds the rest; short rows in four lanes, with the rest added to the first */
     const int lanes = size < 8 ? 4 : 8, whole = size / lanes * lanes;
     for (int i = 0; i < whole; i++)
@@ -58,6 +61,16 @@ MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KE
         sum += value[i];
     for (int i = size < 8; i < lanes; i++)
         sum += lane[i];
+    return sum;
+}
+
+/* The (size + 1) / 2 weights from the middle outward. */
+MOT_FN void mot_kernel_blur_weights(double sigma, int size, float half[MOTLEY_KERNEL_WEIGHTS])
+{
+    float value[MOTLEY_MAX_KERNEL];
+    for (int i = 0; i < size; i++)
+        value[i] = mot_kernel_blur_value(sigma, size, i);
+    const float sum = mot_kernel_blur_sum(value, size);
     for (int i = 0; i <= size / 2; i++)
         half[i] = value[size / 2 + i] / sum;
 }

@@ -405,7 +405,7 @@ template <int WORDS> struct inline_upload {
 template <int WORDS> static __global__ void send_kernel(const __grid_constant__ inline_upload<WORDS> upload)
 {
     let_next_kernel_begin();
-    for (uint32_t i = threadIdx.x; i < upload.words; i += blockDim.x)
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < upload.words; i += gridDim.x * blockDim.x)
         upload.to[i] = upload.word[i];
 }
 
@@ -416,8 +416,8 @@ template <int WORDS> static cudaError_t send(void *to, const void *from, size_t 
     upload.words = (uint32_t)(bytes / sizeof(uint32_t));
     memcpy(upload.word, from, bytes);
     void (*const kernel)(inline_upload<WORDS>) = send_kernel<WORDS>;
-    const unsigned threads = bytes < 4096 ? 256 : 1024;
-    kernel<<<1, threads, 0, stream>>>(upload);
+    /* threads of a warp read their arguments one after the other, so each multiprocessor reads a few */
+    kernel<<<(upload.words + 511) / 512, 256, 0, stream>>>(upload);
     return cudaGetLastError();
 }
 

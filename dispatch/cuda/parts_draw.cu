@@ -112,9 +112,22 @@ static __device__ void copy_step(const mot_step *from, mot_step *to, int lane)
         ((uint32_t *)to)[w] = ((const uint32_t *)from)[w];
 }
 
+/* mot_kernel_blur_weights of a step, by a warp. */
+static __device__ void put_weights(mot_step *to, double sigma, int size, float value[MOTLEY_MAX_KERNEL], int lane)
+{
+    if (lane < size)
+        value[lane] = mot_kernel_blur_value(sigma, size, lane);
+    __syncwarp();
+    const float sum = mot_kernel_blur_sum(value, size);
+    if (lane < MOTLEY_KERNEL_WEIGHTS)
+        to->arg.u[lane] = lane <= size / 2 ? __float_as_uint(value[size / 2 + lane] / sum) : 0;
+    __syncwarp();
+}
+
 static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_constant__ mot_parts_job job)
 {
     __shared__ sorter sorters[WARPS];
+    __shared__ float values[WARPS][MOTLEY_MAX_KERNEL];
     const int lane = threadIdx.x % 32, i = blockIdx.x * WARPS + threadIdx.x / 32;
     if (i >= job.count)
         return;
@@ -149,11 +162,8 @@ static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_c
         mot_step *const to = s.place[k] == AFTER ? &job.after[of] : &job.part[of * job.most + s.place[k]];
         copy_step(&steps[k], to, lane);
         __syncwarp();
-        if (lane == 0 && s.op[k] == MOTLEY_STEP_KERNEL_BLUR && !job.given) {
-            float half[MOTLEY_KERNEL_WEIGHTS] = { 0 };
-            mot_kernel_blur_weights(steps[k].value, (int)steps[k].arg.size, half);
-            memcpy(to->arg.u, half, sizeof half);
-        }
+        if (s.op[k] == MOTLEY_STEP_KERNEL_BLUR && !job.given)
+            put_weights(to, steps[k].value, (int)steps[k].arg.size, values[threadIdx.x / 32], lane);
     }
 }
 
