@@ -177,66 +177,16 @@ motley_policy *mot_policy_copy(const motley_policy *policy)
     return NULL;
 }
 
-static bool same_text(const char *a, const char *b)
+int motley_policy_equal(const motley_policy *a, const motley_policy *b)
 {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool same_space(const mot_space *a, const mot_space *b)
-{
-    return same_text(a->name, b->name) && a->op == b->op && a->has_levels == b->has_levels && a->low == b->low &&
-           a->span == b->span && a->base == b->base && a->sign == b->sign && a->side == b->side &&
-           a->rounding == b->rounding && a->minimum == b->minimum && a->maximum == b->maximum &&
-           a->via_degrees == b->via_degrees && a->in_boxes == b->in_boxes && a->fills == b->fills &&
-           memcmp(a->fill, b->fill, a->fills) == 0;
-}
-
-static bool same_head(const motley_policy *a, const motley_policy *b)
-{
-    bool same = same_text(a->name, b->name) && same_text(a->title, b->title) && same_text(a->profile, b->profile) &&
-                same_text(a->paper, b->paper) && same_text(a->table, b->table) && same_text(a->version, b->version) &&
-                a->arithmetic == b->arithmetic && a->top_bins == b->top_bins && a->top == b->top &&
-                mot_same_level(&a->level, &b->level) && a->repeat == b->repeat &&
-                a->repeat_weights == b->repeat_weights && a->repeat_given == b->repeat_given &&
-                a->chance == b->chance && a->choice == b->choice && a->augmix.width == b->augmix.width &&
-                a->augmix.alpha == b->augmix.alpha && a->augmix.form == b->augmix.form &&
-                a->interpolations == b->interpolations && a->fills == b->fills && a->spaces == b->spaces &&
-                a->steps == b->steps && a->branches == b->branches && a->phases == b->phases;
-    for (uint32_t i = 0; same && i < a->repeat_weights; i++)
-        same = a->repeat_weight[i] == b->repeat_weight[i];
-    return same && memcmp(a->interpolation, b->interpolation, a->interpolations) == 0 &&
-           memcmp(a->fill, b->fill, a->fills) == 0;
-}
-
-/* Whether the texts are the same; a follower has none. */
-static bool same_staged(const motley_policy *a, const motley_policy *b)
-{
+    if (!a || !b || a == b)
+        return a == b;
     char *texts[2] = { NULL, NULL };
-    const bool same = mot_policy_print_text(a, &texts[0], NULL) == MOTLEY_OK &&
+    const bool same = !a->staged == !b->staged && mot_customs_equal(a, b) &&
+                      mot_policy_print_text(a, &texts[0], NULL) == MOTLEY_OK &&
                       mot_policy_print_text(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0;
     free(texts[0]);
     free(texts[1]);
-    return same;
-}
-
-int motley_policy_equal(const motley_policy *a, const motley_policy *b)
-{
-    if (!a || !b)
-        return a == b;
-    if (a->staged || b->staged)
-        return a->staged && b->staged && same_staged(a, b);
-    bool same = same_head(a, b) && mot_customs_equal(a, b);
-    for (uint32_t i = 0; same && i < a->spaces; i++)
-        same = same_space(&a->space[i], &b->space[i]);
-    for (uint32_t i = 0; same && i < a->steps; i++)
-        same = a->step[i].space == b->step[i].space && a->step[i].probability == b->step[i].probability &&
-               mot_same_level(&a->step[i].level, &b->step[i].level);
-    for (uint32_t i = 0; same && i < a->branches; i++)
-        same = a->branch[i].weight == b->branch[i].weight && a->branch[i].first_step == b->branch[i].first_step &&
-               a->branch[i].steps == b->branch[i].steps;
-    for (uint32_t i = 0; same && i < a->phases; i++)
-        same = a->phase[i].first_epoch == b->phase[i].first_epoch &&
-               a->phase[i].first_branch == b->phase[i].first_branch && a->phase[i].branches == b->phase[i].branches;
     return same;
 }
 

@@ -93,7 +93,7 @@ typedef enum motley_print_format {
 MOTLEY_API motley_status motley_policy_print(const motley_policy *policy, motley_print_format format, char **text,
                                              motley_error *error);
 
-/** True when both policies have the same content, name and citations included. */
+/** True when both policies have the same canonical text, name and citations included, and the same custom ops. */
 MOTLEY_API int motley_policy_equal(const motley_policy *a, const motley_policy *b);
 
 /** Whose arithmetic normalises a byte. In binary32, with each operation rounded. */
