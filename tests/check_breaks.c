@@ -17,6 +17,7 @@
 #define BYTES (SIDE * SIDE * 4)
 
 static uint8_t pixels[IMAGES * BYTES], found[IMAGES * BYTES], spare[IMAGES * BYTES], want[BYTES];
+static uint16_t made[IMAGES * BYTES];
 static uint64_t random_state = 20181002;
 
 /* Image i of `data`, in packed pixels or planes. */
@@ -126,11 +127,60 @@ static int check_turn(int turn, int width, int height)
     return wrong;
 }
 
+/* Blurs of few taps whose results are written as an output. */
+static int check_output(int turn)
+{
+    enum { WIDTH = 48, HEIGHT = 50, CHANNELS = 3 };
+    mot_output_as as = { .dtype = turn & 1 ? MOTLEY_F16 : MOTLEY_BF16,
+                         .mean = { 0.485f, 0.456f, 0.406f },
+                         .std = { 0.229f, 0.224f, 0.225f },
+                         .by_lines = 1 };
+    mot_step steps[IMAGES];
+    mot_view src[IMAGES];
+    for (int c = 0; c < CHANNELS; c++)
+        need(mot_find_output_line(0, as.dtype, as.mean[c], as.std[c], &as.line[c]), "a line");
+    for (int i = 0; i < IMAGES; i++) {
+        src[i] = view_at(pixels, i, WIDTH, HEIGHT, CHANNELS, 1);
+        input_fill((input_kind)((turn + i) % INPUT_KINDS), input_random(&random_state), (input_size){ WIDTH, HEIGHT },
+                   CHANNELS, pixels + i * BYTES);
+        steps[i] = random_step(WIDTH, HEIGHT, 3 + 2 * (turn % 4), i == turn % 4 ? 0 : 5 + (turn + i) % 5);
+    }
+    const mot_view to = { (uint8_t *)made, WIDTH, HEIGHT, CHANNELS, 2 * WIDTH + 8, 2, (2 * WIDTH + 8) * HEIGHT };
+    mot_break_job job = { .src = batch_at(pixels, &src[0]),
+                          .output = batch_at((uint8_t *)made, &to),
+                          .as = as,
+                          .has_output = 1,
+                          .count = IMAGES,
+                          .channels = CHANNELS,
+                          .kinds = MOT_BREAK_BLUR,
+                          .taps = MOT_BREAK_FEW_TAPS,
+                          .step = steps,
+                          .width = WIDTH,
+                          .height = HEIGHT,
+                          .multiprocessors = 1 };
+    job.output.image = 2 * BYTES;
+    need(mot_break_launch(&job, NULL) == cudaSuccess, "launching");
+    for (int i = 0; i < IMAGES; i++) {
+        run_cpu(&steps[i], &src[i]);
+        for (int k = 0; k < WIDTH * HEIGHT * CHANNELS; k++) {
+            const int c = k % CHANNELS, x = k / CHANNELS % WIDTH, y = k / CHANNELS / WIDTH;
+            const uint16_t is = made[i * BYTES + c * (int)to.channel / 2 + y * (int)to.row / 2 + x];
+            if (is == (uint16_t)mot_output_entry(&as, 256 * c + want[k]))
+                continue;
+            printf("output, turn %d, image %d: (%d, %d) %d is %04x\n", turn, i, x, y, c, is);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(void)
 {
     static const int sizes[][2] = { { 2, 2 }, { 5, 3 }, { 64, 64 }, { 65, 40 }, { 150, 131 }, { 33, 150 } };
     int wrong = 0;
     for (int turn = 0; turn < 240 && !wrong; turn++)
         wrong = check_turn(turn, sizes[turn % 6][0], sizes[turn % 6][1]);
+    for (int turn = 0; turn < 24 && !wrong; turn++)
+        wrong = check_output(turn);
     return wrong;
 }

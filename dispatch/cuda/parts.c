@@ -268,14 +268,15 @@ static motley_status queue_part(parts_run *r, int part, const motley_batch *src,
     return queue_job(r, &job, error);
 }
 
-/* Runs the breaks after a part, from a batch to another or in place. */
+/* Runs the breaks after a part, from a batch to another or in place; or as an output `as` says. */
 static motley_status queue_break(parts_run *r, int part, const motley_batch *src, size_t which_src,
-                                 const motley_batch *dst, size_t which_dst, motley_error *error)
+                                 const motley_batch *dst, size_t which_dst, const mot_output_as *as,
+                                 motley_error *error)
 {
     if (!r->call)
         return MOTLEY_OK;
     mot_break_job job = { .src = sent(r, src, which_src),
-                          .dst = sent(r, dst, which_dst),
+                          .dst = sent(r, dst ? dst : src, which_dst),
                           .in_place = which_src == which_dst,
                           .count = (int32_t)r->job->count,
                           .channels = r->job->channels,
@@ -285,6 +286,11 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
                           .width = r->width,
                           .height = r->height,
                           .multiprocessors = r->s->chip.multiprocessors };
+    if (as) {
+        job.has_output = 1;
+        job.as = *as;
+        job.output = mot_cuda_batch_of(&r->job->output->batch, NULL);
+    }
     if (r->has_spare) {
         const motley_batch spare = batch_at(r, SPARE);
         job.spare = sent(r, &spare, SPARE);
@@ -330,7 +336,7 @@ static motley_status mix_chains(parts_run *r, motley_error *error)
         const motley_batch chain = batch_at(r, which);
         MOT_TRY(queue_part(r, part, r->job->src, &chain, NULL, error));
         for (int b = 0; b < parts->chain_breaks; b++, part++) {
-            MOT_TRY(queue_break(r, part, &chain, which, &chain, which, error));
+            MOT_TRY(queue_break(r, part, &chain, which, &chain, which, NULL, error));
             MOT_TRY(queue_part(r, part + 1, &chain, &chain, NULL, error));
         }
     }
@@ -365,6 +371,29 @@ static size_t count_same(const parts_run *r)
     return same;
 }
 
+/* Whether the last break is a blur of whole planes that can write the output itself: there are no ops behind it, and
+ * the output has 16-bit values by lines. */
+static int blurs_to_output(const parts_run *r, const motley_batch *from, mot_output_as *as)
+{
+    const mot_cuda_parts *const parts = r->parts;
+    const motley_output *const output = r->job->output;
+    if (!output || r->job->dst || r->images || parts->last_ops || parts->clip_frames > 1 ||
+        !mot_blurs_planes(parts->kinds, parts->taps, r->width, r->height))
+        return 0;
+    const motley_batch *const to = &output->batch;
+    const mot_view in = mot_batch_view(from, 0), out = mot_batch_view(to, 0);
+    const mot_cuda_batch in_all = mot_cuda_batch_of(from, NULL), out_all = mot_cuda_batch_of(to, NULL);
+    const int64_t all = (int64_t)(uintptr_t)out.data | out.row | out.channel | out_all.image;
+    if (!mot_is_dense(&in, MOT_FORMAT_PLANES) || in.channels != 3 || in.width % 16 != 0 || in_all.image % 16 != 0 ||
+        mot_dtype_bytes(to->dtype) != 2 || out.pixel != 2 || all % 8 != 0)
+        return 0;
+    *as = (mot_output_as){ .dtype = to->dtype, .convention = r->job->convention };
+    memcpy(as->mean, output->mean, sizeof as->mean);
+    memcpy(as->std, output->std, sizeof as->std);
+    mot_cuda_find_lines(&r->s->lines, r->job->channels, as);
+    return as->by_lines;
+}
+
 /* Runs what is outside of chains: from `work` if there were any, else from src; in the end to dst and the output. */
 static motley_status queue_rest(parts_run *r, motley_error *error)
 {
@@ -379,8 +408,11 @@ static motley_status queue_rest(parts_run *r, motley_error *error)
             from = &r->work;
             which = WORK;
         }
+        mot_output_as as;
+        if (r->call && b == parts->breaks - 1 && blurs_to_output(r, from, &as))
+            return queue_break(r, part, from, which, NULL, which, &as, error);
         if (parts->kinds)
-            MOT_TRY(queue_break(r, part, from, which, &r->work, WORK, error));
+            MOT_TRY(queue_break(r, part, from, which, &r->work, WORK, NULL, error));
         from = &r->work;
         which = WORK;
         if (parts->clip_frames > 1)

@@ -278,8 +278,10 @@ static cudaError_t launch_blur(const mot_break_job *job, const mot_cuda_batch &d
 /* All blurs of a job of which mot_blurs_planes is true. */
 static cudaError_t launch_plane_blur(const mot_break_job *job, cudaStream_t stream)
 {
-    const blur_job blur = { job->src, job->dst, job->count, job->channels, job->step };
-    const void *const kernel = (const void *)plane_blur_kernel;
+    const plane_job blur = { job->src, job->has_output ? job->output : job->dst, job->count, job->channels, job->step,
+                             job->as };
+    const void *const kernel =
+        job->has_output ? (const void *)plane_blur_kernel<true> : (const void *)plane_blur_kernel<false>;
     const int bytes = (int)mot_plane_bytes(job->width, job->height);
     const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess)
@@ -308,6 +310,8 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
     const mot_cuda_batch &dst = job->in_place ? job->spare : job->dst;
     cudaError_t error = cudaSuccess;
+    if (job->has_output)
+        return launch_plane_blur(job, stream);
     if (!job->in_place)
         error = launch_copy(job, job->src, MOT_BREAK_NONE, stream);
     if (error == cudaSuccess && mot_blurs_planes(job->kinds, job->taps, job->width, job->height))

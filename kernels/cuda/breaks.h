@@ -51,8 +51,12 @@ MOT_FN int mot_blurs_planes(int kinds, int taps, int width, int height)
 /* One break of each image; images without one are copied. */
 typedef struct mot_break_job {
     mot_cuda_batch src, dst; /* u8 of the same sizes and channels */
-    mot_cuda_batch spare;    /* where in_place, unless mot_blurs_planes: another such batch, which is written first */
-    int32_t in_place;        /* src is dst */
+    mot_cuda_batch output;   /* where has_output, as mot_blurs_planes: planes of 16-bit values by lines, which every
+                              * image's   plane becomes; src has planes, too, whose rows are whole pieces of 16 bytes */
+    mot_output_as as;        /* `output` */
+    int32_t has_output;
+    mot_cuda_batch spare; /* where in_place, unless mot_blurs_planes: another such batch, which is written first */
+    int32_t in_place;     /* src is dst */
     int32_t count, channels;
     int32_t kinds;         /* MOT_BREAK_* */
     int32_t taps;          /* of the widest kernel blur, along a line */

@@ -4,6 +4,7 @@
 #define MOT_BREAKS_BLUR_CUH
 
 #include "kernels/cuda/breaks_pixels.cuh"
+#include "kernels/cuda/lines.cuh"
 
 /* ---- of any size ---- */
 
@@ -244,6 +245,13 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS, MOT_BLUR_CTAS)
 #define MOT_PLANE_ROWS 24    /* of a thread's four columns, about; it begins with eight more */
 #define MOT_PLANE_DOUBTS 256 /* that are computed together */
 
+struct plane_job {
+    mot_cuda_batch src, dst; /* dst is the output where there is one: planes of 16-bit values by lines */
+    int32_t count, channels;
+    const mot_step *step;
+    mot_output_as as;
+};
+
 struct plane_memory {
     float weight[MOT_BREAK_FEW_TAPS];
     float wrong; /* as in blur_memory */
@@ -352,9 +360,10 @@ static __device__ __noinline__ void store_apart(uint8_t *p, int64_t pixel, int c
 }
 
 /* Four columns of some rows of a plane: each row is blurred along once and stays in registers for the nine rows that
- * need it. */
+ * need it. OUTPUT: results are made by `line`. */
+template <bool OUTPUT>
 DEVICE void blur_columns(plane_memory &memory, const mot_view &dst, int c, int pitch, int quad, int row, int end,
-                         float limit)
+                         float limit, int dtype, const mot_output_line &line)
 {
     float weight[MOT_PLANE_REACH + 1], scaled[MOT_PLANE_REACH + 1], along[MOT_BREAK_FEW_TAPS][4];
 #pragma unroll
@@ -393,7 +402,9 @@ DEVICE void blur_columns(plane_memory &memory, const mot_view &dst, int c, int p
             if (!(fmaxf(fmaxf(fabsf(off[0]), fabsf(off[1])), fmaxf(fabsf(off[2]), fabsf(off[3]))) < limit))
                 bytes = note_doubts(memory, pitch, row + turn, 4 * quad, dst.width, bytes, limit,
                                     four{ { off[0], off[1], off[2], off[3] } });
-            if (words)
+            if (OUTPUT)
+                store_two_words(p, round_word(dtype, line, bytes));
+            else if (words)
                 store_word(p, bytes);
             else
                 store_apart(p, dst.pixel, count, bytes);
@@ -402,15 +413,39 @@ DEVICE void blur_columns(plane_memory &memory, const mot_view &dst, int c, int p
     }
 }
 
+/* Makes an output of a plane that stays as it is. */
+DEVICE void write_plane(const mot_view &src, const mot_view &dst, int c, int dtype, const mot_output_line &line)
+{
+    const int pieces = src.width / 16, n = pieces * src.height;
+    const uint32_t by_pieces = inverse_of(pieces);
+    const uint8_t *const from = src.data + c * src.channel;
+    uint8_t *const to = dst.data + c * dst.channel;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < n; i += MOT_PLANE_THREADS) {
+        const int row = divided(i, by_pieces), k = i - row * pieces;
+        const uint4 v = load_four_words(from + row * src.row + 16 * k);
+        uint8_t *const p = to + row * dst.row + 32 * k;
+        store_two_words(p, round_word(dtype, line, v.x));
+        store_two_words(p + 8, round_word(dtype, line, v.y));
+        store_two_words(p + 16, round_word(dtype, line, v.z));
+        store_two_words(p + 24, round_word(dtype, line, v.w));
+    }
+}
+
 /* A CTA for each plane of each image. */
-static __global__ void __launch_bounds__(MOT_PLANE_THREADS, 5) plane_blur_kernel(const __grid_constant__ blur_job job)
+template <bool OUTPUT>
+static __global__ void __launch_bounds__(MOT_PLANE_THREADS, 5) plane_blur_kernel(const __grid_constant__ plane_job job)
 {
     __shared__ plane_memory memory;
     const int image = blockIdx.x / job.channels, c = (int)blockIdx.x - image * job.channels, own = threadIdx.x;
     const mot_step &step = job.step[image];
-    if (kind_of(step) != MOT_BREAK_BLUR)
-        return;
     const mot_view src = view_of(job.src, job.channels, image), dst = view_of(job.dst, job.channels, image);
+    const mot_output_line line = OUTPUT ? job.as.line[c] : mot_output_line{ 0, 0 };
+    if (kind_of(step) != MOT_BREAK_BLUR) {
+        if (OUTPUT)
+            write_plane(src, dst, c, job.as.dtype, line);
+        return;
+    }
     const int quads = (src.width + 3) / 4, pitch = mot_plane_pitch(src.width), size = (int)step.arg.size;
     if (own < MOT_BREAK_FEW_TAPS) {
         const int from_middle = abs(own - MOT_PLANE_REACH);
@@ -426,12 +461,18 @@ static __global__ void __launch_bounds__(MOT_PLANE_THREADS, 5) plane_blur_kernel
     const int strips = max(1, MOT_PLANE_THREADS * turns / quads), rows = (src.height + strips - 1) / strips;
     for (int i = own; i < quads * strips; i += MOT_PLANE_THREADS) {
         const int strip = i / quads, row = strip * rows;
-        blur_columns(memory, dst, c, pitch, i - strip * quads, row, min(row + rows, src.height), limit);
+        blur_columns<OUTPUT>(memory, dst, c, pitch, i - strip * quads, row, min(row + rows, src.height), limit,
+                             job.as.dtype, line);
     }
     __syncthreads();
     for (int i = own; i < min(memory.doubts, MOT_PLANE_DOUBTS); i += MOT_PLANE_THREADS) {
         const int row = (int)(memory.doubt[i] >> 16), column = (int)(memory.doubt[i] & 0xFFFF);
-        store_byte(address(dst, column, row) + c * dst.channel, plane_exactly(memory, pitch, row, column));
+        const uint32_t byte = plane_exactly(memory, pitch, row, column);
+        uint8_t *const p = address(dst, column, row) + c * dst.channel;
+        if (OUTPUT)
+            *(uint16_t *)p = (uint16_t)round_word(job.as.dtype, line, byte).x;
+        else
+            store_byte(p, byte);
     }
 }
 

@@ -24,4 +24,19 @@ DEVICE float line_value(const mot_output_line &line, uint32_t word, int i)
     return on_line(line, line_byte(word, i));
 }
 
+/* Four components as values of 16 bits, two in a word. */
+DEVICE uint2 round_four(int dtype, const float v[4])
+{
+    return dtype == MOTLEY_F16 ? make_uint2(two_f16(v[0], v[1]), two_f16(v[2], v[3]))
+                               : make_uint2(two_bf16(v[0], v[1]), two_bf16(v[2], v[3]));
+}
+
+/* The same of a word's bytes. */
+DEVICE uint2 round_word(int dtype, const mot_output_line &line, uint32_t word)
+{
+    const float v[4] = { line_value(line, word, 0), line_value(line, word, 1), line_value(line, word, 2),
+                         line_value(line, word, 3) };
+    return round_four(dtype, v);
+}
+
 #endif

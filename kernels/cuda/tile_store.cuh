@@ -264,13 +264,6 @@ template <int FORMAT> OUTLINE void store_tile(const mot_view &to)
         store_strided(to);
 }
 
-/* Four components as values of 16 bits, two in a word. */
-DEVICE uint2 round_four(int dtype, const float v[4])
-{
-    return dtype == MOTLEY_F16 ? make_uint2(two_f16(v[0], v[1]), two_f16(v[2], v[3]))
-                               : make_uint2(two_bf16(v[0], v[1]), two_bf16(v[2], v[3]));
-}
-
 /* Writes the tile's pixels to planes of 16-bit values by lines. False: they are not so, or not all of them can. */
 template <int CHANNELS> OUTLINE bool store_lines(const mot_tiles_job &job)
 {

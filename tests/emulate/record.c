@@ -1072,6 +1072,10 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
     LAUNCH("kernel of breaks", stream);
     READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
+    if (job->has_output) {
+        WRITES_IMAGES(job->output, job->count, job->channels, 2);
+        return cudaSuccess;
+    }
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
     if (job->in_place && !mot_blurs_planes(job->kinds, job->taps, job->width, job->height))
         WRITES_IMAGES(job->spare, job->count, job->channels, 1);
