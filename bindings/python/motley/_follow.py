@@ -14,7 +14,7 @@ from typing import Any
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, finished, has_floats, name_of, plain
 from ._core import ffi, lib
 from ._images import Many, images_of, like_foreign
-from ._native import ArgumentError, UnsupportedError, check, checked, for_each, made_by
+from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
 from .sampled import levels_on_host, views_of
@@ -26,8 +26,6 @@ ELEMENTS = {"bool": "<?", **_INTEGERS, "int64": "<q", "float16": "<e", "float32"
 
 # mode of a PIL mask -> dtype of its elements
 PIL_MODES = {"1": "uint8", "L": "uint8", "P": "uint8", "I;16": "uint16", "I": "int32", "F": "float32"}
-
-FOLLOWERS_KEPT = 256
 
 
 class Moves:
@@ -152,9 +150,7 @@ def follower_of(transform: Any, given: Any, fill: Any, erase: Any, interpolation
         params = follower_params(fill, erase, interpolation)
         handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
         made = Transform(Policy._of(handle), stream=0, threads=transform.threads)
-        if len(_followers) >= FOLLOWERS_KEPT:
-            _followers.clear()
-        found = _followers[key] = followed, made  # what is followed is kept, so that its id stays its own
+        found = keep(_followers, key, (followed, made))  # what is followed, too, so that its id stays its own
     return found[1]
 
 

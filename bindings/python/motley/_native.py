@@ -147,6 +147,17 @@ class Local(threading.local):
 local = Local()
 
 
+KEPT = 256  # of what is made once for a shape of batches or for settings
+
+
+def keep(kept: dict[Any, Any], key: Any, value: Any) -> Any:
+    """Keeps a value for whoever needs it again. Where there are many, all are let go."""
+    if len(kept) >= KEPT:
+        kept.clear()
+    kept[key] = value
+    return value
+
+
 def default_threads() -> int:
     """As many threads as the library gives, but no more than torch uses or, without torch, OMP_NUM_THREADS says; one in
     a multiprocessing worker (a DataLoader's, say), which is one of many."""

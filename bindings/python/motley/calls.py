@@ -12,8 +12,6 @@ from ._core import ffi, lib
 from ._native import ArgumentError, check, made_by
 from .draws import boxes_given
 
-CALLS_KEPT = 256  # by a thread: one for each shape of batches that it meets
-
 
 class Call:
     """What a call needs besides pixels and samples, determined once for each shape of batches.
@@ -124,14 +122,6 @@ def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
 
 def no_stream() -> int:
     return 0
-
-
-def keep(key: Any, call: Any) -> None:
-    """Keeps a call for further batches of its shape, in this thread."""
-    calls = _native.local.calls
-    if len(calls) >= CALLS_KEPT:
-        calls.clear()
-    calls[key] = call
 
 
 def _four(numbers: Any, channels: int, rest: int) -> list[float]:

@@ -14,7 +14,7 @@ import types
 from typing import Any
 
 from . import _arrays as arrays
-from . import _native, calls
+from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, NumPy
 from ._native import ArgumentError, check, text_of
@@ -82,7 +82,8 @@ def _keep(number: int, batch: Any, result: Any, threads: int | None, call: Any) 
     """Keeps a call without values, for _run_again()."""
     again = ffi.new("call_again *", {"kept": call.c})
     if lib.note_forms(again, id(batch), id(result)):
-        calls.keep((number, batch.__class__, batch.shape, threads), (again, call.like, call))
+        key = number, batch.__class__, batch.shape, threads
+        _native.keep(_native.local.calls, key, (again, call.like, call))
 
 
 def _run_again(number: int, batch: Any, threads: int | None) -> Any:

@@ -454,7 +454,7 @@ class Transform(Sampled):
             call.written = target.kind.pointer
             call.like = None if out is not None else target.make
             call.for_any_pixels()
-            calls.keep(key, call)
+            _native.keep(_native.local.calls, key, call)
         if in_place:
             return call, None, None, pixels, pixels, out
         result = call.like(batch) if out is None else out

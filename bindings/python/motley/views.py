@@ -10,7 +10,7 @@ from . import _native
 from ._arrays import KINDS, dtype_name
 from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, layout_given, threads_given
-from .calls import Call, keep
+from .calls import Call
 from .draws import Drawn
 from .policy import Policy
 from .sampled import Sampled, levels_of, levels_on_host, levels_without_use
@@ -201,7 +201,7 @@ class MultiView(Sampled):
             call.makes = [(target.make, target.kind.pointer) for target in targets]
             call.finish = source.finish_for()
             call.for_any_pixels()
-            keep(key, call)
+            _native.keep(_native.local.calls, key, call)
         else:
             images.hold_until_done(call, source, *targets)
         return call, source.pointer, written, source

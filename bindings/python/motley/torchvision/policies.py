@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from motley import ArgumentError, Policy, Transform
 from motley._core import lib
 from motley._follow import BoxRows, Moves, PointRows
+from motley._native import keep
 from motley.follow import FORMATS
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.samples import samples_of, torch_seed
@@ -112,7 +113,6 @@ def overridden(transform: Any) -> Any:
     return next((n for n in OVERRIDES if getattr(type(transform), n, None) is not getattr(cls, n, None)), None)
 
 
-KEPT = 256
 _transforms: dict[Any, Transform] = {}  # what a policy depends on -> Transform
 
 
@@ -127,9 +127,7 @@ def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
     key = type(transform), v2, channels, fill, *map(own.get, SETTINGS)
     ours = _transforms.get(key)
     if ours is None:
-        if len(_transforms) >= KEPT:
-            _transforms.clear()
-        ours = _transforms[key] = new_transform(transform, v2, channels, fill)
+        ours = keep(_transforms, key, new_transform(transform, v2, channels, fill))
     return ours
 
 
