@@ -47,6 +47,7 @@ MOST = {
     "load_word_before": 12,
     "fetch_tile": 4,  # sm_100
     "blur_kernel": 28,  # sm_100
+    "plane_blur_kernel": 16,  # once for a plane
     "chains_kernel": 36,
     # draws and numbers, once for an image
     "draw_kernel": 28,

@@ -280,13 +280,18 @@ static cudaError_t launch_plane_blur(const mot_break_job *job, cudaStream_t stre
 {
     const plane_job blur = { job->src, job->has_output ? job->output : job->dst, job->count, job->channels, job->step,
                              job->as };
-    const void *const kernel =
-        job->has_output ? (const void *)plane_blur_kernel<true> : (const void *)plane_blur_kernel<false>;
+    const int few = (int64_t)(job->width + 3) / 4 * job->height <= MOT_PLANE_FEW, threads = MOT_PLANE_THREADS;
+    const void *const kernels[2][2] = {
+        { (const void *)plane_blur_kernel<false, 2 * threads>, (const void *)plane_blur_kernel<false, threads> },
+        { (const void *)plane_blur_kernel<true, 2 * threads>, (const void *)plane_blur_kernel<true, threads> }
+    };
+    const void *const kernel = kernels[job->has_output != 0][few];
     const int bytes = (int)mot_plane_bytes(job->width, job->height);
     const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     if (error != cudaSuccess)
         return error;
-    return mot_launch(kernel, (int64_t)job->count * job->channels, MOT_PLANE_THREADS, (size_t)bytes, 0, stream, blur);
+    return mot_launch(kernel, (int64_t)job->count * job->channels, few ? threads : 2 * threads, (size_t)bytes, 0,
+                      stream, blur);
 }
 
 static cudaError_t launch_filter(const mot_break_job *job, const mot_cuda_batch &dst, cudaStream_t stream)

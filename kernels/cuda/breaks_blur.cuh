@@ -240,10 +240,11 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS, MOT_BLUR_CTAS)
 
 /* ---- of few taps: a CTA holds a whole plane, so that it may be written over ---- */
 
-#define MOT_PLANE_REACH 4 /* of MOT_BREAK_FEW_TAPS; smaller kernels end with weights of 0 */
-#define MOT_PLANE_THREADS 128
-#define MOT_PLANE_ROWS 24    /* of a thread's four columns, about; it begins with eight more */
-#define MOT_PLANE_DOUBTS 256 /* that are computed together */
+#define MOT_PLANE_REACH 4     /* of MOT_BREAK_FEW_TAPS; smaller kernels end with weights of 0 */
+#define MOT_PLANE_THREADS 128 /* for planes of no more than MOT_PLANE_FEW quads; twice as many for others, */
+#define MOT_PLANE_FEW 4096    /* of which few fit on a multiprocessor, so that the last ones take less long */
+#define MOT_PLANE_ROWS 24     /* of a thread's four columns, about; it begins with eight more */
+#define MOT_PLANE_DOUBTS 256  /* that are computed together */
 
 struct plane_job {
     mot_cuda_batch src, dst; /* dst is the output where there is one: planes of 16-bit values by lines */
@@ -271,14 +272,14 @@ DEVICE void load_pieces(const mot_view &src, const uint8_t *data, int pitch)
 {
     const int rows = src.height + 2 * MOT_PLANE_REACH, pieces = src.width / 16, quads = src.width / 4;
     const uint32_t by_pieces = inverse_of(pieces);
-    for (int i = threadIdx.x; i < pieces * rows; i += MOT_PLANE_THREADS) {
+    for (int i = threadIdx.x; i < pieces * rows; i += (int)blockDim.x) {
         const int row = divided(i, by_pieces), k = i - row * pieces;
         begin_to_copy((uint4 *)plane_row(row, pitch) + k,
                       (const uint4 *)(data + inside(row - MOT_PLANE_REACH, src.height) * src.row) + k);
     }
     wait_for_copies();
     __syncthreads();
-    for (int i = threadIdx.x; i < 2 * rows; i += MOT_PLANE_THREADS) { /* both ends are mirrored */
+    for (int i = threadIdx.x; i < 2 * rows; i += (int)blockDim.x) { /* both ends are mirrored */
         uint32_t *const row = plane_row(i / 2, pitch);
         if (i % 2 == 0)
             row[-1] = __byte_perm(row[0], row[1], 0x1234);
@@ -296,7 +297,7 @@ DEVICE void load_plane(const mot_view &src, int c, int pitch)
     }
     const int words = (src.width + 3) / 4 + 2, n = words * (src.height + 2 * MOT_PLANE_REACH);
     const uint32_t by_words = inverse_of(words);
-    for (int i = threadIdx.x; i < n; i += MOT_PLANE_THREADS) {
+    for (int i = threadIdx.x; i < n; i += (int)blockDim.x) {
         const int row = divided(i, by_words), at = i - row * words - 1;
         const uint8_t *const in = data + inside(row - MOT_PLANE_REACH, src.height) * src.row;
         uint32_t word = 0;
@@ -421,7 +422,7 @@ DEVICE void write_plane(const mot_view &src, const mot_view &dst, int c, int dty
     const uint8_t *const from = src.data + c * src.channel;
     uint8_t *const to = dst.data + c * dst.channel;
 #pragma unroll 2
-    for (int i = threadIdx.x; i < n; i += MOT_PLANE_THREADS) {
+    for (int i = threadIdx.x; i < n; i += (int)blockDim.x) {
         const int row = divided(i, by_pieces), k = i - row * pieces;
         const uint4 v = load_four_words(from + row * src.row + 16 * k);
         uint8_t *const p = to + row * dst.row + 32 * k;
@@ -433,8 +434,9 @@ DEVICE void write_plane(const mot_view &src, const mot_view &dst, int c, int dty
 }
 
 /* A CTA for each plane of each image. */
-template <bool OUTPUT>
-static __global__ void __launch_bounds__(MOT_PLANE_THREADS, 5) plane_blur_kernel(const __grid_constant__ plane_job job)
+template <bool OUTPUT, int THREADS>
+static __global__ void __launch_bounds__(THREADS, 640 / THREADS)
+    plane_blur_kernel(const __grid_constant__ plane_job job)
 {
     __shared__ plane_memory memory;
     const int image = blockIdx.x / job.channels, c = (int)blockIdx.x - image * job.channels, own = threadIdx.x;
@@ -456,16 +458,15 @@ static __global__ void __launch_bounds__(MOT_PLANE_THREADS, 5) plane_blur_kernel
     load_plane(src, c, pitch);
     __syncthreads();
     const float limit = blur_limit(memory.weight, MOT_BREAK_FEW_TAPS, memory.wrong) * 0x1p-23f;
-    const int turns =
-        max(1, (quads * src.height + MOT_PLANE_THREADS * MOT_PLANE_ROWS / 2) / (MOT_PLANE_THREADS * MOT_PLANE_ROWS));
-    const int strips = max(1, MOT_PLANE_THREADS * turns / quads), rows = (src.height + strips - 1) / strips;
-    for (int i = own; i < quads * strips; i += MOT_PLANE_THREADS) {
+    const int turns = max(1, (quads * src.height + THREADS * MOT_PLANE_ROWS / 2) / (THREADS * MOT_PLANE_ROWS));
+    const int strips = max(1, THREADS * turns / quads), rows = (src.height + strips - 1) / strips;
+    for (int i = own; i < quads * strips; i += THREADS) {
         const int strip = i / quads, row = strip * rows;
         blur_columns<OUTPUT>(memory, dst, c, pitch, i - strip * quads, row, min(row + rows, src.height), limit,
                              job.as.dtype, line);
     }
     __syncthreads();
-    for (int i = own; i < min(memory.doubts, MOT_PLANE_DOUBTS); i += MOT_PLANE_THREADS) {
+    for (int i = own; i < min(memory.doubts, MOT_PLANE_DOUBTS); i += THREADS) {
         const int row = (int)(memory.doubt[i] >> 16), column = (int)(memory.doubt[i] & 0xFFFF);
         const uint32_t byte = plane_exactly(memory, pitch, row, column);
         uint8_t *const p = address(dst, column, row) + c * dst.channel;

@@ -300,10 +300,11 @@ static void fiber_main()
         if (resizes(kernel_now))
             call((void (*)(mot_resize_job))kernel_now);
         else if (!is_any(transform_draw_kernel<MOT_TRANSFORM_THREADS>, transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>,
-                         erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false>,
-                         plane_blur_kernel<true>, filter_kernel, chains_kernel<3>, follow_kernel<float>,
-                         follow_kernel<double>, planes_kernel<uint8_t>, planes_kernel<uint16_t>,
-                         planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&
+                         erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false, 128>,
+                         plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>,
+                         filter_kernel, chains_kernel<3>, follow_kernel<float>, follow_kernel<double>,
+                         planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
+                         planes_kernel<uint64_t>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
