@@ -5,6 +5,8 @@
 
 #include "augmentations/op.h"
 
+#include <string.h>
+
 typedef struct mot_step {
     mot_arg arg;
     double value;          /* values[0], in the op's unit */
@@ -16,5 +18,16 @@ typedef struct mot_step {
     uint16_t table_step; /* where it was drawn, on the host only: the step of the policy's tables ... */
     uint32_t block;      /* ... and the block of its random words */
 } mot_step;              /* 96 bytes */
+
+/* Makes all of it 0. nvcc makes a store for each byte of memset. */
+MOT_FN void mot_clear_step(mot_step *step)
+{
+#ifdef __CUDA_ARCH__
+    const mot_step none = { 0 };
+    *step = none;
+#else
+    memset(step, 0, sizeof *step);
+#endif
+}
 
 #endif

@@ -289,7 +289,7 @@ MOT_RANDOM_FN int mot_draw_chain(const mot_tables *t, const mot_drawn_sample *sa
 /* Writes a step that mixes by a weight. */
 MOT_FN void mot_augmix_step(int op, float weight, mot_step *out)
 {
-    memset(out, 0, sizeof *out);
+    mot_clear_step(out);
     out->value = weight;
     out->op = op;
 }

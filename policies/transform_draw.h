@@ -185,7 +185,7 @@ MOT_RANDOM_FN uint32_t mot_noise_cell(uint64_t noise, uint32_t box, uint32_t ind
 /* Writes a step of the table with one value, or none. */
 MOT_FN void mot_put_op(mot_step *step, int op, double value, int values)
 {
-    memset(step, 0, sizeof *step);
+    mot_clear_step(step);
     step->op = op;
     step->value = values ? value : 0;
     mot_stage_op_prepare(op, value, &step->arg);
@@ -208,7 +208,7 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
             continue;
         const float factor = mot_draw_factor(factors.w[which], range[0], range[1]);
         if (which == MOT_HUE) {
-            memset(&steps[n], 0, sizeof *steps);
+            mot_clear_step(&steps[n]);
             steps[n].op = MOTLEY_STEP_HUE;
             steps[n++].value = factor;
         } else {
@@ -339,7 +339,7 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     const double *const range = blur->kernel_size ? blur->sigma : blur->radius;
     const float radius = mot_draw_factor(words.w[1], range[0], range[1]);
     if (blur->kernel_size) { /* its weights need an exp: the host makes them */
-        memset(steps, 0, sizeof *steps);
+        mot_clear_step(steps);
         steps->op = MOTLEY_STEP_KERNEL_BLUR;
         steps->value = radius;
         steps->arg.size = (uint32_t)blur->kernel_size;

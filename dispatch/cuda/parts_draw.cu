@@ -19,7 +19,7 @@ static __device__ mot_drawn_sample sample_to_part(const mot_cuda_draw &d, int i)
 
 static __device__ void put_nothing(mot_step *step)
 {
-    memset(step, 0, sizeof *step);
+    mot_clear_step(step);
     step->op = MOT_OP_NOTHING;
     step->arg.flags = MOT_ARG_IDENTITY;
 }
