@@ -566,8 +566,8 @@ stages:
         for values, message in [
             ((1, 4), "the kernel's size is 4, want an odd number of 3 to 23"),
             ((1, 25), "the kernel's size is 25"),
-            ((0, 5), "sigma is 0, want 0.001 to 1000 pixels"),
-            ((float("nan"), 5), "sigma is nan"),
+            ((0, 5), "value is 0, want 0.001 to 1000"),
+            ((float("nan"), 5), "value 0 is nan, want a finite number"),
         ]:
             with self.assertRaisesRegex(Failed, message):
                 blur.apply(
