@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the policy parser: any text is refused with a place in it, or is a policy that prints, reads back equal and
- * draws; so is one of timm's strings. Seed it with policy_files/ and tests/bad_policies/. */
+ * draws; so is one of timm's strings. Seeds: run.sh names them. */
 #include "motley.h"
 #include "policies/policy.h"
 #include "tests/fuzz/fuzz.h"

@@ -21,6 +21,6 @@ for target in "$build"/tests/fuzz/fuzz_*; do
     [[ -f $here/$name.dict ]] && cp "$here/$name.dict" "$OUT/fuzz_$name.dict"
     seeds=()
     [[ -d $here/corpus/$name ]] && seeds+=("$here/corpus/$name"/*)
-    [[ $name == policy ]] && seeds+=(policy_files/*.yaml tests/bad_policies/*)
+    [[ $name == policy ]] && seeds+=(policy_files/*.yaml tests/bad_policies/* tests/bad_transforms/*)
     ((${#seeds[@]})) && python3 -m zipfile -c "$OUT/fuzz_${name}_seed_corpus.zip" "${seeds[@]}"
 done

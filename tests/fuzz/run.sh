@@ -40,7 +40,7 @@ one() { # NAME JOB ARGUMENT...
 
 for name in "${names[@]}"; do
     seeds=() dictionary=() running=() status=0
-    [[ $name == policy ]] && seeds=("$root/policy_files" "$root/tests/bad_policies")
+    [[ $name == policy ]] && seeds=("$root/policy_files" "$root/tests/bad_policies" "$root/tests/bad_transforms")
     [[ -d $here/corpus/$name ]] && seeds+=("$here/corpus/$name")
     [[ -f $here/$name.dict ]] && dictionary=("-dict=$here/$name.dict")
     mkdir -p "$build/corpus-$name"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the committed seeds of the fuzz targets, tests/fuzz/corpus/TARGET/: small inputs that reach every branch of a
-reader once. Policies are seeded with policy_files/ and tests/bad_policies/ instead.
+reader once. Policies are seeded with policy_files/, tests/bad_policies/ and tests/bad_transforms/ instead.
 
     tests/fuzz/seeds.py MOTLEY"""
 

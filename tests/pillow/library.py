@@ -425,6 +425,9 @@ class Context:
         self.handle = None
 
 
+JSON = 1  # of motley_print_format
+
+
 class Transform:
     """A transform from its text."""
 
@@ -501,9 +504,9 @@ class Transform:
         )
         return out, list(drawn), [list(steps[i * most : i * most + counts[i]]) for i in range(count)]
 
-    def printed(self):
+    def printed(self, form=0):
         text, error = c_char_p(), Error()
-        self.library.check(self.library.c.motley_policy_print(self.handle, 0, byref(text), byref(error)), error)
+        self.library.check(self.library.c.motley_policy_print(self.handle, form, byref(text), byref(error)), error)
         return text.value.decode()
 
     def close(self):
@@ -511,47 +514,20 @@ class Transform:
         self.handle = None
 
 
-class Policy:
-    """A built-in, with other values for keys of its JSON."""
+class Policy(Transform):
+    """A built-in without stages, with other values for keys of its JSON."""
 
     def __init__(self, library, name, changes):
-        self.library, self.name, self.handle = library, name, c_void_p()
-        error, base, text = Error(), c_void_p(), c_char_p()
-        library.check(library.c.motley_policy_builtin(name.encode(), byref(base), byref(error)), error)
-        library.check(library.c.motley_policy_print(base, 1, byref(text), byref(error)), error)
-        library.c.motley_policy_destroy(base)
-        made = json.dumps(json.loads(text.value) | changes).encode()
-        parse = library.c.motley_policy_parse
-        library.check(parse(made, c_size_t(len(made)), None, byref(self.handle), byref(error)), error)
-        self.info = library.c.motley_policy_describe(self.handle).contents
-        self.profile = self.info.profile.decode()
+        self.library, self.handle, error = library, c_void_p(), Error()
+        library.check(library.c.motley_policy_builtin(name.encode(), byref(self.handle), byref(error)), error)
+        text = json.dumps(json.loads(self.printed(JSON)) | changes)
+        self.close()
+        super().__init__(library, text)
+        self.name, self.profile = name, self.info.profile.decode()
 
     def step_arrays(self, count):
         most = self.info.max_steps
         return (Step * (count * most))(), (c_int32 * count)(), most
 
     def draw(self, count, width, height, channels, seed, epoch=0, first=0):
-        steps, counts, most = self.step_arrays(count)
-        samples = Samples(seed=seed, epoch=epoch, first=first)
-        widths, heights = (c_int32 * count)(*[width] * count), (c_int32 * count)(*[height] * count)
-        error = Error()
-        self.library.check(
-            self.library.c.motley_draw(
-                self.handle,
-                byref(samples),
-                c_size_t(count),
-                widths,
-                heights,
-                channels,
-                None,
-                steps,
-                counts,
-                byref(error),
-            ),
-            error,
-        )
-        return [list(steps[i * most : i * most + counts[i]]) for i in range(count)]
-
-    def close(self):
-        self.library.c.motley_policy_destroy(self.handle)
-        self.handle = None
+        return super().draw([(width, height)] * count, channels, seed, epoch, first)[1]
