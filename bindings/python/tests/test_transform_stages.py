@@ -125,15 +125,13 @@ def test_draws_of_another_transform_or_size_are_refused(photographs):
 
 
 def test_samples_are_counted_and_views_differ(photographs):
-    transform = motley.Transform(TEXT, seed=1)
+    transform, again = motley.Transform(TEXT, seed=1), motley.Transform(TEXT, seed=1)
     both = transform(photographs[:2]), transform(photographs[2:])
-    again = motley.Transform(TEXT, seed=1)
     again.load_state_dict({**transform.state_dict(), "next_sample": 0})
     assert np.array_equal(again(photographs), np.concatenate(both))
     a, b = transform(photographs, sample_ids=range(6), views=2)
     assert np.array_equal(a, transform(photographs, sample_ids=range(6), view=0)) and not np.array_equal(a, b)
-    later = transform(photographs, sample_ids=range(6), epoch=1)
-    assert not np.array_equal(a, later)
+    assert not np.array_equal(a, transform(photographs, sample_ids=range(6), epoch=1))
 
 
 def test_equal_pickled_and_shown(photographs, tmp_path):
@@ -319,9 +317,11 @@ def test_module(photographs):
     assert np.array_equal(module.replay(photographs, draws).numpy(), made.numpy())
     a, b = TorchTransform(TEXT, views=2, seed=3)(photographs, sample_ids=range(6))
     assert np.array_equal(a.numpy(), wanted) and not torch.equal(a, b)
-    core = motley.Transform(TEXT, seed=4, views=2, dtype="float16")
+    core = motley.Transform(TEXT, seed=4, stream=2, rank=3, views=2, clip_frames=4, dtype="float16")
     assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
-    assert TorchTransform(core, rank=2).seed == 4
+    assert TorchTransform(core, rank=3).seed == 4
+    with pytest.raises(TypeError, match="positional argument"):
+        module(photographs, range(6))
     refused("seed is 5, but the Transform that is given has seed=4", TorchTransform, core, seed=5)
 
 
