@@ -114,6 +114,13 @@ class Listings(Case):
         for line in ("repeat: 3", "level: 12", "interpolation: bicubic"):
             self.assertIn(f"\n{line}\n", text)
         self.assertRegex(text, r"\nfill: \[1, 2, 3, 255\]\n")
+        normal = "timm_rand_m9_mstd05_inc1"
+        self.assertIn("\nlevel: {normal: 7, std: 0.5}\n", self.good("show", normal, "--level", "7"))
+        self.assertIn("level is 12, want 0..10", self.bad("show", normal, "--level", "12"))
+        self.assertIn("has no bins to change", self.bad("show", normal, "--bins", "11"))
+        steps = re.findall(r"op: (\w+).*?level: (\d+)}", self.good("show", "auto_augment_svhn", "--level", "2"))
+        self.assertEqual({level for _, level in steps}, {"2"})
+        self.assertIn("level is 4, want 0..2", self.bad("show", "auto_augment_svhn", "--bins", "3"))
 
     def test_schedules_by_epoch_and_length(self):
         text = self.good("show", "mobileone_train")
