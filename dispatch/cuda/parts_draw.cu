@@ -5,6 +5,7 @@
 
 #include "augmentations/kernel_blur.h"
 #include "dispatch/clips.h"
+#include "kernels/cuda/launch.cuh"
 #include "policies/transform.h"
 
 #define WARPS 4 /* images of a CTA */
@@ -41,8 +42,7 @@ static __global__ void __launch_bounds__(1, 1) /* else registers are kept to 64,
 cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *tables, int own_steps,
                                   cudaStream_t stream)
 {
-    parts_draw_kernel<<<(unsigned)draw->count, 1, 0, stream>>>(*draw, tables, own_steps);
-    return cudaGetLastError();
+    return mot_launch((const void *)parts_draw_kernel, draw->count, 1, 0, 0, stream, *draw, tables, own_steps);
 }
 
 static __global__ void fill_numbers_kernel(int32_t *to, int32_t value, size_t count)
@@ -54,8 +54,8 @@ static __global__ void fill_numbers_kernel(int32_t *to, int32_t value, size_t co
 
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
-    fill_numbers_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>(to, value, count);
-    return cudaGetLastError();
+    return mot_launch((const void *)fill_numbers_kernel, (int64_t)((count + 255) / 256), 256, 0, 0, stream, to, value,
+                      count);
 }
 
 /* ---- taking apart ---- */
@@ -169,6 +169,5 @@ static __global__ void __launch_bounds__(32 * WARPS) parts_kernel(const __grid_c
 
 cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 {
-    parts_kernel<<<(unsigned)((job->count + WARPS - 1) / WARPS), 32 * WARPS, 0, stream>>>(*job);
-    return cudaGetLastError();
+    return mot_launch((const void *)parts_kernel, (job->count + WARPS - 1) / WARPS, 32 * WARPS, 0, 0, stream, *job);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context does for resizes and transforms, without a GPU. Steps between the resize and the output run on the
- * CPU. */
+/* What a context does for resizes and transforms, without a GPU. Steps that are no breaks run on the CPU. */
 #include "tests/emulate/calls.h"
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
@@ -20,7 +19,6 @@
 #include <string.h>
 
 mot_cuda_state emulated;
-int emulated_whole;
 
 static motley_context *steps_context;
 static const mot_transform_call *now;
@@ -137,6 +135,14 @@ motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *room, 
     return MOTLEY_OK;
 }
 
+motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
+                              motley_error *error)
+{
+    (void)call, (void)error;
+    *tables = policy->tables;
+    return MOTLEY_OK;
+}
+
 mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
 {
     (void)memory;
@@ -196,14 +202,14 @@ static motley_status run_step(const mot_job *job, size_t s, motley_error *error)
     return status;
 }
 
-/* Steps run in place on the resized pixels. */
+/* Runs steps in place if an output follows, else to dst. */
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *chosen,
                                    const mot_cuda_draw *draw, motley_error *error)
 {
     (void)call, (void)chosen;
     mot_job steps = *job;
     watch_end();
-    steps.dst = job->src;
+    steps.dst = job->output ? job->src : job->dst;
     steps.output = NULL;
     steps.steps = job->drawn_steps;
     if (job->drawn_steps)
@@ -214,6 +220,12 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
         steps.samples.epoch = (uint32_t)draw->samples.counter[0];
         steps.samples.first = draw->samples.counter[1];
     }
+    for (size_t i = 0; steps.steps && i < steps.count; i++) {
+        const mot_view from = mot_batch_view(steps.src, i), to = mot_batch_view(steps.dst, i);
+        if (from.data != to.data)
+            mot_rows_reference.copy(&from, &to);
+    }
+    steps.src = steps.steps ? steps.dst : steps.src;
     motley_status status = MOTLEY_OK;
     for (size_t s = 0; steps.steps && s < steps.max_steps && !status; s++)
         status = run_step(&steps, s, error);
@@ -226,48 +238,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     return status;
 }
 
-/* ---- parts, followers and mixing ---- */
-
-void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *policy)
-{
-    if (policy->augmix.width)
-        parts->turns = 1;
-}
-
-void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops)
-{
-    (void)steps, (void)ops;
-    parts->kinds |= kinds;
-}
-
-void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int count)
-{
-    for (int s = 0; s < count; s++)
-        parts->kinds |= ops[s] < 0 || parts->clip_frames > 1;
-}
-
-size_t mot_cuda_parts_host_bytes(const mot_cuda_parts *parts, const mot_job *job)
-{
-    (void)parts, (void)job;
-    return 0;
-}
-
-motley_status mot_cuda_run_parts(mot_cuda_state *state, mot_cuda_call *call, const mot_job *job,
-                                 const mot_cuda_parts *parts, const motley_batch *work, int given, mot_arena *slot,
-                                 mot_arena *scratch, uint8_t *host, motley_error *error)
-{
-    (void)state, (void)call, (void)job, (void)parts, (void)work, (void)given, (void)slot, (void)scratch, (void)host;
-    (void)error;
-    emulated_whole = 0;
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
-                                    int own_steps, motley_error *error)
-{
-    (void)call, (void)draw, (void)tables, (void)own_steps, (void)error;
-    return MOTLEY_OK;
-}
+/* ---- followers and mixing ---- */
 
 motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
                                   mot_cuda_batch *sent, motley_error *error)
@@ -276,6 +247,15 @@ motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch
     return batch->images
                ? mot_call_send(call, MOT_SENT, images, batch->images, batch->count * sizeof *images, "", error)
                : MOTLEY_OK;
+}
+
+motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                      mot_cuda_draw *draw, motley_error *error)
+{
+    (void)call, (void)steps, (void)error;
+    draw->tables = job->policy->tables;
+    draw->samples = (mot_cuda_samples){ job->samples, job->counter };
+    return MOTLEY_OK;
 }
 
 motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
@@ -319,7 +299,6 @@ static motley_status resize(void *state, const motley_batch *src, const motley_b
 static motley_status transform(void *state, const mot_transform_call *call, motley_error *error)
 {
     emulate_backwards ^= 1;
-    emulated_whole = 1;
     now = call;
     return mot_cuda_transform(state, call, error);
 }

@@ -13,8 +13,4 @@ extern mot_cuda_state emulated;
 motley_context *emulated_create(void);
 void emulated_destroy(motley_context *context);
 
-/* Whether the last transform is complete. Steps that break runs of ops (hue, kernel blurs), chains that are mixed, and
- * the steps of clips are left out. */
-extern int emulated_whole;
-
 #endif

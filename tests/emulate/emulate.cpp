@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase, make breaks and
- * move what follows on the CPU, so that their arithmetic, addresses and barriers are tested where no GPU is. The
- * threads of all CTAs are fibers of one host thread, which change only where the kernel waits: what a missing barrier
- * would let through shows when the fibers run in the other order (emulate_backwards), or in a random one: where the
- * environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can. Ballots are barriers of
- * a warp here, though on a GPU they order no memory; so are shuffles, but in random order a lane waits only for the one
- * that it reads from, so that what relies on them as barriers shows. CTAs of a cooperative launch run together. The
- * chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks for more is refused. Only
- * the image kernel has sm_90's. */
+/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase, take steps
+ * apart, make breaks and move what follows on the CPU, so that their arithmetic, addresses and barriers are tested
+ * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
+ * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards), or in a
+ * random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can.
+ * Ballots are barriers of a warp here, though on a GPU they order no memory; so are shuffles, but in random order a
+ * lane waits only for the one that it reads from, so that what relies on them as barriers shows. CTAs of a cooperative
+ * launch run together. The chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks
+ * for more is refused. Only the image kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
 #include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/parts_draw.cu"
 #include "dispatch/cuda/transform_draw.cu"
 #include "followers/follow.cu"
 #include "kernels/cuda/breaks.cu"
@@ -302,7 +303,8 @@ static void fiber_main()
         else if (!is_any(transform_draw_kernel<MOT_TRANSFORM_THREADS>, transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>,
                          erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false, 128>,
                          plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>,
-                         filter_kernel, chains_kernel<3>, follow_kernel<float>, follow_kernel<double>,
+                         filter_kernel, chains_kernel<3>, chains_kernel<4>, parts_draw_kernel, parts_kernel,
+                         fill_numbers_kernel, follow_kernel<float>, follow_kernel<double>,
                          planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
                          planes_kernel<uint64_t>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
