@@ -304,9 +304,8 @@ static void fiber_main()
                          erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false, 128>,
                          plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>,
                          filter_kernel, chains_kernel<3>, chains_kernel<4>, parts_draw_kernel, parts_kernel,
-                         fill_numbers_kernel, follow_kernel<float>, follow_kernel<double>,
-                         planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
-                         planes_kernel<uint64_t>) &&
+                         fill_numbers_kernel, follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>,
+                         planes_kernel<uint16_t>, planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
