@@ -238,10 +238,20 @@ class Policy:
         text, known = _as_json(data).encode(), {op.name for op in self.custom_ops}
         ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
         try:
-            return Policy._of(*_parsed(text, custom_ops=ops))
+            changed = Policy._of(*_parsed(text, custom_ops=ops))
         except PolicyError as error:
             said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
             raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
+        if level := keys.pop("level", None):
+            same = self.change(**keys)
+            if changed != same and changed._drawn() == same._drawn():
+                raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
+        return changed
+
+    def _drawn(self) -> str:
+        """What it can draw, as JSON, without what it is called."""
+        values: dict[str, Any] = json.loads(text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_VALUES))
+        return json.dumps({**values, "name": "", "title": "", "paper": ""})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):

@@ -84,6 +84,14 @@ def test_a_title_with_the_word_stages():
         assert not Policy(text).whole
 
 
+def test_a_level_that_no_step_takes():
+    for name in ("auto_augment_imagenet", "pba_cifar10"):
+        refused("level is 3, which no step takes: each has its own", Policy.builtin(name).change, repeat=2, level=3)
+    for name in ("rand_augment", "trivial_augment_wide"):
+        base = Policy.builtin(name)
+        assert base.change(level=base.as_dict()["level"]) == base != base.change(level=3)
+
+
 def test_mistakes_in_changes():
     base = motley.Policy(
         "motley: 1\nname: mine\nbins: 11\nlevel: 5\nops:\n  color: {range: [0, 0.9], base: 1}\n"
