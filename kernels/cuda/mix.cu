@@ -61,12 +61,11 @@ template <int DTYPE> DEVICE float held(const mot_mix_job &job, const uint8_t *at
 template <int DTYPE>
 static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __grid_constant__ mot_mix_job job)
 {
-    extern __shared__ uint4 shared[];
     constexpr int bytes = dtype_bytes(DTYPE), each = MOT_MIX_STRIP_BYTES / 32 / bytes;
     const int lane = threadIdx.x % 32;
     const int strips = (job.width * job.channels + job.strip - 1) / job.strip;
     const int64_t pitch = (int64_t)job.strip * bytes; /* from image to image in what is held */
-    uint8_t *const hold = (job.hold ? job.hold + blockIdx.x * pitch * job.count : (uint8_t *)shared) + lane * bytes;
+    uint8_t *const hold = (job.hold ? job.hold + blockIdx.x * pitch * job.count : (uint8_t *)cta_memory) + lane * bytes;
     for (int64_t at = blockIdx.x; at < (int64_t)strips * job.height; at += job.ctas) {
         const int y = (int)(at / strips);
         const column<each> own = column_of<each>(job, (int)(at - (int64_t)y * strips) * job.strip);

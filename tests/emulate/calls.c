@@ -238,7 +238,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     return status;
 }
 
-/* ---- followers and mixing ---- */
+/* ---- followers ---- */
 
 motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
                                   mot_cuda_batch *sent, motley_error *error)
@@ -265,26 +265,6 @@ motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *pla
     for (size_t i = 0; i < job->count; i++)
         plan->step_count[i] = (int32_t)job->max_steps;
     return MOTLEY_OK;
-}
-
-size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
-{
-    (void)src, (void)dst;
-    return 0;
-}
-
-void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
-{
-    (void)chip, (void)src, (void)dst, (void)scratch;
-}
-
-motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
-                                 const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
-                                 motley_error *error)
-{
-    (void)call, (void)smoothing, (void)scratch, (void)host;
-    watch_end();
-    return motley_mix_apply(steps_context, src, dst, drawn, NULL, error);
 }
 
 /* ---- the context ---- */
@@ -352,6 +332,8 @@ motley_context *emulated_create(void)
     backend.transform = transform;
     backend.run = run;
     backend.follow = follow;
+    backend.mix = mot_cuda_mix;
+    backend.mix_targets = mot_cuda_mix_targets;
     context->backend = &backend;
     return context;
 }

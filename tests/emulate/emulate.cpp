@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase, take steps
- * apart, make breaks and move what follows on the CPU, so that their arithmetic, addresses and barriers are tested
+ * apart, make breaks, mix and move what follows on the CPU, so that their arithmetic, addresses and barriers are tested
  * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
  * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards), or in a
  * random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can.
@@ -16,6 +16,7 @@
 #include "dispatch/cuda/transform_draw.cu"
 #include "followers/follow.cu"
 #include "kernels/cuda/breaks.cu"
+#include "kernels/cuda/mix.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
 #include "kernels/cuda/tile_planner.cuh"
@@ -304,8 +305,10 @@ static void fiber_main()
                          erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false, 128>,
                          plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>,
                          filter_kernel, chains_kernel<3>, chains_kernel<4>, parts_draw_kernel, parts_kernel,
-                         fill_numbers_kernel, follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>,
-                         planes_kernel<uint16_t>, planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&
+                         fill_numbers_kernel, mix_kernel<MOTLEY_U8>, mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>,
+                         mix_kernel<MOTLEY_BF16>, targets_kernel, follow_kernel<float>, follow_kernel<double>,
+                         planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
+                         planes_kernel<uint64_t>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
