@@ -42,7 +42,7 @@ MOST = {
     "walk_stencil": 80,
     "blur_lines": 84,
     "resize_kernel": 304,  # two of the 200 instructions of its loops over taps
-    "resize_source_end": 36,
+    "resize_source_end": 64,
     "fill_last": 12,
     "load_word_before": 12,
     "fetch_tile": 4,  # sm_100
