@@ -23,7 +23,7 @@ typedef struct mot_step {
 MOT_FN void mot_clear_step(mot_step *step)
 {
 #ifdef __CUDA_ARCH__
-    const mot_step none = { 0 };
+    const mot_step none = {};
     *step = none;
 #else
     memset(step, 0, sizeof *step);
