@@ -44,6 +44,7 @@ MOST = {
     "resize_kernel": 304,  # two of the 200 instructions of its loops over taps
     "resize_source_end": 64,
     "fill_last": 12,
+    "store_tile_as": 8,  # sm_75, sm_86
     "load_word_before": 12,
     "fetch_tile": 4,  # sm_100
     "blur_kernel": 28,  # sm_100
@@ -51,9 +52,9 @@ MOST = {
     "chains_kernel": 36,
     # draws and numbers, once for an image
     "draw_kernel": 28,
-    "transform_draw_kernel": 296,
-    "draw_stage": 124,
-    "fill_other": 188,
+    "transform_draw_kernel": 364,
+    "draw_stage": 128,
+    "fill_other": 216,
     "planes_kernel": 40,  # of eight bytes an element, outside of its loops
 }
 

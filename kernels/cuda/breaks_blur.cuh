@@ -433,9 +433,16 @@ DEVICE void write_plane(const mot_view &src, const mot_view &dst, int c, int dty
     }
 }
 
+/* Threads that a multiprocessor holds at least; before sm_90 they need more registers. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define PLANE_THREADS 512
+#else
+#define PLANE_THREADS 640
+#endif
+
 /* A CTA for each plane of each image. */
 template <bool OUTPUT, int THREADS>
-static __global__ void __launch_bounds__(THREADS, 640 / THREADS)
+static __global__ void __launch_bounds__(THREADS, PLANE_THREADS / THREADS)
     plane_blur_kernel(const __grid_constant__ plane_job job)
 {
     __shared__ plane_memory memory;
