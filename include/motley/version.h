@@ -4,7 +4,7 @@
 #define MOTLEY_VERSION_H
 
 #define MOTLEY_VERSION_MAJOR 0
-#define MOTLEY_VERSION_MINOR 1
+#define MOTLEY_VERSION_MINOR 2
 #define MOTLEY_VERSION_PATCH 0
 
 /* Marks what the shared library exports; everything else is hidden. */
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** The version of the library that is running, such as "0.1.0". */
+/** The version of the library that is running, such as "0.2.0". */
 MOTLEY_API const char *motley_version(void);
 
 #ifdef __cplusplus
