@@ -466,7 +466,8 @@ static __global__ void __launch_bounds__(THREADS, PLANE_THREADS / THREADS)
     __syncthreads();
     const float limit = blur_limit(memory.weight, MOT_BREAK_FEW_TAPS, memory.wrong) * 0x1p-23f;
     const int turns = max(1, (quads * src.height + THREADS * MOT_PLANE_ROWS / 2) / (THREADS * MOT_PLANE_ROWS));
-    const int strips = max(1, THREADS * turns / quads), rows = (src.height + strips - 1) / strips;
+    const int most = max(1, THREADS * turns / quads), rows = (src.height + most - 1) / most;
+    const int strips = (src.height + rows - 1) / rows;
     for (int i = own; i < quads * strips; i += THREADS) {
         const int strip = i / quads, row = strip * rows;
         blur_columns<OUTPUT>(memory, dst, c, pitch, i - strip * quads, row, min(row + rows, src.height), limit,
