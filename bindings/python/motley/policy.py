@@ -234,24 +234,27 @@ class Policy:
         """A new policy with other values for keys at the top of its text, such as repeat, level, bins, interpolation or
         name: `policy.change(level="given", repeat=3)`. None takes a key away. What lies deeper is edited in
         `as_dict()`, of which `motley.Policy` makes a policy again."""
+        changed = self._changed(keys)
+        if (level := keys.get("level")) is not None:
+            top = changed._drawn()["top"]
+            least, most = (self._changed({**keys, "level": at})._drawn() for at in (0, top))
+            if least == most:
+                raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
+        return changed
+
+    def _changed(self, keys: dict[str, Any]) -> Policy:
         data = {key: value for key, value in {**self.as_dict(), **keys}.items() if value is not None}
         text, known = _as_json(data).encode(), {op.name for op in self.custom_ops}
         ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
         try:
-            changed = Policy._of(*_parsed(text, custom_ops=ops))
+            return Policy._of(*_parsed(text, custom_ops=ops))
         except PolicyError as error:
             said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
             raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
-        if level := keys.pop("level", None):
-            same = self.change(**keys)
-            if changed != same and changed._drawn() == same._drawn():
-                raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
-        return changed
 
-    def _drawn(self) -> str:
-        """What it can draw, as JSON, without what it is called."""
-        values: dict[str, Any] = json.loads(text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_VALUES))
-        return json.dumps({**values, "name": "", "title": "", "paper": ""})
+    def _drawn(self) -> Any:
+        """What it can draw: `motley show --values`."""
+        return json.loads(text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_VALUES))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):

@@ -90,6 +90,7 @@ def test_a_level_that_no_step_takes():
     for name in ("rand_augment", "trivial_augment_wide"):
         base = Policy.builtin(name)
         assert base.change(level=base.as_dict()["level"]) == base != base.change(level=3)
+        assert base.change(level="given") != base
 
 
 def test_mistakes_in_changes():
