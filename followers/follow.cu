@@ -16,7 +16,7 @@
 #define BYTES_WITHOUT_ASKING 49152 /* of dynamic shared memory; a kernel needs an attribute for more */
 
 /* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes,
- * one for each thread that has one. */
+ * `polygons` a warp: as many of its threads move a box. */
 struct follow_shape {
     int32_t steps, corners, box_warps, point_warps, polygons;
 };

@@ -54,7 +54,7 @@ class Version(unittest.TestCase):
         self.assertEqual(
             page,
             run(sys.executable, SOURCE / "doc" / "supported.py"),
-            "write it anew: doc/supported.py >doc/supported.md",
+            "write it again: doc/supported.py >doc/supported.md",
         )
 
 

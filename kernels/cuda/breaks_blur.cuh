@@ -433,7 +433,7 @@ DEVICE void write_plane(const mot_view &src, const mot_view &dst, int c, int dty
     }
 }
 
-/* Threads that a multiprocessor holds at least; before sm_90 they need more registers. */
+/* How many threads a multiprocessor has to hold. Before sm_90 a thread needs more registers, so that fewer fit. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define PLANE_THREADS 512
 #else

@@ -236,9 +236,8 @@ class Policy:
         `as_dict()`, of which `motley.Policy` makes a policy again."""
         changed = self._changed(keys)
         if (level := keys.get("level")) is not None:
-            top = changed._drawn()["top"]
-            least, most = (self._changed({**keys, "level": at})._drawn() for at in (0, top))
-            if least == most:
+            least = self._changed({**keys, "level": 0})._drawn()
+            if least == self._changed({**keys, "level": least["top"]})._drawn():
                 raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
         return changed
 

@@ -35,7 +35,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """What waits for processes that import everything anew is slow, whether marked or not."""
+    """Tests that start processes, which import everything again, are slow, whether marked or not."""
     for item in items:
         how = item.callspec.params if hasattr(item, "callspec") else {}
         if how.get("start") in ("spawn", "forkserver") or how.get("workers"):
