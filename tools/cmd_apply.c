@@ -840,6 +840,6 @@ int cmd_apply(int argc, char **argv)
         motley_policy_destroy(self.pictures[p]);
     free(self.pictures);
     parts_close(&self.opened);
-    free(arguments.options.levels);
+    policy_options_free(&arguments.options);
     return self.failed ? EXIT_INPUT : 0;
 }

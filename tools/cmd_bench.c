@@ -142,5 +142,7 @@ int cmd_bench(int argc, char **argv)
 {
     arguments self = { .bench = { .op = -1, .context.backend = MOTLEY_BACKEND_CPU } };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
-    return (self.op ? run_op(&self) : run_policies(&self)) ? 0 : EXIT_INPUT;
+    const bool good = self.op ? run_op(&self) : run_policies(&self);
+    policy_options_free(&self.options);
+    return good ? 0 : EXIT_INPUT;
 }

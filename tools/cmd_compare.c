@@ -117,6 +117,6 @@ int cmd_compare(int argc, char **argv)
         print_table(&self, summary);
     for (int p = 0; p < self.policies; p++)
         summary_free(summary[p]);
-    free(self.options.levels);
+    policy_options_free(&self.options);
     return good ? 0 : EXIT_INPUT;
 }

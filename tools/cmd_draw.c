@@ -114,11 +114,12 @@ int cmd_draw(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     if (self.samples && self.options.samples.first > UINT64_MAX - (self.samples - 1)) {
         complain("--first and --samples go beyond the last sample, 2^64-1");
+        policy_options_free(&self.options);
         return EXIT_USAGE;
     }
     parts opened;
     const bool good = parts_open(self.policy, &self.options, &opened) && draw_all(&self, &opened);
     parts_close(&opened);
-    free(self.options.levels);
+    policy_options_free(&self.options);
     return good ? 0 : EXIT_INPUT;
 }

@@ -691,6 +691,6 @@ int cmd_preview(int argc, char **argv)
     free(self.followers);
     parts_close(&self.opened);
     motley_context_destroy(self.context);
-    free(a.options.levels);
+    policy_options_free(&a.options);
     return good ? 0 : EXIT_INPUT;
 }

@@ -87,10 +87,12 @@ int cmd_show(int argc, char **argv)
     arguments self = { .options.every_epoch = true };
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     parts opened;
-    if (!parts_open(self.policy, &self.options, &opened))
-        return EXIT_INPUT;
-    const motley_policy *shown = self.options.only ? opened.part[opened.shares].policy : opened.whole;
-    const bool good = (self.epochs ? print_scaled : print)(&self, shown, opened.staged);
+    bool good = parts_open(self.policy, &self.options, &opened);
+    if (good) {
+        const motley_policy *shown = self.options.only ? opened.part[opened.shares].policy : opened.whole;
+        good = (self.epochs ? print_scaled : print)(&self, shown, opened.staged);
+    }
     parts_close(&opened);
+    policy_options_free(&self.options);
     return good ? 0 : EXIT_INPUT;
 }

@@ -76,6 +76,6 @@ int cmd_stats(int argc, char **argv)
     const bool good = summary && print_stats(&self, motley_policy_describe(counted->policy)->name, summary);
     summary_free(summary);
     parts_close(&opened);
-    free(self.options.levels);
+    policy_options_free(&self.options);
     return good ? 0 : EXIT_INPUT;
 }

@@ -217,6 +217,12 @@ static error_t parse_policy(int key, char *arg, struct argp_state *state)
     }
 }
 
+void policy_options_free(policy_options *options)
+{
+    json_object_put(options->changes);
+    free(options->levels);
+}
+
 const struct argp policy_argp = {
     .parser = parse_policy,
     .options =

@@ -69,6 +69,7 @@ typedef struct policy_options {
     bool every_epoch; /* a transform keeps its schedules, and is not what it is in samples.epoch */
 } policy_options;
 extern const struct argp policy_argp, samples_argp;
+void policy_options_free(policy_options *options); /* frees what they hold */
 
 /* What draws are counted over: --samples, --size, --json. Give &counting_argp to argp as a child's input. */
 typedef struct counting_options {
