@@ -369,26 +369,19 @@ stages:
         self.assertIn('<rect x="0.00" y="20.00" width="30.00" height="20.00"/><rect', page)
 
     def test_preview_shows_all(self):
-        mask = self.image("mask.png", 60, 50, 1)
-        self.good(
-            "preview",
-            self.file("views.yaml", self.VIEWS),
-            self.image("a.png", 60, 50),
-            "-k",
-            2,
-            "-N",
-            50,
-            "--mask",
-            mask,
-            "-o",
-            self.path("page.html"),
-        )
+        path, mask = self.path("page.html"), self.image("mask.png", 60, 50, 1)
+        args = self.file("views.yaml", self.VIEWS), self.image("a.png", 60, 50), "-k", 2, "-N", 50, "--mask", mask
+        self.good("preview", *args, "-o", path)
         page = (self.dir / "page.html").read_text()
         self.assertEqual(page.count("<figure>"), 1 + 2 * 3)
         self.assertEqual(page.count('class="mask"'), 1 + 2 * 3)
         for caption in "v 0", "v 1", "w 0":
             self.assertEqual(page.count(f'<span class="step">{caption}</span>'), 2)
         self.assertEqual(re.findall("<h3>(.*)</h3>", page), ["shared by the views", "v", "w"])
+        for only in "v:0", "v:1", "w":  # each is shown as if it were alone
+            self.good("preview", *args, "-o", path, "--only", only)
+            figures = re.findall("<figure>.*</figure>", (self.dir / "page.html").read_text())
+            self.assertEqual(len([figure for figure in figures if figure in page]), 1 + 2)
 
 
 class Preview(Case):

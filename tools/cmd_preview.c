@@ -100,18 +100,23 @@ static const struct argp argp = {
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
+/* An image, or what a part made of it. */
+typedef struct result {
+    const part *of;      /* NULL: an image */
+    picture image, mask; /* no mask without masks */
+    motley_step *steps;  /* [max_steps] */
+    int32_t count;
+    motley_place place; /* of a transform */
+} result;
+
 typedef struct job {
     arguments *arguments;
     motley_context *context;
     parts opened;
     motley_policy **applied;   /* [parts] motley_policy_pictures of a transform's, or a copy of the policy */
     motley_policy **followers; /* [parts] of masks; NULL without masks and boxes */
-    motley_step *steps;        /* [max_steps], of the last sample that was drawn, like what follows */
-    int32_t count;
-    motley_place place, shared_place; /* shared: of stages that views share */
-    motley_step *shared_steps;
-    int32_t shared_count;
-    picture images[MOST_IMAGES], masks[MOST_IMAGES];
+    result originals[MOST_IMAGES];
+    result shared, made; /* the last of the stages that views share, and of another part */
     boxes_file *boxes_file;
     const image_boxes *boxes[MOST_IMAGES]; /* NULL: none */
     FILE *page;
@@ -123,23 +128,23 @@ static bool read_images(job *self)
 {
     char why[PICTURE_WHY];
     for (size_t i = 0; i < self->arguments->count; i++) {
-        if (!picture_read(self->arguments->images[i], &self->images[i], why)) {
+        picture *const image = &self->originals[i].image, *const mask = &self->originals[i].mask;
+        if (!picture_read(self->arguments->images[i], image, why)) {
             complain("%s: %s", self->arguments->images[i], why);
             return false;
         }
         if (!self->arguments->masks_count)
             continue;
         const char *path = self->arguments->masks[i];
-        if (!picture_read(path, &self->masks[i], why)) {
+        if (!picture_read(path, mask, why)) {
             complain("%s: %s", path, why);
             return false;
         }
-        if (self->masks[i].channels != 1 || self->masks[i].width != self->images[i].width ||
-            self->masks[i].height != self->images[i].height) {
+        if (mask->channels != 1 || mask->width != image->width || mask->height != image->height) {
             complain(
                 "%s: the mask is %d x %d with %d channels, its image %s is %d x %d: want one channel and that size",
-                path, self->masks[i].width, self->masks[i].height, self->masks[i].channels, self->arguments->images[i],
-                self->images[i].width, self->images[i].height);
+                path, mask->width, mask->height, mask->channels, self->arguments->images[i], image->width,
+                image->height);
             return false;
         }
     }
@@ -158,7 +163,7 @@ static bool read_boxes(job *self)
     for (size_t i = 0; i < a->count; i++) {
         self->boxes[i] = boxes_file_find(self->boxes_file, a->images[i]);
         any = any || self->boxes[i];
-        if (self->boxes[i] && !boxes_file_suits(self->boxes_file, self->boxes[i], &self->images[i], why)) {
+        if (self->boxes[i] && !boxes_file_suits(self->boxes_file, self->boxes[i], &self->originals[i].image, why)) {
             complain("%s", why);
             return false;
         }
@@ -248,7 +253,7 @@ static motley_samples sample_of(const job *self, const part *of, size_t i, uint6
     samples.first = id;
     give_levels(&self->arguments->options, &samples, 1, &level);
     if (!self->arguments->boxes) {
-        give_middle_boxes(&samples, 1, self->images[i].width, self->images[i].height);
+        give_middle_boxes(&samples, 1, self->originals[i].image.width, self->originals[i].image.height);
         return samples;
     }
     offsets[1] = boxes_count(self, i);
@@ -273,36 +278,25 @@ static picture applied(job *self, const motley_policy *policy, const part *of, c
     return out;
 }
 
-/* A picture as sample `id` of part p; policies: [parts], those of images or of masks. */
-static picture made(job *self, motley_policy *const *policies, size_t p, const picture *in, size_t i, uint64_t id)
+/* Makes sample `id` of part p, of image i or what the views share of it. */
+static void make(job *self, size_t p, const result *from, size_t i, uint64_t id, result *made)
 {
-    const part *const parts = self->opened.part;
-    if (!self->opened.shares)
-        return applied(self, policies[p], &parts[p], in, i, id);
-    picture shared = applied(self, policies[0], &parts[0], in, i, id);
-    const picture out = applied(self, policies[p], &parts[p], &shared, i, id);
-    picture_free(&shared);
-    return out;
+    const part *const of = &self->opened.part[p];
+    const motley_samples samples = sample_of(self, of, i, id);
+    motley_error error;
+    made->of = of;
+    want(part_draw(&self->opened, of, &samples, self->originals[i].image, &made->place, made->steps, &made->count,
+                   &error),
+         self->arguments->policy, &error);
+    made->image = applied(self, self->applied[p], of, &from->image, i, id);
+    if (self->arguments->masks_count)
+        made->mask = applied(self, self->followers[p], of, &from->mask, i, id);
 }
 
-/* Draws the sample `id` of a part for image i. Returns the draw as JSON. */
-static struct json_object *draw(job *self, const part *of, size_t i, uint64_t id)
+static void free_pictures(result *made)
 {
-    const picture in = self->images[i];
-    motley_samples samples = sample_of(self, of, i, id);
-    motley_error error;
-    want(part_draw(&self->opened, of, &samples, in, &self->place, self->steps, &self->count, &error),
-         self->arguments->policy, &error);
-    if (self->opened.shares) {
-        samples.view = self->opened.part[0].samples.view;
-        want(part_draw(&self->opened, self->opened.part, &samples, in, &self->shared_place, self->shared_steps,
-                       &self->shared_count, &error),
-             self->arguments->policy, &error);
-    }
-    char *line = part_json(&self->opened, of, id, in, &self->place, self->steps, self->count);
-    struct json_object *drawn = need(json_tokener_parse(line));
-    free(line);
-    return drawn;
+    picture_free(&made->image);
+    picture_free(&made->mask);
 }
 
 static void begin_overlay(job *self, const picture *shown)
@@ -311,25 +305,28 @@ static void begin_overlay(job *self, const picture *shown)
             shown->height);
 }
 
-/* Draws the boxes of image i over what is shown: the original (`of` is NULL), or what its last draw, of a part, made.
- */
-static void put_boxes(job *self, const part *of, size_t i, const picture *shown)
+/* Moves n boxes as a part did what was made of image i. */
+static void follow(job *self, const result *made, size_t i, size_t n, double *boxes, uint8_t *keep)
+{
+    motley_error error;
+    want(part_follow(&self->opened, made->of, self->originals[i].image, &made->place, made->steps, made->count, n,
+                     boxes, NULL, keep, &error),
+         self->arguments->boxes, &error);
+}
+
+/* Draws the boxes of image i over it, or over what was made of it. */
+static void put_boxes(job *self, const result *shown, size_t i)
 {
     const size_t n = boxes_count(self, i);
     double *boxes = need(calloc(n + 1, 4 * sizeof *boxes));
     uint8_t *keep = need(calloc(n + 1, 1));
     memset(keep, 1, n);
     memcpy(boxes, self->boxes[i]->boxes, n * 4 * sizeof *boxes);
-    motley_error error;
-    if (of && self->opened.shares)
-        want(part_follow(&self->opened, self->opened.part, self->images[i], &self->shared_place, self->shared_steps,
-                         self->shared_count, n, boxes, NULL, keep, &error),
-             self->arguments->boxes, &error);
-    if (of)
-        want(part_follow(&self->opened, of, self->images[i], &self->place, self->steps, self->count, n, boxes, NULL,
-                         keep, &error),
-             self->arguments->boxes, &error);
-    begin_overlay(self, shown);
+    if (shown->of && self->opened.shares)
+        follow(self, &self->shared, i, n, boxes, keep);
+    if (shown->of)
+        follow(self, shown, i, n, boxes, keep);
+    begin_overlay(self, &shown->image);
     for (size_t b = 0; b < n; b++)
         if (keep[b])
             fprintf(self->page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", boxes[4 * b],
@@ -340,26 +337,30 @@ static void put_boxes(job *self, const part *of, size_t i, const picture *shown)
 }
 
 /* Draws the boxes that a transform erases, in grey, because their values are not pixels. */
-static void put_erased(job *self, const picture *shown)
+static void put_erased(job *self, const result *shown)
 {
-    begin_overlay(self, shown);
-    for (int32_t b = 0; b < self->place.boxes_count; b++) {
-        const motley_erased_box *box = &self->place.boxes[b];
+    begin_overlay(self, &shown->image);
+    for (int32_t b = 0; b < shown->place.boxes_count; b++) {
+        const motley_erased_box *box = &shown->place.boxes[b];
         fprintf(self->page, "<rect class=\"erased\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>", box->left,
                 box->top, box->width, box->height);
     }
     fprintf(self->page, "</svg>");
 }
 
-/* Writes what the sample drew, one line for each part of it. */
-static void put_caption(job *self, const part *of, struct json_object *drawn)
+/* Writes what sample `id` of image i drew, one line for each part of it. */
+static void put_caption(job *self, const result *made, size_t i, uint64_t id)
 {
+    const part *const of = made->of;
+    char *line = part_json(&self->opened, of, id, self->originals[i].image, &made->place, made->steps, made->count);
+    struct json_object *const drawn = need(json_tokener_parse(line));
+    free(line);
     if (of->view)
         fprintf(self->page, "<span class=\"step\">%s %d</span>", of->view, of->result);
     struct json_object *steps = need(json_object_object_get(drawn, "steps"));
     const size_t count = json_object_array_length(steps);
     if (self->opened.staged) {
-        const motley_place *d = &self->place;
+        const motley_place *d = &made->place;
         fprintf(self->page, "<span class=\"step\">crop %dx%d at %d, %d</span>", d->crop.width, d->crop.height,
                 d->crop.left, d->crop.top);
         if (d->flip_horizontal || d->flip_vertical)
@@ -375,46 +376,46 @@ static void put_caption(job *self, const part *of, struct json_object *drawn)
                 json_object_get_string(json_object_object_get(step, "op")), value ? " " : "",
                 value ? short_number(json_object_get_double(value), number) : "");
     }
-    if (self->opened.staged && self->place.boxes_count)
-        fprintf(self->page, "<span class=\"step\">erase %d</span>", self->place.boxes_count);
+    if (self->opened.staged && made->place.boxes_count)
+        fprintf(self->page, "<span class=\"step\">erase %d</span>", made->place.boxes_count);
     else if (!self->opened.staged && count == 0)
         fprintf(self->page, "nothing");
-}
-
-/* One cell of the contact sheet: image i unchanged. */
-static void put_original(job *self, size_t i)
-{
-    fprintf(self->page, "<figure><div class=\"frame\">");
-    put_picture(self, &self->images[i], MOTLEY_FILTER_BILINEAR, "");
-    if (self->arguments->masks_count)
-        put_mask(self, &self->masks[i]);
-    if (boxes_count(self, i))
-        put_boxes(self, NULL, i, &self->images[i]);
-    fprintf(self->page, "</div><figcaption>unchanged</figcaption></figure>\n");
-}
-
-/* One cell: image i as sample `id` of part p. */
-static void put_sample(job *self, size_t p, size_t i, uint64_t id)
-{
-    const part *const of = &self->opened.part[p];
-    struct json_object *drawn = draw(self, of, i, id);
-    picture image = made(self, self->applied, p, &self->images[i], i, id);
-    fprintf(self->page, "<figure><div class=\"frame\">");
-    put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
-    if (self->arguments->masks_count) {
-        picture mask = made(self, self->followers, p, &self->masks[i], i, id);
-        put_mask(self, &mask);
-        picture_free(&mask);
-    }
-    if (self->place.boxes_count)
-        put_erased(self, &image);
-    if (boxes_count(self, i))
-        put_boxes(self, of, i, &image);
-    fprintf(self->page, "</div><figcaption>");
-    put_caption(self, of, drawn);
-    fprintf(self->page, "</figcaption></figure>\n");
     json_object_put(drawn);
-    picture_free(&image);
+}
+
+/* One cell of the contact sheet: image i unchanged, or what a part made of it as sample `id`. */
+static void put_cell(job *self, const result *shown, size_t i, uint64_t id)
+{
+    fprintf(self->page, "<figure><div class=\"frame\">");
+    put_picture(self, &shown->image, MOTLEY_FILTER_BILINEAR, "");
+    if (self->arguments->masks_count)
+        put_mask(self, &shown->mask);
+    if (shown->place.boxes_count)
+        put_erased(self, shown);
+    if (boxes_count(self, i))
+        put_boxes(self, shown, i);
+    fprintf(self->page, "</div><figcaption>");
+    if (shown->of)
+        put_caption(self, shown, i, id);
+    else
+        fprintf(self->page, "unchanged");
+    fprintf(self->page, "</figcaption></figure>\n");
+}
+
+/* The cells of sample `id` of image i. */
+static void put_sample(job *self, size_t i, uint64_t id)
+{
+    const result *from = &self->originals[i];
+    if (self->opened.shares) {
+        make(self, 0, from, i, id, &self->shared);
+        from = &self->shared;
+    }
+    for (size_t p = self->opened.shares; p < self->opened.count; p++) {
+        make(self, p, from, i, id, &self->made);
+        put_cell(self, &self->made, i, id);
+        free_pictures(&self->made);
+    }
+    free_pictures(&self->shared);
 }
 
 static void put_sheet(job *self)
@@ -422,10 +423,9 @@ static void put_sheet(job *self)
     fprintf(self->page, "<h2>Images</h2>\n");
     for (size_t i = 0; i < self->arguments->count; i++) {
         fprintf(self->page, "<section class=\"row\">");
-        put_original(self, i);
+        put_cell(self, &self->originals[i], i, 0);
         for (size_t k = 0; k < self->arguments->variants; k++)
-            for (size_t p = self->opened.shares; p < self->opened.count; p++)
-                put_sample(self, p, i, i * self->arguments->variants + k);
+            put_sample(self, i, i * self->arguments->variants + k);
         fprintf(self->page, "</section>\n");
     }
 }
@@ -457,7 +457,7 @@ static void put_slider(job *self, double top)
                 stop == (STOPS - 1) / 2 ? "" : " hidden");
         for (size_t i = 0; i < shown; i++) {
             picture image =
-                applied(self, policy, self->opened.part, &self->images[i], i, i * self->arguments->variants);
+                applied(self, policy, self->opened.part, &self->originals[i].image, i, i * self->arguments->variants);
             fprintf(self->page, "<figure><div class=\"frame\">");
             put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
             fprintf(self->page, "</div></figure>");
@@ -500,7 +500,8 @@ static void put_magnitudes(job *self, const op_summary *op)
 static bool put_frequencies(job *self, const part *of)
 {
     const arguments *a = self->arguments;
-    const counting_options counting = { a->samples, self->images[0].width, self->images[0].height, false };
+    const picture *const first = &self->originals[0].image;
+    const counting_options counting = { a->samples, first->width, first->height, false };
     op_summary *summary = summarise(a->policy, &self->opened, of, &a->options, &counting);
     double most = 0;
     if (!summary)
@@ -636,8 +637,8 @@ static void make_room(job *self)
     for (size_t i = 0; i < self->arguments->count; i++)
         boxes = boxes_count(self, i) > boxes ? boxes_count(self, i) : boxes;
     const size_t most = most_steps(self->opened.whole, boxes);
-    self->steps = need(calloc(most + 1, sizeof *self->steps));
-    self->shared_steps = need(calloc(most + 1, sizeof *self->shared_steps));
+    self->made.steps = need(calloc(most + 1, sizeof *self->made.steps));
+    self->shared.steps = need(calloc(most + 1, sizeof *self->shared.steps));
 }
 
 static bool run(job *self)
@@ -676,13 +677,11 @@ int cmd_preview(int argc, char **argv)
     out_file_catch_signals();
     job self = { .arguments = &a };
     const bool good = run(&self);
-    for (size_t i = 0; i < MOST_IMAGES; i++) {
-        picture_free(&self.images[i]);
-        picture_free(&self.masks[i]);
-    }
+    for (size_t i = 0; i < MOST_IMAGES; i++)
+        free_pictures(&self.originals[i]);
     boxes_file_destroy(self.boxes_file);
-    free(self.steps);
-    free(self.shared_steps);
+    free(self.made.steps);
+    free(self.shared.steps);
     for (size_t p = 0; p < self.opened.count; p++) {
         motley_policy_destroy(self.applied ? self.applied[p] : NULL);
         motley_policy_destroy(self.followers ? self.followers[p] : NULL);
