@@ -234,26 +234,25 @@ class Policy:
         """A new policy with other values for keys at the top of its text, such as repeat, level, bins, interpolation or
         name: `policy.change(level="given", repeat=3)`. None takes a key away. What lies deeper is edited in
         `as_dict()`, of which `motley.Policy` makes a policy again."""
-        changed = self._changed(keys)
-        if (level := keys.get("level")) is not None:
-            least = self._changed({**keys, "level": 0})._drawn()
-            if least == self._changed({**keys, "level": least["top"]})._drawn():
-                raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
-        return changed
+        data = {**self.as_dict(), **keys}
+        changed = self._edited(data)
+        if (level := keys.get("level")) is None:
+            return changed
+        try:
+            self._edited({**data, "level": None})
+        except ArgumentError:  # steps lack a level now
+            return changed
+        raise ArgumentError(f"level is {level!r}, which no step takes: each has its own; edit as_dict()")
 
-    def _changed(self, keys: dict[str, Any]) -> Policy:
-        data = {key: value for key, value in {**self.as_dict(), **keys}.items() if value is not None}
-        text, known = _as_json(data).encode(), {op.name for op in self.custom_ops}
+    def _edited(self, data: dict[str, Any]) -> Policy:
+        text = _as_json({key: value for key, value in data.items() if value is not None}).encode()
+        known = {op.name for op in self.custom_ops}
         ops = [*self.custom_ops, *(op for op in custom.named_in(text) if op.name not in known)]
         try:
             return Policy._of(*_parsed(text, custom_ops=ops))
         except PolicyError as error:
             said = dict.fromkeys(re.sub(r"^'(\w+)' is ", r"\1 is ", problem) for _, _, problem in error.problems)
             raise ArgumentError("; ".join(said)) from None  # of one that many steps have, once
-
-    def _drawn(self) -> Any:
-        """What it can draw: `motley show --values`."""
-        return json.loads(text_from(lib.motley_policy_print, self._handle, lib.MOTLEY_PRINT_VALUES))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
