@@ -145,6 +145,7 @@ class Local(threading.local):
 
 
 local = Local()
+counting = threading.RLock()  # of samples without ids, which threads that share a transform count together
 
 
 KEPT = 256  # of what is made once for a shape of batches or for settings
@@ -218,8 +219,8 @@ def _about_to_use_cuda() -> None:
 
 
 def _after_fork() -> None:
-    global local, _cuda_used, _cuda_before_fork
-    local = Local()
+    global local, counting, _cuda_used, _cuda_before_fork
+    local, counting = Local(), threading.RLock()
     _cuda_before_fork = _cuda_before_fork or _cuda_used
     _cuda_used = False
 

@@ -6,12 +6,14 @@ its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is h
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from . import _native
 from ._core import lib
 from ._arrays import KINDS, finished, plain, taken
 from ._native import ArgumentError, UnsupportedError, one_of, whole
@@ -325,11 +327,13 @@ class Follow:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
         if sample_ids is not None:
             sample_ids, view = split_views(sample_ids, view)
-        first, made = self.transform.next_sample, []
-        for numbers in views_of_each(view, views):
-            if sample_ids is None:
-                self.transform.next_sample = first  # counted samples are the same in each view
-            made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws, levels))
+        made: list[Any] = []
+        with _native.counting if sample_ids is None else contextlib.nullcontext():
+            first = self.transform.next_sample
+            for numbers in views_of_each(view, views):
+                if sample_ids is None:
+                    self.transform.next_sample = first  # counted samples are the same in each view
+                made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws, levels))
         return tuple(made)
 
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Any) -> Any:
@@ -369,7 +373,7 @@ class Follow:
             _held, samples.c.levels = levels_on_host(levels, source.count)
         boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
         drawn = Drawn.of(policy, samples.c, sizes, channels, boxes.corners())
-        self.transform._done(samples, source.count, which)
+        self.transform._done(samples, source.count)
         made = self._replayed(sample, following, source, drawn, drawn)
         if not return_draws:
             return made

@@ -200,25 +200,30 @@ class Mix(Sampled):
                 "derived by them their mixing in torch"
             )
         count, size = source.count, (source.shape[source.axes[2]], source.shape[source.axes[3]])
-        if given is not None:
-            drawn = structs(given, count)
-        else:
-            samples = self._samples(count, which)
-            drawn = self._drawn(samples, count, size)
-        # before pixels are touched, as labels may be refused
-        targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source, self.multi_label)
-        target = source if out is batch else source.output() if out is None else images.images_of(out, source.layout)
-        if out is not None:
-            target.require_writable()
-        if count:
-            src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-            source.describe(src[0])
-            target.describe(dst[0])
-            context = _native.context_of(source.device, self.threads)
-            written = src if out is batch else dst
-            checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
-        if given is None:
-            self._done(samples, count, which)
+        samples = self._samples(count, which, True) if given is None else None
+        try:
+            drawn = structs(given, count) if samples is None else self._drawn(samples, count, size)
+            # before pixels are touched, as labels may be refused
+            targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source, self.multi_label)
+            if out is batch:
+                target = source
+            else:
+                target = source.output() if out is None else images.images_of(out, source.layout)
+            if out is not None:
+                target.require_writable()
+            if count:
+                src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+                source.describe(src[0])
+                target.describe(dst[0])
+                context = _native.context_of(source.device, self.threads)
+                written = src if out is batch else dst
+                checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
+        except BaseException:
+            if samples is not None:
+                self._give_back(which, samples.c.first, count)
+            raise
+        if samples is not None:
+            self._done(samples, count)
         images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)

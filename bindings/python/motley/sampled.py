@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays as arrays
+from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
 from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
@@ -148,21 +149,19 @@ class Sampled:
             count = len(sample_ids)
         return self._samples(count, (sample_ids, view, epoch, seed)), count
 
-    def _samples(self, count: int, which: Any) -> Any:
-        """The Samples of a call that cannot be kept. which: as _numbers has it."""
-        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
+    def _samples(self, count: int, which: Any, counting: bool = False) -> Any:
+        """The Samples of a call that cannot be kept. which, counting: as _numbers has them."""
+        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which, counting=counting)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
         samples = Samples((seed, epoch_given(epoch), first, ids, views), keep, seen)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
 
-    def _done(self, samples: Any, count: int, which: Any) -> None:
-        """Counts the samples of a call that was done; warns when those of an epoch come again."""
+    def _done(self, samples: Any, count: int) -> None:
+        """Notes the samples of a call that was done; warns when those of an epoch come again."""
         if samples.seen and lib.repeats_note(samples.seen, samples.c, count, self._named()):
             self._repeats.warn()
-        if which[0] is None and self.training:
-            self._count(self.counter, count)
 
     def _with_ids(self, count: int, which: Any, counting: bool = True) -> Any:
         """The same samples with an id each, (ids, view, epoch, seed). Those without ids are counted, and get ids and a
@@ -171,10 +170,9 @@ class Sampled:
         if epoch is None:
             epoch = self.epoch if sample_ids is None else self._epoch_by_id(None)
         if sample_ids is None:
-            first, seed = self._place(self.counter)[1], self._key(seed, True) ^ self._stream[2]
+            seed = self._key(seed, True) ^ self._stream[2]
+            first = self._next(count) if counting else self._place(self.counter)[1]
             sample_ids = range(first, first + count)
-            if counting and self.training:
-                self._count(self.counter, count)
         sample_ids, view = split_views(sample_ids, view)
         ids, view = numbers_of(sample_ids), numbers_of(view)
         if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
@@ -195,8 +193,27 @@ class Sampled:
         return counter if counter.__class__ is list else counter.tolist()
 
     def _count(self, counter: Any, count: int) -> None:
-        """So many samples without ids were drawn, by its counter."""
+        """So many samples without ids are drawn, by its counter."""
         counter[1] += count
+
+    def _next(self, count: int) -> Any:
+        """The number of the first of so many samples without ids, which no other call gets, in whatever thread."""
+        counter = self.counter
+        with _native.counting:
+            if counter.__class__ is list and self.training:  # as the functions above do it
+                first = counter[1]
+                counter[1] = first + count
+            else:
+                first = self._place(counter)[1]
+                if self.training:
+                    self._count(counter, count)
+        return first
+
+    def _give_back(self, which: Any, first: int, count: int) -> None:
+        """After a call that failed: the samples that it counted are the next again, unless a thread has counted on."""
+        with _native.counting:
+            if which[0] is None and self._place(self.counter)[1] == first + count:
+                self._count(self.counter, -count)
 
     @property
     def stream(self) -> int | None:
@@ -215,10 +232,11 @@ class Sampled:
         seed = self.seed if seed is None else seed_given(seed)
         return seed ^ process_key(self.rank) ^ self._stream[3] if counted else seed ^ self._stream[2]
 
-    def _numbers(self, count: int, samples: Any, device: Any = None) -> Any:
+    def _numbers(self, count: int, samples: Any, device: Any = None, counting: bool = False) -> Any:
         """What run_call takes of the samples, in its order, and what holds ids and views until it is done.
 
-        device: the CUDA device that may read the counter by itself."""
+        device: the CUDA device that may read the counter by itself, and whose samples are counted when its work is
+        queued; counting: of others that have no ids, here."""
         sample_ids, view, epoch, seed = samples
         loading = None if sample_ids is None else current()
         if loading is not None and epoch is None:
@@ -238,6 +256,8 @@ class Sampled:
             keep, views = views_of(view, count)
         if sample_ids is None:
             key = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank) ^ self._stream[3]
+            if counting and not on_device:
+                first = self._next(count)
             return (key, epoch, first, 0, 0, views, on_device, NULL), keep
         seen, key = NULL, self._stream[2]
         if seed is None:

@@ -528,8 +528,9 @@ def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[Any, i
         return block.ids, block.view, block.epoch, own or 0
     if own is None:
         return 0, 0, epoch_now(), fresh_seed() ^ rank_key()
-    count = vars(transform).get("_calls", 0)
-    vars(transform)["_calls"] = count + 1
+    with _native.counting:
+        count = vars(transform).get("_calls", 0)
+        vars(transform)["_calls"] = count + 1
     return count, 0, epoch_now(), own ^ process_key(None)
 
 

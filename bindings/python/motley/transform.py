@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
@@ -75,10 +76,11 @@ class Transform(Sampled):
     Sample ids: a draw depends on (policy, seed, epoch, sample id, view) and on nothing else. With `sample_ids` (a
     dataset's indices) an image draws the same in any batch, worker, rank or resumed run; when the samples of an epoch
     come again under the same number of epoch and view, the transform warns. Without, samples are counted: a call takes
-    the next ids, and `state_dict` keeps the count. Processes that count alone must not draw alike, so without
-    `sample_ids` the seed is mixed with the rank; in a DataLoader's worker also with the worker's seed, which torch
-    draws again each epoch (torch.manual_seed makes it repeat); and in another process of multiprocessing with its name.
-    The seed is 0 unless `seed` says otherwise, whatever torch.manual_seed does: seed=torch.initial_seed() follows it.
+    the next ids, threads that share a transform count together, and `state_dict` keeps the count. Processes that count
+    alone must not draw alike, so without `sample_ids` the seed is mixed with the rank; in a DataLoader's worker also
+    with the worker's seed, which torch draws again each epoch (torch.manual_seed makes it repeat); and in another
+    process of multiprocessing with its name. The seed is 0 unless `seed` says otherwise, whatever torch.manual_seed
+    does: seed=torch.initial_seed() follows it.
 
     Streams: by id, transforms of equal seed draw by the same random numbers, even if their policies differ; the two
     sides of BYOL, SimCLR or FixMatch want `stream=0` and `stream=1`, or `view=`. Without ids, each transform of a
@@ -250,9 +252,10 @@ class Transform(Sampled):
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view = split_views(sample_ids, view)
         made: list[Any] = []
-        for numbers in views_of_each(view, views):  # counted samples are the same in each view
-            which, last = (sample_ids, numbers, epoch, seed), len(made) == views - 1
-            made.append(self._run(batch, None, layout, which, return_draws, levels, counting=last))
+        with _native.counting if sample_ids is None else contextlib.nullcontext():  # the same samples in each view
+            for numbers in views_of_each(view, views):
+                which, last = (sample_ids, numbers, epoch, seed), len(made) == views - 1
+                made.append(self._run(batch, None, layout, which, return_draws, levels, counting=last))
         return tuple(made)
 
     def _mixing(
@@ -391,33 +394,34 @@ class Transform(Sampled):
         device = call.caller[1]
         if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
             device = None  # which the host draws for
-        numbers, keep = self._numbers(call.count, samples, device)
         takes = levels is not None and (policy.takes_levels or self._takes(levels))
         if takes:
-            _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
+            _held, at = levels_of(levels, call.count, call.caller[1])
+        numbers, keep = self._numbers(call.count, samples, device, counting)
+        if takes:
+            call.c.levels = at
         if policy.custom_ops:
             _native.local.caller = call.caller
         if followed:
             call.c.params.followed = followed
         try:
             status = lib.run_call(call.c, pixels, written, call.stream(), *numbers)
-        except (OverflowError, TypeError):
-            epoch_given(numbers[1])
-            whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            if status and call.repeats(policy, status):
+                self._repeats.warn()
+        except BaseException as error:
+            if counting and not numbers[6]:
+                self._give_back(samples, numbers[2], call.count)
+            if isinstance(error, (OverflowError, TypeError)):
+                epoch_given(numbers[1])
+                whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
             raise
         finally:
             if followed:
                 call.c.params.followed = NULL
             if takes:
                 call.c.levels = 0
-        if status and call.repeats(policy, status):
-            self._repeats.warn()
-        if samples[0] is None and counting and self.training:
-            counter = self.counter
-            if counter.__class__ is list:  # as _count() does it
-                counter[1] += call.count
-            else:
-                self._count(counter, call.count)
+        if numbers[6] and samples[0] is None and counting and self.training:  # behind the work that reads it
+            self._count(self.counter, call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
             return result, self._recorded(call, policy, ffi.addressof(call.c.params, "samples"), levels)
@@ -525,7 +529,7 @@ class Transform(Sampled):
         samples: Any = None
         try:
             if given is None:
-                samples = self._samples(count, which)
+                samples = self._samples(count, which, True)
                 if self._takes(levels):
                     _held, at = levels_of(levels, count, call.caller[1])
                     samples.c.levels = ffi.cast("float *", at)
@@ -546,11 +550,15 @@ class Transform(Sampled):
             call.run_as_set(pixels, written)
             if return_draws:
                 made.append(self._recorded(call, policy, samples.c, levels, mixed_plain(mixed, count)))
+        except BaseException:
+            if samples is not None:
+                self._give_back(which, samples.c.first, count)
+            raise
         finally:
             lib.forget(call.c)
             params.followed = NULL
         if samples is not None:
-            self._done(samples, count, which)
+            self._done(samples, count)
         result = call.result(batch, source, target, result)
         return (result, *made) if made else result
 

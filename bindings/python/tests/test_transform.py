@@ -743,6 +743,29 @@ def test_threads_share_a_stage(pixels, wanted):
     assert not wrong
 
 
+@pytest.mark.parametrize("views", [1, 2])
+def test_threads_that_share_a_stage_count_together(pixels, views):
+    """Each sample without an id is drawn once, as one thread draws it."""
+    shared, alone = (motley.RandAugment(seed=7, stream=0, views=views, threads=1) for _ in range(2))
+    together, drawn = threading.Barrier(4), []
+
+    def work():
+        together.wait()
+        for _ in range(50):
+            drawn.append(shared(pixels, return_draws=True))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wanted = [alone(pixels, return_draws=True) for _ in range(200)]
+    drawn, wanted = (
+        sorted(repr([d for _, d in call] if views > 1 else call[1]) for call in calls) for calls in (drawn, wanted)
+    )
+    assert drawn == wanted and shared.next_sample == alone.next_sample
+
+
 @pytest.mark.slow
 def test_other_threads_run_meanwhile():
     """The interpreter's lock is not held while pixels are worked on."""
