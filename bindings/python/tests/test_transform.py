@@ -470,6 +470,7 @@ def test_stages_of_one_script_draw_apart(pixels):
 @pytest.mark.slow
 def test_a_script_draws_the_same_each_time():
     """The numbers are those of a process, so runs repeat; what Motley makes for itself takes none."""
+    pytest.importorskip("torchvision")
     code = (
         "import numpy as np, hashlib, motley, motley.timm, motley.torchvision\n"
         "image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)\n"
