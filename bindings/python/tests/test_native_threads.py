@@ -4,6 +4,7 @@
 import json
 import os
 import sys
+import sysconfig
 
 import pytest
 from conftest import output_of
@@ -87,3 +88,10 @@ inside.wait()
 """)
         == 16
     )
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has an interpreter lock")
+def test_no_module_brings_the_interpreter_s_lock_back():
+    """An extension that does not declare that it works without the lock switches it on, with a RuntimeWarning."""
+    code = "import sys, motley, motley.timm; motley.RandAugment(); print(sys._is_gil_enabled())"
+    assert output_of(sys.executable, "-W", "error::RuntimeWarning", "-c", code) == "False\n"
