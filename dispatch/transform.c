@@ -405,16 +405,16 @@ motley_status mot_transform_prepare(const mot_transform *transform, const motley
                                   .info = &transform->info,
                                   .src = src,
                                   .dst = dst,
+                                  .crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP),
+                                  .resize = mot_transform_stage(transform, MOT_STAGE_RESIZE),
                                   .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
     MOT_TRY(mot_transform_check_single(transform, error));
     MOT_TRY(mot_transform_check(call, error));
     if (src->count == 0)
         return MOTLEY_OK;
-    const mot_stage *resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
-    const mot_stage *crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP);
-    call->order = (motley_resize_order)(resize ? resize->of.crop.order
-                                        : crop ? crop->of.crop.order
-                                               : MOTLEY_ORDER_PILLOW_13);
+    call->order = (motley_resize_order)(call->resize ? call->resize->of.crop.order
+                                        : call->crop ? call->crop->of.crop.order
+                                                     : MOTLEY_ORDER_PILLOW_13);
     make_table(call);
     return MOTLEY_OK;
 }

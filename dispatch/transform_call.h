@@ -13,8 +13,8 @@ typedef struct mot_transform_call {
     const mot_transform *transform;
     const motley_policy_info *info;
     const motley_batch *src, *dst;
-    const motley_apply_params *params; /* of this run */
-    const mot_stage *erase;            /* NULL: none */
+    const motley_apply_params *params;      /* of this run */
+    const mot_stage *crop, *resize, *erase; /* random_resized_crop and so on; NULL: none */
     motley_resize_order order;
     mot_output_as as;       /* dst */
     uint32_t table[4][256]; /* of mot_output_entry */

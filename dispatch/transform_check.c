@@ -61,12 +61,10 @@ static motley_status check_alignment(const motley_batch *dst, motley_error *erro
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
-    const mot_stage *resize = mot_transform_stage(call->transform, MOT_STAGE_RESIZE);
-    const mot_stage *crop = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP);
-    *width = crop ? crop->of.crop.width : src.width;
-    *height = crop ? crop->of.crop.height : src.height;
-    if (resize)
-        mot_resized_sides(resize, src.width, src.height, width, height);
+    *width = call->crop ? call->crop->of.crop.width : src.width;
+    *height = call->crop ? call->crop->of.crop.height : src.height;
+    if (call->resize)
+        mot_resized_sides(call->resize, src.width, src.height, width, height);
     if (call->params->given) {
         *width = call->params->given[i].width;
         *height = call->params->given[i].height;

@@ -109,12 +109,6 @@ static void describe_shapes(const mot_transform_call *call, mot_job *job)
     }
 }
 
-/* Whether the steps are drawn by the kernel that sorts them, which the resize need not wait for. */
-static int draws_late(const mot_transform_call *call, const mot_cuda_parts *parts)
-{
-    return only_policy(call) && !mot_cuda_has_parts(parts) && !mot_followed_any(&call->followed);
-}
-
 /* ---- tables ---- */
 
 /* A transform's stages, and what they point to, as they are uploaded. */
@@ -205,6 +199,8 @@ typedef struct transform_run {
     mot_cuda_call *cuda;
     const mot_transform_call *call;
     mot_cuda_parts parts;
+    const mot_stage *only; /* whose policy draws all steps; NULL: several stages do */
+    int draws_late;        /* the steps are drawn by the kernel that sorts them, which the resize need not wait for */
     tables tables;
     upload host, sent;
     void *first_sent;            /* of the upload */
@@ -328,7 +324,6 @@ static void describe_steps(transform_run *r)
 {
     static const mot_step counted;
     const mot_transform_call *const call = r->call;
-    const mot_stage *const only = only_policy(call);
     const int normalises = call->dst->dtype != MOTLEY_U8;
     r->output = (motley_output){ .batch = *call->dst };
     memcpy(r->output.mean, call->as.mean, sizeof r->output.mean);
@@ -339,10 +334,10 @@ static void describe_steps(transform_run *r)
                         .dst = normalises ? NULL : call->dst,
                         .output = normalises ? &r->output : NULL,
                         .convention = call->as.convention,
-                        .policy = only ? only->policy : NULL,
-                        .drawn_steps = draws_late(call, &r->parts) ? NULL
-                                       : r->draw.steps             ? r->draw.steps
-                                                                   : &counted,
+                        .policy = r->only ? r->only->policy : NULL,
+                        .drawn_steps = r->draws_late   ? NULL
+                                       : r->draw.steps ? r->draw.steps
+                                                       : &counted,
                         .max_steps = call->info->max_steps,
                         .stream = r->cuda->stream };
     describe_shapes(call, &r->job);
@@ -371,9 +366,9 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     draw->resize.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
     mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
     draw->drawn = call->drawn ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
-    draw->steps = call->drawn ? r->sent.given_steps
-                              : mot_take_if(!draws_late(call, &r->parts), slot, MOT_STEPS,
-                                            n * call->info->max_steps * sizeof *draw->steps);
+    draw->steps = call->drawn
+                      ? r->sent.given_steps
+                      : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * call->info->max_steps * sizeof *draw->steps);
     if (r->apart)
         lay_out_pixels(r, scratch);
     if (!r->has_steps)
@@ -428,9 +423,8 @@ static motley_status queue_steps(transform_run *r, motley_error *error)
     mot_cuda_draw draw = samples_of(&r->draw);
     draw.draws = !r->draw.steps;
     if (draw.draws) {
-        const mot_stage *const only = only_policy(r->call);
-        draw.tables = mot_cuda_tables_at(only->policy, r->tables.compiled[only - r->call->transform->stage]);
-        draw.tables_bytes = (int64_t)only->policy->compiled_bytes;
+        draw.tables = mot_cuda_tables_at(r->only->policy, r->tables.compiled[r->only - r->call->transform->stage]);
+        draw.tables_bytes = (int64_t)r->only->policy->compiled_bytes;
     }
     return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, error);
 }
@@ -544,7 +538,7 @@ static void describe_draws(transform_run *r)
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
-    if (mot_transform_stage(call->transform, MOT_STAGE_RANDOM_RESIZED_CROP) && !draw->given)
+    if (call->crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, draw);
     if (resized->dtype != MOTLEY_U8) {
@@ -583,7 +577,12 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
 {
     const motley_batch *const dst = call->dst;
     mot_cuda_state *const s = cuda->s;
-    transform_run r = { .cuda = cuda, .call = call, .parts = parts_of(call), .has_steps = call->info->max_steps > 0 };
+    transform_run r = { .cuda = cuda,
+                        .call = call,
+                        .parts = parts_of(call),
+                        .only = only_policy(call),
+                        .has_steps = call->info->max_steps > 0 };
+    r.draws_late = r.only && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     MOT_TRY(prepare_transform(&r, error));
     describe_draws(&r);
