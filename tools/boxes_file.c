@@ -133,14 +133,6 @@ bool boxes_file_suits(const boxes_file *self, const image_boxes *boxes, const pi
     return true;
 }
 
-static struct json_object *size_of(const picture *image)
-{
-    struct json_object *size = need(json_object_new_array());
-    json_object_array_add(size, need(json_object_new_int(image->width)));
-    json_object_array_add(size, need(json_object_new_int(image->height)));
-    return size;
-}
-
 bool boxes_file_write(FILE *stream, const char *image, const picture *augmented, const image_boxes *boxes,
                       const double *moved, const double *visibility, const uint8_t *keep)
 {
@@ -159,7 +151,7 @@ bool boxes_file_write(FILE *stream, const char *image, const picture *augmented,
             json_object_array_add(labels, json_object_get(json_object_array_get_idx(boxes->labels, b)));
     }
     json_object_object_add(object, "image", text_json(image));
-    json_object_object_add(object, "size", size_of(augmented));
+    json_object_object_add(object, "size", size_json(augmented->width, augmented->height));
     json_object_object_add(object, "boxes", rows);
     if (labels)
         json_object_object_add(object, "labels", labels);

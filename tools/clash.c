@@ -35,12 +35,10 @@ clash_list *clash_list_create(void)
 
 void clash_list_destroy(clash_list *self)
 {
-    for (size_t i = 0; self && i < self->uses_count; i++)
+    for (size_t i = 0; i < self->uses_count; i++)
         free(self->uses[i].path);
-    if (self) {
-        free(self->keys);
-        free(self->uses);
-    }
+    free(self->keys);
+    free(self->uses);
     free(self);
 }
 
@@ -49,19 +47,15 @@ static void add_key(clash_list *self, const char *path, const char *name, size_t
     struct stat info;
     if (stat(path, &info) != 0 || (*name ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode)))
         return; /* it does not exist yet, or writing destroys nothing: /dev/stdout */
-    if (self->keys_count == self->keys_room) {
-        self->keys_room = self->keys_room ? 2 * self->keys_room : 64;
-        self->keys = need(realloc(self->keys, self->keys_room * sizeof *self->keys));
-    }
+    if (self->keys_count == self->keys_room)
+        self->keys = need(realloc(self->keys, (self->keys_room = 2 * self->keys_room + 64) * sizeof *self->keys));
     self->keys[self->keys_count++] = (key){ info.st_dev, info.st_ino, name, user };
 }
 
 static size_t add_use(clash_list *self, const char *path, const char *what, bool written)
 {
-    if (self->uses_count == self->uses_room) {
-        self->uses_room = self->uses_room ? 2 * self->uses_room : 64;
-        self->uses = need(realloc(self->uses, self->uses_room * sizeof *self->uses));
-    }
+    if (self->uses_count == self->uses_room)
+        self->uses = need(realloc(self->uses, (self->uses_room = 2 * self->uses_room + 64) * sizeof *self->uses));
     self->uses[self->uses_count] = (use){ need(strdup(path)), what, written };
     return self->uses_count++;
 }

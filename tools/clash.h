@@ -13,8 +13,7 @@ clash_list *clash_list_create(void);
 void clash_list_destroy(clash_list *self);
 
 /* Adds a file, identified by device and inode, so that its path does not matter; an output also by its folder and name,
- * as it may not exist yet. `what` says who uses it ("--draws"). The texts of inputs are kept by pointer, those of
- * outputs are copied. */
+ * as it may not exist yet. `what` says who uses it ("--draws"); only the path is copied. */
 void clash_list_read(clash_list *self, const char *path, const char *what);
 void clash_list_write(clash_list *self, const char *path, const char *what);
 

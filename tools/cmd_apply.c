@@ -270,8 +270,7 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
         const picture *p = &at->image;
         if (!p->pixels || p->channels != channels)
             continue;
-        room->images[count] =
-            (motley_image){ p->pixels, p->width, p->height, (int64_t)p->width * channels, channels, 1 };
+        room->images[count] = image_of(p);
         room->ids[count] = sample_id(self, at);
         room->counts[count] = at->count;
         if (room->steps)
@@ -291,15 +290,13 @@ static bool apply_to(job *self, int32_t channels, const batch_room *room)
     r.params.samples.boxes = boxes;
     r.params.samples.box_offsets = offsets;
     motley_error error;
-    const bool good = count == 0 || work_on_device(self->context, channels, room->images, count, apply_policy, &r,
-                                                   &error) == MOTLEY_OK;
+    const bool good =
+        count == 0 || accepted(work_on_device(self->context, channels, room->images, count, apply_policy, &r, &error),
+                               self->arguments->policy, &error);
     free(boxes);
     free(offsets);
-    if (good)
-        return true;
-    complain("%s: %s", policy_label(self->arguments->policy), error.message);
-    self->failed = true;
-    return false;
+    self->failed = self->failed || !good;
+    return good;
 }
 
 /* Transforms the items of a part whose pictures have `channels`. */
@@ -314,9 +311,8 @@ static bool transform_to(job *self, size_t part, int32_t channels, const batch_r
         const picture *in = picture_of(at), *out = &at->image;
         if (at->part != part || !out->pixels || in->channels != channels || (at->shared && !at->shared->augmented))
             continue;
-        from[count] = (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * channels, channels, 1 };
-        room->images[count] =
-            (motley_image){ out->pixels, out->width, out->height, (int64_t)out->width * made, made, 1 };
+        from[count] = image_of(in);
+        room->images[count] = image_of(out);
         room->ids[count] = sample_id(self, at);
         room->counts[count] = at->count;
         if (room->steps) {
@@ -337,11 +333,10 @@ static bool transform_to(job *self, size_t part, int32_t channels, const batch_r
         params.given_step_counts = room->counts;
     }
     motley_error error;
-    if (count == 0 || motley_apply(self->context, pictures, &src, &dst, &params, &error) == MOTLEY_OK)
-        return true;
-    complain("%s: %s", policy_label(self->arguments->policy), error.message);
-    self->failed = true;
-    return false;
+    const bool good = count == 0 || accepted(motley_apply(self->context, pictures, &src, &dst, &params, &error),
+                                             self->arguments->policy, &error);
+    self->failed = self->failed || !good;
+    return good;
 }
 
 static void apply_to_all(job *self)
@@ -475,12 +470,15 @@ static void copy_source(void *user, size_t i)
 {
     const job *self = user;
     item *at = &self->items[i];
-    if (at->source->image.pixels && self->pictures) {
-        at->image = made_by(self->pictures[at->part], taken_by(&self->opened, part_of(self, at), at->source->image));
-        picture_allocate(&at->image, at->why);
-    } else if (at->source->image.pixels && !picture_copy(&at->source->image, &at->image))
-        snprintf(at->why, sizeof at->why, "no memory for a copy of its pixels");
-    if (!at->image.pixels || !self->replay)
+    const picture *const from = &at->source->image;
+    if (!from->pixels)
+        return;
+    at->image = made_by(part_of(self, at)->policy, taken_by(&self->opened, part_of(self, at), *from));
+    if (!picture_allocate(&at->image, at->why))
+        return;
+    if (!self->pictures)
+        memcpy(at->image.pixels, from->pixels, picture_bytes(from));
+    if (!self->replay)
         return;
     const drawn_image image = drawn_for(self, at);
     at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, &at->place, at->why);
@@ -501,7 +499,7 @@ static bool draw_item(const job *self, item *at)
         samples.box_offsets = offsets;
     }
     motley_error error;
-    at->drawn = part_draw(&self->opened, part_of(self, at), &samples, at->source->image, &at->place, at->steps,
+    at->drawn = part_draw(&self->opened, part_of(self, at), &samples, 1, at->source->image, &at->place, at->steps,
                           &at->count, &error) == MOTLEY_OK;
     if (!at->drawn)
         snprintf(at->why, sizeof at->why, "%s", error.message);
@@ -724,17 +722,15 @@ static bool begin_boxes(job *self)
                  policy_label(a->policy));
         return false;
     }
-    motley_status status = MOTLEY_OK;
     motley_error error;
-    for (size_t p = 0; a->boxes_out && status == MOTLEY_OK && p < self->opened.count; p++) {
+    for (size_t p = 0; a->boxes_out && p < self->opened.count; p++) {
+        const motley_policy *const followed = self->pictures ? self->pictures[p] : self->opened.whole;
         motley_policy *follower = NULL;
-        status =
-            motley_policy_follower(self->pictures ? self->pictures[p] : self->opened.whole, NULL, &follower, &error);
+        if (!accepted(motley_policy_follower(followed, NULL, &follower, &error), a->policy, &error))
+            return false;
         motley_policy_destroy(follower);
     }
-    if (status != MOTLEY_OK)
-        complain("%s: %s", policy_label(a->policy), error.message);
-    if (status != MOTLEY_OK || (a->boxes && !(self->boxes = boxes_file_read(a->boxes))))
+    if (a->boxes && !(self->boxes = boxes_file_read(a->boxes)))
         return false;
     size_t most = 0;
     for (size_t i = 0; self->boxes && i < a->count; i++) {
@@ -759,10 +755,9 @@ static bool begin(job *self)
     if (self->opened.staged)
         self->pictures = need(calloc(self->opened.count, sizeof(motley_policy *)));
     for (size_t p = 0; self->pictures && p < self->opened.count; p++)
-        if (motley_policy_pictures(self->opened.part[p].policy, &self->pictures[p], &error) != MOTLEY_OK) {
-            complain("%s: %s", policy_label(a->policy), error.message);
+        if (!accepted(motley_policy_pictures(self->opened.part[p].policy, &self->pictures[p], &error), a->policy,
+                      &error))
             return false;
-        }
     if (!begin_boxes(self) || (a->replay && !(self->replay = draws_file_read(a->replay))))
         return false;
     if (motley_context_create(&a->context, &self->context, &error) != MOTLEY_OK) {

@@ -43,8 +43,7 @@ static const struct argp argp = {
     .args_doc = "POLICY POLICY...",
     .doc =
         "Prints policies or transforms side by side: for each operation the values that it gets, and how many times an "
-        "image gets "
-        "it.\v"
+        "image gets it.\v"
         "'motley compare --level 9 rand_augment timm_rand_augment' shows what level 9 means to each. Changes such as "
         "--level apply to every policy. Values are in the operation's unit (see 'motley ops').",
     .children =

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define BLOCK 1024 /* samples drawn at a time */
-
 typedef struct arguments {
     policy_options options;
     const char *policy;
@@ -52,46 +50,39 @@ static const struct argp argp = {
         "A draw depends on the policy, the seed, the epoch, the sample's id and the view, and on nothing else. Values "
         "are in the operation's unit (see 'motley ops'); steps that were drawn but not applied are left out. Of a "
         "transform the object also has the crop, what it is resized to, flips and erased boxes, and of one with views "
-        "each "
-        "result is a line, with the name of its view; what the views share comes first, as \"\".",
+        "each result is a line, with the name of its view; what the views share comes first, as \"\".",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
 };
 
-/* Draws `count` samples, BLOCK at most, by one part; `lines` of a sample are `opened->count` apart. */
+/* Draws `count` samples, PART_BLOCK at most, by one part; `lines` of a sample are `opened->count` apart. */
 static bool draw_part(const arguments *self, const parts *opened, const part *drawing, uint64_t first, size_t count,
                       char **lines)
 {
-    static motley_place places[BLOCK];
+    static motley_place places[PART_BLOCK];
     const picture image = { NULL, self->width, self->height, self->channels };
     const picture in = taken_by(opened, drawing, image);
     const size_t most = motley_policy_describe(drawing->policy)->max_steps;
-    motley_step *steps = need(calloc(BLOCK * (most + 1), sizeof *steps));
-    int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
-    float levels[BLOCK];
+    motley_step *steps = need(calloc(PART_BLOCK * (most + 1), sizeof *steps));
+    int32_t counts[PART_BLOCK];
+    float levels[PART_BLOCK];
     motley_samples samples = drawing->samples;
     motley_error error;
     samples.first = first;
     give_middle_boxes(&samples, count, in.width, in.height);
     give_levels(&self->options, &samples, count, levels);
-    for (size_t i = 0; i < count; i++) {
-        widths[i] = in.width;
-        heights[i] = in.height;
-    }
-    const bool good = motley_draw(drawing->policy, &samples, count, widths, heights, in.channels,
-                                  opened->staged ? places : NULL, steps, counts, &error) == MOTLEY_OK;
+    const bool good = accepted(part_draw(opened, drawing, &samples, count, image, places, steps, counts, &error),
+                               self->policy, &error);
     for (size_t i = 0; good && i < count; i++)
         lines[i * opened->count] =
             part_json(opened, drawing, first + i, image, &places[i], steps + i * most, counts[i]);
-    if (!good)
-        complain("%s: %s", policy_label(self->policy), error.message);
     free(steps);
     return good;
 }
 
 static bool draw_all(const arguments *self, const parts *opened)
 {
-    const size_t block = BLOCK / opened->count;
-    char **lines = need(calloc(BLOCK, sizeof *lines));
+    const size_t block = PART_BLOCK / opened->count;
+    char **lines = need(calloc(PART_BLOCK, sizeof *lines));
     bool good = true;
     for (uint64_t done = 0; good && done < self->samples;) {
         const size_t count = self->samples - done < block ? (size_t)(self->samples - done) : block;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley op: applies one op to one image file. */
-#include "tools/picture.h"
-#include "tools/tool.h"
+#include "tools/parts.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -91,9 +90,7 @@ static bool apply(const arguments *self, int op, picture *image)
 {
     motley_context *context = NULL;
     motley_error error;
-    const motley_image pixels = { image->pixels,   image->width,
-                                  image->height,   (int64_t)image->width * image->channels,
-                                  image->channels, 1 };
+    const motley_image pixels = image_of(image);
     uint8_t fill[4];
     memcpy(fill, self->fill, sizeof fill);
     if (image->channels == 2) /* grey and alpha */

@@ -7,20 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key == 'j')
-        *(bool *)state->input = true;
-    else if (key == ARGP_KEY_ARG)
-        argp_error(state, "want no argument");
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
-
 static const struct argp argp = {
-    .parser = parse,
+    .parser = parse_json_alone,
     .options = (const struct argp_option[]){ { "json", 'j', NULL, 0, "Print a JSON array, with all that is known", 0 },
                                              { 0 } },
     .doc =

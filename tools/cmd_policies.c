@@ -5,20 +5,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-    (void)arg;
-    if (key == 'j')
-        *(bool *)state->input = true;
-    else if (key == ARGP_KEY_ARG)
-        argp_error(state, "want no argument");
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
-
 static const struct argp argp = {
-    .parser = parse,
+    .parser = parse_json_alone,
     .options = (const struct argp_option[]){ { "json", 'j', NULL, 0, "Print a JSON array", 0 }, { 0 } },
     .doc = "Lists the policies that are built in: name, profile, title, paper.\v"
            "A profile says whose conventions a policy follows. 'motley show NAME' prints one in full, as a file that "
@@ -26,12 +14,11 @@ static const struct argp argp = {
 };
 
 static const struct argp transforms_argp = {
-    .parser = parse,
+    .parser = parse_json_alone,
     .options = (const struct argp_option[]){ { "json", 'j', NULL, 0, "Print a JSON array", 0 }, { 0 } },
     .doc = "Lists the transforms that are built in: name, profile, size, title.\v"
            "A transform is a whole recipe, from the decoded image to the network's input. 'motley show NAME' prints "
-           "one as "
-           "a file that can be edited.",
+           "one as a file that can be edited.",
 };
 
 static struct json_object *policy_json(const motley_policy_info *info)
@@ -74,13 +61,15 @@ static int list(bool staged, bool as_json)
             width = (int)strlen(row->name);
     struct json_object *all = as_json ? need(json_object_new_array()) : NULL;
     for (size_t i = 0; (row = motley_policy_builtin_get(i)); i++) {
-        motley_policy *policy = !row->has_stages == !staged ? open_policy(row->name, NULL) : NULL;
-        if (policy && as_json)
-            json_object_array_add(all, policy_json(motley_policy_describe(policy)));
-        else if (policy)
-            print_policy(motley_policy_describe(policy), width);
-        else if (!row->has_stages == !staged)
+        if (!row->has_stages != !staged)
+            continue;
+        motley_policy *policy = open_policy(row->name, NULL);
+        if (!policy)
             status = EXIT_INPUT;
+        else if (as_json)
+            json_object_array_add(all, policy_json(motley_policy_describe(policy)));
+        else
+            print_policy(motley_policy_describe(policy), width);
         motley_policy_destroy(policy);
     }
     if (as_json)

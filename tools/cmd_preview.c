@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PNG_EFFORT 6
 #define MOST_IMAGES 64
 #define STOPS 11         /* of the slider over the level */
 #define SLIDER_SAMPLES 4 /* images that the slider shows */
@@ -92,9 +91,8 @@ static const struct argp argp = {
             { 0 } },
     .args_doc = "POLICY IMAGE...",
     .doc = "Writes one HTML page, complete in itself, that shows what a policy or a transform does: augmented images "
-           "with what was done, "
-           "how often each operation comes, the magnitudes, the policy's text and citation, and a slider over its "
-           "level.\v"
+           "with what was done, how often each operation comes, the magnitudes, the policy's text and citation, and a "
+           "slider over its level.\v"
            "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'. A transform's images are shown "
            "before they are normalised and mixed, with erased boxes in grey.",
     .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
@@ -179,10 +177,8 @@ static bool read_boxes(job *self)
 /* Ends the command if the library refuses what the user asked for. */
 static void want(motley_status status, const char *name, const motley_error *error)
 {
-    if (status == MOTLEY_OK)
-        return;
-    complain("%s: %s", name, error->message);
-    exit(EXIT_INPUT);
+    if (!accepted(status, name, error))
+        exit(EXIT_INPUT);
 }
 
 static motley_batch batch_of(const picture *p)
@@ -191,16 +187,22 @@ static motley_batch batch_of(const picture *p)
         motley_batch){ .count = 1, .channels = p->channels, .data = p->pixels, .width = p->width, .height = p->height };
 }
 
+/* Allocates pixels; the rest is set. */
+static picture allocated(picture out)
+{
+    char why[PICTURE_WHY];
+    if (!picture_allocate(&out, why))
+        need(NULL);
+    return out;
+}
+
 /* A picture no larger than a cell. */
 static picture thumbnail(job *self, const picture *in, motley_filter filter)
 {
     const double scale = fmin(1, (double)self->arguments->cell_px / (in->width > in->height ? in->width : in->height));
-    picture out = { .width = (int32_t)fmax(1, rint(in->width * scale)),
-                    .height = (int32_t)fmax(1, rint(in->height * scale)),
-                    .channels = in->channels };
-    char why[PICTURE_WHY];
-    if (!picture_allocate(&out, why))
-        need(NULL);
+    const picture out = allocated((picture){ .width = (int32_t)fmax(1, rint(in->width * scale)),
+                                             .height = (int32_t)fmax(1, rint(in->height * scale)),
+                                             .channels = in->channels });
     const motley_batch src = batch_of(in), dst = batch_of(&out);
     motley_error error;
     want(motley_resize(self->context, &src, &dst, &(motley_resize_params){ .filter = filter }, &error), "resize",
@@ -211,17 +213,14 @@ static picture thumbnail(job *self, const picture *in, motley_filter filter)
 static void put_picture(job *self, const picture *image, motley_filter filter, const char *attributes)
 {
     picture small = thumbnail(self, image, filter);
-    page_picture(self->page, &small, PNG_EFFORT, attributes);
+    page_picture(self->page, &small, attributes);
     picture_free(&small);
 }
 
 /* A mask as a picture to lay over its image: red where it is not 0, clear elsewhere. */
 static void put_mask(job *self, const picture *mask)
 {
-    picture over = { .width = mask->width, .height = mask->height, .channels = 4 };
-    char why[PICTURE_WHY];
-    if (!picture_allocate(&over, why))
-        need(NULL);
+    picture over = allocated((picture){ .width = mask->width, .height = mask->height, .channels = 4 });
     for (size_t i = 0; i < (size_t)mask->width * (size_t)mask->height; i++) {
         over.pixels[4 * i] = 255;
         over.pixels[4 * i + 1] = over.pixels[4 * i + 2] = 40;
@@ -229,14 +228,6 @@ static void put_mask(job *self, const picture *mask)
     }
     put_picture(self, &over, MOTLEY_FILTER_NEAREST, "class=\"mask\"");
     picture_free(&over);
-}
-
-static picture copied(const picture *in)
-{
-    picture out;
-    if (!picture_copy(in, &out))
-        need(NULL);
-    return out;
 }
 
 static size_t boxes_count(const job *self, size_t i)
@@ -265,13 +256,8 @@ static motley_samples sample_of(const job *self, const part *of, size_t i, uint6
 /* What a policy makes of a picture, which is image i or its mask. */
 static picture applied(job *self, const motley_policy *policy, const part *of, const picture *in, size_t i, uint64_t id)
 {
-    picture out = made_by(policy, *in);
-    char why[PICTURE_WHY];
-    if (!self->opened.staged)
-        out = copied(in);
-    else if (!picture_allocate(&out, why))
-        need(NULL);
-    const motley_batch src = batch_of(self->opened.staged ? in : &out), dst = batch_of(&out);
+    const picture out = allocated(made_by(policy, *in));
+    const motley_batch src = batch_of(in), dst = batch_of(&out);
     const motley_apply_params params = { .samples = sample_of(self, of, i, id) };
     motley_error error;
     want(motley_apply(self->context, policy, &src, &dst, &params, &error), self->arguments->policy, &error);
@@ -285,7 +271,7 @@ static void make(job *self, size_t p, const result *from, size_t i, uint64_t id,
     const motley_samples samples = sample_of(self, of, i, id);
     motley_error error;
     made->of = of;
-    want(part_draw(&self->opened, of, &samples, self->originals[i].image, &made->place, made->steps, &made->count,
+    want(part_draw(&self->opened, of, &samples, 1, self->originals[i].image, &made->place, made->steps, &made->count,
                    &error),
          self->arguments->policy, &error);
     made->image = applied(self, self->applied[p], of, &from->image, i, id);
@@ -552,13 +538,13 @@ static bool read_texts(job *self, char **text, double *top)
     char *json = NULL;
     *top = 0;
     const motley_policy *const whole = self->opened.whole;
-    if (motley_policy_print(whole, MOTLEY_PRINT_TEXT, text, &error) != MOTLEY_OK ||
-        (!self->opened.staged && motley_policy_print(whole, MOTLEY_PRINT_VALUES, &json, &error) != MOTLEY_OK)) {
-        complain("%s: %s", policy_label(self->arguments->policy), error.message);
+    const char *const name = self->arguments->policy;
+    if (!accepted(motley_policy_print(whole, MOTLEY_PRINT_TEXT, text, &error), name, &error))
         return false;
-    }
     if (self->opened.staged)
         return true;
+    if (!accepted(motley_policy_print(whole, MOTLEY_PRINT_VALUES, &json, &error), name, &error))
+        return false;
     struct json_object *described = need(json_tokener_parse(json)), *value = NULL;
     free(json);
     if (json_object_object_get_ex(described, "top", &value))
@@ -625,9 +611,7 @@ static bool open_applied(job *self)
         if (status == MOTLEY_OK && (a->masks_count || a->boxes))
             status = motley_policy_follower(self->applied[p], NULL, &self->followers[p], &error);
     }
-    if (status != MOTLEY_OK)
-        complain("%s: %s", policy_label(a->policy), error.message);
-    return status == MOTLEY_OK;
+    return accepted(status, a->policy, &error);
 }
 
 /* Allocates the steps, as many as any of the images can draw. */
@@ -674,7 +658,6 @@ int cmd_preview(int argc, char **argv)
 {
     arguments a = { .variants = 5, .cell_px = 200, .samples = 20000 };
     argp_parse(&argp, argc, argv, 0, NULL, &a);
-    out_file_catch_signals();
     job self = { .arguments = &a };
     const bool good = run(&self);
     for (size_t i = 0; i < MOST_IMAGES; i++)

@@ -32,8 +32,7 @@ static const struct argp argp = {
         "Prints how often a policy or a transform applies each operation to an image, and with which values.\v"
         "Frequencies are counted over samples that are drawn; a schedule's are those of --epoch. Values are all that "
         "the policy can draw, in the operation's unit (see 'motley ops'); a transform's are those that were drawn, and "
-        "areas are "
-        "shares of the image's.",
+        "areas are shares of the image's.",
     .children =
         (const struct argp_child[]){
             { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &counting_argp, 0, NULL, 0 }, { 0 } },

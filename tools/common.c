@@ -72,9 +72,8 @@ uint64_t read_unsigned(struct argp_state *state, const char *what, const char *t
 
 double read_real(struct argp_state *state, const char *what, const char *text)
 {
-    double value;
-    if (read_list(state, what, text, &value, 1) != 1)
-        argp_error(state, "%s is '%s', want one number", what, text);
+    double value = 0;
+    read_list(state, what, text, &value, 1);
     return value;
 }
 
@@ -128,6 +127,18 @@ error_t read_one_policy(int key, char *arg, struct argp_state *state, const char
     }
 }
 
+error_t parse_json_alone(int key, char *arg, struct argp_state *state)
+{
+    (void)arg;
+    if (key == 'j')
+        *(bool *)state->input = true;
+    else if (key == ARGP_KEY_ARG)
+        argp_error(state, "want no argument");
+    else
+        return ARGP_ERR_UNKNOWN;
+    return 0;
+}
+
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height)
 {
     int end = 0;
@@ -143,14 +154,6 @@ motley_interpolation read_interpolation(struct argp_state *state, const char *te
             return (motley_interpolation)i;
     argp_error(state, "--interpolation is '%.*s', want nearest, bilinear or bicubic", (int)length, text);
     return MOTLEY_NEAREST;
-}
-
-const char *number_text(double value, char text[NUMBER_TEXT])
-{
-    mot_number_print(value, text);
-    if (!strpbrk(text, ".e"))
-        strcat(text, ".0");
-    return text;
 }
 
 const char *short_number(double value, char text[NUMBER_TEXT])
@@ -411,6 +414,13 @@ motley_policy *open_policy_file(const char *path)
 const char *policy_label(const char *name)
 {
     return motley_policy_source_of(name) == MOTLEY_POLICY_TEXT ? "<policy>" : name;
+}
+
+bool accepted(motley_status status, const char *name, const motley_error *error)
+{
+    if (status != MOTLEY_OK)
+        complain("%s: %s", policy_label(name), error->message);
+    return status == MOTLEY_OK;
 }
 
 /* Replaces the levels of a part of a policy's JSON, its phases, branches and steps. A number is the mean of a level

@@ -167,10 +167,7 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
 
 void draws_file_describe(struct json_object *object, const drawn_image *image)
 {
-    struct json_object *size = need(json_object_new_array());
-    json_object_array_add(size, need(json_object_new_int(image->width)));
-    json_object_array_add(size, need(json_object_new_int(image->height)));
     json_object_object_add(object, "policy", text_json(image->policy));
-    json_object_object_add(object, "size", size);
+    json_object_object_add(object, "size", size_json(image->width, image->height));
     json_object_object_add(object, "image", text_json(image->path));
 }

@@ -2,6 +2,7 @@
 /* JSON: numbers are written so that they read back as the same doubles. */
 #include "tools/tool.h"
 
+#include "base/number.h"
 #include "base/utf8.h"
 
 #include <json-c/json.h>
@@ -11,8 +12,19 @@
 
 struct json_object *number_json(double value)
 {
-    char text[NUMBER_TEXT];
-    return isfinite(value) ? need(json_object_new_double_s(value, number_text(value, text))) : NULL;
+    char text[MOT_NUMBER_ROOM + 2];
+    if (!isfinite(value))
+        return NULL;
+    mot_number_print(value, text);
+    return need(json_object_new_double_s(value, strpbrk(text, ".e") ? text : strcat(text, ".0")));
+}
+
+struct json_object *size_json(int32_t width, int32_t height)
+{
+    struct json_object *size = need(json_object_new_array());
+    json_object_array_add(size, need(json_object_new_int(width)));
+    json_object_array_add(size, need(json_object_new_int(height)));
+    return size;
 }
 
 /* A text as JSON in quotes. json-c would not escape bytes that are not UTF-8, and the line would not be JSON. */

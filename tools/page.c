@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PNG_EFFORT 6
+
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1c1c1e;--soft:#6b6b70;--line:#d8d8dc;--fill:#3d6fd9}\n"
     "@media(prefers-color-scheme:dark){:root{--back:#17181a;--text:#ececef;--soft:#9a9aa2;--line:#3a3b40;"
@@ -79,12 +81,12 @@ static void put_base64(FILE *page, const uint8_t *bytes, size_t length)
     }
 }
 
-void page_picture(FILE *page, const picture *image, int effort, const char *attributes)
+void page_picture(FILE *page, const picture *image, const char *attributes)
 {
     char *png = NULL, why[PICTURE_WHY];
     size_t length = 0;
     FILE *memory = need(open_memstream(&png, &length));
-    if (!png_write(memory, image, effort, why)) {
+    if (!png_write(memory, image, PNG_EFFORT, why)) {
         complain("a picture for the page: %s", why);
         exit(EXIT_INPUT);
     }

@@ -14,6 +14,6 @@ void page_end(FILE *page);
 void page_text(FILE *page, const char *text);
 
 /* Writes an <img> with these further attributes, and its PNG in base64. */
-void page_picture(FILE *page, const picture *image, int effort, const char *attributes);
+void page_picture(FILE *page, const picture *image, const char *attributes);
 
 #endif

@@ -10,8 +10,7 @@ static motley_policy *in_epoch(motley_policy *policy, const char *name, uint32_t
 {
     motley_policy *plain = NULL;
     motley_error error;
-    if (motley_policy_at(policy, epoch, &plain, &error) != MOTLEY_OK)
-        complain("%s: %s", policy_label(name), error.message);
+    accepted(motley_policy_at(policy, epoch, &plain, &error), name, &error);
     motley_policy_destroy(policy);
     return plain;
 }
@@ -97,6 +96,11 @@ const part *parts_single(const parts *opened, const char *name)
     return NULL;
 }
 
+motley_image image_of(const picture *in)
+{
+    return (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * in->channels, in->channels, 1 };
+}
+
 picture made_by(const motley_policy *policy, picture from)
 {
     const motley_policy_info *const info = motley_policy_describe(policy);
@@ -110,12 +114,17 @@ picture taken_by(const parts *opened, const part *taking, picture from)
     return opened->shares && taking != opened->part ? made_by(opened->part[0].policy, from) : from;
 }
 
-motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, picture from,
-                        motley_place *place, motley_step *steps, int32_t *count, motley_error *error)
+motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, size_t n, picture from,
+                        motley_place *places, motley_step *steps, int32_t *counts, motley_error *error)
 {
     const picture in = taken_by(opened, drawing, from);
-    return motley_draw(drawing->policy, samples, 1, &in.width, &in.height, in.channels, opened->staged ? place : NULL,
-                       steps, count, error);
+    int32_t widths[PART_BLOCK], heights[PART_BLOCK];
+    for (size_t i = 0; i < n; i++) {
+        widths[i] = in.width;
+        heights[i] = in.height;
+    }
+    return motley_draw(drawing->policy, samples, n, widths, heights, in.channels, opened->staged ? places : NULL, steps,
+                       counts, error);
 }
 
 char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture from, const motley_place *place,

@@ -30,12 +30,15 @@ void parts_close(parts *opened);
 const part *parts_single(const parts *opened, const char *name);
 
 /* What a policy makes of an image, and what a part takes of one: pictures without pixels. */
+motley_image image_of(const picture *in);
 picture made_by(const motley_policy *policy, picture from);
 picture taken_by(const parts *opened, const part *taking, picture from);
 
-/* Draws one sample for an image, for which the part takes its place. `steps` has room. */
-motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, picture from,
-                        motley_place *place, motley_step *steps, int32_t *count, motley_error *error);
+/* Draws n samples, at most PART_BLOCK, for images like `from`, which the part takes in another size if stages are
+ * shared. `steps` has room. */
+#define PART_BLOCK 1024
+motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, size_t n, picture from,
+                        motley_place *places, motley_step *steps, int32_t *counts, motley_error *error);
 
 /* The line that `motley draw` writes of a draw, to be freed; `from`: the image. */
 char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture from, const motley_place *place,

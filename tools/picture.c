@@ -39,15 +39,6 @@ bool picture_allocate(picture *out, char why[PICTURE_WHY])
     return out->pixels != NULL;
 }
 
-bool picture_copy(const picture *in, picture *out)
-{
-    *out = *in;
-    out->pixels = malloc(picture_bytes(in));
-    if (out->pixels)
-        memcpy(out->pixels, in->pixels, picture_bytes(in));
-    return out->pixels != NULL;
-}
-
 void picture_free(picture *in)
 {
     free(in->pixels);

@@ -30,11 +30,10 @@ bool picture_write(const char *path, const picture *in, int effort, char why[PIC
 size_t picture_file_bytes(const char *path);
 
 size_t picture_bytes(const picture *in);
-bool picture_copy(const picture *in, picture *out);
+bool picture_allocate(picture *out, char why[PICTURE_WHY]); /* width, height and channels are set */
 void picture_free(picture *in);
 
 /* For the formats' own files. */
-bool picture_allocate(picture *out, char why[PICTURE_WHY]); /* width, height and channels are set */
 bool picture_check_size(uint32_t width, uint32_t height, char why[PICTURE_WHY]);
 /* `orientation` NULL: only the size, no pixels. */
 bool jpeg_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY]);

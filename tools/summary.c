@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 1024 /* samples drawn at a time */
-
 /* What a transform draws besides ops; their rows follow those of the ops. */
 enum { HUE, KERNEL_BLUR, CROP_AREA, CROP_RATIO, FLIP_HORIZONTAL, FLIP_VERTICAL, ERASED_AREA, OTHERS };
 static const char *const other_names[OTHERS] = { [HUE] = "hue",
@@ -138,26 +136,21 @@ static void count_drawn(const motley_place *drawn, const motley_step *steps, int
 static bool count_draws(const parts *opened, const part *counted, const policy_options *options,
                         const counting_options *counting, op_summary *summary, motley_error *error)
 {
-    static motley_place places[BLOCK];
+    static motley_place places[PART_BLOCK];
     const uint64_t count = counting->samples;
-    const picture in = taken_by(opened, counted, (picture){ NULL, counting->width, counting->height, 3 });
+    const picture image = { NULL, counting->width, counting->height, 3 }, in = taken_by(opened, counted, image);
     const size_t max_steps = motley_policy_describe(counted->policy)->max_steps;
-    motley_step *steps = need(calloc(BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
-    int32_t counts[BLOCK], widths[BLOCK], heights[BLOCK];
-    float levels[BLOCK];
-    for (size_t i = 0; i < BLOCK; i++) {
-        widths[i] = in.width;
-        heights[i] = in.height;
-    }
+    motley_step *steps = need(calloc(PART_BLOCK * (max_steps ? max_steps : 1), sizeof *steps));
+    int32_t counts[PART_BLOCK];
+    float levels[PART_BLOCK];
     bool good = true;
-    for (uint64_t done = 0; good && done < count; done += BLOCK) {
-        const size_t n = count - done < BLOCK ? (size_t)(count - done) : BLOCK;
+    for (uint64_t done = 0; good && done < count; done += PART_BLOCK) {
+        const size_t n = count - done < PART_BLOCK ? (size_t)(count - done) : PART_BLOCK;
         motley_samples next = counted->samples;
         next.first += done;
         give_middle_boxes(&next, n, in.width, in.height);
         give_levels(options, &next, n, levels);
-        good = motley_draw(counted->policy, &next, n, widths, heights, 3, opened->staged ? places : NULL, steps, counts,
-                           error) == MOTLEY_OK;
+        good = part_draw(opened, counted, &next, n, image, places, steps, counts, error) == MOTLEY_OK;
         for (size_t i = 0; good && opened->staged && i < n; i++)
             count_drawn(&places[i], steps + i * max_steps, counts[i], in, made_by(counted->policy, in), summary);
         for (size_t i = 0; good && !opened->staged && i < n; i++)

@@ -45,14 +45,13 @@ int read_list(struct argp_state *state, const char *what, const char *text, doub
 int read_fill(struct argp_state *state, const char *text, uint8_t fill[4]);
 /* The last cases of a command that takes one POLICY and nothing else. */
 error_t read_one_policy(int key, char *arg, struct argp_state *state, const char **policy);
+/* The parser of a command that takes --json, a bool, and nothing else. */
+error_t parse_json_alone(int key, char *arg, struct argp_state *state);
 void read_size(struct argp_state *state, const char *text, int32_t *width, int32_t *height); /* "224x224" */
 motley_interpolation read_interpolation(struct argp_state *state, const char *text, size_t length);
 
-/* The shortest text that reads back as the same double, with a point or an exponent, such as "-9.0". */
-#define NUMBER_TEXT 32
-const char *number_text(double value, char text[NUMBER_TEXT]);
-
 /* A number for people: at most four digits, without trailing zeros, such as "-9". */
+#define NUMBER_TEXT 32
 const char *short_number(double value, char text[NUMBER_TEXT]);
 
 struct json_object;
@@ -84,6 +83,9 @@ extern const struct argp counting_argp;
 
 /* What messages call the policy or transform that a command's POLICY names: a text is "<policy>". */
 const char *policy_label(const char *name);
+
+/* Whether the library did what was asked; false after a message about the policy. */
+bool accepted(motley_status status, const char *name, const motley_error *error);
 
 /* Opens the policy called `name`, a built-in, a file or a text, with changes (NULL: none). NULL after a message. */
 motley_policy *open_policy(const char *name, struct json_object *changes);
@@ -125,7 +127,8 @@ struct json_object *text_json(const char *text);
 char *text_read_again(const char *text);
 /* The object on a line of a file; NULL if the line is something else, or has more. */
 struct json_object *line_json(const char *text);
-struct json_object *number_json(double value);             /* null when not finite */
+struct json_object *number_json(double value); /* "-9.0" for -9; null when not finite */
+struct json_object *size_json(int32_t width, int32_t height);
 bool print_json(FILE *stream, struct json_object *object); /* one line; frees the object */
 
 /* Shows a progress bar on a terminal once the work takes longer than a second. */
