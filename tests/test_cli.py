@@ -407,6 +407,15 @@ class Preview(Case):
         for step in (step for sample in drawn for step in sample["steps"]):
             self.assertIn(f'<span class="step">{step["op"]}', page)
 
+    def test_a_stop_of_the_slider_for_each_bin(self):
+        for policy, levels in (
+            ("auto_augment_svhn", range(10)),
+            ("augmix", range(10)),
+            ("rand_augment", range(0, 31, 3)),
+        ):
+            page = self.page(policy, self.image(), "--variants", "1")
+            self.assertEqual(re.findall('data-level="(.*?)"', page), [str(level) for level in levels])
+
     def test_chains_that_are_mixed(self):
         image, policy = self.image(), "timm_augmix"
         page = self.page(policy, image, "--variants", "2", "--samples", "500")

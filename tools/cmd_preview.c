@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MOST_IMAGES 64
-#define STOPS 11         /* of the slider over the level */
+#define MOST_STOPS 11    /* of the slider over the level */
 #define SLIDER_SAMPLES 4 /* images that the slider shows */
 #define BARS 24          /* of a distribution of magnitudes */
 
@@ -418,40 +418,61 @@ static void put_sheet(job *self)
 
 /* ---- the level ---- */
 
-/* The slider: the same samples at levels from 0 to the top. A policy without a scale has none. */
-static void put_slider(job *self, double top)
+/* The images as the same samples at one level. False after a message. */
+static bool put_stop(job *self, double level, bool hidden)
 {
+    struct json_object *const change = need(json_object_new_object());
+    json_object_object_add(change, "level", number_json(level));
+    motley_policy *const policy = changed_policy(policy_label(self->arguments->policy), self->opened.whole, change);
+    json_object_put(change);
+    if (!policy)
+        return false;
+    char number[NUMBER_TEXT];
+    fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
+            hidden ? " hidden" : "");
+    for (size_t i = 0; i < self->arguments->count && i < SLIDER_SAMPLES; i++) {
+        picture image =
+            applied(self, policy, self->opened.part, &self->originals[i].image, i, i * self->arguments->variants);
+        fprintf(self->page, "<figure><div class=\"frame\">");
+        put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
+        fprintf(self->page, "</div></figure>");
+        picture_free(&image);
+    }
+    fprintf(self->page, "</section>\n");
+    motley_policy_destroy(policy);
+    return true;
+}
+
+/* The slider: the same samples at levels from 0 to the top, in bins whole ones. A policy without a scale has none.
+ * False after a message. */
+static bool put_slider(job *self)
+{
+    char *json = NULL;
+    motley_error error;
+    if (self->opened.staged)
+        return true;
+    if (!accepted(motley_policy_print(self->opened.whole, MOTLEY_PRINT_VALUES, &json, &error), self->arguments->policy,
+                  &error))
+        return false;
+    struct json_object *const described = need(json_tokener_parse(json));
+    free(json);
+    const double top = json_object_get_double(json_object_object_get(described, "top"));
+    const int bins = json_object_get_int(json_object_object_get(described, "bins"));
+    json_object_put(described);
     if (!(top > 0))
-        return;
+        return true;
+    const int last = bins && bins < MOST_STOPS ? bins - 1 : MOST_STOPS - 1;
     fprintf(self->page,
             "<h2>Level</h2>\n<p>The same draws at every level of the policy's scale.</p>\n"
             "<input id=\"level\" type=\"range\" min=\"0\" max=\"%d\" value=\"%d\" aria-label=\"level\"> "
             "<output id=\"level-name\"></output>\n",
-            STOPS - 1, (STOPS - 1) / 2);
-    const size_t shown = self->arguments->count < SLIDER_SAMPLES ? self->arguments->count : SLIDER_SAMPLES;
-    for (int stop = 0; stop < STOPS; stop++) {
-        const double exact = top * stop / (STOPS - 1);
-        const double level = top == floor(top) && top >= STOPS - 1 ? rint(exact) : exact;
-        struct json_object *const change = need(json_object_new_object());
-        json_object_object_add(change, "level", number_json(level));
-        motley_policy *const policy = changed_policy(self->arguments->policy, self->opened.whole, change);
-        json_object_put(change);
-        if (!policy)
-            exit(EXIT_INPUT);
-        char number[NUMBER_TEXT];
-        fprintf(self->page, "<section class=\"row stop\" data-level=\"%s\"%s>", short_number(level, number),
-                stop == (STOPS - 1) / 2 ? "" : " hidden");
-        for (size_t i = 0; i < shown; i++) {
-            picture image =
-                applied(self, policy, self->opened.part, &self->originals[i].image, i, i * self->arguments->variants);
-            fprintf(self->page, "<figure><div class=\"frame\">");
-            put_picture(self, &image, MOTLEY_FILTER_BILINEAR, "");
-            fprintf(self->page, "</div></figure>");
-            picture_free(&image);
-        }
-        fprintf(self->page, "</section>\n");
-        motley_policy_destroy(policy);
+            last, last / 2);
+    bool good = true;
+    for (int stop = 0; good && stop <= last; stop++) {
+        const double exact = top * stop / last;
+        good = put_stop(self, top == floor(top) && top >= last ? rint(exact) : exact, stop != last / 2);
     }
+    return good;
 }
 
 /* ---- frequencies and magnitudes ---- */
@@ -531,49 +552,26 @@ static bool put_all_frequencies(job *self)
 
 /* ---- the page ---- */
 
-/* Reads the text that ends the page, and the top of the level's slider. False after a message. */
-static bool read_texts(job *self, char **text, double *top)
-{
-    motley_error error;
-    char *json = NULL;
-    *top = 0;
-    const motley_policy *const whole = self->opened.whole;
-    const char *const name = self->arguments->policy;
-    if (!accepted(motley_policy_print(whole, MOTLEY_PRINT_TEXT, text, &error), name, &error))
-        return false;
-    if (self->opened.staged)
-        return true;
-    if (!accepted(motley_policy_print(whole, MOTLEY_PRINT_VALUES, &json, &error), name, &error))
-        return false;
-    struct json_object *described = need(json_tokener_parse(json)), *value = NULL;
-    free(json);
-    if (json_object_object_get_ex(described, "top", &value))
-        *top = json_object_get_double(value);
-    json_object_put(described);
-    return true;
-}
-
 static bool write_page(job *self)
 {
     const motley_policy_info *info = motley_policy_describe(self->opened.whole);
+    motley_error error;
     char *text = NULL;
-    double top;
-    bool good = read_texts(self, &text, &top);
-    if (good) {
-        page_begin(self->page, self->opened.staged && !*info->title ? info->name : info->title);
-        fprintf(self->page, "<p class=\"paper\">");
-        page_text(self->page, info->paper && *info->paper ? info->paper : "no paper is cited");
-        fprintf(self->page, "</p>\n");
-        put_sheet(self);
-        put_slider(self, top);
-        good = put_all_frequencies(self);
-        fprintf(self->page, "<h2>%s</h2>\n<pre>", self->opened.staged ? "Transform" : "Policy");
-        page_text(self->page, text);
-        fprintf(self->page, "</pre>\n");
-        page_end(self->page);
-    }
+    page_begin(self->page, self->opened.staged && !*info->title ? info->name : info->title);
+    fprintf(self->page, "<p class=\"paper\">");
+    page_text(self->page, info->paper && *info->paper ? info->paper : "no paper is cited");
+    fprintf(self->page, "</p>\n");
+    put_sheet(self);
+    if (!put_slider(self) || !put_all_frequencies(self) ||
+        !accepted(motley_policy_print(self->opened.whole, MOTLEY_PRINT_TEXT, &text, &error), self->arguments->policy,
+                  &error))
+        return false;
+    fprintf(self->page, "<h2>%s</h2>\n<pre>", self->opened.staged ? "Transform" : "Policy");
+    page_text(self->page, text);
+    fprintf(self->page, "</pre>\n");
+    page_end(self->page);
     free(text);
-    return good;
+    return true;
 }
 
 /* Whether the page is not one of the inputs. */
