@@ -506,6 +506,8 @@ class Preview(Case):
         before = pathlib.Path(image).read_bytes()
         self.bad("preview", "rand_augment", image, "-o", image)
         self.assertEqual(pathlib.Path(image).read_bytes(), before)
+        large = '{"motley": 1, "name": "large", "stages": [{"random_crop": {"size": 64}}]}'
+        self.assertIn("motley: <policy>: image 0: 40x30", self.bad("preview", large, image, "-o", out))
         self.assertFalse(pathlib.Path(out).exists())
         self.assertEqual(self.leftovers(), [])
 

@@ -99,6 +99,7 @@ static bool close_output(void)
 
 static void at_exit(void)
 {
+    out_file_end();
     if (!close_output())
         _Exit(EXIT_INPUT);
 }

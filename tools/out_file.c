@@ -151,11 +151,23 @@ void out_file_discard(out_file *file)
     errno = saved;
 }
 
+static void remove_all(void)
+{
+    for (out_file *file = open_files; file; file = file->next)
+        unlink(file->temporary);
+}
+
+void out_file_end(void)
+{
+    const sigset_t before = lock();
+    remove_all();
+    unlock(before);
+}
+
 static void remove_and_end(int number)
 {
     take_lock();
-    for (out_file *file = open_files; file; file = file->next)
-        unlink(file->temporary);
+    remove_all();
     signal(number, SIG_DFL);
     raise(number);
 }

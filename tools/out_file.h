@@ -25,6 +25,9 @@ bool out_file_commit(out_file *file);
 /* Closes and removes a file. Keeps errno. */
 void out_file_discard(out_file *file);
 
+/* Removes output files that are still open, where the process exits. */
+void out_file_end(void);
+
 /* From now on, SIGINT, SIGTERM and SIGHUP remove open output files before they end the process. */
 void out_file_catch_signals(void);
 
