@@ -28,23 +28,16 @@ static double real(struct json_object *object, const char *key)
     return json_object_object_get_ex(object, key, &value) ? json_object_get_double(value) : NAN;
 }
 
-static struct json_object *list(struct json_object *object, const char *key)
-{
-    struct json_object *value = NULL;
-    json_object_object_get_ex(object, key, &value);
-    return value;
-}
-
 /* Adds a step's values to those of its op, without repetitions. */
 static void add_values(op_summary *op, struct json_object *step)
 {
-    struct json_object *levels = list(step, "levels"), *of = list(step, "of");
+    struct json_object *levels = json_object_object_get(step, "levels"), *of = json_object_object_get(step, "of");
     for (size_t k = 0; k < json_object_array_length(levels); k++) {
         struct json_object *level = json_object_array_get_idx(levels, k);
         struct json_object *row = need(json_object_new_object());
-        json_object_object_add(row, "value", json_object_get(list(level, "value")));
-        if (list(level, "minus"))
-            json_object_object_add(row, "minus", json_object_get(list(level, "minus")));
+        json_object_object_add(row, "value", json_object_get(json_object_object_get(level, "value")));
+        if (json_object_object_get(level, "minus"))
+            json_object_object_add(row, "minus", json_object_get(json_object_object_get(level, "minus")));
         if (of)
             json_object_object_add(row, "of", json_object_get(of));
         if (!op->values)
@@ -64,15 +57,16 @@ static bool read_description(const motley_policy *policy, op_summary *summary, m
     char *text;
     if (motley_policy_print(policy, MOTLEY_PRINT_VALUES, &text, error) != MOTLEY_OK)
         return false;
-    struct json_object *described = need(json_tokener_parse(text)), *phases = list(described, "phases");
+    struct json_object *described = need(json_tokener_parse(text)),
+                       *phases = json_object_object_get(described, "phases");
     free(text);
     for (size_t p = 0; p < json_object_array_length(phases); p++) {
-        struct json_object *branches = list(json_object_array_get_idx(phases, p), "branches");
+        struct json_object *branches = json_object_object_get(json_object_array_get_idx(phases, p), "branches");
         for (size_t b = 0; b < json_object_array_length(branches); b++) {
-            struct json_object *steps = list(json_object_array_get_idx(branches, b), "steps");
+            struct json_object *steps = json_object_object_get(json_object_array_get_idx(branches, b), "steps");
             for (size_t s = 0; s < json_object_array_length(steps); s++) {
                 struct json_object *step = json_object_array_get_idx(steps, s);
-                const char *name = json_object_get_string(list(step, "op"));
+                const char *name = json_object_get_string(json_object_object_get(step, "op"));
                 for (int i = 0; i < motley_op_count(); i++)
                     if (!strcmp(summary[i].name, name)) {
                         summary[i].used = true;
@@ -229,7 +223,7 @@ const char *values_text(const op_summary *op, char text[VALUES_TEXT])
         low = fmin(low, fmin(value, minus)); /* fmin ignores a NaN */
         high = fmax(high, fmax(value, minus));
         both = both || !isnan(minus);
-        side = list(row, "of") ? " of the side" : side;
+        side = json_object_object_get(row, "of") ? " of the side" : side;
     }
     short_number(low, a);
     short_number(high, b);
