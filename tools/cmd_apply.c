@@ -213,10 +213,11 @@ static drawn_image drawn_for(const job *self, const item *at)
                                          : self->max_steps - 1 };
 }
 
-/* What apply_to runs on a batch. */
+/* What apply_policy runs on a batch. */
 typedef struct request {
     motley_context *context;
     const motley_policy *policy;
+    const motley_batch *src;    /* NULL: in place */
     motley_apply_params params; /* levels are in host memory */
 } request;
 
@@ -234,14 +235,14 @@ static motley_status apply_policy(void *user, const motley_batch *batch, motley_
         params.samples.levels = levels;
     }
     if (status == MOTLEY_OK)
-        status = motley_apply(r->context, r->policy, batch, batch, &params, error);
+        status = motley_apply(r->context, r->policy, r->src ? r->src : batch, batch, &params, error);
     motley_memory_destroy(r->context, levels);
     return status;
 }
 
 /* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
 typedef struct batch_room {
-    motley_image *images;
+    motley_image *from, *images;
     uint64_t *ids;
     float *levels;
     motley_step *steps; /* [count][max_steps], or NULL: new draws */
@@ -260,58 +261,19 @@ static void add_boxes(const item *at, size_t count, double **boxes, size_t **off
     (*offsets)[count + 1] = first + more;
 }
 
-/* Augments the items that have `channels`, in place. */
-static bool apply_to(job *self, int32_t channels, const batch_room *room)
+/* Augments the items of a part that are made of pictures with `channels`, without stages in place. */
+static bool apply_to(job *self, size_t part, int32_t channels, const batch_room *room)
 {
+    const motley_policy *const policy = self->pictures ? self->pictures[part] : self->opened.whole;
+    const size_t most = self->pictures ? motley_policy_describe(policy)->max_steps : self->max_steps;
     size_t count = 0, *offsets = NULL;
     double *boxes = NULL;
-    for (size_t i = 0; i < self->items_count; i++) {
-        const item *at = &self->items[i];
-        const picture *p = &at->image;
-        if (!p->pixels || p->channels != channels)
-            continue;
-        room->images[count] = image_of(p);
-        room->ids[count] = sample_id(self, at);
-        room->counts[count] = at->count;
-        if (room->steps)
-            memcpy(room->steps + count * self->max_steps, at->steps, self->max_steps * sizeof *at->steps);
-        if (self->boxes)
-            add_boxes(at, count, &boxes, &offsets);
-        count++;
-    }
-    request r = { self->context,
-                  room->steps ? NULL : self->opened.whole,
-                  { .samples = self->arguments->options.samples } };
-    r.params.given_steps = room->steps;
-    r.params.given_step_counts = room->steps ? room->counts : NULL;
-    r.params.given_max_steps = self->max_steps;
-    r.params.samples.ids = room->ids;
-    give_levels(&self->arguments->options, &r.params.samples, count, room->levels);
-    r.params.samples.boxes = boxes;
-    r.params.samples.box_offsets = offsets;
-    motley_error error;
-    const bool good =
-        count == 0 || accepted(work_on_device(self->context, channels, room->images, count, apply_policy, &r, &error),
-                               self->arguments->policy, &error);
-    free(boxes);
-    free(offsets);
-    self->failed = self->failed || !good;
-    return good;
-}
-
-/* Transforms the items of a part whose pictures have `channels`. */
-static bool transform_to(job *self, size_t part, int32_t channels, const batch_room *room, motley_image *from)
-{
-    const motley_policy *const pictures = self->pictures[part];
-    const size_t most = motley_policy_describe(pictures)->max_steps;
-    const int32_t made = made_by(pictures, (picture){ .channels = channels }).channels;
-    size_t count = 0;
     for (size_t i = 0; i < self->items_count; i++) {
         const item *at = &self->items[i];
         const picture *in = picture_of(at), *out = &at->image;
         if (at->part != part || !out->pixels || in->channels != channels || (at->shared && !at->shared->augmented))
             continue;
-        from[count] = image_of(in);
+        room->from[count] = image_of(in);
         room->images[count] = image_of(out);
         room->ids[count] = sample_id(self, at);
         room->counts[count] = at->count;
@@ -320,21 +282,32 @@ static bool transform_to(job *self, size_t part, int32_t channels, const batch_r
             room->places[count].boxes_count = 0; /* `pictures` does not erase */
             memcpy(room->steps + count * most, at->steps, most * sizeof *at->steps);
         }
+        if (self->boxes && !self->pictures)
+            add_boxes(at, count, &boxes, &offsets);
         count++;
     }
-    const motley_batch src = { .count = count, .channels = channels, .images = from };
-    const motley_batch dst = { .count = count, .channels = made, .images = room->images };
-    motley_apply_params params = { .samples = self->opened.part[part].samples };
-    params.samples.ids = room->ids;
-    give_levels(&self->arguments->options, &params.samples, count, room->levels);
+    const motley_batch src = { .count = count, .channels = channels, .images = room->from };
+    request r = { self->context,
+                  room->steps && !self->pictures ? NULL : policy,
+                  self->pictures ? &src : NULL,
+                  { .samples = self->opened.part[part].samples } };
+    r.params.samples.ids = room->ids;
+    give_levels(&self->arguments->options, &r.params.samples, count, room->levels);
+    r.params.samples.boxes = boxes;
+    r.params.samples.box_offsets = offsets;
     if (room->steps) {
-        params.given = room->places;
-        params.given_steps = room->steps;
-        params.given_step_counts = room->counts;
+        r.params.given = self->pictures ? room->places : NULL;
+        r.params.given_steps = room->steps;
+        r.params.given_step_counts = room->counts;
+        r.params.given_max_steps = most;
     }
     motley_error error;
-    const bool good = count == 0 || accepted(motley_apply(self->context, pictures, &src, &dst, &params, &error),
-                                             self->arguments->policy, &error);
+    const int32_t made = made_by(policy, (picture){ .channels = channels }).channels;
+    const bool good =
+        count == 0 || accepted(work_on_device(self->context, made, room->images, count, apply_policy, &r, &error),
+                               self->arguments->policy, &error);
+    free(boxes);
+    free(offsets);
     self->failed = self->failed || !good;
     return good;
 }
@@ -342,18 +315,17 @@ static bool transform_to(job *self, size_t part, int32_t channels, const batch_r
 static void apply_to_all(job *self)
 {
     const size_t count = self->items_count;
-    const batch_room room = { .images = need(malloc(count * sizeof *room.images)),
+    const batch_room room = { .from = need(malloc(count * sizeof *room.from)),
+                              .images = need(malloc(count * sizeof *room.images)),
                               .ids = need(malloc(count * sizeof *room.ids)),
                               .levels = need(malloc(count * sizeof *room.levels)),
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
                               .counts = need(malloc(count * sizeof *room.counts)),
                               .places = need(malloc(count * sizeof *room.places)) };
-    motley_image *from = self->pictures ? need(malloc(count * sizeof *from)) : NULL;
     for (size_t part = 0; part < self->opened.count; part++) {
         bool good[5] = { 0 };
         for (int channels = 1; channels <= 4; channels++)
-            good[channels] =
-                self->pictures ? transform_to(self, part, channels, &room, from) : apply_to(self, channels, &room);
+            good[channels] = apply_to(self, part, channels, &room);
         for (size_t i = 0; i < count; i++) {
             item *at = &self->items[i];
             if (at->part == part)
@@ -361,7 +333,7 @@ static void apply_to_all(job *self)
                     at->image.pixels && (!at->shared || at->shared->augmented) && good[picture_of(at)->channels];
         }
     }
-    free(from);
+    free(room.from);
     free(room.images);
     free(room.ids);
     free(room.levels);
