@@ -16,7 +16,7 @@ from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
 from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
-from .samples import Epoch, Lineage, Repeats, current, epoch_now, process_key, stream_key, watch_loaders
+from .samples import Epoch, Lineage, Repeats, ask_for_pass, current, epoch_now, process_key, stream_key, unasked
 
 if TYPE_CHECKING:
     from ._types import Array
@@ -48,7 +48,6 @@ class Sampled:
         self.counter: Any = [0, 0] if counter is None else counter
         if epoch != 0:
             self.epoch = epoch
-        watch_loaders()
         self._repeats, self._lineage = Repeats(ADVICE), Lineage()
 
     @property
@@ -184,7 +183,11 @@ class Sampled:
 
     def _epoch_by_id(self, own: Any) -> Any:
         """The epoch of draws by id: its own; while a loader reads, that of its pass."""
-        if current() is None or not self.training:
+        if not self.training:
+            return own
+        if current() is None:
+            if unasked[0] and self._said is None:
+                ask_for_pass()
             return own
         return epoch_now() if self._said is None else int(self._said)
 
@@ -239,8 +242,11 @@ class Sampled:
         queued; counting: of others that have no ids, here."""
         sample_ids, view, epoch, seed = samples
         loading = None if sample_ids is None else current()
-        if loading is not None and epoch is None:
-            epoch = self._epoch_by_id(0)
+        if epoch is None and sample_ids is not None:
+            if loading is not None:
+                epoch = self._epoch_by_id(0)
+            elif unasked[0] and self._said is None and self.training:
+                ask_for_pass()
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:
             now, first = counter

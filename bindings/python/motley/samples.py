@@ -147,10 +147,25 @@ def rank_key() -> int:
 
 class Lineage:
     """Passes its parent's rank, and the loader that it is to read for, to a spawned process: it is pickled with the
-    process's arguments."""
+    process's arguments. What draws for samples has one."""
+
+    def __init__(self) -> None:
+        watch_loaders()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, ())
+
+
+class _WorkerInit:
+    """A loader's worker_init_fn, which a Lineage goes along with: a worker that is spawned with a data set that has
+    none, since its transforms are in a module, knows the pass as well."""
+
+    def __init__(self, begin: Callable[[int], Any] | None) -> None:
+        self.lineage, self.begin = Lineage(), begin
+
+    def __call__(self, worker: int) -> None:
+        if self.begin is not None:
+            self.begin(worker)
 
 
 def _inherited(rank: int, loading: Loading | None) -> Lineage:
@@ -163,6 +178,7 @@ def _inherited(rank: int, loading: Loading | None) -> Lineage:
 def _in_child(loading: Loading | None = None) -> None:
     global _parents_loading
     _keys.clear()
+    unasked[0] = True
     _parents_loading = loading or current()
     _reading.set(None)
 
@@ -180,6 +196,23 @@ _reading: contextvars.ContextVar[Loading | None] = contextvars.ContextVar("motle
 def current() -> Loading | None:
     """The Loading whose pass is being read here, or None."""
     return _reading.get() or _parents_loading
+
+
+unasked = [True]  # whether this process has yet to find out if it is a worker that nobody told of a pass
+
+
+def ask_for_pass() -> None:
+    """Where the epoch is to be that of a loader's pass, and none is known: warns once in a worker, since its loader
+    begins before the main process has a transform, or torch had been imported when it made one."""
+    unasked[0] = False
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        warnings.warn(
+            "this worker's loader does not number its passes, so that each draws the same: give the call its epoch; or "
+            "import torch and make a transform of Motley in the main process before the loader is read",
+            RepeatedSamples,
+            stacklevel=caller(),
+        )
 
 
 def epoch_now(own: int = 0) -> int:
@@ -355,11 +388,13 @@ class Loading(_Shared, Count):
         self.begin(own_epoch(loader) if epoch is None else epoch, self.drawn)
         self.began, self.drawn = next(_clock), 0
         self.forget()
+        own, loader.worker_init_fn = loader.worker_init_fn, _WorkerInit(loader.worker_init_fn)
         token = _reading.set(self)  # what is forked here inherits it
         try:
             iterator = begin(loader)
         finally:
             _reading.reset(token)
+            loader.worker_init_fn = own
         if loader.num_workers:
             self.forget()  # what persistent workers had still to read of a pass that was broken off
         if not hasattr(iterator, "_next_data"):
@@ -503,6 +538,8 @@ class samples:
         if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
         self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
+        if epoch is None and unasked[0] and current() is None:
+            ask_for_pass()
         self.epoch, self.view = epoch_now() if epoch is None else epoch_given(epoch), view_given(view)
         self._tokens: list[Any] = []
 

@@ -7,13 +7,15 @@ import copy
 import math
 import multiprocessing
 import pickle
+import subprocess
+import sys
 import time
 import warnings
 
 import numpy as np
 from PIL import Image
 import pytest
-from conftest import refused
+from conftest import output_of, refused
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
@@ -1076,19 +1078,78 @@ def test_a_transform_that_is_called_twice_for_a_sample_is_said(workers):
         list(DataLoader(dataset, 4, num_workers=workers))
 
 
-def test_block_without_an_epoch_is_of_the_loaders_pass():
-    transforms = pytest.importorskip("motley.torchvision.transforms")
-    transform = transforms.TrivialAugmentWide(seed=7)
+OF_A_PASS = """
+import torch, motley.torchvision, torchvision
+from torch.utils.data import DataLoader, Dataset
+{made}
+images = torch.randint(256, (6, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 
-    class Blocks(ByHand):
-        def __getitem__(self, i):
-            with motley.samples(i):
-                return transform(pictures()[i]), i
+class Blocks(Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+    def __len__(self):
+        return len(images)
+    def __getitem__(self, i):
+        with motley.samples(i):
+            return (self.transform or TRANSFORM)(images[i]), i
 
-    loader = DataLoader(Blocks(None), 5, num_workers=2)
-    for epoch in range(2):
-        for images, ids in loader:
-            assert torch.equal(images, wanted(ids, epoch))
+def drawn(i, epoch):
+    with motley.samples(i, epoch=epoch):
+        return TRANSFORM(images[i])
+
+if __name__ == "__main__":
+    loader = DataLoader(Blocks({held}), 3, num_workers={workers}, multiprocessing_context={start},
+                        persistent_workers={persistent})
+    print([all(torch.equal(image, drawn(i, epoch)) for batch, ids in passed for image, i in zip(batch, ids.tolist()))
+           for epoch, passed in enumerate([list(loader) for _ in range(3)])])
+"""
+OURS = "TRANSFORM = motley.torchvision.TrivialAugmentWide(seed=7)"
+TAKEN = "motley.torchvision.take_over(); TRANSFORM = torchvision.transforms.TrivialAugmentWide()"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made, held, workers, start, persistent", [
+    (OURS, "None", 0, None, False), (OURS, "None", 2, "fork", True), (OURS, "None", 1, "spawn", False),
+    (OURS, "TRANSFORM", 1, "forkserver", True), (TAKEN, "None", 1, "fork", False),
+])  # fmt: skip
+def test_block_without_an_epoch_is_of_the_loaders_pass(tmp_path, made, held, workers, start, persistent):
+    """In a program that has nothing else of Motley; a transform is an object of the module, or of the data set."""
+    pytest.importorskip("torchvision")
+    script = tmp_path / "script.py"
+    script.write_text(OF_A_PASS.format(made=made, held=held, workers=workers, start=repr(start), persistent=persistent))
+    assert output_of(sys.executable, script) == "[True, True, True]\n"
+
+
+BY_ID = """
+import sys, motley, numpy as np
+TRANSFORM = motley.RandAugment(seed=7) if {early} else None  # before torch is imported
+from torch.utils.data import DataLoader, Dataset
+
+class ById(Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        transform = TRANSFORM or motley.RandAugment(seed=7)
+        {call}
+        return i
+
+for epoch in range(2):
+    {before}
+    list(DataLoader(ById(), 3, num_workers=1, multiprocessing_context="fork"))
+"""
+CALL = "transform(np.zeros((9, 9, 3), np.uint8), sample_ids=i)"
+
+
+@pytest.mark.parametrize("early, call, before, warns", [
+    (False, CALL, "", True), (True, CALL, "", True), (False, "motley.samples(i)", "", True),
+    (True, CALL, "TRANSFORM.set_epoch(epoch)", False), (False, CALL.replace("=i", "=i, epoch=3"), "", False),
+    (False, "motley.samples(i, epoch=3)", "", False),
+])  # fmt: skip
+def test_a_worker_that_does_not_know_the_pass_warns(early, call, before, warns):
+    code = BY_ID.format(early=early, call=call, before=before)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("RepeatedSamples: this worker's loader does not number its passes") == 2 * warns
 
 
 # ---- batches of indices ----

@@ -23,7 +23,7 @@ from motley._images import refuse_followers
 from motley._native import ArgumentError, whole
 from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.follow import Boxes, Points
-from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, watch_loaders, world_of_run
+from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, world_of_run
 from motley.torch.module import Transform, of_torch
 
 if TYPE_CHECKING:
@@ -401,7 +401,6 @@ class MotleyCollate(Passes):
         self.images: Any = self.follow.image if self.follow else 0 if images is None else images
         self.ids, self.labels = ids, labels
         self.collate = collate or (self._by_key if self.follow else default_collate)
-        watch_loaders()
 
     def __call__(self, samples: list[Any]) -> Any:
         if self.follow:

@@ -52,7 +52,7 @@ from torchvision import transforms as _v1
 from torchvision.transforms import AutoAugmentPolicy, InterpolationMode
 
 from motley._native import seed_given
-from motley.samples import Lineage
+from motley.samples import Lineage, watch_loaders
 from motley.torchvision import policies, recipe
 from motley.torchvision.fused import fuse
 from motley.torchvision.pixels import MAKE_PARAMS, MIXERS, POLICIES, THEIRS, TRANSFORM, NotOurs, class_of
@@ -285,6 +285,7 @@ def take_over() -> None:
     over as well; one that is spawned without has to call this itself. Not AugMix, whose pixels are not torchvision's to
     the bit."""
     hand_back()
+    watch_loaders()
     for cls, ours in OURS.items():
         if cls.__name__ == "AugMix":
             continue
