@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Tries a wheel on a machine that has Python and nothing else: a Debian that debootstrap makes in ROOT, without a compiler
-# and without any library that the wheel has to carry. Needs root, PyPI and Debian's archive.
+# and without any library that the wheel has to carry. Needs root, debootstrap, PyPI and Debian's archive.
 #   tests/test_wheel_alone.sh ROOT RELEASE WHEEL      RELEASE: bookworm (Python 3.11), trixie (3.13), ...
 #   tests/test_wheel_alone.sh ROOT bullseye WHEEL     whose Python is too old: only the command, with glibc 2.31
 set -eu
