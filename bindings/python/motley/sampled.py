@@ -38,7 +38,7 @@ class Sampled:
     threads: int | None
     _stream: tuple[Any, Any, int, int] = None, 0, 0, 0  # of pickles that were made before there were streams
     _begun = False  # whether a pass has, in this epoch
-    _said = None  # an Epoch, once somebody has set it: of draws in loaders' passes
+    _said = None  # an Epoch, where somebody may set it: of draws in loaders' passes
     _made_of: tuple[str, ...] = ()  # the arguments that say what is drawn
     _defaults: dict[str, Any] = {"stream": None, "epoch": 0, "rank": None, "layout": None, "threads": None}
 
@@ -46,6 +46,8 @@ class Sampled:
         self.seed, self.rank = seed_given(seed), rank_given(rank)
         self._take_stream(stream_given(stream), next(_objects) if stream is None else 0)
         self.counter: Any = [0, 0] if counter is None else counter
+        if "torch" in sys.modules:
+            self._said = Epoch()  # which a loader's workers see change, persistent ones too
         if epoch != 0:
             self.epoch = epoch
         self._repeats, self._lineage = Repeats(ADVICE), Lineage()
@@ -186,7 +188,7 @@ class Sampled:
         if not self.training:
             return own
         if current() is None:
-            if unasked[0] and self._said is None:
+            if unasked[0] and not self._said:
                 ask_for_pass()
             return own
         return epoch_now() if self._said is None else int(self._said)
@@ -245,7 +247,7 @@ class Sampled:
         if epoch is None and sample_ids is not None:
             if loading is not None:
                 epoch = self._epoch_by_id(0)
-            elif unasked[0] and self._said is None and self.training:
+            elif unasked[0] and not self._said and self.training:
                 ask_for_pass()
         counter, on_device, held, keep, views = self.counter, 0, None, None, 0
         if counter.__class__ is list:

@@ -280,6 +280,10 @@ class Epoch(_Shared):
 
     __index__ = __int__
 
+    def __bool__(self) -> bool:
+        """Whether anything was said."""
+        return self._numbers[1] > 0
+
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass."""
         self._numbers[:] = [epoch_given(epoch), next(_clock), -1]

@@ -62,7 +62,8 @@ class MultiView(Sampled):
     ) -> None:
         self.policy = Policy.of(policy)
         self._begin(seed, stream, epoch, None, None)
-        self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
+        if self._said is None:
+            self._said = Epoch()  # before torch is imported, too
         self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.output_layout, self._dtype = output_layout, None if dtype is None else dtype_name(dtype)
         self._flavour = repr((threads, self._dtype, output_layout))

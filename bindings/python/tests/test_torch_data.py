@@ -862,8 +862,9 @@ def test_a_stage_called_by_id_in_a_data_set_follows_the_passes(make, workers, pe
     if workers:
         options.update(persistent_workers=persistent, multiprocessing_context=start)
     dataset = ByHand(make())
-    dataset.stage.set_epoch(3)  # as a run that is resumed does
     loader = DataLoader(dataset, shuffle=True, **options)
+    next(iter(loader))  # which starts the workers
+    dataset.stage.set_epoch(3)  # as a run that is resumed does
     for epoch in (3, 4):
         for images, ids in loader:
             assert torch.equal(images, wanted(ids, epoch))

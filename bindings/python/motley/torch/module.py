@@ -12,7 +12,6 @@ from torch.utils.data import get_worker_info
 
 import motley
 from motley.policy import NO_AUGMENTATION
-from motley.samples import Epoch
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike, Settings
@@ -59,7 +58,6 @@ class Transform(motley.Transform, torch.nn.Module):
         counter = torch.zeros(2, dtype=torch.int64, device="cpu")
         self.register_buffer("counter", counter.share_memory_() if type(counter) is torch.Tensor else counter)
         super().__init__(policy, counter=self.counter, **settings)  # type: ignore[misc]
-        self._said = self._said or Epoch()  # which a loader's workers see change, persistent ones too
         if self.output_layout == "hwc":
             raise motley.ArgumentError(
                 "output_layout is 'hwc', want 'chw' or 'channels_last': the result is [N, C, H, W]"
