@@ -313,13 +313,15 @@ class Count:
     own: int | None = None  # the sampler's epoch in the last pass
     given: int | None = None  # what somebody has set for the next
 
-    def begin(self, own: int | None, drawn: object) -> int:
+    def next_epoch(self, own: int | None, drawn: object) -> int:
         if self.given is not None:
-            self.epoch = self.given
-        elif own is not None and own != self.own:
-            self.epoch = own
-        elif self.asked > 1 and drawn:
-            self.epoch += 1
+            return self.given
+        if own is not None and own != self.own:
+            return own
+        return self.epoch + bool(self.asked > 1 and drawn)
+
+    def begin(self, own: int | None, drawn: object) -> int:
+        self.epoch = self.next_epoch(own, drawn)
         self.own, self.given, self.asked = own, None, 0
         return self.epoch
 
@@ -353,6 +355,7 @@ class Loading(_Shared, Count):
     """The passes of one loader: numbers that its workers share, and the samples that were drawn in a pass."""
 
     epoch, began, set, drawn, told = map(_number_at, range(5))
+    _last: Any = None  # a weak reference to the iterator of the last pass
 
     def __init__(self) -> None:
         super().__init__(5 + ffi.sizeof("repeats") // 8 + 1)
@@ -389,7 +392,13 @@ class Loading(_Shared, Count):
         epoch, loop = loops_epoch()
         if loop == "accelerate.data_loader":
             self.own = None  # which its epoch is, even where it is the last pass's
-        self.begin(own_epoch(loader) if epoch is None else epoch, self.drawn)
+        epoch, last = own_epoch(loader) if epoch is None else epoch, self._last and self._last()
+        again = last is getattr(loader, "_iterator", None)  # whose persistent workers know these numbers
+        if last is not None and not again and self.next_epoch(epoch, self.drawn) != self.epoch:
+            last.of_motley, numbers = _shared(Loading, self._numbers), self._numbers[:5]  # it may be read on
+            super().__init__(len(self._numbers))
+            self._numbers[:5] = numbers
+        self.begin(epoch, self.drawn)
         self.began, self.drawn = next(_clock), 0
         self.forget()
         own, loader.worker_init_fn = loader.worker_init_fn, _WorkerInit(loader.worker_init_fn)
@@ -406,16 +415,18 @@ class Loading(_Shared, Count):
         batch, itself = type(iterator)._next_data, weakref.ref(iterator)  # a cycle would keep its workers alive
 
         def _next_data() -> Any:
-            self.asked += 1
-            token = _reading.set(self)
+            iterator: Any = itself()
+            loading = iterator.of_motley
+            loading.asked += 1
+            token = _reading.set(loading)
             try:
-                return batch(itself())
+                return batch(iterator)
             finally:
                 _reading.reset(token)
-                if self.told == 1:
-                    self.warn()
+                if loading.told == 1:
+                    loading.warn()
 
-        iterator._next_data = _next_data
+        iterator._next_data, iterator.of_motley, self._last = _next_data, self, itself
         return iterator
 
 

@@ -963,6 +963,19 @@ def test_a_peek_at_accelerates_loader_is_no_epoch(real, workers, persistent, sta
             assert torch.equal(images, wanted(ids, epoch))
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_pass_that_another_interrupts_stays_in_its_epoch(workers):
+    loader = DataLoader(ByHand(STAGES[0]()), 4, num_workers=workers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedSamples)
+        for place, (images, ids) in enumerate(loader):
+            assert torch.equal(images, wanted(ids, 0))
+            if place == 2:
+                for epoch in (1, 2):
+                    assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in loader)
+        assert all(torch.equal(images, wanted(ids, 3)) for images, ids in loader)
+
+
 class Slow(ByHand):
     def __getitem__(self, i):
         time.sleep(0.02)
