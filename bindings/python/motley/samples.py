@@ -198,21 +198,28 @@ def current() -> Loading | None:
     return _reading.get() or _parents_loading
 
 
-unasked = [True]  # whether this process has yet to find out if it is a worker that nobody told of a pass
+unasked = [True]  # whether it is still to be found out if somebody here should have been told of a pass
+_read_here: set[int] = set()  # by id(), the iterators of loaders without workers that read a batch now
 
 
 def ask_for_pass() -> None:
     """Where the epoch is to be that of a loader's pass, and none is known: warns once in a worker, since its loader
-    begins before the main process has a transform, or torch had been imported when it made one."""
+    begins before the main process has a transform, or torch had been imported when it made one; and in a thread beside
+    the one that reads."""
     unasked[0] = False
-    data = sys.modules.get("torch.utils.data")
+    data, why = sys.modules.get("torch.utils.data"), None
     if data is not None and data.get_worker_info() is not None:
-        warnings.warn(
+        why = (
             "this worker's loader does not number its passes, so that each draws the same: give the call its epoch; or "
-            "import torch and make a transform of Motley in the main process before the loader is read",
-            RepeatedSamples,
-            stacklevel=caller(),
+            "import torch and make a transform of Motley in the main process before the loader is read"
         )
+    elif _read_here:
+        why = (
+            "another thread reads a DataLoader, whose pass this one does not know, so that each pass draws the same: "
+            "give the call its epoch, or let the thread run it by contextvars.copy_context().run"
+        )
+    if why is not None:
+        warnings.warn(why, RepeatedSamples, stacklevel=caller())
 
 
 def epoch_now(own: int = 0) -> int:
@@ -413,16 +420,21 @@ class Loading(_Shared, Count):
         if not hasattr(iterator, "_next_data"):
             return iterator
         batch, itself = type(iterator)._next_data, weakref.ref(iterator)  # a cycle would keep its workers alive
+        here = not loader.num_workers
+        unasked[0] = unasked[0] or here
 
         def _next_data() -> Any:
             iterator: Any = itself()
             loading = iterator.of_motley
             loading.asked += 1
+            if here:
+                _read_here.add(id(iterator))
             token = _reading.set(loading)
             try:
                 return batch(iterator)
             finally:
                 _reading.reset(token)
+                _read_here.discard(id(iterator))
                 if loading.told == 1:
                     loading.warn()
 

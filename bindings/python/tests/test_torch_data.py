@@ -3,6 +3,7 @@
 stay what they are. Samplers stand here as the libraries have them."""
 
 import collections
+import contextvars
 import copy
 import math
 import multiprocessing
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from PIL import Image
@@ -974,6 +976,30 @@ def test_a_pass_that_another_interrupts_stays_in_its_epoch(workers):
                 for epoch in (1, 2):
                     assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in loader)
         assert all(torch.equal(images, wanted(ids, 3)) for images, ids in loader)
+
+
+class InThreads(ByHand):
+    """A data set that reads a batch in threads, which do not know the pass unless they are given the context."""
+
+    def __init__(self, knowing):
+        super().__init__(STAGES[0]())
+        self.knowing = knowing
+
+    def __getitems__(self, ids):
+        with ThreadPoolExecutor(2) as pool:
+            starts = [(contextvars.copy_context().run,) if self.knowing else () for _ in ids]
+            reads = [pool.submit(*start, self.__getitem__, i) for start, i in zip(starts, ids)]
+            return [read.result() for read in reads]
+
+
+def test_threads_of_a_data_set_that_do_not_know_the_pass_warn():
+    loader = DataLoader(InThreads(True), 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RepeatedSamples)
+        for epoch in range(2):
+            assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in loader)
+    with pytest.warns(RepeatedSamples, match="another thread reads a DataLoader"):
+        list(DataLoader(InThreads(False), 4))
 
 
 class Slow(ByHand):
