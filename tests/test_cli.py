@@ -278,7 +278,7 @@ stages:
                     for row in self.rows(self.good("draw", local, "-N", "20", "--view", view))
                 ],
             )
-        for only in "locale", "local:8", ":0":
+        for only in "locale", "local:8", ":0", "local:", "local:abc", "local:-0", "local:1 ", "local: 1":
             self.assertIn("want one of its views", self.bad("draw", "dino", "--only", only))
         for command in "stats", "compare":
             self.assertIn("want --only", self.bad(command, "dino", *["dino"] * (command == "compare")))

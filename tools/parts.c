@@ -31,7 +31,9 @@ static bool add_views(parts *opened, const char *name, const policy_options *opt
 {
     const char *const only = options->only;
     const size_t views = (size_t)motley_policy_describe(opened->whole)->views, length = only ? strcspn(only, ":") : 0;
-    const long wanted = only && only[length] ? strtol(only + length + 1, NULL, 10) : 0;
+    const char *const digits = only && only[length] ? only + length + 1 : "0";
+    const bool number = *digits && !digits[strspn(digits, "0123456789")];
+    const long wanted = number ? strtol(digits, NULL, 10) : -1;
     const motley_view *const shared = motley_policy_view(opened->whole, views);
     if (options->samples.view > 255) {
         complain("--view is %u, want a read of 0 to 255 of a transform with views", options->samples.view);
