@@ -1623,6 +1623,9 @@ class Limits(Case):
         apply = "apply", "trivial_augment_wide", small, "-t", "1", "-o", self.path("out")
         too_little, enough = 8 << 20, 64 << 20
         while enough - too_little > 16384:
+        for text, number in (("000123", 123), ("09", 9), ("0x1F", 31)):
+            row = json.loads(self.good("draw", "rand_augment", "--first", text))
+            self.assertEqual(row["sample"], number)
             middle = (too_little + enough) // 2
             if run(middle, *apply).returncode:
                 too_little = middle

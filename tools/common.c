@@ -64,7 +64,8 @@ uint64_t read_unsigned(struct argp_state *state, const char *what, const char *t
 {
     char *end;
     errno = 0;
-    const unsigned long long value = strtoull(text, &end, 0);
+    const bool hexadecimal = text[0] == '0' && (text[1] | 0x20) == 'x'; /* not octal: scripts pad ids with zeros */
+    const unsigned long long value = strtoull(text, &end, hexadecimal ? 16 : 10);
     if (end == text || *end || errno || strchr(text, '-'))
         argp_error(state, "%s is '%s', want a whole number from 0 to 2^64-1", what, text);
     return value;
