@@ -1118,6 +1118,18 @@ class Apply(Case):
 
     def test_kinds_of_png_and_jpeg(self):
         for channels in (1, 2, 3, 4):
+    def test_sheet_with_a_picture_that_is_too_wide_for_cairo(self):
+        image = self.image("wide.png", 70000, 2)
+        self.good("apply", "rand_augment", image, self.image(), "-o", self.path("out"), "--sheet", self.path("s.png"))
+        self.assertEqual(len(os.listdir(self.path("out"))), 2)
+        self.assertGreater(len(set(self.read("s.png")[3])), 100)
+
+    def test_sheet_with_many_steps(self):
+        policy = {"motley": 1, "name": "x", "repeat": 4, "ops": {"invert": {"inside": "boxes"}}, "branches": ["invert"]}
+        image = self.image()
+        boxes = self.file("b.jsonl", json.dumps({"image": image, "boxes": [[1, 1, 9, 9]] * 50000}))
+        self.good("apply", json.dumps(policy), image, "--boxes", boxes, "--sheet", self.path("s.png"))
+
             pixels = pattern(13, 7, channels)
             path = self.file("in.png", png(13, 7, channels, pixels))
             self.good("op", "identity", path, self.path("out.png"))

@@ -19,7 +19,8 @@
 #define BATCH_BYTES ((size_t)64 << 20)        /* of pixels that are processed together */
 #define LARGE_BATCH_BYTES ((size_t)512 << 20) /* the same for large images; a single one may be larger still */
 #define BLOCK_ITEMS 4096
-#define PNG_EFFORT 3 /* half the time of zlib's default for a few per cent of size */
+#define SHEET_STEPS 64 /* lines below a picture; only policies that work in boxes draw more */
+#define PNG_EFFORT 3   /* half the time of zlib's default for a few per cent of size */
 
 typedef struct arguments {
     policy_options options;
@@ -393,13 +394,15 @@ static void write_boxes(job *self, const item *at)
 static bool put_on_sheet(const job *self, const item *at)
 {
     const part *const of = part_of(self, at);
-    sheet_line lines[2 + at->count];
-    char values[1 + at->count][NUMBER_TEXT];
+    const int shown = at->count < SHEET_STEPS ? at->count : SHEET_STEPS;
+    sheet_line lines[SHEET_STEPS + 2];
+    char values[SHEET_STEPS + 2][NUMBER_TEXT];
     int count = 0;
-    snprintf(values[at->count], NUMBER_TEXT, "%d", of->result);
+    snprintf(values[SHEET_STEPS], NUMBER_TEXT, "%d", of->result);
+    snprintf(values[SHEET_STEPS + 1], NUMBER_TEXT, "%d more", at->count - shown);
     if (of->view)
-        lines[count++] = (sheet_line){ of->view, values[at->count] };
-    for (int i = 0; i < at->count; i++) {
+        lines[count++] = (sheet_line){ of->view, values[SHEET_STEPS] };
+    for (int i = 0; i < shown; i++) {
         const motley_step *step = &at->steps[i];
         lines[count++] = (sheet_line){ motley_policy_op(self->opened.whole, step->op)->name,
                                        step->values_count ? short_number(step->values[0], values[i]) : "" };
@@ -424,6 +427,8 @@ static bool put_original(const job *self, const source *from)
 static void read_source(void *user, size_t i)
 {
     const job *self = user;
+    if (shown < at->count)
+        lines[count++] = (sheet_line){ "", values[SHEET_STEPS + 1] };
     source *from = &self->sources[i];
     if (!picture_read(input_path(self, from), &from->image, from->why))
         return;

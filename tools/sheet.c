@@ -13,8 +13,9 @@
 #define GAP 14.0
 #define TITLE_SIZE 20.0
 #define TEXT_SIZE 12.5
-#define LINE 17.0      /* from one line of text to the next */
-#define MAX_SIDE 30000 /* pixels of the whole sheet; cairo's own limit is 32767 */
+#define LINE 17.0 /* from one line of text to the next */
+#define CAIRO_MAX_SIDE 32767
+#define MAX_SIDE 30000 /* pixels of the whole sheet */
 #define MAX_AREA 100000000.0
 
 typedef struct cell {
@@ -70,23 +71,26 @@ void sheet_destroy(sheet *self)
     free(self);
 }
 
-/* cairo's pixels: native 32-bit words, alpha on top, colours multiplied by it. */
+/* cairo's pixels: native 32-bit words, alpha on top, colours multiplied by it. Of a picture that is too large for
+ * cairo, every `step`-th. */
 static cairo_surface_t *to_surface(const picture *in)
 {
-    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_ARGB32, in->width, in->height);
+    const int32_t longer = in->width > in->height ? in->width : in->height, step = 1 + (longer - 1) / CAIRO_MAX_SIDE;
+    cairo_surface_t *surface =
+        cairo_image_surface_create(CAIRO_FORMAT_ARGB32, (in->width - 1) / step + 1, (in->height - 1) / step + 1);
     if (cairo_surface_status(surface) != CAIRO_STATUS_SUCCESS)
         return surface;
     uint8_t *pixels = cairo_image_surface_get_data(surface);
     const int stride = cairo_image_surface_get_stride(surface), channels = in->channels;
-    const uint8_t *from = in->pixels;
-    for (int32_t y = 0; y < in->height; y++) {
-        uint32_t *row = (uint32_t *)(void *)(pixels + (size_t)y * (size_t)stride);
-        for (int32_t x = 0; x < in->width; x++, from += channels) {
+    for (int32_t y = 0; y < in->height; y += step) {
+        uint32_t *row = (uint32_t *)(void *)(pixels + (size_t)(y / step) * (size_t)stride);
+        for (int32_t x = 0; x < in->width; x += step) {
+            const uint8_t *from = in->pixels + ((size_t)y * (size_t)in->width + (size_t)x) * (size_t)channels;
             const uint32_t alpha = channels == 2 ? from[1] : channels == 4 ? from[3] : 255;
             uint32_t word = alpha << 24;
             for (int c = 0; c < 3; c++)
                 word |= (from[channels >= 3 ? c : 0] * alpha + 127) / 255 << (16 - 8 * c);
-            row[x] = word;
+            row[x / step] = word;
         }
     }
     cairo_surface_mark_dirty(surface);
