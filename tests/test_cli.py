@@ -1027,6 +1027,23 @@ class Apply(Case):
             self.apply("one", image, "-k", "3"), self.apply("two", image, "-k", "3", "--replay", self.path("d.jsonl"))
         )
 
+    def test_replay_leaves_out_wrong_draws_alone(self):
+        image, draws, out = self.image(), self.path("d.jsonl"), self.path("out")
+        for policy, right, wrong, why in (
+            ("rand_augment", '"steps": [ ', '"steps": [{"op": "rotate", "value": 1e9}]}', "step 0: rotate: value is"),
+            ("torchvision_train", '"left": ', '"left": 999', "the given crop of"),
+        ):
+            self.good("apply", policy, image, "-k", "3", "--draws", draws)
+            lines = pathlib.Path(draws).read_text().splitlines()
+            lines[1] = (
+                lines[1][: lines[1].index(right)] + wrong + ("" if "op" in wrong else lines[1].split(right, 1)[1])
+            )
+            bad = self.file("bad.jsonl", "\n".join(lines))
+            error = self.bad("apply", policy, image, "-k", "3", "-o", out, "--replay", bad)
+            self.assertIn(f"a.png: {bad}, sample 1: {why}", error)
+            self.assertEqual(sorted(p.name for p in (self.dir / "out").iterdir()), ["a-0.png", "a-2.png"])
+            shutil.rmtree(out)
+
     def test_replay_refuses_other_draws(self):
         image, draws = self.image(), self.path("d.jsonl")
         self.good("apply", "rand_augment", image, "-k", "2", "--draws", draws)
@@ -1081,6 +1098,18 @@ class Apply(Case):
         self.assertEqual(pixels[:3], b"\xff\xff\xff")
         self.assertGreater(len(set(pixels[i : i + 3] for i in range(0, len(pixels), 3))), 1000)
 
+    def test_sheet_with_a_picture_that_is_too_wide_for_cairo(self):
+        image = self.image("wide.png", 70000, 2)
+        self.good("apply", "rand_augment", image, self.image(), "-o", self.path("out"), "--sheet", self.path("s.png"))
+        self.assertEqual(len(os.listdir(self.path("out"))), 2)
+        self.assertGreater(len(set(self.read("s.png")[3])), 100)
+
+    def test_sheet_with_many_steps(self):
+        policy = {"motley": 1, "name": "x", "repeat": 4, "ops": {"invert": {"inside": "boxes"}}, "branches": ["invert"]}
+        image = self.image()
+        boxes = self.file("b.jsonl", json.dumps({"image": image, "boxes": [[1, 1, 9, 9]] * 50000}))
+        self.good("apply", json.dumps(policy), image, "--boxes", boxes, "--sheet", self.path("s.png"))
+
     def test_orientation_is_applied(self):
         width, height = 5, 3
         pixels = pattern(width, height, 3)
@@ -1118,18 +1147,6 @@ class Apply(Case):
 
     def test_kinds_of_png_and_jpeg(self):
         for channels in (1, 2, 3, 4):
-    def test_sheet_with_a_picture_that_is_too_wide_for_cairo(self):
-        image = self.image("wide.png", 70000, 2)
-        self.good("apply", "rand_augment", image, self.image(), "-o", self.path("out"), "--sheet", self.path("s.png"))
-        self.assertEqual(len(os.listdir(self.path("out"))), 2)
-        self.assertGreater(len(set(self.read("s.png")[3])), 100)
-
-    def test_sheet_with_many_steps(self):
-        policy = {"motley": 1, "name": "x", "repeat": 4, "ops": {"invert": {"inside": "boxes"}}, "branches": ["invert"]}
-        image = self.image()
-        boxes = self.file("b.jsonl", json.dumps({"image": image, "boxes": [[1, 1, 9, 9]] * 50000}))
-        self.good("apply", json.dumps(policy), image, "--boxes", boxes, "--sheet", self.path("s.png"))
-
             pixels = pattern(13, 7, channels)
             path = self.file("in.png", png(13, 7, channels, pixels))
             self.good("op", "identity", path, self.path("out.png"))
@@ -1586,6 +1603,9 @@ class Numbers(Case):
         row = json.loads(self.good("draw", "rand_augment", "--first", 2**64 - 1))
         self.assertEqual(row["sample"], 2**64 - 1)
         self.assertIn("2^64-1", self.bad("draw", "rand_augment", "--first", 2**64 - 1, "-N", 2, status=2))
+        for text, number in (("000123", 123), ("09", 9), ("0x1F", 31)):
+            row = json.loads(self.good("draw", "rand_augment", "--first", text))
+            self.assertEqual(row["sample"], number)
 
 
 class Limits(Case):
@@ -1635,9 +1655,6 @@ class Limits(Case):
         apply = "apply", "trivial_augment_wide", small, "-t", "1", "-o", self.path("out")
         too_little, enough = 8 << 20, 64 << 20
         while enough - too_little > 16384:
-        for text, number in (("000123", 123), ("09", 9), ("0x1F", 31)):
-            row = json.loads(self.good("draw", "rand_augment", "--first", text))
-            self.assertEqual(row["sample"], number)
             middle = (too_little + enough) // 2
             if run(middle, *apply).returncode:
                 too_little = middle

@@ -241,6 +241,13 @@ static motley_status apply_policy(void *user, const motley_batch *batch, motley_
     return status;
 }
 
+/* Whether an item is of a part and made of a picture with `channels`. */
+static bool is_in(const item *at, size_t part, int32_t channels)
+{
+    return at->part == part && at->image.pixels && picture_of(at)->channels == channels &&
+           (!at->shared || at->shared->augmented);
+}
+
 /* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
 typedef struct batch_room {
     motley_image *from, *images;
@@ -262,17 +269,19 @@ static void add_boxes(const item *at, size_t count, double **boxes, size_t **off
     (*offsets)[count + 1] = first + more;
 }
 
-/* Augments the items of a part that are made of pictures with `channels`, without stages in place. */
-static bool apply_to(job *self, size_t part, int32_t channels, const batch_room *room)
+/* Augments those of items `first` .. `end - 1` that are of a part and made of pictures with `channels`, without stages
+ * in place. */
+static motley_status apply_to(job *self, size_t part, int32_t channels, const batch_room *room, size_t first,
+                              size_t end, motley_error *error)
 {
     const motley_policy *const policy = self->pictures ? self->pictures[part] : self->opened.whole;
     const size_t most = self->pictures ? motley_policy_describe(policy)->max_steps : self->max_steps;
     size_t count = 0, *offsets = NULL;
     double *boxes = NULL;
-    for (size_t i = 0; i < self->items_count; i++) {
+    for (size_t i = first; i < end; i++) {
         const item *at = &self->items[i];
         const picture *in = picture_of(at), *out = &at->image;
-        if (at->part != part || !out->pixels || in->channels != channels || (at->shared && !at->shared->augmented))
+        if (!is_in(at, part, channels))
             continue;
         room->from[count] = image_of(in);
         room->images[count] = image_of(out);
@@ -302,15 +311,34 @@ static bool apply_to(job *self, size_t part, int32_t channels, const batch_room 
         r.params.given_step_counts = room->counts;
         r.params.given_max_steps = most;
     }
-    motley_error error;
     const int32_t made = made_by(policy, (picture){ .channels = channels }).channels;
-    const bool good =
-        count == 0 || accepted(work_on_device(self->context, made, room->images, count, apply_policy, &r, &error),
-                               self->arguments->policy, &error);
+    const motley_status status =
+        count == 0 ? MOTLEY_OK : work_on_device(self->context, made, room->images, count, apply_policy, &r, error);
     free(boxes);
     free(offsets);
-    self->failed = self->failed || !good;
-    return good;
+    return status;
+}
+
+/* Does the same for all items; if their recorded draws are refused, item by item, to leave out the wrong ones alone. */
+static void apply_to_any(job *self, size_t part, int32_t channels, const batch_room *room)
+{
+    motley_error error;
+    const motley_status status = apply_to(self, part, channels, room, 0, self->items_count, &error);
+    if (!self->replay && !accepted(status, self->arguments->policy, &error))
+        self->failed = true;
+    for (size_t i = 0; i < self->items_count; i++) {
+        item *at = &self->items[i];
+        if (!is_in(at, part, channels))
+            continue;
+        at->augmented = status == MOTLEY_OK ||
+                        (self->replay && apply_to(self, part, channels, room, i, i + 1, &error) == MOTLEY_OK);
+        if (at->augmented || !self->replay)
+            continue;
+        const char *why = error.message;
+        why += strncmp(why, "image 0", 7) ? 0 : 7 + strspn(why + 7, ",: ");
+        snprintf(at->why, sizeof at->why, "%s, sample %llu: %s", self->arguments->replay,
+                 (unsigned long long)sample_id(self, at), why);
+    }
 }
 
 static void apply_to_all(job *self)
@@ -323,17 +351,9 @@ static void apply_to_all(job *self)
                               .steps = self->replay ? need(malloc(count * self->max_steps * sizeof *room.steps)) : NULL,
                               .counts = need(malloc(count * sizeof *room.counts)),
                               .places = need(malloc(count * sizeof *room.places)) };
-    for (size_t part = 0; part < self->opened.count; part++) {
-        bool good[5] = { 0 };
+    for (size_t part = 0; part < self->opened.count; part++)
         for (int channels = 1; channels <= 4; channels++)
-            good[channels] = apply_to(self, part, channels, &room);
-        for (size_t i = 0; i < count; i++) {
-            item *at = &self->items[i];
-            if (at->part == part)
-                at->augmented =
-                    at->image.pixels && (!at->shared || at->shared->augmented) && good[picture_of(at)->channels];
-        }
-    }
+            apply_to_any(self, part, channels, &room);
     free(room.from);
     free(room.images);
     free(room.ids);
@@ -407,6 +427,8 @@ static bool put_on_sheet(const job *self, const item *at)
         lines[count++] = (sheet_line){ motley_policy_op(self->opened.whole, step->op)->name,
                                        step->values_count ? short_number(step->values[0], values[i]) : "" };
     }
+    if (shown < at->count)
+        lines[count++] = (sheet_line){ "", values[SHEET_STEPS + 1] };
     if (!count)
         lines[count++] = (sheet_line){ "", "unchanged" };
     const size_t parts = self->opened.count - self->opened.shares;
@@ -427,8 +449,6 @@ static bool put_original(const job *self, const source *from)
 static void read_source(void *user, size_t i)
 {
     const job *self = user;
-    if (shown < at->count)
-        lines[count++] = (sheet_line){ "", values[SHEET_STEPS + 1] };
     source *from = &self->sources[i];
     if (!picture_read(input_path(self, from), &from->image, from->why))
         return;
