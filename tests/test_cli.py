@@ -1085,6 +1085,11 @@ class Apply(Case):
             error = self.bad("apply", "rand_augment", image, "--replay", path, "--out", self.path("none"))
             self.assertIn(why, error)
             self.assertFalse((self.dir / "none" / "a-0.png").exists())
+        self.file("crop.jsonl", self.good("draw", "timm_eval", "--size", "40x30"))
+        self.assertIn(
+            "crop.jsonl:1: drawn by a transform",
+            self.bad("apply", "rand_augment", image, "--replay", self.path("crop.jsonl"), *out),
+        )
         self.assertIn("No such file", self.bad("apply", "rand_augment", image, "--replay", self.path("absent"), *out))
         self.assertIn("is --replay", self.bad("apply", "rand_augment", image, "--replay", draws, "--draws", draws))
 

@@ -13,6 +13,7 @@ typedef struct draw_line {
     char *image, *policy, *view; /* NULL: not said */
     int32_t result;              /* of the view */
     int32_t width, height;       /* 0: not said */
+    bool placed;                 /* it has a crop */
 } draw_line;
 
 struct draws_file {
@@ -62,6 +63,7 @@ static bool read_line(void *user, size_t number, const char *text)
     line->view = text_at(object, "view", &good);
     if (!good)
         complain("%s:%zu: \"image\", \"policy\" or \"view\" is not a text", self->path, line->number);
+    line->placed = json_object_object_get_ex(object, "crop", NULL);
     line->result = json_object_object_get_ex(object, "result", &result) ? json_object_get_int(result) : 0;
     if (good && json_object_object_get_ex(object, "size", &size)) {
         const bool two = json_object_is_type(size, json_type_array) && json_object_array_length(size) == 2;
@@ -151,6 +153,9 @@ bool draws_file_steps(const draws_file *self, const drawn_image *image, motley_s
     if (line->policy && strcmp(line->policy, image->policy))
         snprintf(why, PICTURE_WHY, "%s:%zu: drawn from policy '%s', want one from '%s'", self->path, line->number,
                  line->policy, image->policy);
+    else if (line->placed && !image->staged)
+        snprintf(why, PICTURE_WHY, "%s:%zu: drawn by a transform, since it has a crop; want one from policy '%s'",
+                 self->path, line->number, image->policy);
     else if (line->image && !same_name(image->path, line->image))
         snprintf(why, PICTURE_WHY, "%s:%zu: sample %llu was drawn for %s", self->path, line->number,
                  (unsigned long long)line->sample, base_name(line->image));
