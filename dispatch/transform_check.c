@@ -155,6 +155,13 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
                     d->top <= MOT_MAX_SIDE,
                 error, "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i,
                 d->left, d->top, MOT_MAX_SIDE);
+    MOT_REQUIRE(mot_transform_stage(call->transform, MOT_STAGE_CENTER_CROP) ||
+                    mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP) ||
+                    (d->left == 0 && d->top == 0 && d->width == dst.width && d->height == dst.height),
+                error,
+                "image %zu: the given size is %" PRId32 "x%" PRId32 ", and the window begins at (%" PRId32 ", %" PRId32
+                "), want all of %" PRId32 "x%" PRId32,
+                i, d->width, d->height, d->left, d->top, dst.width, dst.height);
     MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES &&
                     (d->boxes_count == 0 || call->erase),
                 error, "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,

@@ -1044,6 +1044,13 @@ class Apply(Case):
             self.assertEqual(sorted(p.name for p in (self.dir / "out").iterdir()), ["a-0.png", "a-2.png"])
             shutil.rmtree(out)
 
+    def test_replay_of_another_epoch_is_refused(self):
+        image, draws = self.image(), self.path("d.jsonl")
+        self.good("apply", "mobileone_train", image, "--draws", draws)
+        error = self.bad("apply", "mobileone_train", image, "--epoch", "299", "-o", self.path("o"), "--replay", draws)
+        self.assertIn("the given size is 160x160", error)
+        self.assertIn("want all of 224x224", error)
+
     def test_replay_refuses_other_draws(self):
         image, draws = self.image(), self.path("d.jsonl")
         self.good("apply", "rand_augment", image, "-k", "2", "--draws", draws)

@@ -501,7 +501,12 @@ Test(transform, bad_calls)
     expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
     drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given window begins at (1048577, 0), want at most 1048576");
-    drawn.left = 0;
+    drawn.left = 1;
+    expect_refused(plain, 20, 30, 3, &given,
+                   "image 0: the given size is 8x8, and the window begins at (1, 0), want all of 8x8");
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 7, .height = 8 };
+    expect_refused(plain, 20, 30, 3, &given, "image 0: the given size is 7x8");
+    drawn.width = 8;
     drawn.boxes_count = 1;
     drawn.boxes[0] = (motley_erased_box){ 3, 2, 6, 1 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: 1 boxes are given, want at most 0");
@@ -511,7 +516,7 @@ Test(transform, bad_calls)
     expect_refused(erasing, 20, 30, 3, &given, "image 0, box 0: 1x6 at (2, 3) leaves the output of 8x8");
     drawn.boxes_count = 9;
     expect_refused(erasing, 20, 30, 3, &given, "image 0: 9 boxes are given, want at most 8");
-    drawn.boxes_count = 0;
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 20, .height = 30 };
     expect_refused(erasing, 20, 30, 4, NULL, "transform 'x' erases with 3 values, the images have 4 channels");
     motley_step steps[68];
     for (int i = 0; i < 68; i++)
