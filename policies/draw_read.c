@@ -228,6 +228,19 @@ static void read_place(reader *r, motley_place *place)
         read_boxes(r, boxes, place);
 }
 
+/* Hides escapes of halves of characters beyond U+FFFF in a copy of a JSON text. Names of files that are not UTF-8 are
+ * written by them (Python's surrogateescape), YAML does not know them, and no key that is read here needs them. */
+static void hide_halves(char *text, size_t length)
+{
+    for (size_t i = 0; i + 1 < length; i++)
+        if (text[i] == '\\') {
+            const bool half =
+                i + 6 <= length && text[i + 1] == 'u' && (text[i + 2] | 0x20) == 'd' && text[i + 3] >= '8';
+            memset(text + i, '?', half ? 6 : 0);
+            i += half ? 5 : 1;
+        }
+}
+
 motley_status motley_draw_read(const char *json, size_t length, int32_t channels, uint64_t *sample, motley_place *place,
                                motley_step *steps, size_t max_steps, int32_t *count, motley_error *error)
 {
@@ -238,7 +251,10 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     *count = 0;
     if (place)
         *place = (motley_place){ 0 };
-    motley_status status = mot_yaml_read(&r.tree, json, length);
+    char *const copy = malloc(length + 1);
+    if (copy && length)
+        hide_halves(memcpy(copy, json, length), length);
+    motley_status status = copy ? mot_yaml_read(&r.tree, copy, length) : MOTLEY_ERR_MEMORY;
     const mot_yaml *const root = r.tree.node;
     if (status != MOTLEY_OK) {
         mot_fail(error, status, "no memory for reading a draw");
@@ -255,5 +271,6 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     if (status == MOTLEY_OK)
         status = mot_yaml_report(&r.tree, NULL, error);
     mot_yaml_clear(&r.tree);
+    free(copy);
     return status;
 }

@@ -1051,6 +1051,14 @@ class Apply(Case):
         self.assertIn("the given size is 160x160", error)
         self.assertIn("want all of 224x224", error)
 
+    def test_replay_of_names_that_are_no_text(self):
+        images = [self.image(name) for name in ("a\udcff.png", "b\u2028\x85.png", "\U0001f600.png", "\\ud800.png")]
+        self.good("apply", "timm_eval", *images, "-o", self.path("one"), "--draws", self.path("d.jsonl"))
+        self.good("apply", "timm_eval", *images, "-o", self.path("two"), "--replay", self.path("d.jsonl"))
+        names = sorted(os.listdir(self.path("one")))
+        self.assertEqual(len(names), 4)
+        self.assertEqual(names, sorted(os.listdir(self.path("two"))))
+
     def test_replay_refuses_other_draws(self):
         image, draws = self.image(), self.path("d.jsonl")
         self.good("apply", "rand_augment", image, "-k", "2", "--draws", draws)

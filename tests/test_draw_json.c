@@ -105,3 +105,20 @@ Test(policy, every_op_comes_back_from_json_with_any_number_of_values)
         expect_same(policy, &(motley_step){ .op = op, .values = { 0.1 }, .values_count = 1 }, "mix", 3);
     motley_policy_destroy(policy);
 }
+
+/* A name of a file that is no text is written by halves of characters (Python's surrogateescape). */
+Test(policy, draws_beside_names_that_are_no_text_are_read)
+{
+    static const char *const names[] = { "a\\udcff", "\\uD83D\\ude00", "\\\\ud800", "\\\\\\udc80", "\\ud8" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[120];
+        motley_step step;
+        motley_error error = { 0 };
+        uint64_t sample;
+        int32_t count;
+        const int length = snprintf(text, sizeof text, "{\"image\": \"%s\", \"sample\": 3, \"steps\": []}", names[i]);
+        const motley_status status = motley_draw_read(text, (size_t)length, 3, &sample, NULL, &step, 1, &count, &error);
+        cr_expect_eq(status, i < 4 ? MOTLEY_OK : MOTLEY_ERR_POLICY, "%s: %s", text, error.message);
+        cr_expect(i == 4 || sample == 3);
+    }
+}

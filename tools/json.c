@@ -27,6 +27,13 @@ struct json_object *size_json(int32_t width, int32_t height)
     return size;
 }
 
+/* Whether a character is written as an escape: motley_draw_read refuses it, or a terminal would obey it. */
+static bool is_escaped(uint32_t code)
+{
+    return code < ' ' || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 || code == 0xfffe ||
+           code == 0xffff;
+}
+
 /* A text as JSON in quotes. json-c would not escape bytes that are not UTF-8, and the line would not be JSON. */
 static char *quoted(const char *text)
 {
@@ -38,8 +45,8 @@ static char *quoted(const char *text)
         if (length == 0) {
             to += sprintf(to, "\\udc%02x", c);
             length = 1;
-        } else if (c < ' ' || c == 0x7f)
-            to += sprintf(to, "\\u%04x", c);
+        } else if (is_escaped(mot_utf8_code(text, length)))
+            to += sprintf(to, "\\u%04x", mot_utf8_code(text, length));
         else {
             if (c == '"' || c == '\\')
                 *to++ = '\\';
