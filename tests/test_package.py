@@ -49,6 +49,17 @@ class Version(unittest.TestCase):
         self.assertIn(f'version: "{version}"', (SOURCE / "packaging" / "conda" / "recipe.yaml").read_text())
         self.assertTrue((SOURCE / "packaging" / "debian" / "changelog").read_text().startswith(f"motley ({version})"))
 
+    def test_tests_that_scripts_name_are_there(self):
+        folders = [SOURCE / "tests", SOURCE / "bindings" / "python" / "tests"]
+        there = {path.name for folder in folders for path in folder.rglob("test_*.py")}
+        workflows = (SOURCE / ".github" / "workflows").glob("*.yml")
+        scripts = [*(SOURCE / "scripts").glob("*.sh"), *(SOURCE / "tests").glob("*.sh"), *workflows]
+        for file in [*scripts, SOURCE / ".ci" / "run", SOURCE / "pyproject.toml", SOURCE / "RELEASING.md"]:
+            text = re.sub(
+                r"test_\{([\w,]+)\}\.py", lambda m: " ".join(f"test_{n}.py" for n in m[1].split(",")), file.read_text()
+            )
+            self.assertLessEqual(set(re.findall(r"\btest_\w+\.py", text)), there, file.name)
+
     def test_the_page_of_what_is_supported_is_what_the_files_say(self):
         page = (SOURCE / "doc" / "supported.md").read_text()
         self.assertEqual(

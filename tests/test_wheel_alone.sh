@@ -35,4 +35,4 @@ chroot "$root" env -i PATH=/venv/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 PYT
     python3 /source/tests/test_wheel.py /wheel/*.whl
     python3 -m pip install -q --disable-pip-version-check /wheel/*.whl pytest numpy Pillow
     cd /source/bindings/python/tests && MOTLEY=/venv/bin/motley python3 -m pytest -q -p no:cacheprovider \
-        test_policy.py test_ops.py test_draws.py test_pillow.py'
+        test_policy.py test_ops.py test_draws.py test_arrays_pillow.py'
