@@ -6,8 +6,8 @@
  *     check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]
  *
  * N batches of each transform, of images of up to SIDE pixels. Without a CUDA device it prints that it skips and exits
- * 77; with --require that is a failure. Compiled with MOT_EMULATE, the kernels that draw, resize, take steps apart,
- * make breaks, mix and erase run on the CPU (tests/emulate), and so do the steps between breaks. */
+ * 77; with --require that is a failure. Compiled with MOT_EMULATE, the kernels
+ * run on the CPU (tests/emulate). */
 #include "motley.h"
 #include "tests/builtins.h"
 #include "tests/inputs.h"
@@ -26,6 +26,9 @@
 
 #define SEED 20260301u
 #define FEW_IMAGES 10
+#ifndef EVERY
+#define EVERY 1 /* which of the transforms are tried */
+#endif
 #define MOST_IMAGES 300 /* more than one CTA draws, and than the resize puts in order together */
 #define CANARY 64
 #define BEFORE 0x5A /* what results' bytes are before a call, and remain in gaps */
@@ -725,7 +728,7 @@ int main(int argc, char **argv)
 #endif
     (void)require;
     const size_t parts = builtin_parts();
-    for (size_t i = 0; i < parts + TEXTS; i++) {
+    for (size_t i = 0; i < parts + TEXTS; i += EVERY) {
         const size_t own = i - parts;
         char called[PART_NAME];
         motley_policy *transform = i < parts ? builtin_part(i, called) : NULL;

@@ -2,22 +2,23 @@
 /* The GPU's image kernel (kernels/cuda/resident.cuh) against the CPU backend, with its threads run by
  * tests/emulate: every op, sequences of random ops, and built-in policies, on every layout that takes this route, with
  * and without an output. The draw kernel's results appear while the image kernel runs, sample by sample; or they are
- * there, and the pixels appear when it has waited for them. One differing byte fails, canaries included.
+ * there, and the pixels appear when it has waited for them. One differing byte fails, canaries included. Then what both
+ * routes draw, by every built-in policy, and make of tiny images.
  *
  *     check_resident [--op NAME] [--turns N] [--first TURN]
  *
  * The number of a turn, with EMULATE_SEED, repeats a failure. */
-#include "dispatch/cuda/route.h"
-#include "dispatch/cuda/state.h"
-#include "dispatch/cuda/tiles.h"
 #include "kernels/cuda/tuning.h"
-#include "policies/draw.h"
-#include "tests/emulate/emulate.h"
+#include "tests/emulate/calls.h"
+#include "tests/emulate/watch.h"
 #include "tests/rooms.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 
+#ifndef EVERY
+#define EVERY 1 /* which of the built-in policies draw */
+#endif
 #define SEED 20260823u
 #define MOST_IMAGES 7
 #define MOST_STEPS MOT_WINDOW
@@ -30,49 +31,52 @@ static const mot_chip chips[] = {
 static const mot_chip *chip;
 static motley_context *cpu, *gpu; /* `gpu` runs the emulated kernel */
 static uint64_t chance;           /* of how a batch is launched */
-static long images, launches[2][2][MOT_RESIDENT_FORMATS];
+static long images, launches[2][2][MOT_RESIDENT_FORMATS], draws[MOT_ROUTES];
 
 static int below(uint64_t *random, int n)
 {
     return (int)(input_random(random) % (uint64_t)n);
 }
 
-/* ---- the draw kernel, and the launch ---- */
+/* ---- what the previous kernel writes while the image kernel runs ---- */
 
-/* What the draw kernel has made, and what it has not written yet. */
+/* What the draw kernel has made, and what is not there yet. */
 static struct {
-    size_t count, max_steps;
-    const mot_step *drawn;
-    const mot_cuda_turn *drawn_order;
+    mot_resident_job job;
     mot_step *steps;
     mot_cuda_turn *order;
-    int32_t *step_count, *ready;
-    int first_wave, written[MOST_IMAGES], ended;
+    int32_t *ready;
+    int written[MOST_IMAGES], ended;
     uint8_t *pixels, *made; /* where the previous kernel makes pixels, and these; or NULL */
     size_t pixels_bytes;
 } draw;
 
 static void write_draw(size_t i)
 {
+    const size_t max_steps = (size_t)draw.job.max_steps;
     if (draw.written[i])
         return;
     draw.written[i] = 1;
-    memcpy(&draw.steps[i * draw.max_steps], &draw.drawn[i * draw.max_steps], draw.max_steps * sizeof *draw.steps);
-    if ((int)i < draw.first_wave)
-        draw.ready[i] = draw.step_count[i] + 1;
+    watch_end();
+    memcpy((mot_step *)draw.job.steps + i * max_steps, &draw.steps[i * max_steps], max_steps * sizeof *draw.steps);
+    draw.job.ready[i] = draw.ready[i];
+    watch_resume();
 }
 
 static void go_on_drawing(int all)
 {
+    const size_t count = (size_t)draw.job.count;
     if (!all) {
-        write_draw(input_random(&chance) % draw.count);
+        write_draw(input_random(&chance) % count);
         return;
     }
     if (draw.ended)
         return;
-    for (size_t i = 0; i < draw.count; i++)
+    for (size_t i = 0; i < count; i++)
         write_draw(i);
-    memcpy(draw.order, draw.drawn_order, draw.count * sizeof *draw.order);
+    watch_end();
+    memcpy((mot_cuda_turn *)draw.job.order, draw.order, count * sizeof *draw.order);
+    watch_resume();
     draw.ended = 1;
 }
 
@@ -81,6 +85,32 @@ static void make_pixels(int all)
     if (all && !draw.ended)
         memcpy(draw.pixels, draw.made, draw.pixels_bytes);
     draw.ended |= all;
+}
+
+/* Takes what `bytes` of `memory` hold, and leaves others. */
+static void *take_away(void *memory, size_t bytes)
+{
+    void *const taken = malloc(bytes + 1);
+    need(taken != NULL, "no memory");
+    memcpy(taken, memory, bytes);
+    memset(memory, STALE, bytes);
+    return taken;
+}
+
+/* Before the image kernel: takes away what the draw kernel has just made. */
+static void hide_draws(const void *images)
+{
+    draw.job = *(const mot_resident_job *)images;
+    const size_t count = (size_t)draw.job.count;
+    emulate_previous = draw.job.ordered ? make_pixels : go_on_drawing;
+    if (draw.job.ordered)
+        return;
+    watch_end();
+    draw.steps = take_away((mot_step *)draw.job.steps, count * (size_t)draw.job.max_steps * sizeof *draw.steps);
+    draw.order = take_away((mot_cuda_turn *)draw.job.order, count * sizeof *draw.order);
+    draw.ready = take_away(draw.job.ready, count * sizeof *draw.ready);
+    memset(draw.job.ready, 0, count * sizeof *draw.ready);
+    watch_resume();
 }
 
 /* Where a batch begins, and its bytes with what lies between images. */
@@ -93,98 +123,61 @@ static uint8_t *memory_of(const motley_batch *batch, size_t *bytes)
     return begin;
 }
 
-/* Lets the draws end, and the source appear when the kernel has waited. */
-static void draw_before(const motley_batch *src)
+/* Behind draws that run ahead: takes away the source, which appears when the image kernel has waited. */
+static motley_status hide_source(mot_cuda_call *call, const void *job, motley_error *error)
 {
-    go_on_drawing(1);
-    draw.ended = 0;
-    draw.pixels = memory_of(src, &draw.pixels_bytes);
-    draw.made = malloc(draw.pixels_bytes);
-    need(draw.made != NULL, "no memory");
-    memcpy(draw.made, draw.pixels, draw.pixels_bytes);
-    memset(draw.pixels, STALE, draw.pixels_bytes);
+    (void)call, (void)job, (void)error;
+    draw.made = take_away(draw.pixels, draw.pixels_bytes);
+    return MOTLEY_OK;
 }
 
-/* Does what dispatch/cuda/apply.c does with a batch on this route. */
+/* A chip with less memory beside each CTA, so that fewer images are in the first wave. */
+static void choose_chip(const mot_resident_shape *shape)
+{
+    const int most = chip->shared_per_sm, least = shape->shared_bytes + MOT_STATIC_BYTES;
+    emulated.chip = *chip;
+    emulated.chip.draw_bytes = below(&chance, 2) * 48 * 1024; /* else the steps are drawn in device memory */
+    if (least < most)
+        emulated.chip.shared_per_sm = below(&chance, 2) ? most : least + below(&chance, most - least);
+    memset(emulated.prepared, 0, sizeof emulated.prepared);
+}
+
+/* Some outputs that could be made by lines are not. */
+static void choose_lines(const mot_job *job)
+{
+    memset(&emulated.lines, 0, sizeof emulated.lines);
+    if (!job->output || below(&chance, 4))
+        return;
+    struct mot_kept_lines *const kept = &emulated.lines.kept[0];
+    *kept =
+        (struct mot_kept_lines){ job->channels, { .dtype = job->output->batch.dtype, .convention = job->convention } };
+    memcpy(kept->as.mean, job->output->mean, sizeof kept->as.mean);
+    memcpy(kept->as.std, job->output->std, sizeof kept->as.std);
+}
+
 static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_format format,
                          const mot_resident_shape *shape)
 {
-    static mot_line_cache lines;
-    const int n = (int)job->count, max_steps = (int)job->max_steps, ordered = below(&chance, 4) == 0;
-    const int first_wave = ordered ? 0 : below(&chance, n + 1);
-    const size_t steps_bytes = job->count * job->max_steps * sizeof(mot_step);
-    mot_step *const drawn = calloc(1, steps_bytes), *const steps = malloc(steps_bytes);
-    mot_cuda_turn drawn_order[MOST_IMAGES], order[MOST_IMAGES];
-    int32_t counts[MOST_IMAGES], ready[MOST_IMAGES] = { 0 };
-    need(drawn && steps && n <= MOST_IMAGES, "no memory");
-    memset(steps, STALE, steps_bytes);
-    memset(order, STALE, sizeof order);
-    for (int i = 0; i < n; i++) {
-        const mot_view v = mot_batch_view(job->src, (size_t)i);
-        const mot_drawn_sample sample = mot_sample_of(&job->samples, (size_t)i, v.width, v.height, v.channels);
-        counts[i] = max_steps;
-        if (job->policy)
-            counts[i] = mot_draw_sample(&job->policy->tables, &sample, &drawn[i * max_steps]);
-        else
-            memcpy(&drawn[i * max_steps], &job->steps[i * max_steps], job->max_steps * sizeof *drawn);
-        drawn_order[i] = (mot_cuda_turn){ i, counts[i] };
-    }
-    for (int i = n - 1; i > first_wave; i--) { /* the others are in any order */
-        const int other = first_wave + below(&chance, i + 1 - first_wave);
-        const mot_cuda_turn turn = drawn_order[i];
-        drawn_order[i] = drawn_order[other];
-        drawn_order[other] = turn;
-    }
-    memset(&draw, 0, sizeof draw);
-    draw.count = job->count, draw.max_steps = job->max_steps;
-    draw.drawn = drawn, draw.drawn_order = drawn_order;
-    draw.steps = steps, draw.order = order;
-    draw.step_count = counts, draw.ready = ready;
-    draw.first_wave = first_wave;
-
-    const motley_batch *const result = job->output ? &job->output->batch : work;
-    mot_resident_job image = { .count = n,
-                               .channels = job->channels,
-                               .max_steps = max_steps,
-                               .steps = steps,
-                               .ready = ready,
-                               .order = order,
-                               .src = mot_cuda_batch_of(job->src, NULL),
-                               .work = mot_cuda_batch_of(work, NULL),
-                               .output = mot_cuda_batch_of(result, NULL),
-                               .first_wave = first_wave,
-                               .ordered = ordered,
-                               .interleaved = below(&chance, n - first_wave + 1),
-                               .stride = 7919,
-                               .plain = !job->output,
-                               .image_bytes = shape->image_bytes,
-                               .stage_bytes = shape->stage_bytes };
-    if (job->output) {
-        image.as.dtype = result->dtype;
-        image.as.convention = job->convention;
-        memcpy(image.as.mean, job->output->mean, sizeof image.as.mean);
-        memcpy(image.as.std, job->output->std, sizeof image.as.std);
-        mot_cuda_find_lines(&lines, image.channels, &image.as);
-        image.as.by_lines = image.as.by_lines && below(&chance, 4) > 0;
-    }
+    motley_error error = { 0 };
     size_t bytes;
+    memset(&draw, 0, sizeof draw);
+    draw.pixels = memory_of(job->src, &draw.pixels_bytes);
     const uint8_t *const watched = memory_of(work, &bytes);
     emulate_watch(watched, bytes);
-    if (ordered)
-        draw_before(job->src);
+    choose_chip(shape);
+    choose_lines(job);
     emulate_backwards = below(&chance, 2);
-    emulate_previous = ordered ? make_pixels : go_on_drawing;
-    need(mot_resident_prepare(format, chip->shared_bytes) == cudaSuccess &&
-             mot_resident_launch(&image, format, shape, 0, NULL) == cudaSuccess,
-         "launching");
+    emulated_ahead = below(&chance, 3) == 0;
+    emulated_late = below(&chance, 2) ? hide_source : NULL;
+    need(emulated_run(NULL, job, &error) == MOTLEY_OK, error.message);
+    need(strcmp(mot_route_names[emulated.last_run.route], "resident") == 0, "the batch took another route");
     emulate_previous = NULL;
-    for (int i = 0; i < n; i++)
-        need(ready[i] == 0, "a sample is still marked as ready");
     launches[shape->blurs][job->output != NULL][format]++;
-    images += n;
+    images += (long)job->count;
     free(draw.made);
-    free(drawn);
-    free(steps);
+    free(draw.steps);
+    free(draw.order);
+    free(draw.ready);
 }
 
 static mot_route_choice route_of(const mot_job *job, const motley_batch *work)
@@ -497,6 +490,78 @@ static void check_policy(uint64_t turn, uint64_t *random)
     check_call(turn, random, &c, &batch);
 }
 
+/* What a policy draws for tiny images, and makes of them, on both routes: for a few, and for more than one CTA of the
+ * draw kernel, and its arguments, have room for. */
+static void check_draws(const motley_policy *policy, uint64_t random)
+{
+    enum { MANY = 260, WIDTH = 8, HEIGHT = 2 };
+    static const int counts[] = { 5, MANY };
+    static _Alignas(64) uint8_t pixels[MANY][WIDTH * HEIGHT * 3];
+    uint8_t before[sizeof pixels], made[sizeof pixels];
+    motley_image list[MANY];
+    uint64_t ids[MANY];
+    uint32_t views[MANY];
+    float levels[MANY];
+    for (int i = 0; i < MANY; i++) {
+        const int width = 1 + below(&random, WIDTH), height = 1 + below(&random, HEIGHT);
+        list[i] = (motley_image){ pixels[i], width, height, 3 * width, 3, 1 };
+        ids[i] = input_random(&random);
+        views[i] = (uint32_t)below(&random, 1 << 16);
+        levels[i] = (float)below(&random, 1000) / 999;
+    }
+    for (size_t k = 0; k < sizeof before; k++)
+        before[k] = (uint8_t)input_random(&random);
+    for (int turn = 0; turn < 4; turn++) {
+        const motley_batch batch = turn % 2 ? (motley_batch){ .images = list }
+                                            : (motley_batch){ .data = pixels, .width = WIDTH, .height = HEIGHT };
+        motley_batch src = batch;
+        src.count = (size_t)counts[turn / 2];
+        src.channels = 3;
+        const mot_job job = { .count = src.count,
+                              .channels = 3,
+                              .src = &src,
+                              .dst = &src,
+                              .policy = policy,
+                              .max_steps = (size_t)motley_policy_describe(policy)->max_steps,
+                              .mixes = policy->augmix.width > 0,
+                              .samples = { .seed = input_random(&random),
+                                           .epoch = (uint32_t)below(&random, 1 << 30),
+                                           .first = input_random(&random),
+                                           .ids = below(&random, 2) ? ids : NULL,
+                                           .views = below(&random, 2) ? views : NULL,
+                                           .view = 3,
+                                           .levels = levels } };
+        motley_error error = { 0 };
+        emulated.chip = chips[0];
+        emulated.chip.multiprocessors = 2;
+        emulated_ahead = below(&random, 2);
+        memcpy(pixels, before, sizeof pixels);
+        need(emulated_run(NULL, &job, &error) == MOTLEY_OK, error.message);
+        memcpy(made, pixels, sizeof pixels);
+        memcpy(pixels, before, sizeof pixels);
+        need(mot_backend_cpu.run(cpu->state, &job, &error) == MOTLEY_OK, error.message);
+        check(memcmp(made, pixels, sizeof pixels) == 0, motley_policy_describe(policy)->name);
+        draws[emulated.last_run.route] += emulated.last.count ? counts[turn / 2] : 0;
+    }
+}
+
+/* Those of built-in policies that draw on the GPU as a whole. */
+static void check_all_draws(void)
+{
+    emulate_images = NULL;
+    emulated_late = NULL;
+    for (size_t k = 0; k < input_builtins(false); k += EVERY) {
+        motley_policy *each;
+        motley_error error = { 0 };
+        need(motley_policy_builtin(input_builtin(false, k)->name, &each, &error) == MOTLEY_OK, error.message);
+        if (!motley_policy_describe(each)->takes_boxes)
+            check_draws(each, SEED + k);
+        motley_policy_destroy(each);
+    }
+    printf("draws of %ld images compared on one route, of %ld on the other\n", draws[0], draws[1]);
+    need(draws[0] > 0 && draws[1] > 0, "no draws were compared");
+}
+
 #define USAGE "usage: check_resident [--op NAME] [--turns N] [--first TURN]"
 
 int main(int argc, char **argv)
@@ -520,10 +585,11 @@ int main(int argc, char **argv)
     motley_error error = { 0 };
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
     need(motley_context_create(&params, &cpu, &error) == MOTLEY_OK, error.message);
-    need(motley_context_create(&params, &gpu, &error) == MOTLEY_OK, error.message);
+    gpu = emulated_create();
     backend = *gpu->backend;
     backend.run = run;
     gpu->backend = &backend;
+    emulate_images = hide_draws;
     for (int k = 0; k < POLICIES; k++)
         need(motley_policy_builtin(policies[k], &policy[k], &error) == MOTLEY_OK, error.message);
     for (uint64_t turn = first; turn < first + turns; turn++) {
@@ -538,6 +604,8 @@ int main(int argc, char **argv)
         else
             check_steps(turn, &random, -1);
     }
+    if (!only && first == 0)
+        check_all_draws();
     long fewest = images;
     for (int i = 0; i < 4; i++)
         for (int format = 0; format < MOT_RESIDENT_FORMATS; format++)
@@ -546,8 +614,7 @@ int main(int argc, char **argv)
     need(only || first > 0 || turns < 1000 || fewest > 0, "a kernel was never launched");
     for (int k = 0; k < POLICIES; k++)
         motley_policy_destroy(policy[k]);
-    gpu->backend = &mot_backend_cpu;
-    motley_context_destroy(gpu);
+    emulated_destroy(gpu);
     motley_context_destroy(cpu);
     return failures > 0;
 }

@@ -8,12 +8,9 @@
  * --every N tries one combination of op, channels, layouts and interpolation in N, and part of the blurs. */
 #include "augmentations/hue.h"
 #include "augmentations/table.h"
-#include "dispatch/cuda/route.h"
-#include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "kernels/cpu.h"
-#include "tests/emulate/emulate.h"
-#include "tests/emulate/watch.h"
+#include "tests/emulate/calls.h"
 #include "tests/inputs.h"
 #include "tests/rooms.h"
 #include "tests/test.h"
@@ -25,41 +22,16 @@
 #define MOST_STEPS 14
 
 static int ctas = 3; /* that the device holds */
-#define STALE 0x4D   /* bytes of a new workspace: positive numbers, which a kernel might take for its own */
 
-static motley_context *cpu;
+static motley_context *cpu, *gpu; /* `gpu` runs emulated kernels */
 static uint64_t every = 1;
 static uint64_t combinations;
 static long cases;
 
-/* ---- dispatch/cuda/timeline.h, context.c ---- */
-
-motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
-{
-    (void)call, (void)error;
-    watch_begin(node);
-    *lane = (mot_lane){ NULL, 0 };
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
-{
-    return code == cudaSuccess ? MOTLEY_OK : mot_fail(error, MOTLEY_ERR_CUDA, "%s", what);
-}
-
-/* Does what dispatch/cuda/apply.c does with a batch on the tiles route after the draw kernel, on a device that holds
- * `ctas` CTAs. */
+/* Runs a batch on the tiles route, on a device that holds `ctas` CTAs. */
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
-                      int32_t *step_count, int max_steps)
+                      const int32_t *step_count, int max_steps)
 {
-    motley_batch slots;
-    const motley_batch *work = dst;
-    const mot_cuda_format format = mot_cuda_format_of(src);
-    if (!dst) {
-        slots = mot_tiles_work(src, &output->batch, format);
-        work = &slots;
-    }
-    const motley_batch *const result = output ? &output->batch : work;
     const mot_job job = { .count = src->count,
                           .channels = src->channels,
                           .src = src,
@@ -67,48 +39,14 @@ static void run_tiles(const motley_batch *src, const motley_batch *dst, const mo
                           .output = output,
                           .steps = steps,
                           .max_steps = (size_t)max_steps };
-    static const mot_tile_counters zeros;
-    mot_tile_counters counters = zeros;
-    mot_cuda_draw draw = { .count = (int32_t)src->count,
-                           .max_steps = max_steps,
-                           .plan = { .steps = steps, .step_count = step_count, .counters = &counters } };
-    mot_tiles_plan plan = mot_tiles_plan_of(&job, format, ctas);
-    mot_arena slot = { 0 }, scratch = { 0 };
-    mot_tiles_lay_out(&plan, &slot, &scratch);
-    const size_t bytes = slot.bytes + scratch.bytes, guard = 256;
-    uint8_t *const memory = watch_allocate(bytes + guard);
-    memset(memory, STALE, bytes + guard);
-    scratch = (mot_arena){ memory + slot.bytes, 0 };
-    slot = (mot_arena){ memory, 0 };
-    mot_tiles_lay_out(&plan, &slot, &scratch);
-    mot_tiles_job tiles = plan.job;
-    tiles.src = mot_cuda_batch_of(src, src->images);
-    tiles.work = mot_cuda_batch_of(work, work->images);
-    tiles.output = mot_cuda_batch_of(result, result->images);
-    tiles.work_strided = mot_cuda_format_of(work) != format;
-    tiles.work_in_output = !dst;
-    if (output) {
-        tiles.as.dtype = output->batch.dtype;
-        memcpy(tiles.as.mean, output->mean, sizeof tiles.as.mean);
-        memcpy(tiles.as.std, output->std, sizeof tiles.as.std);
-        static mot_line_cache lines;
-        mot_cuda_find_lines(&lines, tiles.channels, &tiles.as);
-    }
-    static mot_cuda_state state;
-    mot_cuda_call call = { .s = &state };
     motley_error error = { 0 };
-    need(mot_tiles_prepare(format) == cudaSuccess, "preparing");
-    need(mot_tiles_queue(&call, &job, &draw, &(mot_node){ .reads = MOT_STEPS }, &tiles, &plan, &error) == MOTLEY_OK,
-         error.message);
-    watch_end();
-    need(memcmp(&counters, &zeros, sizeof zeros) == 0, "counters are not 0 after a launch");
-    for (size_t i = 0; i < guard; i++)
-        if (memory[bytes + i] != STALE) {
-            fprintf(stderr, "wrote past the end of the workspace of %zu bytes\n", bytes);
-            failures++;
-            break;
-        }
-    watch_free(memory);
+    for (size_t i = 0; i < src->count; i++)
+        for (int s = step_count[i]; s < max_steps; s++)
+            steps[i * (size_t)max_steps + (size_t)s] =
+                (mot_step){ .op = MOT_OP_NOTHING, .arg.flags = MOT_ARG_IDENTITY };
+    emulated.chip.multiprocessors = ctas;
+    emulated.chip.shared_per_sm = mot_tile_kernel_bytes() + 1024;
+    need(emulated_run(NULL, &job, &error) == MOTLEY_OK, error.message);
 }
 
 /* Images of some sizes in one layout. */
@@ -757,6 +695,8 @@ int main(int argc, char **argv)
     motley_error error;
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
     need(motley_context_create(&params, &cpu, &error) == MOTLEY_OK, "no context");
+    gpu = emulated_create();
+    emulated.always_tiles = 1;
     for (int op = 0; op < motley_op_count() && first == 0; op++)
         if ((!only || motley_op_find(only) == op) && motley_op_get(op)->shape != MOTLEY_SHAPE_FILTER)
             check_op(op);
@@ -777,6 +717,7 @@ int main(int argc, char **argv)
         check_output((motley_dtype)(turn % 4), turn);
     }
     printf("%ld images compared, %d failures\n", cases, failures);
+    emulated_destroy(gpu);
     motley_context_destroy(cpu);
     return failures > 0;
 }

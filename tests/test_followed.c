@@ -6,7 +6,7 @@
  *     test_followed cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_EMULATE, the
- * kernels that move boxes, points and planes run on the CPU (tests/emulate). */
+ * kernels run on the CPU (tests/emulate). */
 #include "tests/builtins.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"

@@ -10,8 +10,6 @@
 
 #include "motley/op.h"
 
-#include <cuda_pipeline_primitives.h>
-
 /* An op's cost in addition to the cost of its pass, in the units of dispatch/buckets.h. */
 #define MOT_COST_POINT(ID) 3
 #define MOT_COST_COLOR(ID) 8
@@ -138,8 +136,8 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
     const char *const from = (const char *)t.phase;
     MOT_ROLLED
     for (int i = threadIdx.x; i < bytes / 8; i += MOT_DRAW_THREADS)
-        __pipeline_memcpy_async(&memory[i], (const uint64_t *)from + i, 8);
-    __pipeline_commit();
+        begin_to_copy(&memory[i], (const uint64_t *)from + i);
+    copies_begun();
     if (bytes == 0)
         return t;
     if ((const char *)t.level - from < bytes)
@@ -153,7 +151,7 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
 /* For the threads of a CTA that draw. */
 static __device__ void wait_for_tables()
 {
-    __pipeline_wait_prior(0);
+    wait_for_begun_copies();
     wait_at_barrier<MOT_DRAW_THREADS>(1);
 }
 
@@ -204,7 +202,7 @@ static __device__ int draw_steps(const mot_cuda_draw &d, const mot_tables &table
 static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     draw_kernel(const __grid_constant__ mot_cuda_draw d, const cta_layout layout)
 {
-    extern __shared__ uint64_t memory[];
+    uint64_t *const memory = (uint64_t *)cta_memory;
     __shared__ int last, first[MOT_KEYS + 1];
     const bool alone = gridDim.x == 1; /* the batch is one CTA, which sorts without shared counters */
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
@@ -308,11 +306,10 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
     plan_kernel(const __grid_constant__ mot_cuda_draw d, const cta_layout layout,
                 const __grid_constant__ mot_tiles_job job, const __grid_constant__ few_images<FEW> few)
 {
-    extern __shared__ uint4 shared[];
-    uint64_t *const memory = (uint64_t *)((char *)shared + layout.programs);
+    uint64_t *const memory = (uint64_t *)((char *)cta_memory + layout.programs);
     const int warp = threadIdx.x / 32, lane = threadIdx.x & 31, i = blockIdx.x * PLAN_WARPS + warp;
     const int sample = job.first + i;
-    planner_scratch *const places = (planner_scratch *)shared;
+    planner_scratch *const places = (planner_scratch *)cta_memory;
     if (warp == PLAN_WARPS) {
         find_images(job, few, places);
         wait_for_previous_kernel(); /* as at the end of draw_kernel */
@@ -415,10 +412,8 @@ template <int WORDS> static cudaError_t send(void *to, const void *from, size_t 
     upload.to = (uint32_t *)to;
     upload.words = (uint32_t)(bytes / sizeof(uint32_t));
     memcpy(upload.word, from, bytes);
-    void (*const kernel)(inline_upload<WORDS>) = send_kernel<WORDS>;
     /* threads of a warp read their arguments one after the other, so each multiprocessor reads a few */
-    kernel<<<(upload.words + 511) / 512, 256, 0, stream>>>(upload);
-    return cudaGetLastError();
+    return mot_launch((const void *)send_kernel<WORDS>, (upload.words + 511) / 512, 256, 0, 0, stream, upload);
 }
 
 cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t stream)

@@ -149,6 +149,7 @@ motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *po
         MOT_TRY(mot_pool_upload(call, room, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled, error));
         memory = room->block.memory;
     }
+    mot_taken(MOT_TABLES, (void *)memory, policy->compiled_bytes);
     *tables = mot_cuda_tables_at(policy, memory);
     return MOTLEY_OK;
 }

@@ -276,19 +276,28 @@ DEVICE int add_released_to(int32_t *counter)
 #endif
 }
 
-#if defined(__NVCC__)
-/* Barriers of some of a CTA's threads, by number: all of `threads` wait, or some of them arrive and go on. They are not
- * emulated. */
+#if !defined(__NVCC__)
+void emulate_barrier(int barrier, unsigned threads, bool waits);
+#endif
+
+/* Barriers of some of a CTA's threads, by number: all of `threads` wait, or some of them arrive and go on. */
 template <int THREADS> DEVICE void wait_at_barrier(int barrier)
 {
+#ifdef MOT_ON_DEVICE
     asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
+#elif !defined(__NVCC__)
+    emulate_barrier(barrier, THREADS, true);
+#endif
 }
 
 template <int THREADS> DEVICE void arrive_at_barrier(int barrier)
 {
+#ifdef MOT_ON_DEVICE
     asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
-}
+#elif !defined(__NVCC__)
+    emulate_barrier(barrier, THREADS, false);
 #endif
+}
 
 /* ---- shared memory, by address: as integers, because nvcc would compute generic pointers again at each use ---- */
 
@@ -365,7 +374,18 @@ DEVICE void store_shared_word(uint32_t at, uint32_t word)
 
 /* ---- copies from device memory to shared memory that run beside the thread ---- */
 
-/* Begins to copy 16 bytes; from wait_for_copies() on, the same thread sees them. */
+/* Begins to copy 8 or 16 bytes; the same thread sees them from wait_for_copies() on, or, if it called copies_begun()
+ * behind them, from wait_for_begun_copies() on. */
+DEVICE void begin_to_copy(uint64_t *to, const uint64_t *from)
+{
+#if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+#else
+    *to = *from;
+#endif
+}
+
 DEVICE void begin_to_copy(uint4 *to, const uint4 *from)
 {
 #if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
@@ -380,6 +400,20 @@ DEVICE void wait_for_copies()
 {
 #if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+DEVICE void copies_begun()
+{
+#if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+DEVICE void wait_for_begun_copies()
+{
+#if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
 #endif
 }
 

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context does for resizes and transforms, without a GPU. Steps that are no breaks run on the CPU. */
+/* What dispatch/cuda needs of a context, without a GPU: an order in which all runs at once. */
 #include "tests/emulate/calls.h"
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
 
-#include "augmentations/hue.h"
-#include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/mix.h"
-#include "dispatch/cuda/parts.h"
-#include "dispatch/cuda/parts_draw.h"
 #include "dispatch/transform_call.h"
-#include "kernels/cpu.h"
-#include "kernels/cuda/tuning.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 mot_cuda_state emulated;
+int emulated_ahead = -1;
+mot_late *emulated_late;
 
-static motley_context *steps_context;
-static const mot_transform_call *now;
-
-/* ---- dispatch/cuda/pool.h, timeline.h ---- */
-
-static mot_kept_tables kept; /* of the last transform */
+/* ---- dispatch/cuda/timeline.h ---- */
 
 motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, motley_error *error)
 {
@@ -37,45 +28,43 @@ motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, mot
 
 motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_error *error)
 {
-    static const mot_slot_counters zeros;
-    (void)error;
+    if (status == MOTLEY_OK)
+        status = mot_call_join(call, error);
     watch_end();
-    need(!call->slot || memcmp(call->slot, &zeros, sizeof zeros) == 0, "counters are not 0 after a call");
+    for (size_t i = 0; call->slot && i < mot_counter_bytes(&emulated.chip); i++)
+        need(((const uint8_t *)call->slot)[i] == 0, "counters are not 0 after a call");
     return status;
 }
 
-/* Memory of its own for each call, so that a sanitizer sees reads beyond it. */
-static uint8_t *new_memory(mot_block *block, size_t bytes)
-{
-    watch_free(block->memory);
-    *block = (mot_block){ watch_allocate(bytes), bytes };
-    memset(block->memory, 0xA5, bytes);
-    return block->memory;
-}
-
-/* Every other call draws ahead: what is queued on any stream runs at once. */
+/* The memory is new in each call. */
 motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes, int alone,
                             motley_error *error)
 {
     static int turn;
-    (void)alone, (void)error;
-    call->scratch = (mot_arena){ new_memory(&emulated.pool.scratch, scratch_bytes), 0 };
+    mot_pool *const pool = &emulated.pool;
+    (void)alone;
+    watch_free(pool->scratch.memory);
+    watch_free(pool->slots.memory);
+    pool->scratch = pool->slots = (mot_block){ 0 };
+    MOT_TRY(mot_pool_reserve(call, slot_bytes, scratch_bytes, error));
+    call->scratch = (mot_arena){ pool->scratch.memory, 0 };
     if (slot_bytes == 0)
         return MOTLEY_OK;
-    uint8_t *const slot = new_memory(&emulated.pool.slots, slot_bytes);
+    uint8_t *const slot = (uint8_t *)pool->slots.memory + slot_bytes; /* the second, behind which no memory is */
     call->slot = (mot_slot_counters *)(void *)slot;
-    memset(slot, 0, mot_counter_bytes(&emulated.chip));
     call->memory = mot_slot_begin(&emulated.chip, slot);
-    call->draws = (turn ^= 1) ? &turn : call->stream;
+    turn ^= 1;
+    if (emulated_ahead < 0 ? turn : emulated_ahead) {
+        call->draws = &turn;
+        call->late = emulated_late;
+    }
     return MOTLEY_OK;
 }
 
-/* Nothing is late: all runs at once, in the order of the calls. */
 motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
 {
-    (void)error;
     if ((node->reads | node->writes) & MOT_CALLERS)
-        call->draws = call->stream;
+        MOT_TRY(mot_call_join(call, error));
     watch_begin(node);
     *lane = (mot_lane){ call->draws, 0 };
     return MOTLEY_OK;
@@ -83,71 +72,36 @@ motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane 
 
 motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
 {
-    (void)call, (void)error;
-    return MOTLEY_OK;
+    mot_late *const late = call->late;
+    call->draws = call->stream;
+    call->late = NULL;
+    return late ? late(call, call->late_job, error) : MOTLEY_OK;
 }
 
 motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job, motley_error *error)
 {
-    return late(call, job, error);
+    if (!mot_call_ahead(call))
+        return late(call, job, error);
+    call->late = late;
+    call->late_job = job;
+    return MOTLEY_OK;
 }
 
 motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
                             const char *what, motley_error *error)
 {
-    (void)call, (void)what, (void)error;
-    watch_begin(&(mot_node){ .writes = memory });
-    memcpy(to, from, bytes);
-    watch_end();
-    return MOTLEY_OK;
+    mot_lane lane;
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, &lane, error));
+    return mot_cuda_try(mot_cuda_send(to, from, bytes, lane.stream), what, error);
 }
 
-motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error)
+cudaError_t mot_timeline_wait(const mot_timeline *t)
 {
-    (void)error;
-    if (bytes > pool->host.bytes)
-        need((pool->host.memory = realloc(pool->host.memory, pool->host.bytes = bytes)) != NULL, "no memory");
-    return MOTLEY_OK;
+    (void)t;
+    return cudaSuccess;
 }
 
-/* Tables are sent with every call: those of policies point to the host's (mot_cuda_tables_at), which may be gone. */
-void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
-{
-    (void)pool, (void)kind, (void)fingerprint, (void)bytes;
-    return NULL;
-}
-
-motley_status mot_pool_make_room(const mot_cuda_call *call, mot_kept_kind kind, size_t bytes, mot_kept_tables **room,
-                                 motley_error *error)
-{
-    (void)call, (void)kind, (void)error;
-    new_memory(&kept.block, bytes);
-    *room = &kept;
-    return MOTLEY_OK;
-}
-
-motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
-                              uint64_t fingerprint, const void *host, motley_error *error)
-{
-    (void)call, (void)kind, (void)error;
-    memcpy(room->block.memory, host, room->block.bytes);
-    room->fingerprint = fingerprint;
-    return MOTLEY_OK;
-}
-
-motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
-                              motley_error *error)
-{
-    (void)call, (void)error;
-    *tables = policy->tables;
-    return MOTLEY_OK;
-}
-
-mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
-{
-    (void)memory;
-    return policy->tables;
-}
+/* ---- context.c ---- */
 
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
 {
@@ -168,105 +122,6 @@ motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *err
     return MOTLEY_OK;
 }
 
-mot_cuda_steps mot_cuda_choose(mot_cuda_state *state, const mot_job *job)
-{
-    (void)state, (void)job;
-    return (mot_cuda_steps){ .choice = { .route = MOT_ROUTE_RESIDENT } };
-}
-
-void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
-                      mot_arena *slot, mot_arena *scratch)
-{
-    (void)steps, (void)job, (void)of_transform, (void)counters, (void)slot, (void)scratch;
-}
-
-/* Runs step `s` of each image by itself, as the CPU backend's jobs have no hue. */
-static motley_status run_step(const mot_job *job, size_t s, motley_error *error)
-{
-    mot_job one = *job;
-    mot_step *const steps = calloc(job->count, sizeof *steps);
-    need(steps != NULL, "no memory");
-    for (size_t i = 0; i < job->count; i++) {
-        const mot_view image = mot_batch_view(job->dst, i);
-        steps[i] = job->steps[i * job->max_steps + s];
-        if (steps[i].op != MOTLEY_STEP_HUE)
-            continue;
-        if (image.channels >= 3)
-            mot_rows_reference.hue(&image, mot_hue_value(steps[i].value));
-        steps[i] = (mot_step){ .op = MOT_OP_IDENTITY, .arg.flags = MOT_ARG_IDENTITY };
-    }
-    one.steps = steps;
-    one.max_steps = 1;
-    const motley_status status = steps_context->backend->run(steps_context->state, &one, error);
-    free(steps);
-    return status;
-}
-
-/* Runs steps in place if an output follows, else to dst. */
-motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *chosen,
-                                   const mot_cuda_draw *draw, motley_error *error)
-{
-    (void)call, (void)chosen;
-    mot_job steps = *job;
-    watch_end();
-    steps.dst = job->output ? job->src : job->dst;
-    steps.output = NULL;
-    steps.steps = job->drawn_steps;
-    if (job->drawn_steps)
-        steps.policy = NULL;
-    else
-        steps.samples = draw->samples.given;
-    if (!job->drawn_steps && draw->samples.counter) {
-        steps.samples.epoch = (uint32_t)draw->samples.counter[0];
-        steps.samples.first = draw->samples.counter[1];
-    }
-    for (size_t i = 0; steps.steps && i < steps.count; i++) {
-        const mot_view from = mot_batch_view(steps.src, i), to = mot_batch_view(steps.dst, i);
-        if (from.data != to.data)
-            mot_rows_reference.copy(&from, &to);
-    }
-    steps.src = steps.steps ? steps.dst : steps.src;
-    motley_status status = MOTLEY_OK;
-    for (size_t s = 0; steps.steps && s < steps.max_steps && !status; s++)
-        status = run_step(&steps, s, error);
-    if (!steps.steps)
-        status = steps_context->backend->run(steps_context->state, &steps, error);
-    for (size_t i = 0; job->output && i < job->count; i++) {
-        const mot_view from = mot_batch_view(job->src, i), to = mot_batch_view(now->dst, i);
-        mot_cpu_write_output(&from, &to, now->dst->dtype, (const uint32_t(*)[256])now->table);
-    }
-    return status;
-}
-
-/* ---- followers ---- */
-
-motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
-                                  mot_cuda_batch *sent, motley_error *error)
-{
-    *sent = mot_cuda_batch_of(batch, images);
-    return batch->images
-               ? mot_call_send(call, MOT_SENT, images, batch->images, batch->count * sizeof *images, "", error)
-               : MOTLEY_OK;
-}
-
-motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
-                                      mot_cuda_draw *draw, motley_error *error)
-{
-    (void)call, (void)steps, (void)error;
-    draw->tables = job->policy->tables;
-    draw->samples = (mot_cuda_samples){ job->samples, job->counter };
-    return MOTLEY_OK;
-}
-
-motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
-                                   motley_error *error)
-{
-    (void)call, (void)error;
-    for (size_t i = 0; i < job->count; i++)
-        plan->step_count[i] = (int32_t)job->max_steps;
-    return MOTLEY_OK;
-}
-
 /* ---- the context ---- */
 
 static motley_status resize(void *state, const motley_batch *src, const motley_batch *dst,
@@ -279,41 +134,59 @@ static motley_status resize(void *state, const motley_batch *src, const motley_b
 static motley_status transform(void *state, const mot_transform_call *call, motley_error *error)
 {
     emulate_backwards ^= 1;
-    now = call;
     return mot_cuda_transform(state, call, error);
 }
 
-/* Images move on the CPU, and what follows them by kernels. */
+/* Compares what the kernels have drawn for a job with what the host draws, but for the fields that only that has. */
+static void check_draws(const mot_job *job)
+{
+    const mot_cuda_samples samples = { job->samples, job->counter };
+    mot_step *const wanted = calloc(job->max_steps + 1, sizeof *wanted);
+    need(wanted != NULL, "no memory");
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const mot_drawn_sample of = mot_cuda_sample_of(&samples, (int)i, v.width, v.height, v.channels);
+        const mot_step *const drawn = emulated.last.steps + i * job->max_steps;
+        const int count = mot_draw_sample(&job->policy->tables, &of, wanted);
+        need(emulated.last.step_count[i] == count, "the GPU draws another number of steps");
+        for (int s = 0; s < count; s++)
+            need(memcmp(&drawn[s], &wanted[s], offsetof(mot_step, unused)) == 0, "the GPU draws other steps");
+    }
+    free(wanted);
+}
+
+motley_status emulated_run(void *state, const mot_job *job, motley_error *error)
+{
+    (void)state;
+    emulated.last.count = 0;
+    MOT_TRY(mot_cuda_run(&emulated, job, error));
+    if (job->policy && emulated.last.count)
+        check_draws(job);
+    return MOTLEY_OK;
+}
+
 static motley_status run(void *state, const mot_job *job, motley_error *error)
 {
-    mot_job images = *job, follow = *job;
-    images.followed = NULL;
-    MOT_TRY(steps_context->backend->run(state, &images, error));
-    if (!job->followed)
-        return MOTLEY_OK;
-    const size_t n = job->count, most = job->max_steps;
-    mot_step *const steps = calloc(n * most + 1, sizeof *steps);
-    mot_rect *const inside = calloc(n * most + 1, sizeof *inside);
-    need(steps && inside, "no memory");
-    for (size_t i = 0; !job->steps && i < n; i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        const mot_drawn_sample sample = mot_sample_of(&job->samples, i, v.width, v.height, v.channels);
-        for (size_t s = (size_t)mot_draw_sample(&job->policy->tables, &sample, steps + i * most); s < most; s++)
-            steps[i * most + s] = (mot_step){ .op = MOT_OP_NOTHING, .arg.flags = MOT_ARG_IDENTITY };
-    }
-    follow.steps = job->steps ? job->steps : steps;
-    follow.inside = job->inside ? job->inside : inside;
     emulate_backwards ^= 1;
-    const motley_status status = mot_cuda_follow(&emulated, &follow, error);
-    free(steps);
-    free(inside);
-    return status;
+    return emulated_run(state, job, error);
 }
 
 static motley_status follow(void *state, const mot_job *job, motley_error *error)
 {
     (void)state;
     return mot_cuda_follow(&emulated, job, error);
+}
+
+static void *allocate(void *user, size_t bytes, void *stream)
+{
+    (void)user, (void)stream;
+    return watch_allocate(bytes);
+}
+
+static void release(void *user, void *memory, void *stream)
+{
+    (void)user, (void)stream;
+    watch_free(memory);
 }
 
 motley_context *emulated_create(void)
@@ -323,9 +196,12 @@ motley_context *emulated_create(void)
     motley_context *context;
     motley_error error = { 0 };
     need(motley_context_create(&params, &context, &error) == MOTLEY_OK, error.message);
-    need(motley_context_create(&params, &steps_context, &error) == MOTLEY_OK, error.message);
-    emulated.chip = mot_chip_of(7, 40, 1024, 64 * 1024, 64 * 1024);
-    need(mot_resize_prepare(emulated.chip.shared_bytes) == cudaSuccess, "no memory");
+    emulated.chip = mot_chip_of(7, EMULATED_CTAS / 2, 1024, 64 * 1024, 64 * 1024);
+    emulated.params = (motley_context_params){ .allocate = allocate, .release = release };
+    mot_cuda_op_facts(emulated.op);
+    need(mot_resize_prepare(emulated.chip.shared_bytes) == cudaSuccess &&
+             mot_cuda_draw_prepare(emulated.chip.draw_bytes) == cudaSuccess,
+         "no memory");
     emulated.resize_prepared = 1;
     backend = *context->backend;
     backend.resize = resize;
@@ -340,13 +216,8 @@ motley_context *emulated_create(void)
 
 void emulated_destroy(motley_context *context)
 {
-    watch_free(emulated.pool.slots.memory);
-    watch_free(emulated.pool.scratch.memory);
-    watch_free(kept.block.memory);
-    free(emulated.pool.host.memory);
+    mot_pool_release_all(&emulated);
     emulated = (mot_cuda_state){ 0 };
-    kept = (mot_kept_tables){ 0 };
-    context->backend = steps_context->backend;
+    context->backend = &mot_backend_cpu;
     motley_context_destroy(context);
-    motley_context_destroy(steps_context);
 }

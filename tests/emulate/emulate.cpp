@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the tile kernel, the image kernel (image.cpp) and those that draw transforms, resize, erase, take steps
- * apart, make breaks, mix and move what follows on the CPU, so that their arithmetic, addresses and barriers are tested
- * where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel waits:
- * what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards), or in a
- * random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that can.
- * Ballots are barriers of a warp here, though on a GPU they order no memory; so are shuffles, but in random order a
- * lane waits only for the one that it reads from, so that what relies on them as barriers shows. CTAs of a cooperative
- * launch run together. The chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory; what asks
- * for more is refused. Only the image kernel has sm_90's. */
+/* Runs the kernels on the CPU (the image kernel is in image.cpp), so that their arithmetic, addresses and barriers are
+ * tested where no GPU is. The threads of all CTAs are fibers of one host thread, which change only where the kernel
+ * waits: what a missing barrier would let through shows when the fibers run in the other order (emulate_backwards), or
+ * in a random one: where the environment has EMULATE_SEED, a number from 1 on, each wait goes on with any thread that
+ * can. Ballots are barriers of a warp here, though on a GPU they order no memory; so are shuffles, but in random order
+ * a lane waits only for the one that it reads from, so that what relies on them as barriers shows. CTAs of a
+ * cooperative launch run together. The chip is the oldest and smallest, sm_75: no bulk copies, 64 KB of shared memory;
+ * what asks for more is refused. Only the image kernel has sm_90's. */
 #define __CUDACC__ 1 /* device code only */
 #include <cuda_runtime_api.h>
 
-#include "dispatch/cuda/draw.h"
+#include "dispatch/cuda/draw.cu"
 #include "dispatch/cuda/parts_draw.cu"
 #include "dispatch/cuda/transform_draw.cu"
 #include "followers/follow.cu"
@@ -19,7 +18,6 @@
 #include "kernels/cuda/mix.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
-#include "kernels/cuda/tile_planner.cuh"
 #include "kernels/cuda/tuning.h"
 #include "tests/emulate/emulate.h"
 
@@ -31,8 +29,9 @@
 #include <utility>
 
 #define MOST_THREADS 256 /* of a CTA, if several run together */
-#define MOST_FIBERS (MOST_CTAS * MOST_THREADS)
-#define STACK_BYTES ((size_t)96 * 1024)
+#define MOST_FIBERS (EMULATED_CTAS * MOST_THREADS)
+#define MOST_BARRIERS 16                 /* of some of a CTA's threads */
+#define STACK_BYTES ((size_t)160 * 1024) /* the kernel that uploads has 32 KB of arguments */
 /* Dynamic shared memory of a CTA on the smallest chip, sm_75: without asking, and beside a kernel's own variables. */
 #define SHARED_BYTES (48 * 1024)
 #define SHARED_BYTES_MOST (64 * 1024 - MOT_STATIC_BYTES)
@@ -43,6 +42,7 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 int emulate_backwards;
 unsigned long emulate_floors;
 void (*emulate_previous)(int all);
+void (*emulate_images)(const void *job);
 
 /* Something to go on with where it was left. Jumps cost less than contexts, but the address sanitizer knows contexts.
  */
@@ -70,8 +70,8 @@ struct barrier {
 static place_to_go_on host, fiber[MOST_FIBERS];
 static unsigned threads, ctas, alive, current; /* threads of a CTA, CTAs that run together; `alive` of all */
 static bool ended[MOST_FIBERS];
-static barrier all[MOST_CTAS], warp[MOST_FIBERS / 32];
-static unsigned cta_alive[MOST_CTAS], warp_alive[MOST_FIBERS / 32];
+static barrier all[EMULATED_CTAS], some[EMULATED_CTAS][MOST_BARRIERS], warp[MOST_FIBERS / 32];
+static unsigned cta_alive[EMULATED_CTAS], warp_alive[MOST_FIBERS / 32];
 static uint64_t shared_word[2][MOST_FIBERS]; /* of collective functions, by turns */
 static unsigned collective[MOST_FIBERS];
 static uint64_t given_word[4][MOST_FIBERS];                 /* of shuffles in random order, by turns, ... */
@@ -85,10 +85,10 @@ static size_t launch_bytes;                                 /* ... and those of 
 static int shared_bytes = SHARED_BYTES, image_bytes;        /* that a launch may have; of the image kernel */
 static const void *kernel_now;
 static void **arguments_now;
-static unsigned first_cta;           /* of those that run */
-static unsigned waited;              /* changes without anyone getting on */
-static bool saw_previous[MOST_CTAS]; /* has waited for the previous kernel */
-static uint4 *memory[MOST_CTAS];
+static unsigned first_cta;               /* of those that run */
+static unsigned waited;                  /* changes without anyone getting on */
+static bool saw_previous[EMULATED_CTAS]; /* has waited for the previous kernel */
+static uint4 *memory[EMULATED_CTAS];
 uint4 *cta_memory;
 
 static void go_on(unsigned self)
@@ -203,6 +203,15 @@ void __syncthreads()
     wait_at(all[current / threads], cta_alive[current / threads]);
 }
 
+void emulate_barrier(int number, unsigned expected, bool waits)
+{
+    barrier &b = some[current / threads][number];
+    if (waits)
+        wait_at(b, expected);
+    else if (++b.arrived == expected)
+        complete(b);
+}
+
 int __syncthreads_or(int vote)
 {
     barrier &b = all[current / threads];
@@ -301,14 +310,15 @@ static void fiber_main()
         go_on(self);
         if (resizes(kernel_now))
             call((void (*)(mot_resize_job))kernel_now);
-        else if (!is_any(transform_draw_kernel<MOT_TRANSFORM_THREADS>, transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>,
-                         erase_kernel, fill_outside_kernel, copy_kernel, blur_kernel, plane_blur_kernel<false, 128>,
-                         plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>,
-                         filter_kernel, chains_kernel<3>, chains_kernel<4>, parts_draw_kernel, parts_kernel,
-                         fill_numbers_kernel, mix_kernel<MOTLEY_U8>, mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>,
-                         mix_kernel<MOTLEY_BF16>, targets_kernel, follow_kernel<float>, follow_kernel<double>,
-                         planes_kernel<uint8_t>, planes_kernel<uint16_t>, planes_kernel<uint32_t>,
-                         planes_kernel<uint64_t>) &&
+        else if (!is_any(draw_kernel, plan_kernel<0>, plan_kernel<MOT_FEW_IMAGES>, send_kernel<SEND_FEW_WORDS>,
+                         send_kernel<SEND_WORDS>, transform_draw_kernel<MOT_TRANSFORM_THREADS>,
+                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, fill_outside_kernel,
+                         copy_kernel, blur_kernel, plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>,
+                         plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>,
+                         chains_kernel<4>, parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,
+                         mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>, mix_kernel<MOTLEY_BF16>, targets_kernel,
+                         follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>, planes_kernel<uint16_t>,
+                         planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;
@@ -354,6 +364,8 @@ static void run_ctas(unsigned first, unsigned n)
     for (unsigned c = 0; c < n; c++) {
         cta_alive[c] = threads;
         all[c] = barrier{};
+        for (barrier &b : some[c])
+            b = barrier{};
         saw_previous[c] = false;
         memset((void *)memory[c], 0xAB, launch_bytes);
         memset((uint8_t *)memory[c] + launch_bytes, SHARED_GUARD_BYTE, SHARED_GUARD);
@@ -382,7 +394,7 @@ static void make_memory(int bytes)
     if (memory[0] && bytes <= memory_bytes)
         return;
     memory_bytes = bytes;
-    for (int c = 0; c < MOST_CTAS; c++) {
+    for (int c = 0; c < EMULATED_CTAS; c++) {
         free(memory[c]);
         memory[c] = (uint4 *)aligned_alloc(256, ((size_t)bytes + SHARED_GUARD + 255) & ~(size_t)255);
         if (!memory[c])
@@ -419,9 +431,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *, int, size_t, cudaStream_t)
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t)
 {
-    abort(); /* no launch fails */
+    memset(memory, value, bytes);
+    return cudaSuccess;
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
@@ -438,54 +451,24 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
         make_fibers();
     }
     made = true;
+    if (image && emulate_images)
+        emulate_images(arguments[0]);
     kernel_now = kernel;
     arguments_now = arguments;
     gridDim = dim3(config->gridDim.x);
     blockDim = dim3(config->blockDim.x);
     const unsigned n = gridDim.x;
     const bool together = config->numAttrs > 0 && config->attrs[0].id == cudaLaunchAttributeCooperative;
-    if (blockDim.x > MOST_FIBERS || (together && (n > MOST_CTAS || blockDim.x > MOST_THREADS)))
+    if (blockDim.x > MOST_FIBERS || (together && (n > EMULATED_CTAS || blockDim.x > MOST_THREADS)))
         abort();
     const unsigned room = image && random_state ? MOST_FIBERS / blockDim.x : 1; /* some of the image kernel's as well */
     for (unsigned i = 0, some; i < n && !together; i += some) {
-        some = min(1 + emulate_random(min(room, (unsigned)MOST_CTAS)), n - i);
+        some = min(1 + emulate_random(min(room, (unsigned)EMULATED_CTAS)), n - i);
         run_ctas(emulate_backwards ? n - some - i : i, some);
     }
     if (together)
         run_ctas(0, n);
     return cudaSuccess;
-}
-
-static const mot_cuda_draw *draw_now;
-static const motley_image *few_now;
-
-static void programs_kernel(mot_tiles_job job)
-{
-    static planner_scratch places[MOST_THREADS / 32];
-    const int i = (int)(blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32), sample = job.first + i;
-    const mot_cuda_draw &d = *draw_now;
-    planner_scratch &place = places[threadIdx.x / 32];
-    if (i < job.images && threadIdx.x % 32 == 0)
-        find_image(job, few_now ? few_now : job.src.images, place, i);
-    __syncwarp();
-    if (i < job.images)
-        make_programs(job, place, i, d.plan.steps + (int64_t)sample * d.max_steps, d.plan.step_count[sample]);
-    if (blockIdx.x == 0)
-        make_output_values(job, (int)threadIdx.x, (int)blockDim.x);
-}
-
-/* The steps are there. */
-extern "C" cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *draw, const mot_tiles_job *job,
-                                            const motley_image *images, cudaStream_t)
-{
-    mot_tiles_job copy = *job;
-    void *arguments[] = { &copy };
-    cudaLaunchConfig_t config = {};
-    draw_now = draw;
-    few_now = images;
-    config.blockDim = dim3(MOST_THREADS);
-    config.gridDim = dim3((unsigned)(job->images + MOST_THREADS / 32 - 1) / (MOST_THREADS / 32));
-    return cudaLaunchKernelExC(&config, (const void *)programs_kernel, arguments);
 }
 
 #define KERNEL(name, FORMAT) \

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define EMULATED_CTAS 9                      /* that run together */
 #define EMULATED_RESIDENT_BYTES (227 * 1024) /* shared memory of a CTA of the image kernel: sm_90 */
 
 #ifdef __cplusplus
@@ -19,6 +20,9 @@ extern unsigned long emulate_floors; /* of binary64: 5 for each RGB pixel that i
  * waits; else all the rest. Then every CTA has to wait for the end of the previous kernel. */
 extern void (*emulate_previous)(int all);
 
+/* Called with the image kernel's mot_resident_job before it begins; or NULL. */
+extern void (*emulate_images)(const void *job);
+
 /* Memory that the next launches of the image kernel write and copy in bulk: such a copy fails if an ordinary store has
  * been there and no fence since. */
 void emulate_watch(const uint8_t *begin, size_t bytes);
@@ -28,8 +32,6 @@ void emulate_begin(uint64_t turn);
 
 #ifdef __cplusplus
 }
-
-#define MOST_CTAS 9 /* that run together */
 
 [[noreturn]] void emulate_fail(const char *what);
 unsigned emulate_thread(), emulate_cta();                          /* those that run */

@@ -30,8 +30,8 @@ struct copy_barrier {
     bulk_copy copy[3]; /* under way */
 };
 
-static copy_barrier barriers[MOST_CTAS][MOT_BANDS];
-static unsigned fenced[MOST_CTAS]; /* threads, since bulk copies last saw all */
+static copy_barrier barriers[EMULATED_CTAS][MOT_BANDS];
+static unsigned fenced[EMULATED_CTAS]; /* threads, since bulk copies last saw all */
 static const uint8_t *watched;
 static uint8_t *seen_by_copies; /* the watched bytes as bulk copies see them */
 static size_t watched_bytes;
@@ -137,7 +137,7 @@ static void let_arrive(copy_barrier &b)
 
 void emulate_early_copy()
 {
-    copy_barrier &b = barriers[emulate_random(MOST_CTAS)][emulate_random(MOT_BANDS)];
+    copy_barrier &b = barriers[emulate_random(EMULATED_CTAS)][emulate_random(MOT_BANDS)];
     if (b.copies > 0)
         let_arrive(b);
 }

@@ -43,19 +43,24 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 void *watch_allocate(size_t bytes)
 {
+    static int turn;
     static uint8_t stack[64 * 1024]; /* the emulator's fibers have small ones */
     const stack_t aside = { .ss_sp = stack, .ss_size = sizeof stack };
     const struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
     int b = 0;
     while (b < MOST_BLOCKS && blocks[b].memory)
         b++;
-    uint8_t *const memory = aligned_alloc(MOT_ARRAY_ALIGN, (bytes + MOT_ARRAY_ALIGN) & ~(size_t)(MOT_ARRAY_ALIGN - 1));
+    const size_t whole = (bytes + MOT_ARRAY_ALIGN - 1) & ~(size_t)(MOT_ARRAY_ALIGN - 1);
+    uint8_t *const memory = aligned_alloc(MOT_ARRAY_ALIGN, whole + MOT_ARRAY_ALIGN);
     if (b == MOST_BLOCKS || !memory || sigaltstack(&aside, NULL) != 0 || sigaction(SIGSEGV, &action, NULL) != 0) {
         fprintf(stderr, "emulate: no memory\n");
         exit(2);
     }
     blocks[b].memory = memory;
-    blocks[b].bytes = bytes;
+    blocks[b].bytes = whole;
+    memset(memory, (turn ^= 1) ? 0xA5 : 0x4D,
+           whole); /* numbers below 0, or above, which a kernel might take for its own */
+    protect(&(array){ 0, memory + whole, memory + whole + MOT_ARRAY_ALIGN }, PROT_NONE);
     return memory;
 }
 
@@ -64,7 +69,9 @@ void watch_free(void *memory)
     watch_end();
     for (int b = 0; b < MOST_BLOCKS && memory; b++)
         if (blocks[b].memory == memory) {
-            drop_arrays(memory, blocks[b].memory + blocks[b].bytes);
+            uint8_t *const end = blocks[b].memory + blocks[b].bytes;
+            protect(&(array){ 0, end, end + MOT_ARRAY_ALIGN }, PROT_READ | PROT_WRITE);
+            drop_arrays(memory, end);
             blocks[b].memory = NULL;
         }
     free(memory);
@@ -88,6 +95,12 @@ void watch_begin(const mot_node *node)
         protect(&arrays[i], now.writes & arrays[i].memory  ? PROT_READ | PROT_WRITE
                             : now.reads & arrays[i].memory ? PROT_READ
                                                            : PROT_NONE);
+}
+
+void watch_resume(void)
+{
+    const mot_node same = now;
+    watch_begin(&same);
 }
 
 void watch_end(void)

@@ -7,13 +7,14 @@
 
 #include "dispatch/cuda/timeline.h"
 
-/* A block of the context's memory, page by page; arrays in it are watched. */
+/* A block of the context's memory, page by page; arrays in it are watched, and nothing is behind it. */
 void *watch_allocate(size_t bytes);
 void watch_free(void *memory);
 
 /* The next kernel has this node; `end`: no kernel runs, and the host may use all. */
 void watch_begin(const mot_node *node);
 void watch_end(void);
+void watch_resume(void); /* that kernel goes on */
 
 /* A call begins, which has taken nothing. */
 void watch_forget(void);
