@@ -191,18 +191,30 @@ class Mixup:
 
 @functools.lru_cache(maxsize=None)
 def _crop_class() -> Any:
-    """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels."""
+    """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels. In a
+    motley.samples block it draws what motley.torchvision.fuse() of it draws."""
     from PIL.Image import Image
     from timm.data import transforms
     from torchvision.transforms.functional import resized_crop
 
     from motley._arrays import Pillow
-    from motley.torchvision import pixels
+    from motley.draws import Drawn
+    from motley.samples import draws_by_id
+    from motley.torchvision import fused, pixels
 
     class RandomResizedCropAndInterpolation(transforms.RandomResizedCropAndInterpolation):
         def __call__(self, img: Any) -> Any:
             if not isinstance(img, Image) or img.mode not in Pillow.channels_of:
                 return super().__call__(img)
+            if draws_by_id(self):
+                run = fused.Run()
+                try:
+                    run.take(self)
+                    ours: Any = run.transform
+                    samples, channels = ours._samples(1, samples_of(self, _random_seed)), Pillow.channels_of[img.mode]
+                    return ours.replay(img, Drawn.of(ours.policy, samples.c, [img.size], channels))
+                except pixels.NotOurs as why:
+                    pixels.say(type(self).__name__, why, "draws as timm does, not by sample id")
             top, left, height, width = self.get_params(img, self.scale, self.ratio)
             several = isinstance(self.interpolation, (tuple, list))
             interpolation = random.choice(self.interpolation) if several else self.interpolation
@@ -254,7 +266,8 @@ _theirs: dict[tuple[Any, str], Any] = {}
 
 def take_over() -> None:
     """From here on what timm makes of auto_augment strings runs on Motley, and so do, on PIL images, its
-    RandomResizedCropAndInterpolation, which draws what timm draws, and MaybeToTensor."""
+    RandomResizedCropAndInterpolation, which draws what timm draws, or by sample id, and MaybeToTensor. Flips and jitter
+    are torchvision's: motley.torchvision.take_over() is for them."""
     import timm.data.auto_augment
     import timm.data.transforms_factory  # noqa: F401, has copies of the names
 

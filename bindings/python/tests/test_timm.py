@@ -141,6 +141,10 @@ def test_take_over_crops_as_timm_does():
     for theirs, ours in zip(made["timm"][0], made["motley"][0]):
         assert numpy.array_equal(theirs, ours)
     assert made["timm"][1] == made["motley"][1]
+    fused = fuse([crop])
+    for i, mode in enumerate(["RGB", "L", "LA"]):
+        with motley.samples(i, epoch=3, view=1):
+            assert numpy.array_equal(crop(image.convert(mode)), fused(image.convert(mode)))
     assert fuse(composed).not_taken == []
     assert crop(image.convert("CMYK")).mode == "CMYK"  # timm's to do
 
