@@ -354,6 +354,11 @@ static inline uint32_t __umulhi(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
+static inline uint64_t __umul64hi(uint64_t a, uint64_t b) /* for Random123 */
+{
+    return (uint64_t)((unsigned __int128)a * b >> 64);
+}
+
 static inline int __clz(uint32_t v)
 {
     return v ? __builtin_clz(v) : 32;
