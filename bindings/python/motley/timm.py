@@ -191,8 +191,8 @@ class Mixup:
 
 @functools.lru_cache(maxsize=None)
 def _crop_class() -> Any:
-    """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels. In a
-    motley.samples block it draws what motley.torchvision.fuse() of it draws."""
+    """timm's RandomResizedCropAndInterpolation with its draws and Pillow's bytes, of PIL images by Motley's kernels; in
+    a motley.samples block with the draws of fuse() of it."""
     from PIL.Image import Image
     from timm.data import transforms
     from torchvision.transforms.functional import resized_crop
