@@ -118,6 +118,9 @@ class Listings(Case):
         self.assertIn("\nlevel: {normal: 7, std: 0.5}\n", self.good("show", normal, "--level", "7"))
         self.assertIn("level is 12, want 0..10", self.bad("show", normal, "--level", "12"))
         self.assertIn("has no bins to change", self.bad("show", normal, "--bins", "11"))
+        fixed = """{"motley": 1, "name": "x", "top": 10, "branches": [{"op": "rotate", "value": 3}]}"""
+        for level in "5", "given":
+            self.assertIn("policy 'x' has a level: --level has no use", self.bad("show", fixed, "--level", level))
         steps = re.findall(r"op: (\w+).*?level: (\d+)}", self.good("show", "auto_augment_svhn", "--level", "2"))
         self.assertEqual({level for _, level in steps}, {"2"})
         self.assertIn("level is 4, want 0..2", self.bad("show", "auto_augment_svhn", "--bins", "3"))

@@ -425,25 +425,27 @@ bool accepted(motley_status status, const char *name, const motley_error *error)
 }
 
 /* Replaces the levels of a part of a policy's JSON, its phases, branches and steps. A number is the mean of a level
- * that is normal. */
-static void set_levels(struct json_object *part, struct json_object *level)
+ * that is normal. False if there are none. */
+static bool set_levels(struct json_object *part, struct json_object *level)
 {
     static const char *const keys[] = { "phases", "branches", "steps" };
     struct json_object *found;
+    bool any = false;
     if (json_object_is_type(part, json_type_array))
         for (size_t i = 0; i < json_object_array_length(part); i++)
-            set_levels(json_object_array_get_idx(part, i), level);
+            any |= set_levels(json_object_array_get_idx(part, i), level);
     if (!json_object_is_type(part, json_type_object))
-        return;
+        return any;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (json_object_object_get_ex(part, keys[i], &found))
-            set_levels(found, level);
+            any |= set_levels(found, level);
     if (!json_object_object_get_ex(part, "level", &found))
-        return;
+        return any;
     if (json_object_object_get_ex(found, "normal", NULL) && json_object_is_type(level, json_type_double))
         json_object_object_add(found, "normal", json_object_get(level));
     else
         json_object_object_add(part, "level", json_object_get(level));
+    return true;
 }
 
 motley_policy *changed_policy(const char *name, const motley_policy *policy, struct json_object *changes)
@@ -464,8 +466,7 @@ motley_policy *changed_policy(const char *name, const motley_policy *policy, str
     const bool had_bins = json_object_object_get_ex(data, "bins", NULL);
     json_object_object_foreach(changes, key, value) if (strcmp(key, "level") != 0)
         json_object_object_add(data, key, json_object_get(value));
-    if (json_object_object_get_ex(changes, "level", &level))
-        set_levels(data, level);
+    const bool levelled = !json_object_object_get_ex(changes, "level", &level) || set_levels(data, level);
     if (json_object_is_type(level, json_type_string))
         json_object_object_add(data, "level", json_object_get(level));
     const double top = json_object_object_get_ex(data, "bins", &bins)
@@ -474,6 +475,9 @@ motley_policy *changed_policy(const char *name, const motley_policy *policy, str
     const char *made = need((void *)json_object_to_json_string_ext(data, JSON_C_TO_STRING_NOSLASHESCAPE));
     if (bins && !had_bins)
         complain("%s: policy '%s' has no bins to change", name, motley_policy_describe(policy)->name);
+    else if (!levelled)
+        complain("%s: no step of policy '%s' has a level: --level has no use", name,
+                 motley_policy_describe(policy)->name);
     else if (json_object_get_double(level) > top) /* also the mean of a normal level, which a text may have there */
         complain("%s: level is %s, want 0..%s", name, MOT_NUMBER(json_object_get_double(level)), MOT_NUMBER(top));
     else if (motley_policy_parse(made, strlen(made), NULL, &changed, &error) != MOTLEY_OK)
