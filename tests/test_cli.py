@@ -1047,6 +1047,14 @@ class Apply(Case):
             self.assertEqual(sorted(p.name for p in (self.dir / "out").iterdir()), ["a-0.png", "a-2.png"])
             shutil.rmtree(out)
 
+    def test_an_image_that_is_too_small_is_left_out_alone(self):
+        text = """{"motley": 1, "name": "x", "stages": [{"blur": {"kernel_size": 23, "sigma": [1, 2]}}]}"""
+        images = [self.image("a.png"), self.image("small.png", 5, 5), self.image("b.png")]
+        error = self.bad("apply", text, *images, "-o", self.path("out"))
+        self.assertIn("small.png: 5x5 is too small for a blur by a kernel of 23", error)
+        self.assertEqual(error.count("motley:"), 1)
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["a-0.png", "b-0.png"])
+
     def test_replay_of_another_epoch_is_refused(self):
         image, draws = self.image(), self.path("d.jsonl")
         self.good("apply", "mobileone_train", image, "--draws", draws)

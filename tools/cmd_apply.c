@@ -319,25 +319,29 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
     return status;
 }
 
-/* Does the same for all items; if their recorded draws are refused, item by item, to leave out the wrong ones alone. */
+/* Does the same for all items; where an image or its recorded draw is refused, item by item, to leave out only it. */
 static void apply_to_any(job *self, size_t part, int32_t channels, const batch_room *room)
 {
     motley_error error;
     const motley_status status = apply_to(self, part, channels, room, 0, self->items_count, &error);
-    if (!self->replay && !accepted(status, self->arguments->policy, &error))
+    const bool alone = status != MOTLEY_OK && !strncmp(error.message, "image ", 6);
+    if (!alone && !accepted(status, self->arguments->policy, &error))
         self->failed = true;
     for (size_t i = 0; i < self->items_count; i++) {
         item *at = &self->items[i];
         if (!is_in(at, part, channels))
             continue;
-        at->augmented = status == MOTLEY_OK ||
-                        (self->replay && apply_to(self, part, channels, room, i, i + 1, &error) == MOTLEY_OK);
-        if (at->augmented || !self->replay)
+        at->augmented =
+            status == MOTLEY_OK || (alone && apply_to(self, part, channels, room, i, i + 1, &error) == MOTLEY_OK);
+        if (at->augmented || !alone)
             continue;
         const char *why = error.message;
         why += strncmp(why, "image 0", 7) ? 0 : 7 + strspn(why + 7, ",: ");
-        snprintf(at->why, sizeof at->why, "%s, sample %llu: %s", self->arguments->replay,
-                 (unsigned long long)sample_id(self, at), why);
+        if (self->replay)
+            snprintf(at->why, sizeof at->why, "%s, sample %llu: %s", self->arguments->replay,
+                     (unsigned long long)sample_id(self, at), why);
+        else
+            snprintf(at->why, sizeof at->why, "%s", why);
     }
 }
 
