@@ -48,6 +48,11 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                               motley_error *error)
 {
     MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
+    MOT_REQUIRE(
+        (drawn->width == 0 && drawn->height == 0) ||
+            (drawn->width >= 1 && drawn->height >= 1 && drawn->width <= MOT_MAX_SIDE && drawn->height <= MOT_MAX_SIDE),
+        error, "drawn: the results are %dx%d, want 1 to %d each way, or 0x0: each keeps its size", drawn->width,
+        drawn->height, MOT_MAX_SIDE);
     MOT_REQUIRE(drawn->count == 0 || (drawn->step_counts && drawn->widths && drawn->heights), error,
                 "%s is NULL, want an array of %zu images",
                 !drawn->step_counts ? "drawn->step_counts"

@@ -1243,6 +1243,26 @@ Test(follow, erased_boxes_reach_masks_and_points)
     motley_context_destroy(context);
 }
 
+Test(follow, results_of_no_size_are_refused)
+{
+    static const int32_t wrong[][2] = { { -1, 8 }, { 8, 0 }, { 0, 8 }, { 8, 1048577 } };
+    const int32_t width = 20, height = 10, none = 0;
+    const motley_place place = { .crop = { 0, 0, 20, 10 }, .width = 8, .height = 8 };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        const motley_drawn drawn = { .count = 1,
+                                     .step_counts = &none,
+                                     .widths = &width,
+                                     .heights = &height,
+                                     .places = &place,
+                                     .width = wrong[k][0],
+                                     .height = wrong[k][1] };
+        motley_error error = { 0 };
+        double m[6];
+        cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+        cr_expect(strstr(error.message, "want 1 to 1048576 each way, or 0x0"), "%s", error.message);
+    }
+}
+
 Test(follow, draws_of_another_image_are_refused)
 {
     motley_error error;
