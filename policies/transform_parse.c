@@ -520,7 +520,7 @@ motley_status motley_policy_scale(const motley_policy *policy, uint32_t epochs, 
     MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
     const motley_policy_info *const info = motley_policy_describe(policy);
     MOT_REQUIRE(info->epochs, error, "policy '%s' has no 'epochs', want the length of its schedules", info->name);
-    MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 or more", epochs);
+    MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 to %u", epochs, (1u << 30) - 1);
     const char *const text = policy->staged->text;
     reader r = { .whole = true };
     mot_text changed = { 0 };

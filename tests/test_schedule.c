@@ -288,6 +288,8 @@ Test(schedule, all_epochs_scale_with_the_length)
     motley_policy_destroy(scaled);
     cr_expect_eq(motley_policy_scale(transform, 1, &scaled, &error), MOTLEY_ERR_POLICY);
     cr_expect(strstr(error.message, "want them to rise"), "%s", error.message);
+    cr_expect_eq(motley_policy_scale(transform, 1u << 30, &scaled, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "epochs is 1073741824, want 1 to 1073741823");
     motley_policy_destroy(transform);
 }
 
