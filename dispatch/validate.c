@@ -218,8 +218,11 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
 {
     const motley_batch a = with_strides(src), b = with_strides(dst);
     const int64_t shift = (int64_t)((intptr_t)b.data - (intptr_t)a.data), step = llabs(a.image_stride);
-    if (a.row_stride != b.row_stride || a.pixel_stride != b.pixel_stride || a.channel_stride != b.channel_stride ||
-        a.image_stride != b.image_stride || shift == 0 || step == 0)
+    if (a.row_stride != b.row_stride || a.pixel_stride != b.pixel_stride || a.channel_stride != b.channel_stride)
+        return 0;
+    if (a.image_stride == -b.image_stride && a.count > 1) /* the same images in the other order, or others */
+        return shift == a.image_stride * ((int64_t)a.count - 1);
+    if (a.image_stride != b.image_stride || shift == 0 || step == 0)
         return 0;
     const mot_view image = mot_batch_view(src, 0);
     const uint8_t *low, *high;
@@ -257,10 +260,19 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
 
 #define MOST_LOOKED_AT 2048 /* images; keeps the table small enough for any stack */
 
-/* Checks that no written image occurs twice in the batch: two threads would write it at the same time. Of the overlaps
- * that motley/image.h forbids, this is the one that happens in practice (a list that holds a tensor twice). The others
- * would cost too much to find. */
-static motley_status check_no_image_twice(const motley_batch *dst, motley_error *error)
+/* The place of an address among images, by their hashes: that of the image with this data, or a free one. */
+static size_t place_of(const uint16_t *first, size_t room, const motley_image *images, const void *data)
+{
+    size_t at = (size_t)((uint64_t)(uintptr_t)data * 0x9E3779B97F4A7C15u >> 40) & (room - 1);
+    while (first[at] && images[first[at] - 1].data != data)
+        at = (at + 1) & (room - 1);
+    return at;
+}
+
+/* Checks that no written image occurs twice in the batch, since two threads would write it at the same time, or is read
+ * as another one. Of the overlaps that motley/image.h forbids, these are the ones that happen in practice (a list that
+ * holds a tensor twice, or in another order). The others would cost too much to find. */
+static motley_status check_no_image_twice(const motley_batch *src, const motley_batch *dst, motley_error *error)
 {
     uint16_t first[2 * MOST_LOOKED_AT]; /* hash of the data -> 1-based number of an image; 0: none */
     if (!dst->images || dst->count > MOST_LOOKED_AT)
@@ -270,13 +282,16 @@ static motley_status check_no_image_twice(const motley_batch *dst, motley_error 
         room *= 2;
     memset(first, 0, room * sizeof *first);
     for (size_t i = 0; i < dst->count; i++) {
-        const uint64_t address = (uint64_t)(uintptr_t)dst->images[i].data;
-        size_t at = (size_t)(address * 0x9E3779B97F4A7C15u >> 40) & (room - 1);
-        while (first[at] && dst->images[first[at] - 1].data != dst->images[i].data)
-            at = (at + 1) & (room - 1);
+        const size_t at = place_of(first, room, dst->images, dst->images[i].data);
         MOT_REQUIRE(!first[at], error, "dst image %zu: its data is that of image %d, want separate memory", i,
                     first[at] - 1);
         first[at] = (uint16_t)(i + 1);
+    }
+    for (size_t i = 0; i < dst->count; i++) {
+        const size_t at = place_of(first, room, dst->images, mot_batch_view(src, i).data);
+        MOT_REQUIRE(!first[at] || first[at] == i + 1, error,
+                    "dst image %d: its data is that of src image %zu, want the same pixels or others", first[at] - 1,
+                    i);
     }
     return MOTLEY_OK;
 }
@@ -453,7 +468,7 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
     if (src->count == 0)
         return MOTLEY_OK;
     if (dst)
-        MOT_TRY(check_no_image_twice(dst, error));
+        MOT_TRY(check_no_image_twice(src, dst, error));
     if (elsewhere)
         MOT_TRY(check_dst_apart(src, dst, error));
     if (!output)

@@ -117,6 +117,10 @@ Test(validate, pairs_of_batches)
     refuses(&src, &dst, "images of one overlap others of src");
     dst.data = pixels + EACH;
     refuses(&src, &dst, "images of one overlap others of src");
+    motley_batch back = src;
+    back.data = pixels + (COUNT - 1) * EACH;
+    back.row_stride = CHANNELS * SIDE, back.pixel_stride = CHANNELS, back.channel_stride = 1, back.image_stride = -EACH;
+    refuses(&src, &back, "images of one overlap others of src");
     dst.data = pixels + COUNT * EACH; /* after src */
     static const double values[COUNT] = { 8, 8, 8 };
     cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &src, &dst, NULL, NULL), MOTLEY_OK);
@@ -130,7 +134,11 @@ Test(validate, pairs_of_batches)
     three[1].data = pixels + EACH, three[2].data = pixels;
     const motley_batch twice = { .count = 3, .channels = CHANNELS, .images = three };
     refuses(&twice, &twice, "dst image 2: its data is that of image 0, want separate memory");
-    three[2].data = pixels + 2 * EACH; /* a source may occur twice */
+    three[2].data = pixels + 2 * EACH;
+    const motley_image turned[3] = { three[2], three[1], three[0] };
+    const motley_batch other = { .count = 3, .channels = CHANNELS, .images = turned };
+    refuses(&twice, &other, "dst image 2: its data is that of src image 0, want the same pixels or others");
+    /* a source may occur twice */
     motley_image same[3] = { three[0], three[0], three[0] };
     for (int i = 0; i < 3; i++)
         same[i].data = pixels + 3 * EACH;

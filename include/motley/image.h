@@ -51,8 +51,8 @@ typedef struct motley_image {
  *            stencil and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating,
  *            as Pillow does), gaussian_blur blurs it, cutout fills it.
  *  Strides   In bytes. All four zero means a dense batch in `layout`. No two components (channel values) may
- *            overlap, within an image or between images. A dst that holds an image twice is refused; other overlaps
- *            between `images` are not detected.
+ *            overlap, within an image or between images. A dst that holds an image twice, or one of src in another
+ *            place, is refused; other overlaps between `images` are not detected.
  *  Memory    The caller's, on the context's device; no alignment is needed. `images` itself is host memory and
  *            is read before the call returns. count == 0 is allowed. */
 typedef struct motley_batch {
