@@ -490,13 +490,20 @@ static void check_policy(uint64_t turn, uint64_t *random)
     check_call(turn, random, &c, &batch);
 }
 
+enum { MANY = 260, WIDTH = 8, HEIGHT = 2 };
+static _Alignas(64) uint8_t pixels[MANY][WIDTH * HEIGHT * 3];
+
+static void watch_pixels(const void *job)
+{
+    (void)job; /* what kernels before it wrote is seen */
+    emulate_watch(pixels[0], sizeof pixels);
+}
+
 /* What a policy draws for tiny images, and makes of them, on both routes: for a few, and for more than one CTA of the
  * draw kernel, and its arguments, have room for. */
 static void check_draws(const motley_policy *policy, uint64_t random)
 {
-    enum { MANY = 260, WIDTH = 8, HEIGHT = 2 };
     static const int counts[] = { 5, MANY };
-    static _Alignas(64) uint8_t pixels[MANY][WIDTH * HEIGHT * 3];
     uint8_t before[sizeof pixels], made[sizeof pixels];
     motley_image list[MANY];
     uint64_t ids[MANY];
@@ -548,7 +555,7 @@ static void check_draws(const motley_policy *policy, uint64_t random)
 /* Those of built-in policies that draw on the GPU as a whole. */
 static void check_all_draws(void)
 {
-    emulate_images = NULL;
+    emulate_images = watch_pixels;
     emulated_late = NULL;
     for (size_t k = 0; k < input_builtins(false); k += EVERY) {
         motley_policy *each;
