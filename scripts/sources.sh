@@ -39,5 +39,10 @@ from_debian() {
     done
 }
 
-here || (cd .. && meson subprojects download) && here || from_debian
+# Whether the site of the first library is known here: Meson tries four times, with pauses, before it gives up.
+site_is_known() {
+    getent hosts "$(sed -n 's|^source_url = https://\([^/]*\)/.*|\1|p' -- *.wrap | head -n 1)" >/dev/null
+}
+
+here || (site_is_known && cd .. && meson subprojects download) && here || from_debian
 here
