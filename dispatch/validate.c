@@ -212,25 +212,27 @@ static int overlap_partly(const mot_view *a, const mot_view *b)
     return a_low < b_high && b_low < a_high;
 }
 
-/* Whether an image of one batch partly overlaps an image of the other, for two batches of one size and one set of
- * strides. They are `shift` bytes apart, so only the images that this shift moves onto each other need a test. */
+/* Whether an image of one batch partly overlaps an image of the other, or is another one of it, for two batches of one
+ * size and one set of strides; one may go backwards. They are `shift` bytes apart, so that image i of src and image j
+ * of dst overlap where this is nearly i - j times an image's step, or i + j times if one goes backwards. */
 static int batches_overlap_partly(const motley_batch *src, const motley_batch *dst)
 {
     const motley_batch a = with_strides(src), b = with_strides(dst);
     const int64_t shift = (int64_t)((intptr_t)b.data - (intptr_t)a.data), step = llabs(a.image_stride);
     if (a.row_stride != b.row_stride || a.pixel_stride != b.pixel_stride || a.channel_stride != b.channel_stride)
         return 0;
-    if (a.image_stride == -b.image_stride && a.count > 1) /* the same images in the other order, or others */
-        return shift == a.image_stride * ((int64_t)a.count - 1);
-    if (a.image_stride != b.image_stride || shift == 0 || step == 0)
+    if (step != llabs(b.image_stride) || shift == 0 || step == 0)
         return 0;
+    const int backwards = a.image_stride != b.image_stride;
+    const int64_t forward = !backwards ? llabs(shift) : a.image_stride > 0 ? shift : -shift;
     const mot_view image = mot_batch_view(src, 0);
     const uint8_t *low, *high;
     extent(&image, &low, &high);
-    const int64_t images = llabs(shift) / step, rest = llabs(shift) % step, span = high - low;
-    if (step < span) /* images interleave row by row; this test cannot decide */
+    const int64_t images = forward / step, rest = forward % step, span = high - low;
+    if (forward < 0 || step < span) /* the latter: images interleave row by row; this test cannot decide */
         return 0;
-    return (images < (int64_t)a.count && rest < span) || (images + 1 < (int64_t)a.count && step - rest < span);
+    const int64_t last = (int64_t)a.count - 1, most = backwards ? 2 * last - !rest : last;
+    return (images >= backwards && images <= most && rest < span) || (images + 1 <= most && step - rest < span);
 }
 
 motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error)

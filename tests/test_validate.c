@@ -118,11 +118,17 @@ Test(validate, pairs_of_batches)
     dst.data = pixels + EACH;
     refuses(&src, &dst, "images of one overlap others of src");
     motley_batch back = src;
-    back.data = pixels + (COUNT - 1) * EACH;
     back.row_stride = CHANNELS * SIDE, back.pixel_stride = CHANNELS, back.channel_stride = 1, back.image_stride = -EACH;
+    for (int first = 1; first <= 2 * COUNT - 3; first++) {
+        back.data = pixels + first * EACH;
+        refuses(&src, &back, "images of one overlap others of src");
+    }
+    back.data = pixels + (2 * COUNT - 2) * EACH + 5; /* the last image is src's in part */
     refuses(&src, &back, "images of one overlap others of src");
-    dst.data = pixels + COUNT * EACH; /* after src */
     static const double values[COUNT] = { 8, 8, 8 };
+    back.data = pixels + (2 * COUNT - 2) * EACH; /* only the last image is of both, in one place */
+    cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &src, &back, NULL, NULL), MOTLEY_OK);
+    dst.data = pixels + COUNT * EACH; /* after src */
     cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &src, &dst, NULL, NULL), MOTLEY_OK);
 
     const motley_image images[2] = { { pixels, SIDE, SIDE, 24, 3, 1 }, { NULL, SIDE, SIDE, 24, 3, 1 } };
