@@ -152,9 +152,12 @@ class Sampled:
 
     def _samples(self, count: int, which: Any, counting: bool = False) -> Any:
         """The Samples of a call that cannot be kept. which, counting: as _numbers has them."""
-        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which, counting=counting)
+        (seed, epoch, first, ids, signed, views, _, seen), keep = self._numbers(count, which)
         whole("the sample id", first, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
-        samples = Samples((seed, epoch_given(epoch), first, ids, views), keep, seen)
+        epoch = epoch_given(epoch)
+        if counting and which[0] is None:
+            first = self._next(count)
+        samples = Samples((seed, epoch, first, ids, views), keep, seen)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples

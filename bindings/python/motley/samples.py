@@ -198,14 +198,14 @@ def current() -> Loading | None:
     return _reading.get() or _parents_loading
 
 
-unasked = [True]  # whether it is still to be found out if somebody here should have been told of a pass
+unasked = [True]  # whether ask_for_pass() has yet to look in this process, once for each pass that is read here
 _read_here: set[int] = set()  # by id(), the iterators of loaders without workers that read a batch now
 
 
 def ask_for_pass() -> None:
-    """Where the epoch is to be that of a loader's pass, and none is known: warns once in a worker, since its loader
-    begins before the main process has a transform, or torch had been imported when it made one; and in a thread beside
-    the one that reads."""
+    """Called where a draw by id has no epoch and no pass is known. Warns, once, if there must be one: in a worker whose
+    loader does not number its passes, because the main process made no transform after it had imported torch; and in a
+    thread that runs beside the one that reads the loader."""
     unasked[0] = False
     data, why = sys.modules.get("torch.utils.data"), None
     if data is not None and data.get_worker_info() is not None:

@@ -395,16 +395,14 @@ class Transform(Sampled):
         if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
             device = None  # which the host draws for
         takes = levels is not None and (policy.takes_levels or self._takes(levels))
-        if takes:
-            _held, at = levels_of(levels, call.count, call.caller[1])
         numbers, keep = self._numbers(call.count, samples, device, counting)
-        if takes:
-            call.c.levels = at
         if policy.custom_ops:
             _native.local.caller = call.caller
         if followed:
             call.c.params.followed = followed
         try:
+            if takes:
+                _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
             status = lib.run_call(call.c, pixels, written, call.stream(), *numbers)
             if status and call.repeats(policy, status):
                 self._repeats.warn()

@@ -157,13 +157,11 @@ class MultiView(Sampled):
         if rest:
             raise ArgumentError(f"{', '.join(rest)}: want a policy that mixes images, and '{policy.name}' has views")
         call, pixels, written, source = self._prepare(batch, out, layout or self.layout, policy, views)
-        if levels is not None:
-            _held, at = levels_of(levels, call.count, call.caller[1])
         numbers, _keep = self._numbers(call.count, how, counting=True)
-        if levels is not None:
-            call.c.levels = at
         _native.local.caller = call.caller  # of custom operations
         try:
+            if levels is not None:
+                _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
             status = lib.run_call(call.c, pixels, 0, call.stream(), *numbers)
             if status and call.repeats(policy, status):
                 self._repeats.warn()

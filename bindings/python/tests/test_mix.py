@@ -193,6 +193,8 @@ def test_layouts_in_place_and_replay(batch):
     assert mix.draw(sample_ids=list(range(len(images))), size=images.shape[-2:]) == draws
     first = motley.Mix(mixup=1, seed=1, classes=CLASSES)
     one, two = first(images, labels)[0], first(images, labels)[0]
+    with pytest.raises(motley.ArgumentError, match="epoch"):
+        first(images, labels, epoch=-1)
     assert first.next_sample == 2 * len(images) and not same(one, two)
 
 
