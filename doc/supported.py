@@ -38,7 +38,7 @@ for macOS the CPU part of the C library compiles and nothing has run | \
 Debian 12 on x86-64; 64-bit ARM under qemu |
 | processor | any x86-64 or ARMv8; AVX2, AVX-512 and VBMI are chosen when a program runs \
 | all of them, on one machine that has all |
-| Python | {python} or later, by one file (stable ABI); free-threaded 3.14 by a file of its own | {python} |
+| Python | {python} or later, by one file (stable ABI); free-threaded 3.14 by another file | {python} |
 {packages}
 | CUDA | 13, with a driver that knows it (R580 or later); compiled for compute capabilities {archs} | nvcc 13.0 |
 | GPU | Turing (7.5) and later | {gpus} |
