@@ -429,6 +429,7 @@ template <int FORMAT, int SIDE, bool DOWN> OUTLINE void interpolate_lines(int st
         exactly |= __ballot_sync(0xFFFFFFFFu, !listed) ? turn : 0;
     }
     const int blocks = tile_blocks().across;
+    __syncwarp(); /* what is made again was written by other lanes */
 #pragma unroll 1
     for (; exactly; exactly &= exactly - 1) {
         const int u = (threadIdx.x >> 5) + (__ffs(exactly) - 1) * MOT_TILE_WARPS, down = divided(u, by_across);
