@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
-from motley.torch import Indexed, Prefetcher, Transform, decode, list_images, read_file  # noqa: E402
+from motley.torch import Indexed, Prefetcher, Transform, decode, list_images, prefetch, read_file  # noqa: E402
 from motley.torch.decode import decoded  # noqa: E402
 from motley.torch.prefetch import without  # noqa: E402
 
@@ -482,6 +482,24 @@ def test_prefetcher_waits_for_batches_that_are_on_the_device():
 
     for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
         assert torch.equal(images.cpu(), augmented(source, ids))
+
+
+@cuda
+def test_prefetcher_waits_for_the_counter_it_counts_ahead_with(monkeypatch):
+    """However late the counter's copy is made, the first batch is drawn by it."""
+    copied = prefetch._copied
+
+    def late(counter):
+        torch.cuda._sleep(20_000_000)
+        return copied(counter)
+
+    loader = [(pictures(64, 3, 64, 64).pin_memory(),)]
+    monkeypatch.setattr(prefetch, "_copied", late)
+    for epoch in (3, 4):
+        stage = Transform("rand_augment", seed=7, stream=0, epoch=epoch).cuda()
+        ((images,),) = Prefetcher(loader, stage)
+        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
+        assert torch.equal(images.cpu(), core(loader[0][0]))
 
 
 @cuda

@@ -180,7 +180,8 @@ class Prefetcher:
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the transform reads may just be written
         counts = self.ids is None and isinstance(self.transform, Sampled)
-        self._ahead = _copied(self.transform.counter) if counts else None
+        with torch.cuda.stream(self.stream):
+            self._ahead = _copied(self.transform.counter) if counts else None
         ahead = None
         # Decoded images that the transform may still read, and the event that follows it: the decoder writes at once to
         # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
