@@ -137,7 +137,6 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
     MOT_ROLLED
     for (int i = threadIdx.x; i < bytes / 8; i += MOT_DRAW_THREADS)
         begin_to_copy(&memory[i], (const uint64_t *)from + i);
-    copies_begun();
     if (bytes == 0)
         return t;
     if ((const char *)t.level - from < bytes)
@@ -151,7 +150,7 @@ static __device__ mot_tables begin_tables(const mot_cuda_draw &d, int bytes, uin
 /* For the threads of a CTA that draw. */
 static __device__ void wait_for_tables()
 {
-    wait_for_begun_copies();
+    wait_for_copies();
     wait_at_barrier<MOT_DRAW_THREADS>(1);
 }
 

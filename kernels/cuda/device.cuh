@@ -374,8 +374,7 @@ DEVICE void store_shared_word(uint32_t at, uint32_t word)
 
 /* ---- copies from device memory to shared memory that run beside the thread ---- */
 
-/* Begins to copy 8 or 16 bytes; the same thread sees them from wait_for_copies() on, or, if it called copies_begun()
- * behind them, from wait_for_begun_copies() on. */
+/* Begins to copy 8 or 16 bytes; the same thread sees them from wait_for_copies() on. */
 DEVICE void begin_to_copy(uint64_t *to, const uint64_t *from)
 {
 #if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
@@ -400,20 +399,6 @@ DEVICE void wait_for_copies()
 {
 #if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-DEVICE void copies_begun()
-{
-#if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-DEVICE void wait_for_begun_copies()
-{
-#if defined(MOT_ON_DEVICE) && __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
 #endif
 }
 
