@@ -95,9 +95,9 @@ static void write_numbers(void *to, const double *from, size_t count, int single
     }
 }
 
-static motley_status check_end(const char *offsets, const char *count, size_t end, size_t most, motley_error *error)
+static motley_status check_end(const char *offsets, const char *count, size_t end, size_t all, motley_error *error)
 {
-    MOT_REQUIRE(end <= most, error, "followed: %s ends at %zu, want at most %s, %zu", offsets, end, count, most);
+    MOT_REQUIRE(end == all, error, "followed: %s ends at %zu, want %s, %zu", offsets, end, count, all);
     return MOTLEY_OK;
 }
 

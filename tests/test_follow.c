@@ -771,6 +771,31 @@ Test(follow, wrong_boxes_and_points_are_refused)
     cr_expect_eq(steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
 }
 
+/* Boxes and points that belong to no image would stay where they are. */
+Test(follow, offsets_that_leave_out_boxes_or_points_are_refused)
+{
+    const int32_t width = 10, height = 10, none = 0;
+    const motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
+    double numbers[12] = { 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1 };
+    const size_t early[2] = { 0, 2 }, late[2] = { 1, 3 }, past[2] = { 0, 4 };
+    const struct {
+        motley_followed what;
+        const char *words;
+    } wrong[] = {
+        { { .boxes_count = 3, .boxes = numbers, .box_offsets = early }, "box_offsets ends at 2, want boxes_count, 3" },
+        { { .boxes_count = 3, .boxes = numbers, .box_offsets = past }, "box_offsets ends at 4, want boxes_count, 3" },
+        { { .boxes_count = 3, .boxes = numbers, .box_offsets = late }, "offsets begins at 1, want 0" },
+        { { .points_count = 3, .points = numbers, .point_offsets = early },
+          "point_offsets ends at 2, want points_count, 3" },
+        { { .points_count = 3, .points = numbers, .point_offsets = late }, "offsets begins at 1, want 0" },
+    };
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        motley_error error = { 0 };
+        cr_expect_eq(motley_follow(&drawn, &wrong[k].what, &error), MOTLEY_ERR_ARGUMENT, "%s", wrong[k].words);
+        cr_expect(strstr(error.message, wrong[k].words), "'%s' does not say '%s'", error.message, wrong[k].words);
+    }
+}
+
 /* A transform's steps work on what its crop and resize made of the image. */
 Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
 {

@@ -130,9 +130,10 @@ typedef struct motley_planes {
  *           with a counter, everything moves with the images of each replay.
  *  Values   Equal bits on every backend, rounded once to binary32 where `single` is set.
  *  Errors   ARGUMENT: a box that is not finite, has a negative side or lies outside its image, a point that is not
- *           finite, decreasing offsets. UNSUPPORTED: the policy has custom ops, or mixes chains of ops or images. dst
- * of planes is then unspecified, all else untouched. CUDA: such boxes and points become NaN, with 0 for visibility,
- * keep and flags, and offsets past the count are cut to it. */
+ *           finite, offsets that decrease, begin above 0 or do not end at the count. UNSUPPORTED: the policy has custom
+ *           ops, or mixes chains of ops or images. dst of planes is then unspecified, all else untouched. CUDA: such
+ *           boxes and points become NaN, with 0 for visibility, keep and flags, offsets past the count are cut to it,
+ *           and boxes and points of no image stay as they are. */
 typedef struct motley_followed {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */
