@@ -17,45 +17,54 @@ static inline size_t parts_of(const motley_policy *transform)
     return views ? views + (motley_policy_view(transform, views) != NULL) : 1;
 }
 
-/* Opens part i, which the caller destroys; NULL past the last. name: "dino, local", "data2vec2, shared". */
-static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
+/* The t-th transform as it is in epoch 0, or NULL. */
+static inline motley_policy *builtin_transform(size_t t)
 {
-    for (size_t t = 0; t < input_builtins(true); t++) {
-        motley_policy *transform, *plain = NULL, *part = NULL;
-        if (motley_policy_builtin(input_builtin(true, t)->name, &transform, NULL) != MOTLEY_OK)
-            return NULL;
-        const motley_status status = motley_policy_at(transform, 0, &plain, NULL);
-        motley_policy_destroy(transform);
-        if (status != MOTLEY_OK)
-            return NULL;
-        const size_t parts = parts_of(plain);
-        if (i < parts) {
-            const motley_view *const view = motley_policy_view(plain, i);
-            snprintf(name, PART_NAME, "%s%s%s", input_builtin(true, t)->name, view ? ", " : "",
-                     !view         ? ""
-                     : *view->name ? view->name
-                                   : "shared");
-            motley_policy_at(view ? view->policy : plain, 0, &part, NULL);
-            motley_policy_destroy(plain);
-            return part;
-        }
-        i -= parts;
+    const motley_builtin *const row = input_builtin(true, t);
+    motley_policy *transform, *plain = NULL;
+    if (!row || motley_policy_builtin(row->name, &transform, NULL) != MOTLEY_OK)
+        return NULL;
+    motley_policy_at(transform, 0, &plain, NULL);
+    motley_policy_destroy(transform);
+    return plain;
+}
+
+/* How many parts the transforms before the t-th have; t from 0 to their number. They are counted once: parsing all of
+ * them for each part took most of the time of the tests that loop over the parts. */
+static inline size_t parts_before(size_t t)
+{
+    static size_t before[1000], counted;
+    for (motley_policy *plain; counted < t && (plain = builtin_transform(counted)); counted++) {
+        before[counted + 1] = before[counted] + parts_of(plain);
         motley_policy_destroy(plain);
     }
-    return NULL;
+    return counted < t ? 0 : before[t];
 }
 
 static inline size_t builtin_parts(void)
 {
-    size_t count = 0;
-    for (size_t t = 0; t < input_builtins(true); t++) {
-        motley_policy *transform;
-        if (motley_policy_builtin(input_builtin(true, t)->name, &transform, NULL) != MOTLEY_OK)
-            return 0;
-        count += parts_of(transform);
-        motley_policy_destroy(transform);
-    }
-    return count;
+    return parts_before(input_builtins(true));
+}
+
+/* Opens part i, which the caller destroys; NULL past the last. name: "dino, local", "data2vec2, shared". */
+static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
+{
+    motley_policy *plain, *part = NULL;
+    size_t t = 0;
+    if (i >= builtin_parts())
+        return NULL;
+    while (parts_before(t + 1) <= i)
+        t++;
+    if (!(plain = builtin_transform(t)))
+        return NULL;
+    const motley_view *const view = motley_policy_view(plain, i - parts_before(t));
+    snprintf(name, PART_NAME, "%s%s%s", input_builtin(true, t)->name, view ? ", " : "",
+             !view         ? ""
+             : *view->name ? view->name
+                           : "shared");
+    motley_policy_at(view ? view->policy : plain, 0, &part, NULL);
+    motley_policy_destroy(plain);
+    return part;
 }
 
 /* The built-in policy of this name, which has no stages, with another `repeat`; NULL if there is none. */
