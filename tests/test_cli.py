@@ -563,6 +563,14 @@ class Check(Case):
         self.assertTrue(any("absent.yaml: " in line and "No such file" in line for line in errors), errors)
         self.assertIn("'solarize'", "\n".join(errors))
 
+    def test_check_takes_names_where_there_is_no_file(self):
+        self.assertEqual(self.good("check", "rand_augment", "timm:rand-m9"), "")
+        self.assertEqual(
+            self.bad("check", "rand_augmen"),
+            "motley: there is no file 'rand_augmen', and no policy 'rand_augmen' is built in, did you mean "
+            "'rand_augment'?\n",
+        )
+
     def test_a_policy_file_with_mistakes_stops_draw_and_apply(self):
         path = self.file("p.yaml", "motley: 1\nname: p\nbogus: 1\n")
         for args in (["draw", path], ["apply", path, self.image(), "--out", self.path("out")], ["show", path]):
