@@ -467,9 +467,10 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
             first = first ? first : read;
         }
     }
-    if (status == MOTLEY_OK && first->stage[0].policy && first->stage[0].policy->customs)
-        status =
-            mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' has custom ops, want numbers without schedules", first->name);
+    const motley_policy *const policy = status == MOTLEY_OK ? first->stage[0].policy : NULL;
+    if (policy && (policy->customs || policy->takes_boxes))
+        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' %s, want numbers without schedules", first->name,
+                          policy->customs ? "has custom ops" : "works in the boxes of an image");
     if (status == MOTLEY_OK && !keep_text(r, first))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
     if (status != MOTLEY_OK) {

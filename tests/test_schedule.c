@@ -269,6 +269,18 @@ Test(schedule, what_needs_one_epoch_is_refused)
     free(p);
 }
 
+/* The steps of a policy that works in boxes are drawn with them, for which a stage has no place. */
+Test(schedule, a_policy_that_works_in_boxes_has_none)
+{
+    static const char text[] = HEAD "top: 10\np: {from: [[0, 0.5], [3, 1]]}\n"
+                                    "ops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
+                                    "branches: [[{op: t, level: 4}]]\n";
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect_str_eq(error.message, "'x' works in the boxes of an image, want numbers without schedules");
+}
+
 Test(schedule, all_epochs_scale_with_the_length)
 {
     motley_policy *const
