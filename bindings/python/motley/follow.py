@@ -148,8 +148,13 @@ class Boxes:
         per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
         for field, parts in per_image.items():
             for i, (part, own) in enumerate(zip(parts, boxes)):
+                where = "" if moves.single else f" of image {i}"
+                if not hasattr(part, "__len__") or not getattr(part, "ndim", 1) or isinstance(part, (str, Mapping)):
+                    found = f"{part!r:.60}, a {type(part).__name__}"
+                    raise ArgumentError(
+                        f"sample[{field!r}]{where} is {found}: want an entry for each of {len(own)} boxes"
+                    )
                 if len(part) != len(own):
-                    where = "" if moves.single else f" of image {i}"
                     raise ArgumentError(f"sample[{field!r}]{where} has {len(part)} entries, there are {len(own)} boxes")
         per_image[key] = boxes
         if self.visibility is not None:
@@ -220,9 +225,13 @@ class Points:
 
     def __post_init__(self) -> None:
         one_of("convention", self.convention, tuple(CONVENTIONS))
-        for pair in self.pairs:
-            if len(pair) != 2 or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
+        for pair in self.pairs if hasattr(self.pairs, "__iter__") else [self.pairs]:
+            two = hasattr(pair, "__len__") and len(pair) == 2
+            if not two or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
+        places = [place for pair in set(map(frozenset, self.pairs)) for place in pair]
+        if len(set(places)) < len(places):
+            raise ArgumentError(f"pairs is {self.pairs!r}, want no place in two pairs")
 
     def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         name = f"sample[{key!r}]"
@@ -293,6 +302,17 @@ class Follow:
                 raise ArgumentError(
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
+        self._check_keys(self.following or {})
+
+    def _check_keys(self, following: Mapping[Any, Any]) -> None:
+        """What `visibility` and `inside` store must not take the place of what is there."""
+        known = {self.image, "labels", *following}
+        known |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ()}
+        for key, kind in following.items():
+            own = getattr(kind, "visibility", getattr(kind, "inside", None))
+            if own is not None and own in known:
+                raise ArgumentError(f"following[{key!r}] stores in {own!r}, which is in use: want a key of its own")
+            known.add(own)
 
     def _repr_html_(self) -> str:
         """For notebooks: its transform."""

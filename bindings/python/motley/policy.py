@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 from . import custom
 from ._core import ffi, lib
 from ._arrays import DTYPES
-from ._native import ArgumentError, PolicyError, UnsupportedError, check, made_by, text_from, text_of
+from ._native import (
+    ArgumentError,
+    PolicyError,
+    UnsupportedError,
+    check,
+    epoch_given,
+    made_by,
+    text_from,
+    text_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from ._types import PolicyLike
@@ -174,6 +184,7 @@ class Policy:
     def at(self, epoch: int) -> Policy:
         """What a policy whose numbers change with the epoch is in one: a policy with these numbers put in. Of others,
         the policy itself."""
+        epoch = epoch_given(epoch)
         if not self.scheduled:
             return self
         return Policy._of(made_by("motley_policy", lib.motley_policy_at, self._handle, epoch))
@@ -182,6 +193,7 @@ class Policy:
         """A policy with schedules, made `epochs` long: all epochs of the file are multiplied alike, and rounded."""
         if not self.scheduled:
             raise ArgumentError(f"policy '{self.name}' has no numbers that change with the epoch")
+        epochs = whole("epochs", epochs, 1, (1 << 30) - 1, "from 1 to 2^30 - 1")
         return Policy._of(made_by("motley_policy", lib.motley_policy_scale, self._handle, epochs))
 
     @property

@@ -877,6 +877,12 @@ WRONG_BOXES = [
 ]
 
 
+@pytest.mark.parametrize("labels", [3, None, "a", {"a": 1}, np.array(3)])
+def test_labels_are_an_entry_for_each_box(labels):
+    message = r"sample\['labels'\] is .*, a \w+: want an entry for each of 1 boxes"
+    refused(message, Follow("rand_augment"), {"image": IMAGE, "boxes": [[0, 0, 9, 9]], "labels": labels})
+
+
 @pytest.mark.parametrize("boxes, message", WRONG_BOXES)
 def test_wrong_boxes(boxes, message):
     with pytest.raises(ValueError, match=message):
@@ -914,6 +920,18 @@ def test_wrong_boxes_of_batches():
         (lambda: Boxes(label_fields="labels"), "label_fields is 'labels', want a tuple of keys"),
         (lambda: Points("centre"), "convention is 'centre', want 'continuous', 'index'"),
         (lambda: Points(pairs=[(1, 2, 3)]), r"pairs has \(1, 2, 3\), want two places from 0"),
+        (lambda: Points(pairs=(1, 2)), r"pairs has 1, want two places from 0"),
+        (lambda: Points(pairs=None), r"pairs has None, want two places from 0"),
+        (lambda: Points(pairs=[(1, 2), (2, 3)]), r"pairs is \[\(1, 2\), \(2, 3\)\], want no place in two pairs"),
+        (
+            lambda: Follow("rand_augment", {"boxes": Boxes(visibility="image")}),
+            r"following\['boxes'\] stores in 'image', which is in use: want a key of its own",
+        ),
+        (lambda: Follow("rand_augment", {"boxes": Boxes(visibility="labels")}), "stores in 'labels', which is in use"),
+        (
+            lambda: Follow("rand_augment", {"boxes": Boxes(label_fields=["area"]), "points": Points(inside="area")}),
+            "stores in 'area', which is in use",
+        ),
         (lambda: Second("cubic"), "interpolation is 'cubic', want one of nearest, bilinear, bicubic"),
         (lambda: Second(fill="red"), "fill is 'red', want a whole number 0 to 255"),
         (lambda: Follow("rand_augment", {"mask": "mask"}), r"following\['mask'\] is 'mask', want a motley.follow.Mask"),

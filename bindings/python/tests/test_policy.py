@@ -166,3 +166,17 @@ def test_nothing_of_a_policy_is_read_as_html():
     shown = motley.Policy(text)._repr_html_()
     assert "<script" not in shown and "<b>" not in shown
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;" in shown
+
+
+@pytest.mark.parametrize("name", ["rand_augment", "mobileone_train"])
+def test_wrong_epochs_are_named(name):
+    policy = motley.Policy.of(name)
+    for epoch in -1, 1.5, "3", True, 1 << 30:
+        with pytest.raises(motley.ArgumentError, match=f"epoch is {epoch!r}, want a whole number from 0"):
+            policy.at(epoch)
+
+
+def test_wrong_lengths_are_named():
+    for epochs in 0, -1, 1.5:
+        with pytest.raises(motley.ArgumentError, match=f"epochs is {epochs}, want a whole number from 1"):
+            motley.Policy.of("mobileone_train").scaled(epochs)
