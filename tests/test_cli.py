@@ -1506,6 +1506,8 @@ class BadInput(Case):
             ["apply", "rand_augment", path],
             ["apply", "rand_augment", path, "--variants", "0", "--out", self.path("out")],
             ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")],
+            ["apply", "rand_augment", path, "--sheet", self.path("s.JPG")],
+            ["op", "invert", path, self.path("o.jpeg")],
         ):
             error = self.bad(*args, status=2)
             self.assertRegex(error, r"\Amotley[a-z ]*: .*\nTry `motley", args)

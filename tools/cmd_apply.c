@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         self->variants = (size_t)read_integer(state, "--variants", arg, 1, 1000000);
         return 0;
     case KEY_SHEET:
-        self->sheet = arg;
+        self->sheet = read_png_name(state, "--sheet", arg);
         return 0;
     case KEY_DRAWS:
         self->draws = arg;

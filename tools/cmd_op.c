@@ -27,6 +27,7 @@ static void end_of_words(arguments *self, struct argp_state *state)
         self->words[2] = self->words[1];
         self->words[1] = "-";
     }
+    read_png_name(state, "OUT", self->words[3]);
     if (strcmp(self->words[1], "-") != 0)
         self->values_count = read_list(state, "VALUE", self->words[1], self->values, MOTLEY_MAX_VALUES);
 }

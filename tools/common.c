@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Writes a message to stderr. Control characters, which could command the terminal, and bytes that are not text are
  * written as escapes such as "\x1b", because messages quote names of files. */
@@ -95,6 +96,14 @@ int read_list(struct argp_state *state, const char *what, const char *text, doub
     argp_error(state, "%s is '%s', want %s", what, text,
                capacity == 1 ? "a number" : "numbers with commas between them");
     return 0;
+}
+
+const char *read_png_name(struct argp_state *state, const char *what, const char *text)
+{
+    const char *const end = strrchr(text, '.');
+    if (end && (strcasecmp(end, ".jpg") == 0 || strcasecmp(end, ".jpeg") == 0))
+        argp_error(state, "%s is '%s', want a name that ends in .png, as the picture becomes a PNG file", what, text);
+    return text;
 }
 
 int read_fill(struct argp_state *state, const char *text, uint8_t fill[4])

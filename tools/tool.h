@@ -43,6 +43,8 @@ int read_list(struct argp_state *state, const char *what, const char *text, doub
 
 /* "red,green,blue" in bytes; fills all four and returns how many were given. */
 int read_fill(struct argp_state *state, const char *text, uint8_t fill[4]);
+/* Returns the name of a file that becomes a PNG picture, unless it ends as a JPEG's. */
+const char *read_png_name(struct argp_state *state, const char *what, const char *text);
 /* The last cases of a command that takes one POLICY and nothing else. */
 error_t read_one_policy(int key, char *arg, struct argp_state *state, const char **policy);
 /* The parser of a command that takes --json, a bool, and nothing else. */
