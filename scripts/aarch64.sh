@@ -14,7 +14,7 @@ done
 scripts/sysroot.sh arm64 "$root" $packages
 cat >"$root/cross.ini" <<END
 [binaries]
-c = 'aarch64-linux-gnu-gcc'
+c = [$(! command -v ccache >/dev/null || echo "'ccache', ")'aarch64-linux-gnu-gcc']
 ar = 'aarch64-linux-gnu-ar'
 strip = 'aarch64-linux-gnu-strip'
 pkgconfig = 'false'
