@@ -62,8 +62,9 @@ class Counting(Dataset):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start, persistent", [("fork", False), ("fork", True), ("spawn", True)])
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("whole, start, persistent", [
+    (False, "fork", False), (False, "fork", True), (True, "fork", False), (True, "fork", True), (True, "spawn", True),
+])  # fmt: skip
 def test_workers_count_for_themselves(whole, start, persistent):
     """A stage as a data set's transform: after torch.manual_seed a run repeats, however its workers take turns."""
     text = "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: 8}\n  - policy: rand_augment\n"
