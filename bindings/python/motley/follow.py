@@ -225,13 +225,14 @@ class Points:
 
     def __post_init__(self) -> None:
         one_of("convention", self.convention, tuple(CONVENTIONS))
-        for pair in self.pairs if hasattr(self.pairs, "__iter__") else [self.pairs]:
+        pairs: Any = self.pairs
+        for pair in pairs if hasattr(pairs, "__iter__") else [pairs]:
             two = hasattr(pair, "__len__") and len(pair) == 2
             if not two or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
-        places = [place for pair in set(map(frozenset, self.pairs)) for place in pair]
+        places = [place for pair in set(map(frozenset, pairs)) for place in pair]
         if len(set(places)) < len(places):
-            raise ArgumentError(f"pairs is {self.pairs!r}, want no place in two pairs")
+            raise ArgumentError(f"pairs is {pairs!r}, want no place in two pairs")
 
     def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         name = f"sample[{key!r}]"
