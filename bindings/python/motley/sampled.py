@@ -16,7 +16,18 @@ from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
 from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
-from .samples import Epoch, Lineage, Repeats, ask_for_pass, current, epoch_now, process_key, stream_key, unasked
+from .samples import (
+    Epoch,
+    Lineage,
+    Repeats,
+    ask_for_pass,
+    current,
+    epoch_now,
+    note_copy,
+    process_key,
+    stream_key,
+    unasked,
+)
 
 if TYPE_CHECKING:
     from ._types import Array
@@ -97,10 +108,11 @@ class Sampled:
             raise ArgumentError(
                 f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, number, seed, stream"
             )
-        self.seed = seed_given(state["seed"])
+        seed, stream = seed_given(state["seed"]), stream_given(state.get("stream", self.stream))
         number = whole("number", state.get("number", self._stream[1]), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
-        self._take_stream(stream_given(state.get("stream", self.stream)), number)
-        self.epoch, self.next_sample = int(state["epoch"]), int(state["next_sample"])
+        first = whole("next_sample", state["next_sample"], 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
+        self.epoch, self.next_sample, self.seed = epoch_given(state["epoch"]), first, seed
+        self._take_stream(stream, number)
 
     def _settings(self) -> Iterator[tuple[str, Any]]:
         """The arguments that __repr__ shows: the seed, and those that are not the defaults."""
@@ -176,6 +188,8 @@ class Sampled:
         if sample_ids is None:
             seed = self._key(seed, True) ^ self._stream[2]
             first = self._next(count) if counting else self._place(self.counter)[1]
+            if self._lineage.copied and self.training:
+                note_copy(self._lineage, seed, epoch, first)
             sample_ids = range(first, first + count)
         sample_ids, view = split_views(sample_ids, view)
         ids, view = numbers_of(sample_ids), numbers_of(view)
@@ -267,6 +281,8 @@ class Sampled:
             keep, views = views_of(view, count)
         if sample_ids is None:
             key = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank) ^ self._stream[3]
+            if self._lineage.copied and self.training:
+                note_copy(self._lineage, key, epoch, first)
             if counting and not on_device:
                 first = self._next(count)
             return (key, epoch, first, 0, 0, views, on_device, NULL), keep
@@ -305,18 +321,21 @@ def ids_of(sample_ids: Any, count: int) -> Any:
     if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
         return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
     sample_ids = list(numbers_of(sample_ids))
-    if bool in map(type, sample_ids):
-        raise ArgumentError("sample_ids has True or False, want whole numbers from 0 to 2^64 - 1")
     try:
         ids = ffi.new("uint64_t[]", sample_ids)
-    except (OverflowError, TypeError) as wrong:
-        raise ArgumentError(f"sample_ids: {wrong}; want whole numbers from 0 to 2^64 - 1") from None
+    except (OverflowError, TypeError):
+        ids = None
+    if ids is None or bool in map(type, sample_ids):
+        for one in sample_ids:
+            whole("one of sample_ids", one, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
     for_each("sample_ids", len(ids), count)
     return ids, address(ids), False
 
 
 def numbers_of(array: Any) -> Any:
     """An array of any library as a list; anything else as it is. TensorFlow's tensors have no tolist()."""
+    if isinstance(array, (set, frozenset)):
+        raise ArgumentError(f"{array!r:.60} is a set, whose order says nothing: want a list with one for each image")
     array = array.numpy() if hasattr(array, "numpy") and not hasattr(array, "tolist") else array
     return array.tolist() if hasattr(array, "tolist") else array
 

@@ -15,6 +15,7 @@ import functools
 import itertools
 import os
 import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -53,6 +54,15 @@ ADVICE = (
     "around a sampler that repeats its indices put motley.torch.Views; a sampler without end should end once an epoch; "
     "data sets and transforms that read equal ids want a seed or a stream each; a transform that is called twice for a "
     "sample wants view=, or motley.torch.Augmented(views=2)"
+)
+
+COPIES = (
+    "copies of a transform, as a pool unpickles one for each task, draw the same without ids: give the calls "
+    "sample_ids, or make the transform once in each process"
+)
+OUTSIDE = (
+    "a transform draws in a thread that does not see the motley.samples or Reproducible which another thread is in: "
+    "let the thread run it by contextvars.copy_context().run"
 )
 
 # ---- processes ----
@@ -149,11 +159,12 @@ class Lineage:
     """Passes its parent's rank, and the loader that it is to read for, to a spawned process: it is pickled with the
     process's arguments. What draws for samples has one."""
 
-    def __init__(self) -> None:
+    def __init__(self, copied: bool = False) -> None:
+        self.copied = copied  # or unpickled, and nothing was drawn without ids since
         watch_loaders()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, ())
+        return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, (True,))
 
 
 class _WorkerInit:
@@ -168,6 +179,17 @@ class _WorkerInit:
             self.begin(worker)
 
 
+_by_copies: set[tuple[int, ...]] = set()
+
+
+def note_copy(lineage: Lineage, *drawn: int) -> None:
+    """Notes what a copy draws first without ids: those that a pool unpickles for each task count from one number."""
+    lineage.copied = False
+    if drawn in _by_copies:
+        _warn_once(COPIES, RepeatedSamples)
+    _by_copies.add(drawn)
+
+
 def _inherited(rank: int, loading: Loading | None) -> Lineage:
     global _parents_rank
     _parents_rank = rank
@@ -180,6 +202,7 @@ def _in_child(loading: Loading | None = None) -> None:
     _keys.clear()
     unasked[0] = True
     _parents_loading = loading or current()
+    _blocks.clear()
     _reading.set(None)
 
 
@@ -499,6 +522,11 @@ def caller() -> int:
     return level
 
 
+@functools.cache
+def _warn_once(why: str, kind: type[Warning]) -> None:
+    warnings.warn(why, kind, stacklevel=caller())
+
+
 class RepeatedSamples(UserWarning):
     """Samples recur within one epoch and get the same augmentation again."""
 
@@ -534,6 +562,15 @@ class Repeats:
 # ---- the drop-in transforms ----
 
 _block: contextvars.ContextVar[samples | None] = contextvars.ContextVar("motley.samples", default=None)
+_blocks: list[int] = []  # the thread of each block that is entered
+
+
+def _block_here() -> samples | None:
+    """The block around a call. Warns where there is none, but one of another thread, which may wait for this one."""
+    block = _block.get()
+    if block is None and _blocks and threading.get_ident() not in _blocks:
+        _warn_once(OUTSIDE, UserWarning)
+    return block
 
 
 def torch_seed() -> int:
@@ -572,21 +609,24 @@ class samples:
 
     def __enter__(self) -> samples:
         self._tokens.append(_block.set(self))
+        _blocks.append(threading.get_ident())
         return self
 
     def __exit__(self, *_: object) -> None:
         _block.reset(self._tokens.pop())
+        if threading.get_ident() in _blocks:  # else the process was forked inside
+            _blocks.remove(threading.get_ident())
 
 
 def draws_by_id(transform: object) -> bool:
     """Whether a transform's next call draws by a sample id: in a block, or by its own seed and number of calls."""
-    return _block.get() is not None or vars(transform).get("_seed") is not None
+    return _block_here() is not None or vars(transform).get("_seed") is not None
 
 
 def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[Any, int, int, int]:
     """(ids, view, epoch, seed) of a transform's next call: as the block around it says; or by the transform's own seed
     and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
-    block, own = _block.get(), vars(transform).get("_seed")
+    block, own = _block_here(), vars(transform).get("_seed")
     if block is not None:
         _note(type(transform).__name__, own or 0, block.ids, block.epoch, block.view)
         return block.ids, block.view, block.epoch, own or 0

@@ -64,6 +64,9 @@ def output_of(*command, **how):
 def numbered_from_0(monkeypatch):
     """What a test draws without ids does not depend on the tests before it."""
     monkeypatch.setattr(motley.sampled, "_objects", itertools.count())
+    samples = sys.modules["motley.samples"]  # motley.samples is the class
+    samples._by_copies.clear()
+    samples._warn_once.cache_clear()
 
 
 @pytest.fixture

@@ -233,6 +233,25 @@ def test_several_views_at_once():
     refused("out is given, but views is 2", stage, x, views=2, out=x)
 
 
+@pytest.mark.parametrize("make", [motley.TrivialAugmentWide, lambda: motley.Follow("rand_augment")])
+def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
+    """map() of a pool sends the transform along with each task, and each counts from the same number."""
+    image = pictures()[0]
+    sample = {"image": image} if isinstance(make(), motley.Follow) else image
+    task = pickle.dumps(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            pickle.loads(task)(sample, sample_ids=4, epoch=_)
+        transform = pickle.loads(task)
+        for _ in range(3):
+            transform(sample)
+    with pytest.warns(motley.RepeatedSamples, match="copies of a transform") as warned:
+        for _ in range(3):
+            pickle.loads(task)(sample)
+    assert [warning.filename for warning in warned] == [__file__]
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -244,7 +263,9 @@ def test_several_views_at_once():
         ({"views": 0}, "views is 0, want a whole number from 1"),
         ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
         ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
-        ({"sample_ids": np.arange(64) > 2}, "sample_ids has True or False, want whole numbers"),
+        ({"sample_ids": np.arange(64) > 2}, "one of sample_ids is False, want a whole number from 0 to 2"),
+        ({"sample_ids": [*range(63), 1.5]}, "one of sample_ids is 1.5, want a whole number from 0 to 2"),
+        ({"sample_ids": set(range(64))}, "is a set, whose order says nothing: want a list with one for each image"),
         ({"epoch": 1.5}, "epoch is 1.5, want a whole number from 0 to 2\\^30 - 1"),
         ({"epoch": 2**30}, "epoch is 1073741824, want"),
         ({"epoch": -1}, "epoch is -1, want a whole number from 0 to 2\\^30 - 1"),

@@ -411,8 +411,8 @@ def test_sample_ids_in_every_form(pixels):
         ([1, 2], "has 2 numbers, there are 12 images"),
         (np.arange(5), "has 5 numbers"),
         (np.arange(24)[::2][:11], "has 11 numbers"),
-        ([-1] * 12, "whole numbers"),
-        ([0.5] * 12, "whole numbers"),
+        ([-1] * 12, "whole number"),
+        ([0.5] * 12, "whole number"),
         (3, "the one number 3"),
     ):
         refused(message, stage, pixels, sample_ids=wrong)
@@ -445,6 +445,11 @@ def test_state_and_copies_go_on(pixels):
     for other in others:
         np.testing.assert_array_equal(other(pixels), want)
     refused("the state has seed, want epoch, next_sample, number, seed, stream", again.load_state_dict, {"seed": 1})
+    before = again.state_dict()
+    for name, value in ("epoch", 1.5), ("next_sample", -1), ("next_sample", "3"), ("seed", "7"):
+        message = f"{name} is {value!r}, want a whole number from 0"
+        refused(message, again.load_state_dict, {"seed": 1, "epoch": 2, "next_sample": 3, name: value})
+    assert again.state_dict() == before
     number = again._stream[1]
     again.load_state_dict({"seed": 1, "epoch": 2, "next_sample": 3})  # before there were streams
     assert (again.seed, again.epoch, again.next_sample, again._stream[1]) == (1, 2, 3, number)
