@@ -675,6 +675,22 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
             "a batch has no sample ids at 2: it has 2 items; motley.torch.Indexed adds them",
         ),
         (
+            lambda s: MotleyCollate(s)(list(pictures(2))),
+            "a sample is a Tensor, want a tuple, a list or a dictionary with the image at 0",
+        ),
+        (
+            lambda s: list(Prefetcher([pictures(2)], s, "cpu")),
+            "a batch is a Tensor, want a tuple, a list or a dictionary with the images at 0",
+        ),
+        (
+            lambda s: MotleyCollate(s)([(pictures(1)[0],), (pictures(1)[0, :, 1:],)]),
+            r"images of a batch have shapes \(3, 7, 9\) and \(3, 8, 9\), want one size",
+        ),
+        (
+            lambda s: MotleyCollate(s)([(pictures(1)[0],), (pictures(1)[0].numpy(),)]),
+            "some images of a batch are tensors and some are not, want one kind",
+        ),
+        (
             lambda s: list(Prefetcher([{"picture": pictures(2)}], s, "cpu")),
             "a batch has no images at 0: it has the keys picture",
         ),
@@ -1001,6 +1017,21 @@ def test_threads_of_a_data_set_that_do_not_know_the_pass_warn():
             assert all(torch.equal(images, wanted(ids, epoch)) for images, ids in loader)
     with pytest.warns(RepeatedSamples, match="another thread reads a DataLoader"):
         list(DataLoader(InThreads(False), 4))
+
+
+def test_drop_ins_in_threads_that_know_no_block_warn():
+    transforms = pytest.importorskip("motley.torchvision.transforms")
+    image, transform = Image.new("RGB", (8, 8)), transforms.RandAugment()
+    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pool.submit(transform, image).result()
+        with motley.samples(3):
+            pool.submit(contextvars.copy_context().run, transform, image).result()
+        pool.submit(transform, image).result()
+        with motley.samples(3), pytest.warns(UserWarning, match="draws in a thread that does not see") as warned:
+            pool.submit(transform, image).result()
+            pool.submit(transform, image).result()
+    assert len(warned) == 1
 
 
 class Slow(ByHand):

@@ -444,21 +444,25 @@ class MotleyCollate(Passes):
 
     @staticmethod
     def _stack(images: list[Any]) -> torch.Tensor:
-        if isinstance(images[0], torch.Tensor):
+        import numpy
+
+        tensors = [isinstance(image, torch.Tensor) for image in images]
+        if any(tensors) != all(tensors):
+            raise ArgumentError("some images of a batch are tensors and some are not, want one kind")
+        if tensors[0]:
             refuse_followers(type(images[0]))  # type: ignore[arg-type]
-            return torch.stack(images)
         for image in images:
             if kind_of(type(image)) is Pillow:
                 Pillow.channels(image)  # or numpy would take a palette's indices, or hues, for brightness
-        import numpy
-
-        arrays = [numpy.asarray(image) for image in images]
-        sizes = sorted({array.shape for array in arrays})
+        arrays = images if tensors[0] else [numpy.asarray(image) for image in images]
+        sizes = sorted({tuple(array.shape) for array in arrays})
         if len(sizes) > 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"images of a batch have shapes {sizes[0]} and {sizes[1]}, want one size: resize or crop "
                 "them before, or augment them one by one with motley.torch.Augmented"
             )
+        if tensors[0]:
+            return torch.stack(arrays)
         batch = torch.from_numpy(numpy.stack(arrays))
         return (batch[..., None] if batch.dim() == 3 else batch).permute(0, 3, 1, 2)
 
@@ -506,9 +510,12 @@ def replaced(batch: Any, key: Any, value: Any) -> Any:
 
 def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     """Item `key` of a batch or a sample; the message says what it should be where there is none."""
-    is_mapping, listed = isinstance(batch, Mapping), isinstance(batch, (tuple, list))
-    is_index = listed and hasattr(key, "__index__") and -len(batch) <= key < len(batch)
-    if is_mapping and key not in batch or listed and not is_index:
+    is_mapping = isinstance(batch, Mapping)
+    if not is_mapping and not isinstance(batch, (tuple, list)):
+        found = f"{whole} is a {type(batch).__name__}"
+        raise ArgumentError(f"{found}, want a tuple, a list or a dictionary with the {what} at {key!r}")
+    is_index = hasattr(key, "__index__") and -len(batch) <= key < len(batch)
+    if key not in batch if is_mapping else not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
         adds = "; motley.torch.Indexed adds them" if what == "sample ids" else ""
         raise ArgumentError(f"{whole} has no {what} at {key!r}: it has {has}{adds}")
