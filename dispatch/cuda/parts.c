@@ -19,6 +19,11 @@ static int32_t larger(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
+static int is_nothing(const mot_step *step)
+{
+    return (step->arg.flags & MOT_ARG_IDENTITY) != 0;
+}
+
 void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops)
 {
     if (steps == 0)
@@ -46,42 +51,34 @@ void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *polic
     parts->most = (most - 2) / width - 1;
 }
 
-void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int count)
+void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size_t count)
 {
-    int mixed = count, k = 0;
-    int32_t turns = 0, chains = 0;
-    while (mixed > 0 && !mot_step_mixes(ops[mixed - 1]))
+    int32_t turns = 0, chains = 0, breaks = 0, run = 0, any = 0; /* the last three: of this chain, or after all */
+    size_t mixed = count;
+    while (mixed > 0 && (is_nothing(&steps[mixed - 1]) || !mot_step_mixes(steps[mixed - 1].op)))
         mixed--;
-    while (k < mixed) {
-        int32_t breaks = 0, run = 0, most = 0;
-        const int begin = k;
-        for (; !mot_step_mixes(ops[k]); k++) {
-            const int kind = mot_break_of(ops[k]);
-            parts->kinds |= kind;
-            parts->taps = kind & MOT_BREAK_BLUR ? MOTLEY_MAX_KERNEL : parts->taps;
-            breaks += kind != 0;
-            run = kind ? 0 : run + 1;
-            most = larger(most, run);
+    for (size_t k = 0; k < count; k++) {
+        const int op = steps[k].op;
+        if (is_nothing(&steps[k]))
+            continue;
+        if (mot_step_mixes(op)) {
+            parts->chain_breaks = larger(parts->chain_breaks, breaks);
+            chains += any;
+            turns++;
+            breaks = run = any = 0;
+            continue;
         }
-        chains += k > begin;
-        turns++;
-        k++;
-        parts->chain_breaks = larger(parts->chain_breaks, breaks);
-        parts->most = larger(parts->most, most);
+        const int kind = mot_break_of(op), pools = k >= mixed && parts->clip_frames > 1 && mot_op_pools(op);
+        parts->kinds |= kind;
+        parts->taps = kind & MOT_BREAK_BLUR ? MOTLEY_MAX_KERNEL : parts->taps;
+        breaks += kind || pools;
+        run = kind || pools ? 0 : run + 1;
+        any = 1;
+        parts->most = larger(parts->most, run);
+        parts->first_ops |= k >= mixed && breaks == 0;
     }
     parts->chains = larger(parts->chains, chains);
     parts->turns = larger(parts->turns, turns);
-    int32_t breaks = 0, run = 0;
-    for (; k < count; k++) {
-        const int kind = mot_break_of(ops[k]);
-        const int breaks_here = kind || (parts->clip_frames > 1 && mot_op_pools(ops[k]));
-        parts->kinds |= kind;
-        parts->taps = kind & MOT_BREAK_BLUR ? MOTLEY_MAX_KERNEL : parts->taps;
-        breaks += breaks_here;
-        run = breaks_here ? 0 : run + 1;
-        parts->most = larger(parts->most, run);
-        parts->first_ops |= breaks == 0;
-    }
     parts->breaks = larger(parts->breaks, breaks);
     parts->last_ops |= run > 0;
 }
@@ -91,16 +88,8 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
     mot_cuda_parts parts = { 0 };
     if (job->policy && !job->steps)
         mot_cuda_parts_add_policy(&parts, job->policy);
-    for (size_t i = 0; job->steps && i < job->count; i++) {
-        int32_t ops[MOT_MAX_STEPS];
-        int count = 0;
-        for (size_t s = 0; s < job->max_steps; s++) {
-            const mot_step *const step = &job->steps[i * job->max_steps + s];
-            if (!(step->arg.flags & MOT_ARG_IDENTITY))
-                ops[count++] = step->op;
-        }
-        mot_cuda_parts_add_image(&parts, ops, count);
-    }
+    for (size_t i = 0; job->steps && i < job->count; i++)
+        mot_cuda_parts_add_image(&parts, job->steps + i * job->max_steps, job->max_steps);
     return parts;
 }
 

@@ -30,8 +30,8 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job);
 void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *policy);
 void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops); /* ops != 0: some of them are ops */
 
-/* Adds an image whose steps are given: their ops, without those that change nothing. */
-void mot_cuda_parts_add_image(mot_cuda_parts *parts, const int32_t *ops, int count);
+/* Adds an image whose steps are given. */
+void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size_t count);
 
 /* Room for ops in a part: at least one, for a part that only copies or normalises. */
 size_t mot_cuda_part_steps(const mot_cuda_parts *parts);

@@ -42,24 +42,12 @@ static motley_status check_transform(void *state, const mot_transform_call *call
 
 /* ---- parts ---- */
 
-/* Adds the steps of image i, which the host has drawn. */
-static void add_image(mot_cuda_parts *parts, const mot_transform_call *call, size_t i)
-{
-    const mot_step *const steps = call->steps + i * call->info->max_steps;
-    int32_t ops[MOT_MAX_TRANSFORM_STEPS];
-    int changing = 0;
-    for (int s = 0; s < call->step_counts[i]; s++)
-        if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
-            ops[changing++] = steps[s].op;
-    mot_cuda_parts_add_image(parts, ops, changing);
-}
-
 /* The parts and breaks that the call's steps may have. */
 static mot_cuda_parts parts_of(const mot_transform_call *call)
 {
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
     for (size_t i = 0; call->drawn && i < call->src->count; i++)
-        add_image(&parts, call, i);
+        mot_cuda_parts_add_image(&parts, call->steps + i * call->info->max_steps, (size_t)call->step_counts[i]);
     for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++) {
         const mot_stage *const stage = &call->transform->stage[s];
         const int blurs = mot_stage_kernel(stage) > 0;
