@@ -35,16 +35,24 @@ mot_cuda_steps mot_cuda_choose(mot_cuda_state *s, const mot_job *job)
     return steps;
 }
 
-void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
-                      mot_arena *slot, mot_arena *scratch)
+void mot_cuda_lay_out_draws(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_arena *slot)
 {
     const size_t n = job->count;
-    const int by_tiles = steps->choice.route == MOT_ROUTE_TILES, alone = !job->drawn_steps && !of_transform;
+    const int alone = !job->drawn_steps && !of_transform;
     mot_cuda_plan *const plan = &steps->plan;
     plan->steps = mot_take_if(!job->drawn_steps, slot, MOT_STEPS, n * job->max_steps * sizeof *plan->steps);
     plan->step_count = mot_take(slot, MOT_STEPS, n * sizeof *plan->step_count);
     steps->ids = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->ids);
     steps->views = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->views);
+}
+
+void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
+                      mot_arena *slot, mot_arena *scratch)
+{
+    const size_t n = job->count;
+    const int by_tiles = steps->choice.route == MOT_ROUTE_TILES;
+    mot_cuda_plan *const plan = &steps->plan;
+    mot_cuda_lay_out_draws(steps, job, of_transform, slot);
     plan->order = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->order);
     plan->key = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->key);
     plan->rank = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->rank);
@@ -60,25 +68,6 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
     plan->filled = counters->filled;
     plan->ticket = &counters->ticket;
     plan->counters = &counters->tiles;
-}
-
-motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
-{
-    mot_cuda_state *const s = state;
-    mot_arena slot = { 0 }, scratch = { 0 };
-    if (job) {
-        slot = mot_slot_begin(&s->chip, NULL);
-        const mot_cuda_parts parts = mot_cuda_parts_of(job);
-        if (mot_cuda_has_parts(&parts)) {
-            MOT_TRY(mot_cuda_count_apart(s, job, &parts, &slot, &scratch, error));
-        } else {
-            mot_cuda_steps steps = mot_cuda_choose(s, job);
-            mot_cuda_lay_out(&steps, job, 0, NULL, &slot, &scratch);
-        }
-    }
-    const int uploads = job && job->policy && !job->policy->runs_customs;
-    *bytes = mot_pool_bytes(&s->pool, slot.bytes, scratch.bytes, uploads ? job->policy : NULL);
-    return MOTLEY_OK;
 }
 
 /* ---- the kernels ---- */
@@ -287,23 +276,54 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
 
 /* ---- a whole call ---- */
 
+/* Chooses how a call runs, unless in parts, and counts its memory. */
+static motley_status count_apply(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts,
+                                 mot_cuda_steps *steps, mot_arena *slot, mot_arena *scratch, motley_error *error)
+{
+    *slot = mot_slot_begin(&s->chip, NULL);
+    if (mot_cuda_has_parts(parts))
+        return mot_cuda_count_apart(s, job, parts, slot, scratch, error);
+    *steps = mot_cuda_choose(s, job);
+    mot_cuda_lay_out(steps, job, 0, NULL, slot, scratch);
+    return MOTLEY_OK;
+}
+
+motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error)
+{
+    mot_cuda_state *const s = state;
+    mot_cuda_steps steps;
+    mot_arena slot = { 0 }, scratch = { 0 };
+    if (job) {
+        const mot_cuda_parts parts = mot_cuda_parts_of(job);
+        MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
+    }
+    const int uploads = job && job->policy && !job->policy->runs_customs;
+    *bytes = mot_pool_bytes(&s->pool, slot.bytes, scratch.bytes, uploads ? job->policy : NULL);
+    return MOTLEY_OK;
+}
+
 static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
-    mot_cuda_steps steps = mot_cuda_choose(s, job);
+    mot_cuda_steps steps = { 0 };
+    const mot_cuda_parts parts = mot_cuda_parts_of(job);
+    mot_arena slot, scratch = { 0 };
+    MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
+    const int apart = mot_cuda_has_parts(&parts), by_tiles = steps.choice.route == MOT_ROUTE_TILES; /* unless apart */
     if (job->policy)
         MOT_TRY(mot_pool_policy(call, job->policy, &steps.tables, error));
-    mot_arena slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
-    mot_cuda_lay_out(&steps, job, 0, NULL, &slot, &scratch);
-    const int whole = steps.choice.route != MOT_ROUTE_TILES || steps.tiles.whole;
+    const int whole = !apart && (!by_tiles || steps.tiles.whole);
     const int alone = job->policy && !job->counter && !job->samples.levels && whole;
     MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, alone, error));
-    mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
-    MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
+    if (apart) {
+        MOT_TRY(mot_cuda_run_apart(call, job, &parts, &steps, error));
+    } else {
+        mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
+        MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
+    }
     if (job->followed)
-        MOT_TRY(mot_cuda_follow_plan(
-            call, job, &steps.plan, steps.images[0],
-            steps.choice.route == MOT_ROUTE_TILES ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, error));
+        MOT_TRY(mot_cuda_follow_plan(call, job, &steps.plan, steps.images[0], NULL,
+                                     apart || by_tiles ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, error));
     s->last = (mot_cuda_report){ .count = job->count,
                                  .max_steps = job->max_steps,
                                  .steps = steps.plan.steps,
@@ -315,9 +335,6 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 {
     mot_cuda_call call;
-    const mot_cuda_parts parts = mot_cuda_parts_of(job);
     MOT_TRY(mot_call_begin(state, job->stream, &call, error));
-    const motley_status status =
-        mot_cuda_has_parts(&parts) ? mot_cuda_run_apart(&call, job, &parts, error) : queue_apply(&call, job, error);
-    return mot_call_end(&call, status, error);
+    return mot_call_end(&call, queue_apply(&call, job, error), error);
 }

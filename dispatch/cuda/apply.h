@@ -21,7 +21,8 @@ typedef struct mot_cuda_steps {
 /* Chooses how a job runs. */
 mot_cuda_steps mot_cuda_choose(mot_cuda_state *s, const mot_job *job);
 
-/* Lays out its memory. `of_transform`: what draws need of the samples is there. */
+/* Lays out its memory, or only that of the draws. `of_transform`: what draws need of the samples is there. */
+void mot_cuda_lay_out_draws(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_arena *slot);
 void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
                       mot_arena *slot, mot_arena *scratch);
 

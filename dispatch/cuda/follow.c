@@ -62,10 +62,9 @@ motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mo
     return MOTLEY_OK;
 }
 
-/* By the steps of `plan`. inside: as in mot_follow_job. */
-static motley_status follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
-                                 const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
-                                 motley_error *error)
+motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
+                                   const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
+                                   motley_error *error)
 {
     mot_follow_job follow = { .count = (int32_t)job->count,
                               .max_steps = (int32_t)job->max_steps,
@@ -75,12 +74,6 @@ static motley_status follow_plan(mot_cuda_call *call, const mot_job *job, const 
                               .src = mot_cuda_batch_of(job->src, images),
                               .followed = *job->followed };
     return mot_cuda_follow_queue(call, &follow, waits, error);
-}
-
-motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
-                                   const motley_image *images, mot_follow_waits waits, motley_error *error)
-{
-    return follow_plan(call, job, plan, images, NULL, waits, error);
 }
 
 /* The memory of a call that only moves what follows. */
@@ -108,7 +101,7 @@ static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motle
     MOT_TRY(mot_call_send(call, MOT_STEPS, inside, job->inside, job->count * job->max_steps * sizeof(mot_rect),
                           "sending the parts of images", error));
     MOT_TRY(mot_cuda_send_counts(call, &plan, job, error));
-    return follow_plan(call, job, &plan, images, inside, MOT_FOLLOW_WAITS_FIRST, error);
+    return mot_cuda_follow_plan(call, job, &plan, images, inside, MOT_FOLLOW_WAITS_FIRST, error);
 }
 
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error)

@@ -4,8 +4,6 @@
  * where they share statistics. */
 #include "dispatch/cuda/parts.h"
 #include "dispatch/clips.h"
-#include "dispatch/cuda/apply.h"
-#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "kernels/output.h"
 #include "policies/transform.h"
@@ -86,7 +84,7 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size
 mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
 {
     mot_cuda_parts parts = { 0 };
-    if (job->policy && !job->steps)
+    if (job->policy)
         mot_cuda_parts_add_policy(&parts, job->policy);
     for (size_t i = 0; job->steps && i < job->count; i++)
         mot_cuda_parts_add_image(&parts, job->steps + i * job->max_steps, job->max_steps);
@@ -462,28 +460,19 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
 
 /* ---- a whole job ---- */
 
-/* Where its steps are. */
-typedef struct drawn {
-    mot_cuda_steps steps; /* the plan has steps and their numbers only */
-    motley_image *images;
-} drawn;
-
-static drawn lay_out_draws(const mot_job *job, mot_arena *slot)
+/* What `steps` has of it: steps and their numbers, and what they are drawn for. */
+static void lay_out_draws(mot_cuda_steps *steps, const mot_job *job, mot_arena *slot)
 {
-    drawn d = { .images = NULL };
-    d.steps.plan.steps = mot_take(slot, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step));
-    d.steps.plan.step_count = mot_take(slot, MOT_STEPS, job->count * sizeof(int32_t));
-    d.steps.ids = mot_take(slot, MOT_SENT, job->count * sizeof(uint64_t));
-    d.steps.views = mot_take(slot, MOT_SENT, job->count * sizeof(uint32_t));
-    d.images = mot_take_if(job->src->images != NULL, slot, MOT_SENT, job->count * sizeof(motley_image));
-    return d;
+    mot_cuda_lay_out_draws(steps, job, 0, slot);
+    steps->images[0] = mot_take_if(job->src->images != NULL, slot, MOT_SENT, job->count * sizeof(motley_image));
 }
 
 motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts, mot_arena *slot,
                                    mot_arena *scratch, motley_error *error)
 {
+    mot_cuda_steps steps;
     MOT_TRY(mot_pool_reserve_host(&s->pool, mot_cuda_parts_host_bytes(parts, job), error));
-    lay_out_draws(job, slot);
+    lay_out_draws(&steps, job, slot);
     return mot_cuda_run_parts(s, NULL, job, parts, NULL, 0, slot, scratch, s->pool.host.memory, error);
 }
 
@@ -499,46 +488,30 @@ motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *dr
 }
 
 /* Draws the steps, or sends those that are given. */
-static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const drawn *d, motley_error *error)
+static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
+                                motley_error *error)
 {
     const int32_t most = (int32_t)job->max_steps;
     mot_cuda_draw draw = {
-        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = d->steps.plan
+        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = steps->plan
     };
-    MOT_TRY(mot_cuda_send_batch(call, job->src, d->images, &draw.src, error));
-    if (!job->policy || job->steps) {
+    MOT_TRY(mot_cuda_send_batch(call, job->src, steps->images[0], &draw.src, error));
+    if (!job->policy) {
         MOT_TRY(mot_call_send(call, MOT_STEPS, draw.plan.steps, job->steps,
                               job->count * job->max_steps * sizeof(mot_step), "sending the values", error));
         return mot_cuda_send_counts(call, &draw.plan, job, error);
     }
-    MOT_TRY(mot_cuda_describe_draws(call, job, &d->steps, &draw, error));
+    MOT_TRY(mot_cuda_describe_draws(call, job, steps, &draw, error));
     return mot_cuda_queue_chains(call, &draw, NULL, most, error);
 }
 
 motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
-                                 motley_error *error)
+                                 mot_cuda_steps *steps, motley_error *error)
 {
-    mot_cuda_state *const s = call->s;
-    mot_tables tables;
-    if (job->policy && !job->steps)
-        MOT_TRY(mot_pool_policy(call, job->policy, &tables, error));
-    mot_arena slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
-    MOT_TRY(mot_cuda_count_apart(s, job, parts, &slot, &scratch, error));
-    MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, 0, error));
-    drawn d = lay_out_draws(job, &call->memory);
-    if (job->policy && !job->steps)
-        d.steps.tables = tables;
-    MOT_TRY(make_steps(call, job, &d, error));
+    lay_out_draws(steps, job, &call->memory);
+    MOT_TRY(make_steps(call, job, steps, error));
     mot_job whole = *job;
-    whole.drawn_steps = d.steps.plan.steps;
-    MOT_TRY(
-        mot_cuda_run_parts(s, call, &whole, parts, NULL, 0, &call->memory, &call->scratch, s->pool.host.memory, error));
-    if (job->followed)
-        MOT_TRY(mot_cuda_follow_plan(call, job, &d.steps.plan, d.images, MOT_FOLLOW_WAITS_FIRST, error));
-    s->last = (mot_cuda_report){ .count = job->count,
-                                 .max_steps = job->max_steps,
-                                 .steps = d.steps.plan.steps,
-                                 .step_count = d.steps.plan.step_count,
-                                 .images = d.images };
-    return MOTLEY_OK;
+    whole.drawn_steps = steps->plan.steps;
+    return mot_cuda_run_parts(call->s, call, &whole, parts, NULL, 0, &call->memory, &call->scratch,
+                              call->s->pool.host.memory, error);
 }

@@ -4,7 +4,7 @@
 #ifndef MOT_CUDA_PARTS_H
 #define MOT_CUDA_PARTS_H
 
-#include "dispatch/cuda/state.h"
+#include "dispatch/cuda/apply.h"
 
 /* The most parts and breaks that any image of a job can have; all zero: the job has no breaks. */
 typedef struct mot_cuda_parts {
@@ -51,10 +51,11 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
 motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
                                     int own_steps, motley_error *error);
 
-/* A whole job of motley_apply, motley_op_apply, or of given steps; and the memory that it needs. */
-motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
-                                 motley_error *error);
+/* A whole job of motley_apply, motley_op_apply, or of given steps: counts its memory, and runs it. `steps` has its
+ * tables, and gets what the plan of other jobs has of draws. */
 motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts, mot_arena *slot,
                                    mot_arena *scratch, motley_error *error);
+motley_status mot_cuda_run_apart(mot_cuda_call *call, const mot_job *job, const mot_cuda_parts *parts,
+                                 mot_cuda_steps *steps, motley_error *error);
 
 #endif
