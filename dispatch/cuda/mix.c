@@ -4,15 +4,12 @@
 #include "dispatch/cuda/draw.h"
 #include "kernels/output.h"
 
-#include <string.h>
-
 /* ---- memory ---- */
 
-/* The memory of a call. What is sent comes first; descriptions of images are there if src or dst has `images`. */
+/* What is sent, which is the first of a call's memory; descriptions of images are there if src or dst has `images`. */
 typedef struct room {
     motley_mixed *drawn;
     motley_image *src, *dst;
-    uint8_t *hold;
 } room;
 
 static mot_mix_job job_of(const mot_chip *chip, const motley_batch *batch, size_t *hold)
@@ -28,33 +25,24 @@ static mot_mix_job job_of(const mot_chip *chip, const motley_batch *batch, size_
     return job;
 }
 
-static room lay_out_sent(const motley_batch *src, const motley_batch *dst, mot_arena *arena)
+static room lay_out_mix(const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn, mot_arena *arena)
 {
-    room r = { .drawn = mot_take(arena, MOT_SENT, src->count * sizeof(motley_mixed)) };
-    r.src = mot_take_if(src->images != NULL, arena, MOT_SENT, src->count * sizeof(motley_image));
-    r.dst = mot_take_if(dst->images != NULL, arena, MOT_SENT, src->count * sizeof(motley_image));
+    room r = { .drawn = mot_take_copy(arena, MOT_SENT, drawn, src->count * sizeof *drawn) };
+    r.src = mot_take_copy(arena, MOT_SENT, src->images, src->count * sizeof *r.src);
+    r.dst = mot_take_copy(arena, MOT_SENT, dst->images, src->count * sizeof *r.dst);
     return r;
 }
 
-size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst)
+size_t mot_cuda_mix_count(const mot_chip *chip, const motley_batch *src, const motley_batch *dst,
+                          const motley_mixed *drawn, mot_arena *scratch)
 {
-    mot_arena counted = { 0 };
-    lay_out_sent(src, dst, &counted);
-    return counted.bytes;
-}
-
-static room lay_out_mix(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
-{
-    room r = lay_out_sent(src, dst, scratch);
+    const size_t before = scratch->bytes;
     size_t hold;
     job_of(chip, src, &hold);
-    r.hold = mot_take_if(hold > 0, scratch, MOT_IMAGES, hold);
-    return r;
-}
-
-void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch)
-{
-    lay_out_mix(chip, src, dst, scratch);
+    lay_out_mix(src, dst, drawn, scratch);
+    const size_t sent = scratch->bytes - before;
+    mot_take(scratch, MOT_IMAGES, hold);
+    return sent;
 }
 
 /* ---- calls ---- */
@@ -63,16 +51,11 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
                                  const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
                                  motley_error *error)
 {
-    const size_t n = src->count;
-    mot_arena assembled = { host, 0 };
-    const room from = lay_out_sent(src, dst, &assembled), r = lay_out_mix(&call->s->chip, src, dst, scratch);
     size_t hold;
     mot_mix_job job = job_of(&call->s->chip, src, &hold);
-    memcpy(from.drawn, drawn, n * sizeof *drawn);
-    if (src->images)
-        memcpy(from.src, src->images, n * sizeof(motley_image));
-    if (dst->images)
-        memcpy(from.dst, dst->images, n * sizeof(motley_image));
+    mot_arena assembled = { .base = host, .host = 1 };
+    lay_out_mix(src, dst, drawn, &assembled);
+    const room r = lay_out_mix(src, dst, drawn, scratch);
     /* it goes to the scratch, which kernels of earlier calls may still read */
     MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PARTS, r.drawn, host, assembled.bytes, "sending what was drawn", error));
     job.src = mot_cuda_batch_of(src, r.src);
@@ -81,7 +64,7 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
     job.in_place = src == dst;
     job.soft = smoothing != NULL;
     job.smoothing = smoothing ? *smoothing : 0;
-    job.hold = r.hold;
+    job.hold = mot_take_if(hold > 0, scratch, MOT_IMAGES, hold);
     mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES };
     MOT_TRY(mot_call_next(call, &node, &lane, error));
@@ -93,8 +76,7 @@ static motley_status run_mix(mot_cuda_call *call, const motley_batch *src, const
 {
     mot_pool *const pool = &call->s->pool;
     mot_arena counted = { 0 };
-    lay_out_mix(&call->s->chip, src, dst, &counted);
-    MOT_TRY(mot_pool_reserve_host(pool, mot_cuda_mix_host_bytes(src, dst), error));
+    MOT_TRY(mot_pool_reserve_host(pool, mot_cuda_mix_count(&call->s->chip, src, dst, drawn, &counted), error));
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     return mot_cuda_mix_queue(call, src, dst, drawn, smoothing, &call->scratch, pool->host.memory, error);
 }

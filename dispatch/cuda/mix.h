@@ -11,9 +11,9 @@ motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_ba
 motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
                                    motley_error *error);
 
-/* Bytes of the host for mixing a batch, and its memory in the scratch: with a base of NULL, it is counted. */
-size_t mot_cuda_mix_host_bytes(const motley_batch *src, const motley_batch *dst);
-void mot_cuda_mix_lay_out(const mot_chip *chip, const motley_batch *src, const motley_batch *dst, mot_arena *scratch);
+/* Counts the memory for mixing a batch in the scratch, and returns the bytes of the host's. */
+size_t mot_cuda_mix_count(const mot_chip *chip, const motley_batch *src, const motley_batch *dst,
+                          const motley_mixed *drawn, mot_arena *scratch);
 
 /* Queues the mixing, whose memory begins at `scratch`. `smoothing`: of soft targets, which are mixed by their share;
  * NULL: of images. */

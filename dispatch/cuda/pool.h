@@ -16,6 +16,8 @@
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/resize.h"
 
+#include <string.h>
+
 #ifndef MOT_TABLES_KEPT    /* tests have fewer */
 #define MOT_TABLES_KEPT 40 /* policies and transforms whose tables stay on the device; the oldest are replaced */
 #endif
@@ -44,6 +46,7 @@ typedef struct mot_block {
 typedef struct mot_arena {
     uint8_t *base;
     size_t bytes;
+    int host; /* it is the host's, and an upload is assembled there */
 } mot_arena;
 
 #ifdef MOT_ARRAY_ALIGN /* tests choose it, and look at what lies where */
@@ -69,6 +72,15 @@ static inline void *mot_take(mot_arena *arena, unsigned memory, size_t bytes)
 static inline void *mot_take_if(int has, mot_arena *arena, unsigned memory, size_t bytes)
 {
     return has ? mot_take(arena, memory, bytes) : NULL;
+}
+
+/* An array that is uploaded from `from`, whose bytes are copied to the host's. NULL: a call does not have it. */
+static inline void *mot_take_copy(mot_arena *arena, unsigned memory, const void *from, size_t bytes)
+{
+    void *const here = mot_take_if(from != NULL, arena, memory, bytes);
+    if (here && arena->base && arena->host)
+        memcpy(here, from, bytes);
+    return here;
 }
 
 typedef enum mot_kept_kind { MOT_KEPT_POLICY = 1, MOT_KEPT_TRANSFORM } mot_kept_kind;
@@ -106,7 +118,7 @@ static inline size_t mot_counter_bytes(const mot_chip *chip)
 /* A slot that is laid out from its beginning. */
 static inline mot_arena mot_slot_begin(const mot_chip *chip, void *slot)
 {
-    mot_arena arena = { slot, 0 };
+    mot_arena arena = { .base = slot };
     mot_take(&arena, MOT_ORDER | MOT_PLACES | MOT_PROGRAMS, mot_counter_bytes(chip));
     return arena;
 }

@@ -19,8 +19,8 @@ static resize_upload lay_out_resize(const motley_batch *src, const motley_batch 
     resize_upload p = { .places = mot_take(arena, MOT_SENT, n * sizeof *p.places) };
     p.counted = mot_take(arena, MOT_PLACES, MOT_RESIZE_COUNTERS * sizeof *p.counted);
     p.offsets = mot_take(arena, MOT_SENT, n * sizeof *p.offsets);
-    p.src = mot_take_if(src->images != NULL, arena, MOT_SENT, n * sizeof *p.src);
-    p.dst = mot_take_if(dst->images != NULL, arena, MOT_SENT, n * sizeof *p.dst);
+    p.src = mot_take_copy(arena, MOT_SENT, src->images, n * sizeof *p.src);
+    p.dst = mot_take_copy(arena, MOT_SENT, dst->images, n * sizeof *p.dst);
     return p;
 }
 
@@ -106,19 +106,16 @@ static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, 
                                   const motley_resize_params *params, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
-    const size_t n = src->count;
     mot_arena counted = { 0 };
     lay_out_resize(src, dst, &counted);
     MOT_TRY(mot_pool_reserve_host(pool, counted.bytes, error));
-    mot_arena assembled = { pool->host.memory, 0 };
+    mot_arena assembled = { .base = pool->host.memory, .host = 1 };
     memset(assembled.base, 0, counted.bytes);
     const resize_upload from = lay_out_resize(src, dst, &assembled);
     const extremes most = fill_places(src, dst, params, from.places, from.offsets);
-    if (src->images)
-        memcpy(from.src, src->images, n * sizeof(motley_image));
-    if (dst->images)
-        memcpy(from.dst, dst->images, n * sizeof(motley_image));
-    mot_resize_job job = { .count = (int32_t)n, .channels = src->channels, .format = (int32_t)mot_cuda_format_of(src) };
+    mot_resize_job job = { .count = (int32_t)src->count,
+                           .channels = src->channels,
+                           .format = (int32_t)mot_cuda_format_of(src) };
     mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     const resize_upload p = lay_out_resize(src, dst, &call->scratch);

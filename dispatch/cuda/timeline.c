@@ -78,7 +78,7 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     if (slot_bytes > 0)
         s->last.count = 0;
     MOT_TRY(mot_pool_reserve(call, slot_bytes, scratch_bytes, error));
-    call->scratch = (mot_arena){ s->pool.scratch.memory, 0 };
+    call->scratch = (mot_arena){ .base = s->pool.scratch.memory };
     if (slot_bytes == 0)
         return MOTLEY_OK;
     const int ahead =

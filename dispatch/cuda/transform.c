@@ -114,15 +114,15 @@ static tables lay_out_tables(const mot_transform *t, mot_arena *arena)
     all.policies = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.policies);
     for (uint32_t s = 0; s < t->stages; s++) {
         const mot_stage *const stage = &t->stage[s];
-        all.ratios[s] = mot_take_if(stage->ratios != NULL, arena, MOT_TABLES, MOT_RATIO_CELLS * sizeof(double));
-        all.normals[s] = mot_take_if(stage->normals != NULL, arena, MOT_TABLES, MOT_NORMAL_CELLS * sizeof(float));
+        all.ratios[s] = mot_take_copy(arena, MOT_TABLES, stage->ratios, MOT_RATIO_CELLS * sizeof(double));
+        all.normals[s] = mot_take_copy(arena, MOT_TABLES, stage->normals, MOT_NORMAL_CELLS * sizeof(float));
         if (stage->policy)
-            all.compiled[s] = mot_take(arena, MOT_TABLES, stage->policy->compiled_bytes);
+            all.compiled[s] = mot_take_copy(arena, MOT_TABLES, stage->policy->compiled, stage->policy->compiled_bytes);
     }
     return all;
 }
 
-/* Assembles a stage on the host, with pointers into the device's memory. */
+/* Completes a stage on the host, with pointers into the device's memory. */
 static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, const tables *device)
 {
     mot_stage *const copy = &host->stages[s];
@@ -130,18 +130,10 @@ static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, c
     copy->name = NULL;
     copy->policy = NULL;
     copy->mixer = NULL;
-    if (stage->ratios) {
-        copy->ratios = device->ratios[s];
-        memcpy(host->ratios[s], stage->ratios, MOT_RATIO_CELLS * sizeof(double));
-    }
-    if (stage->normals) {
-        copy->normals = device->normals[s];
-        memcpy(host->normals[s], stage->normals, MOT_NORMAL_CELLS * sizeof(float));
-    }
-    if (stage->policy) {
+    copy->ratios = device->ratios[s];
+    copy->normals = device->normals[s];
+    if (stage->policy)
         host->policies[s] = mot_cuda_tables_at(stage->policy, device->compiled[s]);
-        memcpy(host->compiled[s], stage->policy->compiled, stage->policy->compiled_bytes);
-    }
 }
 
 /* A transform's tables on the device; they are uploaded when this context first sees it. */
@@ -153,7 +145,7 @@ static motley_status send_tables(const mot_cuda_call *call, const mot_transform 
         return MOTLEY_OK;
     uint8_t *const found = mot_pool_find(&call->s->pool, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes);
     if (found) {
-        *device = lay_out_tables(t, &(mot_arena){ found, 0 });
+        *device = lay_out_tables(t, &(mot_arena){ .base = found });
         return MOTLEY_OK;
     }
     mot_kept_tables *room;
@@ -161,8 +153,8 @@ static motley_status send_tables(const mot_cuda_call *call, const mot_transform 
     uint8_t *const memory = calloc(1, counted.bytes);
     if (!memory)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", counted.bytes);
-    const tables host = lay_out_tables(t, &(mot_arena){ memory, 0 });
-    *device = lay_out_tables(t, &(mot_arena){ room->block.memory, 0 });
+    const tables host = lay_out_tables(t, &(mot_arena){ .base = memory, .host = 1 });
+    *device = lay_out_tables(t, &(mot_arena){ .base = room->block.memory });
     for (uint32_t s = 0; s < t->stages; s++)
         fill_stage(&t->stage[s], s, &host, device);
     const motley_status status = mot_pool_upload(call, room, MOT_KEPT_TRANSFORM, t->fingerprint, memory, error);
@@ -198,8 +190,8 @@ typedef struct transform_run {
     motley_output output;
     mot_job job; /* the steps */
     mot_cuda_steps steps;
-    size_t host_bytes, upload_bytes; /* the upload is the first of the host's memory */
-    int64_t table_bytes;             /* of one image when there are no offsets, else of all */
+    size_t upload_bytes; /* the first of the host's memory */
+    int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
 } transform_run;
 
@@ -253,14 +245,14 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
     const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
     upload u = { .offsets = mot_take_if(mixed, arena, MOT_SENT, n * sizeof *u.offsets) };
-    u.src = mot_take_if(call->src->images != NULL, arena, MOT_SENT, n * sizeof *u.src);
-    u.dst = mot_take_if(call->dst->images != NULL, arena, MOT_SENT, n * sizeof *u.dst);
+    u.src = mot_take_copy(arena, MOT_SENT, call->src->images, n * sizeof *u.src);
+    u.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, n * sizeof *u.dst);
     u.images = mot_take_if(needs_pixels && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
-    u.ids = mot_take_if(params->samples.ids && !call->drawn, arena, MOT_SENT, n * sizeof *u.ids);
-    u.views = mot_take_if(params->samples.views && !call->drawn, arena, MOT_SENT, n * sizeof *u.views);
-    u.given = mot_take_if(call->drawn != NULL, arena, MOT_PLACES, n * sizeof *u.given);
-    u.given_steps =
-        mot_take_if(call->drawn != NULL, arena, MOT_STEPS, n * call->info->max_steps * sizeof *u.given_steps);
+    u.ids = mot_take_copy(arena, MOT_SENT, call->drawn ? NULL : params->samples.ids, n * sizeof *u.ids);
+    u.views = mot_take_copy(arena, MOT_SENT, call->drawn ? NULL : params->samples.views, n * sizeof *u.views);
+    u.given = mot_take_copy(arena, MOT_PLACES, call->drawn, n * sizeof *u.given);
+    u.given_steps = mot_take_copy(arena, MOT_STEPS, call->drawn ? call->steps : NULL,
+                                  n * call->info->max_steps * sizeof *u.given_steps);
     return u;
 }
 
@@ -370,26 +362,10 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     return MOTLEY_OK;
 }
 
-/* Assembles the rest of the upload in the host's memory, which has the offsets and the resized images. */
-static void fill_upload(const transform_run *r)
+/* Draws on the host as well, for a caller who asks what was drawn. */
+static void draw_for_caller(const mot_transform_call *call)
 {
-    const mot_transform_call *const call = r->call;
-    const motley_apply_params *const params = call->params;
-    const upload *const u = &r->host;
-    const size_t n = call->src->count;
-    if (u->src)
-        memcpy(u->src, call->src->images, n * sizeof *u->src);
-    if (u->dst)
-        memcpy(u->dst, call->dst->images, n * sizeof *u->dst);
-    if (u->ids)
-        memcpy(u->ids, params->samples.ids, n * sizeof *u->ids);
-    if (u->views)
-        memcpy(u->views, params->samples.views, n * sizeof *u->views);
-    if (call->drawn) {
-        memcpy(u->given, call->drawn, n * sizeof *u->given);
-        memcpy(u->given_steps, call->steps, n * call->info->max_steps * sizeof *u->given_steps);
-    }
-    for (size_t i = 0; !call->drawn && (params->drawn || params->steps) && i < n; i++) { /* for the caller */
+    for (size_t i = 0; !call->drawn && (call->params->drawn || call->params->steps) && i < call->src->count; i++) {
         motley_place drawn;
         mot_step steps[MOT_MAX_TRANSFORM_STEPS];
         mot_transform_draw_image(call, i, &drawn, steps);
@@ -543,21 +519,20 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     mot_arena counted = { 0 }, slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
     MOT_TRY(send_tables(r->cuda, call->transform, &r->tables, error));
     lay_out_upload(call, r->apart, &counted);
-    r->host_bytes = r->upload_bytes = counted.bytes;
+    r->upload_bytes = counted.bytes;
     const mot_job sizes = { .count = call->src->count, .channels = call->dst->channels, .src = call->dst };
     const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
-                              call->info->mix ? mot_cuda_mix_host_bytes(call->dst, call->dst) : 0 };
-    r->host_bytes += beside[0] > beside[1] ? beside[0] : beside[1];
-    MOT_TRY(mot_pool_reserve_host(&s->pool, r->host_bytes, error));
-    r->host = lay_out_upload(call, r->apart, &(mot_arena){ s->pool.host.memory, 0 });
+                              call->info->mix
+                                  ? mot_cuda_mix_count(&s->chip, call->dst, call->dst, call->params->mixed, &scratch)
+                                  : 0 };
+    MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
+    r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
     count_axes(r);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
-    if (call->info->mix)
-        mot_cuda_mix_lay_out(&s->chip, call->dst, call->dst, &scratch);
     const int alone = !call->params->counter && !call->params->samples.levels;
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
     MOT_TRY(lay_out_transform(r, &r->cuda->memory, &r->cuda->scratch, error));
-    fill_upload(r);
+    draw_for_caller(call);
     return MOTLEY_OK;
 }
 

@@ -47,7 +47,7 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     watch_free(pool->slots.memory);
     pool->scratch = pool->slots = (mot_block){ 0 };
     MOT_TRY(mot_pool_reserve(call, slot_bytes, scratch_bytes, error));
-    call->scratch = (mot_arena){ pool->scratch.memory, 0 };
+    call->scratch = (mot_arena){ .base = pool->scratch.memory };
     if (slot_bytes == 0)
         return MOTLEY_OK;
     uint8_t *const slot = (uint8_t *)pool->slots.memory + slot_bytes; /* the second, behind which no memory is */
