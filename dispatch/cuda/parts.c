@@ -166,7 +166,7 @@ static void lay_out_parts(parts_run *r, int has_work)
     r->sent = mot_take(r->scratch, MOT_SENT, mot_cuda_parts_host_bytes(parts, r->job));
     r->has_spare = parts->kinds && !mot_blurs_planes(parts->kinds, parts->taps, r->width, r->height);
     r->pixels[WORK] = mot_take_if(!has_work, r->scratch, MOT_IMAGES, r->batch_bytes);
-    r->pixels[SPARE] = mot_take_if(r->has_spare, r->scratch, MOT_IMAGES, r->batch_bytes);
+    r->pixels[SPARE] = mot_take(r->scratch, MOT_IMAGES, r->has_spare ? r->batch_bytes : 0);
     r->pixels[CHAINS] = mot_take(r->scratch, MOT_IMAGES, (size_t)parts->chains * r->batch_bytes);
     r->slot_end = r->slot->bytes;
     r->scratch_end = r->scratch->bytes;
@@ -177,15 +177,12 @@ static void lay_out_parts(parts_run *r, int has_work)
 /* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory), in the source's layout. */
 static motley_batch batch_at(const parts_run *r, size_t which)
 {
-    static uint8_t counted[256] __attribute__((aligned(256))); /* while memory is only counted, addresses matter as far
-                                                                * as they are aligned */
     const size_t first = which < CHAINS ? which : CHAINS;
     const int planes = mot_cuda_format_of(r->job->src) == MOT_FORMAT_PLANES;
-    uint8_t *const pixels = r->pixels[first] ? r->pixels[first] : counted;
     motley_batch batch = { .count = r->job->count,
                            .channels = r->job->channels,
                            .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
-                           .data = pixels + (which - first) * r->batch_bytes };
+                           .data = r->pixels[first] + (which - first) * r->batch_bytes };
     if (!r->images) {
         batch.width = r->width;
         batch.height = r->height;
@@ -243,14 +240,13 @@ static motley_status queue_part(parts_run *r, int part, const motley_batch *src,
                                 const motley_output *output, motley_error *error)
 {
     const size_t most = mot_cuda_part_steps(r->parts);
-    static const mot_step counted;
     mot_job job = *r->job;
     job.src = src;
     job.dst = dst;
     job.output = output;
     job.followed = NULL; /* it moves once, after all parts */
     job.steps = NULL;
-    job.drawn_steps = r->apart.part ? r->apart.part + (size_t)part * job.count * most : &counted;
+    job.drawn_steps = r->apart.part + (size_t)part * job.count * most;
     job.max_steps = most;
     return queue_job(r, &job, error);
 }
@@ -292,7 +288,6 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
 static motley_status queue_clips(parts_run *r, int part, motley_error *error)
 {
     const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
-    static const mot_step counted;
     motley_batch tall = { .count = clips, .channels = r->job->channels, .data = r->work.data };
     tall.width = r->width;
     tall.height = r->height * (int32_t)frames;
@@ -308,7 +303,7 @@ static motley_status queue_clips(parts_run *r, int part, motley_error *error)
                           .channels = r->job->channels,
                           .src = &tall,
                           .dst = &tall,
-                          .drawn_steps = r->apart.pooled ? r->apart.pooled + (size_t)part * clips : &counted,
+                          .drawn_steps = r->apart.pooled + (size_t)part * clips,
                           .max_steps = 1,
                           .stream = r->job->stream };
     return queue_job(r, &job, error);

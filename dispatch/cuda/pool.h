@@ -42,7 +42,8 @@ typedef struct mot_block {
     size_t bytes;
 } mot_block;
 
-/* Memory that is being laid out: the next array begins `bytes` behind the base. base NULL: it is only counted. */
+/* Memory that is being laid out: the next array begins `bytes` behind the base. base NULL: it is only counted, and the
+ * arrays have an address that nothing may access. */
 typedef struct mot_arena {
     uint8_t *base;
     size_t bytes;
@@ -59,11 +60,12 @@ void mot_taken(unsigned memory, void *array, size_t bytes);
 /* An array. `memory`: the bit by which a kernel's node names it; of several, one is enough. */
 static inline void *mot_take(mot_arena *arena, unsigned memory, size_t bytes)
 {
-    uint8_t *const here = arena->base ? arena->base + arena->bytes : NULL;
+    static uint8_t counted[256] __attribute__((aligned(256)));
+    uint8_t *const here = arena->base ? arena->base + arena->bytes : counted;
     const size_t whole = (bytes + MOT_ARRAY_ALIGN - 1) & ~(size_t)(MOT_ARRAY_ALIGN - 1);
     arena->bytes += whole;
     (void)memory;
-    if (here)
+    if (arena->base)
         mot_taken(memory, here, whole);
     return here;
 }

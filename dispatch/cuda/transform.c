@@ -272,7 +272,6 @@ static void count_axes(transform_run *r)
  * into packed pixels more slowly. A clip's images have no gaps between them. */
 static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
-    static uint8_t counted[256] __attribute__((aligned(256))); /* addresses matter as far as they are aligned */
     const mot_transform_call *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
     const int planes = mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
@@ -283,16 +282,13 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
                                 .height = r->height,
                                 .images = r->host.images };
     if (!r->host.images) {
-        uint8_t *const pixels = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
-        r->pixels.data = pixels ? pixels : counted;
+        r->pixels.data = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
         return;
     }
-    uint8_t *clip = counted;
+    uint8_t *clip = NULL;
     for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
-        uint8_t *const taken =
-            i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * result_bytes(call, i)) : NULL;
-        clip = taken ? taken : clip;
+        clip = i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * result_bytes(call, i)) : clip;
         r->host.images[i] = (motley_image){
             clip + i % together * result_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
         };
@@ -302,7 +298,6 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 /* The job of the steps, from the resized pixels. */
 static void describe_steps(transform_run *r)
 {
-    static const mot_step counted;
     const mot_transform_call *const call = r->call;
     const int normalises = call->dst->dtype != MOTLEY_U8;
     r->output = (motley_output){ .batch = *call->dst };
@@ -315,9 +310,7 @@ static void describe_steps(transform_run *r)
                         .output = normalises ? &r->output : NULL,
                         .convention = call->as.convention,
                         .policy = r->only ? r->only->policy : NULL,
-                        .drawn_steps = r->draws_late   ? NULL
-                                       : r->draw.steps ? r->draw.steps
-                                                       : &counted,
+                        .drawn_steps = r->draw.steps,
                         .max_steps = call->info->max_steps,
                         .stream = r->cuda->stream };
     describe_shapes(call, &r->job);
