@@ -3,7 +3,6 @@
  * draws and makes programs by the tile kernel (steps -> pixels). In steady state a call allocates nothing, waits for
  * nothing and reads nothing back. */
 #include "dispatch/cuda/apply.h"
-#include "dispatch/cuda/follow.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "kernels/cuda/tuning.h"
@@ -147,6 +146,32 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     return MOTLEY_OK;
 }
 
+void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as)
+{
+    const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
+    for (unsigned i = 0; i < kept; i++) {
+        const struct mot_kept_lines *const k = &cache->kept[i];
+        if (k->channels == channels && memcmp(&k->as, as, offsetof(mot_output_as, by_lines)) == 0) {
+            *as = k->as;
+            return;
+        }
+    }
+    as->by_lines = channels <= 3;
+    for (int c = 0; c < channels && as->by_lines; c++)
+        as->by_lines = mot_find_output_line(as->convention, as->dtype, as->mean[c], as->std[c], &as->line[c]);
+    cache->kept[cache->next++ % kept] = (struct mot_kept_lines){ channels, *as };
+}
+
+mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job)
+{
+    const motley_output *const output = job->output;
+    mot_output_as as = { .dtype = output->batch.dtype, .convention = job->convention };
+    memcpy(as.mean, output->mean, sizeof as.mean);
+    memcpy(as.std, output->std, sizeof as.std);
+    mot_cuda_find_lines(cache, job->channels, &as);
+    return as;
+}
+
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
 static motley_status send_images(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
                                  const motley_batch *work, mot_resident_job *image, motley_error *error)
@@ -161,11 +186,8 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
     image->plain = !job->output;
     if (!job->output)
         return MOTLEY_OK;
-    const motley_output *const output = job->output;
-    image->as = (mot_output_as){ .dtype = output->batch.dtype, .convention = job->convention };
-    memcpy(image->as.mean, output->mean, sizeof image->as.mean);
-    memcpy(image->as.std, output->std, sizeof image->as.std);
-    return mot_cuda_send_batch(call, &output->batch, steps->images[2], &image->output, error);
+    image->as = mot_cuda_output_of(&call->s->lines, job);
+    return mot_cuda_send_batch(call, &job->output->batch, steps->images[2], &image->output, error);
 }
 
 /* The kernel that draws, as far as both routes have it. It waits at its end, behind a resize: then the next kernel
@@ -253,8 +275,6 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
         image.first_wave = 0;
     draw.first_wave = image.first_wave;
     MOT_TRY(send_images(call, job, steps, &work, &image, error));
-    if (job->output)
-        mot_cuda_find_lines(&s->lines, image.channels, &image.as);
     if (job->drawn_steps)
         draw.plan.steps = (mot_step *)job->drawn_steps; /* which it only reads */
     else if (job->policy && !after_resize) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA context: the device that it is for, checks of the caller's pointers, memory for the caller. */
-#include "dispatch/cuda/follow.h"
-#include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/state.h"
 
 #include <stdlib.h>

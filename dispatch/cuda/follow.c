@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See follow.h. */
-#include "dispatch/cuda/follow.h"
+/* Boxes and points that move with a batch, queued after its images. */
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/parts_draw.h"
 

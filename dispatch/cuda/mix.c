@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixing on the GPU: the draws are uploaded, then one kernel mixes the images, or the targets. */
-#include "dispatch/cuda/mix.h"
-#include "dispatch/cuda/draw.h"
+#include "kernels/cuda/mix.h"
+#include "dispatch/cuda/state.h"
 #include "kernels/output.h"
 
 /* ---- memory ---- */

@@ -8,8 +8,6 @@
 #include "kernels/output.h"
 #include "policies/transform.h"
 
-#include <string.h>
-
 /* ---- what there is to do ---- */
 
 static int32_t larger(int32_t a, int32_t b)
@@ -369,10 +367,7 @@ static int blurs_to_output(const parts_run *r, const motley_batch *from, mot_out
     if (!mot_is_dense(&in, MOT_FORMAT_PLANES) || in.channels != 3 || in.width % 16 != 0 || in_all.image % 16 != 0 ||
         mot_dtype_bytes(to->dtype) != 2 || out.pixel != 2 || all % 8 != 0)
         return 0;
-    *as = (mot_output_as){ .dtype = to->dtype, .convention = r->job->convention };
-    memcpy(as->mean, output->mean, sizeof as->mean);
-    memcpy(as->std, output->std, sizeof as->std);
-    mot_cuda_find_lines(&r->s->lines, r->job->channels, as);
+    *as = mot_cuda_output_of(&r->s->lines, r->job);
     return as->by_lines;
 }
 

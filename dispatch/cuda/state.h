@@ -5,6 +5,7 @@
 
 #include "dispatch/cuda/cuda.h"
 #include "dispatch/cuda/timeline.h"
+#include "followers/follow.h"
 
 #include <cuda.h>
 
@@ -60,7 +61,7 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 /* Checks that `data`, which errors call `name`, is on the context's device. */
 motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
 
-/* ---- dispatch/cuda/apply.c, look_back.c, lines.c ---- */
+/* ---- dispatch/cuda/apply.c, look_back.c ---- */
 
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error);
 motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
@@ -68,6 +69,7 @@ motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *erro
 
 /* Finds the lines of an output's channels: as->by_lines, as->line. */
 void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as);
+mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job); /* of job->output, with its lines */
 
 /* ---- dispatch/cuda/resize.c, transform.c ---- */
 
@@ -85,5 +87,40 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
 motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error);
 
 motley_status mot_cuda_transform(void *state, const struct mot_transform_call *call, motley_error *error);
+
+/* ---- dispatch/cuda/follow.c ---- */
+
+/* Checks that the arrays of boxes and points are on the context's device. */
+motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error);
+
+/* Moves job->followed by a plan's steps, which were drawn or sent by work queued before. `images`: descriptions of
+ * job->src on the device, where its images have several sizes. `inside`: as in mot_follow_job. `waits`: as the kernel
+ * queued last allows. */
+motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
+                                   const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
+                                   motley_error *error);
+
+/* The same of any job. */
+motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,
+                                    motley_error *error);
+
+motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error);
+
+/* ---- dispatch/cuda/mix.c ---- */
+
+motley_status mot_cuda_mix(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
+                           void *stream, motley_error *error);
+motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
+                                   motley_error *error);
+
+/* Counts the memory for mixing a batch in the scratch, and returns the bytes of the host's. */
+size_t mot_cuda_mix_count(const mot_chip *chip, const motley_batch *src, const motley_batch *dst,
+                          const motley_mixed *drawn, mot_arena *scratch);
+
+/* Queues the mixing, whose memory begins at `scratch`. `smoothing`: of soft targets, which are mixed by their share;
+ * NULL: of images. */
+motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                 const motley_mixed *drawn, const double *smoothing, mot_arena *scratch, uint8_t *host,
+                                 motley_error *error);
 
 #endif

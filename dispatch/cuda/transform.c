@@ -4,8 +4,6 @@
  * without steps is resized directly into its output. */
 #include "base/values.h"
 #include "dispatch/cuda/apply.h"
-#include "dispatch/cuda/follow.h"
-#include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"

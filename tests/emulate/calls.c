@@ -4,8 +4,6 @@
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
 
-#include "dispatch/cuda/follow.h"
-#include "dispatch/cuda/mix.h"
 #include "dispatch/transform_call.h"
 
 #include <stdio.h>

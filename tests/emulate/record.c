@@ -2,12 +2,11 @@
 /* See record.h: the runtime, and what each kernel reads and writes. */
 #include "tests/emulate/record.h"
 
-#include "dispatch/cuda/follow.h"
-#include "dispatch/cuda/mix.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "dispatch/cuda/transform_draw.h"
+#include "kernels/cuda/mix.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/transform.h"
 #include "tests/emulate/arrays.h"
