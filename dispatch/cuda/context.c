@@ -123,6 +123,8 @@ motley_status mot_cuda_check_pointer(const void *state, const char *name, const 
 {
     const mot_cuda_state *const s = state;
     struct cudaPointerAttributes attributes;
+    if (!data)
+        return MOTLEY_OK;
     CUDA_TRY(cudaPointerGetAttributes(&attributes, data), "asking where a pointer points");
     MOT_REQUIRE(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged, error,
                 "%s is host memory, want memory of CUDA device %d", name, s->device);
@@ -173,19 +175,14 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 
 static motley_status validate(void *state, const mot_job *job, motley_error *error)
 {
-    const mot_cuda_state *const s = state;
     MOT_TRY(mot_cuda_check(state, "src", job->src, error));
     if (job->dst && job->dst != job->src)
         MOT_TRY(mot_cuda_check(state, "dst", job->dst, error));
     if (job->output)
         MOT_TRY(mot_cuda_check(state, "output", &job->output->batch, error));
-    if (job->counter)
-        MOT_TRY(mot_cuda_check_pointer(s, "counter", job->counter, error));
-    if (job->samples.levels)
-        MOT_TRY(mot_cuda_check_pointer(s, "levels", job->samples.levels, error));
-    if (job->followed)
-        MOT_TRY(mot_cuda_check_followed(state, job->followed, error));
-    return MOTLEY_OK;
+    MOT_TRY(mot_cuda_check_pointer(state, "counter", job->counter, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "levels", job->samples.levels, error));
+    return job->followed ? mot_cuda_check_followed(state, job->followed, error) : MOTLEY_OK;
 }
 
 /* ---- memory for the caller ---- */

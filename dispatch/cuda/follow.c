@@ -18,15 +18,12 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
                    { "followed flags", points ? followed->flags : NULL },
                    { "followed matrices", followed->matrices } };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
-        if (arrays[i].memory)
-            MOT_TRY(mot_cuda_check_pointer(state, arrays[i].name, arrays[i].memory, error));
+        MOT_TRY(mot_cuda_check_pointer(state, arrays[i].name, arrays[i].memory, error));
     for (size_t k = 0; k < followed->planes_count; k++) {
         const motley_planes *const planes = &followed->planes[k];
-        const void *const memory[] = { planes->images, planes->images ? NULL : planes->src,
-                                       planes->images ? NULL : planes->dst };
-        for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
-            if (memory[i])
-                MOT_TRY(mot_cuda_check_pointer(state, "followed planes", memory[i], error));
+        const void *const src = planes->images ? planes->images : planes->src;
+        MOT_TRY(mot_cuda_check_pointer(state, "followed planes", src, error));
+        MOT_TRY(mot_cuda_check_pointer(state, "followed planes", planes->images ? NULL : planes->dst, error));
     }
     return MOTLEY_OK;
 }

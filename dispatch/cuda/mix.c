@@ -121,20 +121,13 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     return mot_cuda_try(mot_mix_targets_launch(&job, lane.stream), "launching the kernel of targets", error);
 }
 
-/* Checks that an array of numbers is on the context's device. */
-static motley_status check_numbers(void *state, const char *name, const void *data, motley_error *error)
-{
-    const motley_batch numbers = { .count = 1, .channels = 1, .data = (void *)data, .width = 1, .height = 1 };
-    return data ? mot_cuda_check(state, name, &numbers, error) : MOTLEY_OK;
-}
-
 motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *of, void *stream,
                                    motley_error *error)
 {
     mot_cuda_call call;
-    MOT_TRY(check_numbers(state, "labels", of->labels, error));
-    MOT_TRY(check_numbers(state, "soft", of->soft, error));
-    MOT_TRY(check_numbers(state, "targets", of->targets, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "labels", of->labels, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "soft", of->soft, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "targets", of->targets, error));
     MOT_TRY(mot_call_begin(state, stream, &call, error));
     return mot_call_end(&call, run_targets(&call, drawn, of, error), error);
 }

@@ -58,7 +58,7 @@ void mot_cuda_leave(const mot_cuda_state *s, int before);
 /* Checks that the images are on the context's device. */
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error);
 
-/* Checks that `data`, which errors call `name`, is on the context's device. */
+/* Checks that `data`, which errors call `name`, is on the context's device; NULL is nothing to check. */
 motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
 
 /* ---- dispatch/cuda/apply.c, look_back.c ---- */

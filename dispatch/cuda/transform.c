@@ -31,10 +31,8 @@ static motley_status check_transform(void *state, const mot_transform_call *call
     }
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
-    if (call->params->counter)
-        MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
-    if (call->params->samples.levels)
-        MOT_TRY(mot_cuda_check_pointer(state, "levels", call->params->samples.levels, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "levels", call->params->samples.levels, error));
     return mot_cuda_check_followed(state, &call->followed, error);
 }
 
