@@ -3,20 +3,10 @@
 #include "dispatch/cuda/timeline.h"
 #include "dispatch/cuda/state.h"
 
-#define EVENTS 3
-
-static void events_of(mot_timeline *t, cudaEvent_t *events[EVENTS])
-{
-    events[0] = &t->drawn;
-    events[1] = &t->done[0];
-    events[2] = &t->done[1];
-}
-
 motley_status mot_timeline_create(mot_timeline *t, motley_error *error)
 {
-    cudaEvent_t *events[EVENTS];
-    events_of(t, events);
-    for (int i = 0; i < EVENTS; i++)
+    cudaEvent_t *const events[] = { &t->drawn, &t->done[0], &t->done[1] };
+    for (int i = 0; i < 3; i++)
         CUDA_TRY(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming), "making an event");
     int least, greatest; /* else CTAs of draws would wait until all CTAs of a kernel that runs have begun */
     CUDA_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking the device");
@@ -26,11 +16,10 @@ motley_status mot_timeline_create(mot_timeline *t, motley_error *error)
 
 void mot_timeline_destroy(mot_timeline *t)
 {
-    cudaEvent_t *events[EVENTS];
-    events_of(t, events);
-    for (int i = 0; i < EVENTS; i++)
-        if (*events[i])
-            cudaEventDestroy(*events[i]);
+    const cudaEvent_t events[] = { t->drawn, t->done[0], t->done[1] };
+    for (int i = 0; i < 3; i++)
+        if (events[i])
+            cudaEventDestroy(events[i]);
     if (t->ahead)
         cudaStreamDestroy(t->ahead);
 }
