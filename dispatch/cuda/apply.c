@@ -83,9 +83,8 @@ motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch
 motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
                                    motley_error *error)
 {
-    mot_lane lane;
-    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_STEPS }, &lane, error));
-    return mot_cuda_try(mot_cuda_fill(plan->step_count, (int32_t)job->max_steps, job->count, lane.stream),
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_STEPS }, error));
+    return mot_cuda_try(mot_cuda_fill(plan->step_count, (int32_t)job->max_steps, job->count, call->lane),
                         "sending the numbers of steps", error);
 }
 
@@ -225,16 +224,15 @@ static motley_status queue_tiles(mot_cuda_call *call, const mot_job *job, const 
 static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *steps, mot_cuda_draw *draw,
                                     const mot_node *node, const mot_resident_job *image, motley_error *error)
 {
-    mot_lane lane;
     int *const prepared = &call->s->prepared[steps->format];
     if (!*prepared)
         CUDA_TRY(mot_resident_prepare(steps->format, call->s->chip.shared_bytes), "preparing the image kernel");
     *prepared = 1;
     mot_node drawing = *node;
     drawing.writes |= MOT_ORDER;
-    MOT_TRY(mot_call_next(call, &drawing, &lane, error));
-    draw->overlap = lane.overlap;
-    CUDA_TRY(mot_cuda_draw_launch(draw, lane.stream), "launching the draw kernel");
+    MOT_TRY(mot_call_next(call, &drawing, error));
+    draw->overlap = call->overlap;
+    CUDA_TRY(mot_cuda_draw_launch(draw, call->lane), "launching the draw kernel");
     /* the first wave loads images while they are drawn for, and knows from each sample's mark that its steps are there
      */
     const mot_node running = { .reads = MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
@@ -244,8 +242,8 @@ static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *s
                                         : image->first_wave > 0 ? MOT_IMAGES
                                                                 : 0,
                                .settles = image->first_wave > 0 ? MOT_STEPS | MOT_ORDER : 0 };
-    MOT_TRY(mot_call_next(call, &running, &lane, error));
-    return mot_cuda_try(mot_resident_launch(image, steps->format, &steps->choice.shape, lane.overlap, lane.stream),
+    MOT_TRY(mot_call_next(call, &running, error));
+    return mot_cuda_try(mot_resident_launch(image, steps->format, &steps->choice.shape, call->overlap, call->lane),
                         "launching the image kernel", error);
 }
 

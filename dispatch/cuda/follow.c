@@ -32,18 +32,17 @@ motley_status mot_cuda_check_followed(void *state, const motley_followed *follow
 static motley_status queue_one(mot_cuda_call *call, mot_follow_job *job, const motley_planes *planes,
                                mot_follow_waits waits, motley_error *error)
 {
-    mot_lane lane;
     const int last = waits == MOT_FOLLOW_WAITS_LAST;
     const mot_node node = { .reads = MOT_NUMBERS | MOT_STEPS | MOT_PLACES | MOT_SENT,
                             .writes = MOT_NUMBERS,
                             .waits = last ? MOT_WAITS_LAST : MOT_WAITS_FIRST,
                             .early = planes ? 0 : MOT_NUMBERS };
-    MOT_TRY(mot_call_next(call, &node, &lane, error));
-    job->waits = lane.overlap ? waits : MOT_FOLLOW_BEGINS_AFTER;
+    MOT_TRY(mot_call_next(call, &node, error));
+    job->waits = call->overlap ? waits : MOT_FOLLOW_BEGINS_AFTER;
     if (planes)
-        return mot_cuda_try(mot_planes_launch(job, planes, lane.stream), "launching the kernel that moves planes",
+        return mot_cuda_try(mot_planes_launch(job, planes, call->lane), "launching the kernel that moves planes",
                             error);
-    return mot_cuda_try(mot_follow_launch(job, lane.stream), "launching the kernel that moves boxes and points", error);
+    return mot_cuda_try(mot_follow_launch(job, call->lane), "launching the kernel that moves boxes and points", error);
 }
 
 motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,

@@ -65,10 +65,9 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const motley_batch *src, c
     job.soft = smoothing != NULL;
     job.smoothing = smoothing ? *smoothing : 0;
     job.hold = mot_take_if(hold > 0, scratch, MOT_IMAGES, hold);
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(call, &node, &lane, error));
-    return mot_cuda_try(mot_mix_launch(&job, lane.stream), "launching the mixing kernel", error);
+    MOT_TRY(mot_call_next(call, &node, error));
+    return mot_cuda_try(mot_mix_launch(&job, call->lane), "launching the mixing kernel", error);
 }
 
 static motley_status run_mix(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
@@ -115,10 +114,9 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     motley_mixed *const sent = mot_take(&call->scratch, MOT_SENT, bytes);
     MOT_TRY(mot_call_send(call, MOT_SENT, sent, drawn, bytes, "sending what was drawn", error));
     const mot_mix_targets_job job = { sent, of->labels, of->targets, (int32_t)of->count, of->classes, of->smoothing };
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_NUMBERS, .writes = MOT_NUMBERS };
-    MOT_TRY(mot_call_next(call, &node, &lane, error));
-    return mot_cuda_try(mot_mix_targets_launch(&job, lane.stream), "launching the kernel of targets", error);
+    MOT_TRY(mot_call_next(call, &node, error));
+    return mot_cuda_try(mot_mix_targets_launch(&job, call->lane), "launching the kernel of targets", error);
 }
 
 motley_status mot_cuda_mix_targets(void *state, const motley_mixed *drawn, const mot_mix_targets *of, void *stream,

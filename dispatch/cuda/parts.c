@@ -276,10 +276,9 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
         const motley_batch spare = batch_at(r, SPARE);
         job.spare = sent(r, &spare, SPARE);
     }
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_PARTS | MOT_IMAGES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(r->call, &node, &lane, error));
-    return mot_cuda_try(mot_break_launch(&job, lane.stream), "launching the kernels of breaks", error);
+    MOT_TRY(mot_call_next(r->call, &node, error));
+    return mot_cuda_try(mot_break_launch(&job, r->call->lane), "launching the kernels of breaks", error);
 }
 
 /* Runs the steps after a part that need the statistics of clips, in `work`, in place: each clip is one image. */
@@ -336,10 +335,9 @@ static motley_status mix_chains(parts_run *r, motley_error *error)
         job.chains = sent(r, &first, CHAINS);
         job.chains.image = (int64_t)r->image_bytes;
     }
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_PARTS | MOT_IMAGES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(r->call, &node, &lane, error));
-    return mot_cuda_try(mot_chains_launch(&job, lane.stream), "launching the mixing kernel", error);
+    MOT_TRY(mot_call_next(r->call, &node, error));
+    return mot_cuda_try(mot_chains_launch(&job, r->call->lane), "launching the mixing kernel", error);
 }
 
 /* How many images of src are exactly the same pixels as those of `work`. */
@@ -408,9 +406,8 @@ static motley_status take_apart(const parts_run *r, motley_error *error)
     if (r->images)
         MOT_TRY(mot_call_send(r->call, MOT_SENT | MOT_PARTS, r->sent, r->images, mot_cuda_parts_host_bytes(parts, job),
                               "sending the images", error));
-    mot_lane lane;
-    MOT_TRY(mot_call_next(r->call, &(mot_node){ .reads = MOT_STEPS, .writes = MOT_PARTS }, &lane, error));
-    return mot_cuda_try(mot_parts_launch(&r->apart, lane.stream), "launching the kernel of the parts", error);
+    MOT_TRY(mot_call_next(r->call, &(mot_node){ .reads = MOT_STEPS, .writes = MOT_PARTS }, error));
+    return mot_cuda_try(mot_parts_launch(&r->apart, r->call->lane), "launching the kernel of the parts", error);
 }
 
 motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const mot_job *job,
@@ -469,12 +466,10 @@ motley_status mot_cuda_count_apart(mot_cuda_state *s, const mot_job *job, const 
 motley_status mot_cuda_queue_chains(mot_cuda_call *call, const mot_cuda_draw *draw, const mot_tables *tables,
                                     int own_steps, motley_error *error)
 {
-    mot_lane lane;
     const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
     const mot_node node = { .reads = MOT_SENT | MOT_TABLES | callers, .writes = MOT_STEPS };
-    MOT_TRY(mot_call_next(call, &node, &lane, error));
-    return mot_cuda_try(mot_parts_draw_launch(draw, tables, own_steps, lane.stream), "launching the draw kernel",
-                        error);
+    MOT_TRY(mot_call_next(call, &node, error));
+    return mot_cuda_try(mot_parts_draw_launch(draw, tables, own_steps, call->lane), "launching the draw kernel", error);
 }
 
 /* Draws the steps, or sends those that are given. */

@@ -94,12 +94,11 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
 
 motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error)
 {
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_IMAGES,
                             .writes = MOT_IMAGES,
                             .waits = MOT_WAITS_FIRST };
-    MOT_TRY(mot_call_next(call, &node, &lane, error));
-    return mot_cuda_try(mot_resize_launch(job, lane.overlap, lane.stream), "launching the resize kernel", error);
+    MOT_TRY(mot_call_next(call, &node, error));
+    return mot_cuda_try(mot_resize_launch(job, call->overlap, call->lane), "launching the resize kernel", error);
 }
 
 static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
@@ -128,10 +127,9 @@ static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, 
     MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
     MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PLACES, p.places, assembled.base, assembled.bytes, "sending the images",
                           error));
-    mot_lane lane;
     const mot_node axes = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_PLACES };
-    MOT_TRY(mot_call_next(call, &axes, &lane, error));
-    CUDA_TRY(mot_resize_axes_launch(&job, lane.stream), "launching the kernel of the axes");
+    MOT_TRY(mot_call_next(call, &axes, error));
+    CUDA_TRY(mot_resize_axes_launch(&job, call->lane), "launching the kernel of the axes");
     return mot_cuda_queue_resize(call, &job, error);
 }
 

@@ -193,12 +193,11 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_
         n = plan->whole ? job->count : next_images(job, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
-        mot_lane lane;
-        MOT_TRY(mot_call_next(call, &planning, &lane, error));
-        draw->overlap = lane.overlap;
-        CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, lane.stream), "launching the kernel that makes programs");
-        MOT_TRY(mot_call_next(call, &running, &lane, error));
-        CUDA_TRY(launch_tiles(tiles, ctas, lane.overlap, lane.stream), "launching the tile kernel");
+        MOT_TRY(mot_call_next(call, &planning, error));
+        draw->overlap = call->overlap;
+        CUDA_TRY(mot_cuda_plan_launch(draw, tiles, few, call->lane), "launching the kernel that makes programs");
+        MOT_TRY(mot_call_next(call, &running, error));
+        CUDA_TRY(launch_tiles(tiles, ctas, call->overlap, call->lane), "launching the tile kernel");
     }
     return MOTLEY_OK;
 }

@@ -33,7 +33,7 @@ motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, mot
 {
     mot_cuda_state *const s = state;
     const mot_timeline *const t = &s->timeline;
-    *call = (mot_cuda_call){ .s = s, .stream = stream, .draws = stream, .changes = s->pool.changes };
+    *call = (mot_cuda_call){ .s = s, .stream = stream, .lane = stream, .changes = s->pool.changes };
     MOT_TRY(mot_cuda_enter(s, &call->device_before, error));
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaError_t code = cudaStreamIsCapturing(call->stream, &capture);
@@ -78,7 +78,7 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     call->memory = mot_slot_begin(&s->chip, slot);
     if (!ahead)
         return MOTLEY_OK;
-    call->draws = t->ahead;
+    call->lane = t->ahead;
     const cudaEvent_t free = t->settled == s->pool.changes ? t->done[t->slot] : t->last_done;
     CUDA_TRY(cudaStreamWaitEvent(t->ahead, free, 0), "waiting for the workspace");
     t->settled = s->pool.changes;
@@ -90,7 +90,7 @@ motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
     const mot_timeline *const t = &call->s->timeline;
     if (!mot_call_ahead(call))
         return MOTLEY_OK;
-    call->draws = call->stream;
+    call->lane = call->stream;
     call->chained = 0;
     CUDA_TRY(cudaEventRecord(t->drawn, t->ahead), "recording an event");
     CUDA_TRY(cudaStreamWaitEvent(call->stream, t->drawn, 0), "waiting for the draws");
@@ -99,7 +99,7 @@ motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
     return late ? late(call, call->late_job, error) : MOTLEY_OK;
 }
 
-motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, motley_error *error)
 {
     const unsigned all = node->reads | node->writes;
     const unsigned early = node->waits == MOT_WAITS_LAST ? all : node->early;
@@ -108,8 +108,8 @@ motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane 
         MOT_TRY(mot_call_join(call, error));
     const int safe = !(early & running->writes) && !(early & node->writes & running->reads);
     const int useful = node->waits == MOT_WAITS_LAST || (node->waits == MOT_WAITS_FIRST && !mot_call_ahead(call));
-    *lane = (mot_lane){ call->draws, call->s->chip.overlaps && call->chained && useful && safe };
-    const int others = lane->overlap && (node->waits == MOT_WAITS_LAST || node->settles);
+    call->overlap = call->s->chip.overlaps && call->chained && useful && safe;
+    const int others = call->overlap && (node->waits == MOT_WAITS_LAST || node->settles);
     running->reads = node->reads | (others ? running->reads & ~node->settles : 0);
     running->writes = node->writes | (others ? running->writes & ~node->settles : 0);
     call->chained = 1;
@@ -129,11 +129,10 @@ motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job
 motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
                             const char *what, motley_error *error)
 {
-    mot_lane lane;
     if (bytes == 0)
         return MOTLEY_OK;
-    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, &lane, error));
-    return mot_cuda_try(mot_cuda_send(to, from, bytes, lane.stream), what, error);
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, error));
+    return mot_cuda_try(mot_cuda_send(to, from, bytes, call->lane), what, error);
 }
 
 motley_status mot_call_end(mot_cuda_call *call, motley_status status, motley_error *error)

@@ -57,12 +57,6 @@ typedef struct mot_timeline {
     unsigned settled;      /* pool.changes when draws ahead last waited for all earlier calls */
 } mot_timeline;
 
-/* How a kernel is launched. */
-typedef struct mot_lane {
-    cudaStream_t stream;
-    int overlap; /* it may begin while the one before it ends */
-} mot_lane;
-
 struct mot_cuda_call;
 typedef motley_status mot_late(struct mot_cuda_call *call, const void *job, motley_error *error);
 
@@ -70,12 +64,13 @@ typedef motley_status mot_late(struct mot_cuda_call *call, const void *job, motl
 typedef struct mot_cuda_call {
     struct mot_cuda_state *s;
     cudaStream_t stream;       /* the caller's */
-    cudaStream_t draws;        /* where the next kernel is queued, unless it needs the caller's */
+    cudaStream_t lane;         /* where the next kernel is queued: there, or on the context's own if it is ahead */
+    int overlap;               /* the next kernel may begin while the one before it ends */
     int captured;              /* a graph captures it */
     unsigned changes;          /* pool.changes when it began */
     mot_slot_counters *slot;   /* its slot, whose counters come first; NULL: none is taken */
     mot_arena memory, scratch; /* the slot behind them, and the scratch */
-    int chained;               /* a kernel of this call was queued last, on `draws` */
+    int chained;               /* a kernel of this call was queued last, on `lane` */
     mot_node running;          /* what it, and others that may run when the next one begins, read and write */
     mot_late *late;            /* queues `late_job` right before the first kernel on the caller's stream */
     const void *late_job;
@@ -101,11 +96,11 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
 
 static inline int mot_call_ahead(const mot_cuda_call *call)
 {
-    return call->draws != call->stream;
+    return call->lane != call->stream;
 }
 
-/* How the call's next kernel is launched. */
-motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error);
+/* Finds how the call's next kernel is launched: call->lane, call->overlap. */
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, motley_error *error);
 
 /* Queues what comes behind the draws as late as possible, so that draws that follow still run ahead: when the caller's
  * stream joins them. Whoever owns `job` has to join before it is gone. */

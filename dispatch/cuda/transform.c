@@ -404,10 +404,9 @@ static motley_status fill_windows(const transform_run *r, motley_error *error)
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
     memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(r->cuda, &node, &lane, error));
-    return mot_cuda_try(mot_fill_launch(&job, lane.stream), "launching the filling kernel", error);
+    MOT_TRY(mot_call_next(r->cuda, &node, error));
+    return mot_cuda_try(mot_fill_launch(&job, r->cuda->lane), "launching the filling kernel", error);
 }
 
 static motley_status erase_boxes(const transform_run *r, motley_error *error)
@@ -423,10 +422,9 @@ static motley_status erase_boxes(const transform_run *r, motley_error *error)
                             .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
     memcpy(erase.bits, call->erased, sizeof erase.bits);
-    mot_lane lane;
     const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_TABLES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(r->cuda, &node, &lane, error));
-    return mot_cuda_try(mot_erase_launch(&erase, lane.stream), "launching the erasing kernel", error);
+    MOT_TRY(mot_call_next(r->cuda, &node, error));
+    return mot_cuda_try(mot_erase_launch(&erase, r->cuda->lane), "launching the erasing kernel", error);
 }
 
 static motley_status queue_followed(const transform_run *r, motley_error *error)
@@ -542,13 +540,12 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
-    mot_lane lane;
     const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
     const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->drawn ? MOT_STEPS : 0),
                                .writes = MOT_PLACES | (draw->steps && !call->drawn ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };
-    MOT_TRY(mot_call_next(cuda, &drawing, &lane, error));
-    CUDA_TRY(mot_transform_draw_launch(draw, lane.overlap, lane.stream), "launching the draw kernel");
+    MOT_TRY(mot_call_next(cuda, &drawing, error));
+    CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
     MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
     static const uint8_t none[4];
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;

@@ -20,7 +20,7 @@ motley_status mot_call_begin(void *state, void *stream, mot_cuda_call *call, mot
 {
     (void)state, (void)error;
     watch_forget();
-    *call = (mot_cuda_call){ .s = &emulated, .stream = stream, .draws = stream };
+    *call = (mot_cuda_call){ .s = &emulated, .stream = stream, .lane = stream };
     return MOTLEY_OK;
 }
 
@@ -53,25 +53,24 @@ motley_status mot_call_take(mot_cuda_call *call, size_t slot_bytes, size_t scrat
     call->memory = mot_slot_begin(&emulated.chip, slot);
     turn ^= 1;
     if (emulated_ahead < 0 ? turn : emulated_ahead) {
-        call->draws = &turn;
+        call->lane = &turn;
         call->late = emulated_late;
     }
     return MOTLEY_OK;
 }
 
-motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, mot_lane *lane, motley_error *error)
+motley_status mot_call_next(mot_cuda_call *call, const mot_node *node, motley_error *error)
 {
     if ((node->reads | node->writes) & MOT_CALLERS)
         MOT_TRY(mot_call_join(call, error));
     watch_begin(node);
-    *lane = (mot_lane){ call->draws, 0 };
     return MOTLEY_OK;
 }
 
 motley_status mot_call_join(mot_cuda_call *call, motley_error *error)
 {
     mot_late *const late = call->late;
-    call->draws = call->stream;
+    call->lane = call->stream;
     call->late = NULL;
     return late ? late(call, call->late_job, error) : MOTLEY_OK;
 }
@@ -88,9 +87,8 @@ motley_status mot_call_late(mot_cuda_call *call, mot_late *late, const void *job
 motley_status mot_call_send(mot_cuda_call *call, unsigned memory, void *to, const void *from, size_t bytes,
                             const char *what, motley_error *error)
 {
-    mot_lane lane;
-    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, &lane, error));
-    return mot_cuda_try(mot_cuda_send(to, from, bytes, lane.stream), what, error);
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = memory }, error));
+    return mot_cuda_try(mot_cuda_send(to, from, bytes, call->lane), what, error);
 }
 
 cudaError_t mot_timeline_wait(const mot_timeline *t)
