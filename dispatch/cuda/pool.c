@@ -103,54 +103,55 @@ motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *
 
 /* ---- tables ---- */
 
-void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
+static mot_kept_tables *find_tables(mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes)
 {
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         if (pool->kept[i].kind == kind && pool->kept[i].fingerprint == fingerprint &&
             pool->kept[i].block.bytes == bytes)
-            return pool->kept[i].block.memory;
+            return &pool->kept[i];
     return NULL;
 }
 
-motley_status mot_pool_make_room(const mot_cuda_call *call, mot_kept_kind kind, size_t bytes, mot_kept_tables **room,
-                                 motley_error *error)
+motley_status mot_pool_keep(const mot_cuda_call *call, mot_kept_kind kind, uint64_t fingerprint, size_t bytes,
+                            mot_kept_tables **tables, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
-    mot_kept_tables *const tables = &pool->kept[pool->next % MOT_TABLES_KEPT];
-    MOT_TRY(replace(call, &tables->block, bytes,
+    *tables = find_tables(pool, kind, fingerprint, bytes);
+    if (*tables)
+        return MOTLEY_OK;
+    mot_kept_tables *const oldest = &pool->kept[pool->next % MOT_TABLES_KEPT];
+    MOT_TRY(replace(call, &oldest->block, bytes,
                     kind == MOT_KEPT_POLICY ? "a policy's first use" : "a transform's first use", error));
-    tables->kind = 0;
+    oldest->kind = 0;
+    oldest->fingerprint = fingerprint;
     pool->next++;
-    *room = tables;
+    *tables = oldest;
     return MOTLEY_OK;
 }
 
-motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
-                              uint64_t fingerprint, const void *host, motley_error *error)
+motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *tables, mot_kept_kind kind, const void *host,
+                              motley_error *error)
 {
+    mot_block *const block = &tables->block;
     /* from pageable memory: it is read before the call returns */
-    const cudaError_t code =
-        cudaMemcpyAsync(room->block.memory, host, room->block.bytes, cudaMemcpyHostToDevice, call->stream);
+    const cudaError_t code = cudaMemcpyAsync(block->memory, host, block->bytes, cudaMemcpyHostToDevice, call->stream);
     if (code != cudaSuccess)
-        release(call->s, &room->block, call->stream);
+        release(call->s, block, call->stream);
     CUDA_TRY(code, "sending tables");
-    room->kind = kind;
-    room->fingerprint = fingerprint;
+    tables->kind = kind;
     return MOTLEY_OK;
 }
 
 motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
                               motley_error *error)
 {
-    const void *memory = mot_pool_find(&call->s->pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes);
-    if (!memory) {
-        mot_kept_tables *room;
-        MOT_TRY(mot_pool_make_room(call, MOT_KEPT_POLICY, policy->compiled_bytes, &room, error));
-        MOT_TRY(mot_pool_upload(call, room, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled, error));
-        memory = room->block.memory;
-    }
-    mot_taken(MOT_TABLES, (void *)memory, policy->compiled_bytes);
-    *tables = mot_cuda_tables_at(policy, memory);
+    const size_t bytes = policy->compiled_bytes;
+    mot_kept_tables *kept;
+    MOT_TRY(mot_pool_keep(call, MOT_KEPT_POLICY, policy->fingerprint, bytes, &kept, error));
+    if (!kept->kind)
+        MOT_TRY(mot_pool_upload(call, kept, MOT_KEPT_POLICY, policy->compiled, error));
+    mot_taken(MOT_TABLES, kept->block.memory, bytes);
+    *tables = mot_cuda_tables_at(policy, kept->block.memory);
     return MOTLEY_OK;
 }
 
@@ -169,13 +170,13 @@ mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
     return tables;
 }
 
-size_t mot_pool_bytes(const mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy)
+size_t mot_pool_bytes(mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy)
 {
     size_t bytes = 2 * slot_bytes > pool->slots.bytes ? 2 * slot_bytes : pool->slots.bytes;
     bytes += scratch_bytes > pool->scratch.bytes ? scratch_bytes : pool->scratch.bytes;
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         bytes += pool->kept[i].block.bytes;
-    if (policy && !mot_pool_find(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
+    if (policy && !find_tables(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
         bytes +=
             policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* its place is reused */
     return bytes;

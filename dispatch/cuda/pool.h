@@ -133,14 +133,11 @@ motley_status mot_pool_reserve(const struct mot_cuda_call *call, size_t slot_byt
                                motley_error *error);
 motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error);
 
-/* Tables on the device: NULL if they are not there. */
-void *mot_pool_find(const mot_pool *pool, mot_kept_kind kind, uint64_t fingerprint, size_t bytes);
-
-/* Room for tables that are not there, in place of the oldest. They are there once mot_pool_upload has succeeded. */
-motley_status mot_pool_make_room(const struct mot_cuda_call *call, mot_kept_kind kind, size_t bytes,
-                                 mot_kept_tables **room, motley_error *error);
-motley_status mot_pool_upload(const struct mot_cuda_call *call, mot_kept_tables *room, mot_kept_kind kind,
-                              uint64_t fingerprint, const void *host, motley_error *error);
+/* Tables on the device, or, with a kind of 0, room for them in place of the oldest: mot_pool_upload has to follow. */
+motley_status mot_pool_keep(const struct mot_cuda_call *call, mot_kept_kind kind, uint64_t fingerprint, size_t bytes,
+                            mot_kept_tables **tables, motley_error *error);
+motley_status mot_pool_upload(const struct mot_cuda_call *call, mot_kept_tables *tables, mot_kept_kind kind,
+                              const void *host, motley_error *error);
 
 /* A policy's tables with device pointers; uploaded when this context first sees the policy. */
 motley_status mot_pool_policy(const struct mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
@@ -149,7 +146,7 @@ mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory);
 
 /* Bytes of device memory that the context would hold with such slots, such scratch and the tables of `policy`, or NULL;
  * with 0, 0 and NULL: that it holds. */
-size_t mot_pool_bytes(const mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy);
+size_t mot_pool_bytes(mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy);
 
 void mot_pool_release_all(struct mot_cuda_state *s);
 

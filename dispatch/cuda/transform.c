@@ -139,21 +139,18 @@ static motley_status send_tables(const mot_cuda_call *call, const mot_transform 
     *device = lay_out_tables(t, &counted);
     if (counted.bytes == 0) /* a follower without stages */
         return MOTLEY_OK;
-    uint8_t *const found = mot_pool_find(&call->s->pool, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes);
-    if (found) {
-        *device = lay_out_tables(t, &(mot_arena){ .base = found });
+    mot_kept_tables *kept;
+    MOT_TRY(mot_pool_keep(call, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes, &kept, error));
+    *device = lay_out_tables(t, &(mot_arena){ .base = kept->block.memory });
+    if (kept->kind)
         return MOTLEY_OK;
-    }
-    mot_kept_tables *room;
-    MOT_TRY(mot_pool_make_room(call, MOT_KEPT_TRANSFORM, counted.bytes, &room, error));
     uint8_t *const memory = calloc(1, counted.bytes);
     if (!memory)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", counted.bytes);
     const tables host = lay_out_tables(t, &(mot_arena){ .base = memory, .host = 1 });
-    *device = lay_out_tables(t, &(mot_arena){ .base = room->block.memory });
     for (uint32_t s = 0; s < t->stages; s++)
         fill_stage(&t->stage[s], s, &host, device);
-    const motley_status status = mot_pool_upload(call, room, MOT_KEPT_TRANSFORM, t->fingerprint, memory, error);
+    const motley_status status = mot_pool_upload(call, kept, MOT_KEPT_TRANSFORM, memory, error);
     free(memory);
     return status;
 }
