@@ -11,20 +11,10 @@ from html import escape
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import custom
+from . import _native, custom
 from ._core import ffi, lib
 from ._arrays import DTYPES
-from ._native import (
-    ArgumentError,
-    PolicyError,
-    UnsupportedError,
-    check,
-    epoch_given,
-    made_by,
-    text_from,
-    text_of,
-    whole,
-)
+from ._native import ArgumentError, PolicyError, UnsupportedError, check, epoch_given, made_by, text_from, text_of
 
 if TYPE_CHECKING:
     from ._types import PolicyLike
@@ -193,7 +183,7 @@ class Policy:
         """A policy with schedules, made `epochs` long: all epochs of the file are multiplied alike, and rounded."""
         if not self.scheduled:
             raise ArgumentError(f"policy '{self.name}' has no numbers that change with the epoch")
-        epochs = whole("epochs", epochs, 1, (1 << 30) - 1, "from 1 to 2^30 - 1")
+        epochs = _native.whole("epochs", epochs, 1, (1 << 30) - 1, "from 1 to 2^30 - 1")
         return Policy._of(made_by("motley_policy", lib.motley_policy_scale, self._handle, epochs))
 
     @property

@@ -16,18 +16,7 @@ from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
 from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
 from .draws import Samples
-from .samples import (
-    Epoch,
-    Lineage,
-    Repeats,
-    ask_for_pass,
-    current,
-    epoch_now,
-    note_copy,
-    process_key,
-    stream_key,
-    unasked,
-)
+from .samples import Epoch, Lineage, Repeats, ask_for_pass, current, epoch_now, process_key, stream_key, unasked
 
 if TYPE_CHECKING:
     from ._types import Array
@@ -189,7 +178,7 @@ class Sampled:
             seed = self._key(seed, True) ^ self._stream[2]
             first = self._next(count) if counting else self._place(self.counter)[1]
             if self._lineage.copied and self.training:
-                note_copy(self._lineage, seed, epoch, first)
+                self._lineage.note(seed, epoch, first)
             sample_ids = range(first, first + count)
         sample_ids, view = split_views(sample_ids, view)
         ids, view = numbers_of(sample_ids), numbers_of(view)
@@ -282,7 +271,7 @@ class Sampled:
         if sample_ids is None:
             key = (self.seed if seed is None else seed_given(seed)) ^ process_key(self.rank) ^ self._stream[3]
             if self._lineage.copied and self.training:
-                note_copy(self._lineage, key, epoch, first)
+                self._lineage.note(key, epoch, first)
             if counting and not on_device:
                 first = self._next(count)
             return (key, epoch, first, 0, 0, views, on_device, NULL), keep

@@ -57,12 +57,10 @@ ADVICE = (
 )
 
 COPIES = (
-    "copies of a transform, as a pool unpickles one for each task, draw the same without ids: give the calls "
-    "sample_ids, or make the transform once in each process"
+    "copies of a transform, as a pool unpickles one for each task, draw the same without ids: give calls sample_ids"
 )
 OUTSIDE = (
-    "a transform draws in a thread that does not see the motley.samples or Reproducible which another thread is in: "
-    "let the thread run it by contextvars.copy_context().run"
+    "a thread draws that does not see another's motley.samples: let contextvars.copy_context().run call what it does"
 )
 
 # ---- processes ----
@@ -70,6 +68,7 @@ OUTSIDE = (
 _parents_rank: int | None = None  # of the process that spawned this one, when it had one
 _parents_loading: Loading | None = None  # of a worker: the Loading that its parent started it for
 _keys: dict[Any, int] = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
+_by_copies: set[tuple[int, ...]] = set()  # what copies of transforms drew first without ids
 _settled = False  # whether _keys[None] is of the process group's rank
 
 
@@ -166,6 +165,13 @@ class Lineage:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, (True,))
 
+    def note(self, *drawn: int) -> None:
+        """What a copy draws first without ids. Those that a pool unpickles for each task count from one number."""
+        self.copied = False
+        if drawn in _by_copies:
+            _warn_once(COPIES, RepeatedSamples)
+        _by_copies.add(drawn)
+
 
 class _WorkerInit:
     """A loader's worker_init_fn, which a Lineage goes along with: a worker that is spawned with a data set that has
@@ -177,17 +183,6 @@ class _WorkerInit:
     def __call__(self, worker: int) -> None:
         if self.begin is not None:
             self.begin(worker)
-
-
-_by_copies: set[tuple[int, ...]] = set()
-
-
-def note_copy(lineage: Lineage, *drawn: int) -> None:
-    """Notes what a copy draws first without ids: those that a pool unpickles for each task count from one number."""
-    lineage.copied = False
-    if drawn in _by_copies:
-        _warn_once(COPIES, RepeatedSamples)
-    _by_copies.add(drawn)
 
 
 def _inherited(rank: int, loading: Loading | None) -> Lineage:
