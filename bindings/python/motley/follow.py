@@ -150,10 +150,7 @@ class Boxes:
             for i, (part, own) in enumerate(zip(parts, boxes)):
                 where = "" if moves.single else f" of image {i}"
                 if not hasattr(part, "__len__") or not getattr(part, "ndim", 1) or isinstance(part, (str, Mapping)):
-                    found = f"{part!r:.60}, a {type(part).__name__}"
-                    raise ArgumentError(
-                        f"sample[{field!r}]{where} is {found}: want an entry for each of {len(own)} boxes"
-                    )
+                    raise ArgumentError(f"sample[{field!r}]{where} is {part!r:.40}, want an entry for each box")
                 if len(part) != len(own):
                     raise ArgumentError(f"sample[{field!r}]{where} has {len(part)} entries, there are {len(own)} boxes")
         per_image[key] = boxes
@@ -298,18 +295,13 @@ class Follow:
                 "{'mask': motley.follow.Mask()}, or None for the entries of known names"
             )
         self.following = None if following is None else dict(following)
+        known = {self.image, "labels", *(self.following or ())}
         for key, kind in (self.following or {}).items():
             if not isinstance(kind, (Mask, Image, Boxes, Points)):
                 raise ArgumentError(
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
-        self._check_keys(self.following or {})
-
-    def _check_keys(self, following: Mapping[Any, Any]) -> None:
-        """What `visibility` and `inside` store must not take the place of what is there."""
-        known = {self.image, "labels", *following}
-        known |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ()}
-        for key, kind in following.items():
+            known.update(getattr(kind, "label_fields", None) or ())
             own = getattr(kind, "visibility", getattr(kind, "inside", None))
             if own is not None and own in known:
                 raise ArgumentError(f"following[{key!r}] stores in {own!r}, which is in use: want a key of its own")

@@ -512,8 +512,8 @@ def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     """Item `key` of a batch or a sample; the message says what it should be where there is none."""
     is_mapping = isinstance(batch, Mapping)
     if not is_mapping and not isinstance(batch, (tuple, list)):
-        found = f"{whole} is a {type(batch).__name__}"
-        raise ArgumentError(f"{found}, want a tuple, a list or a dictionary with the {what} at {key!r}")
+        kind = type(batch).__name__
+        raise ArgumentError(f"{whole} is a {kind}, want a tuple, a list or a dictionary with the {what} at {key!r}")
     is_index = hasattr(key, "__index__") and -len(batch) <= key < len(batch)
     if key not in batch if is_mapping else not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
