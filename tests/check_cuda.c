@@ -12,7 +12,7 @@
  *
  * Without a CUDA device it prints that it skips and exits 77, which `meson test` counts; with --require that is a
  * failure. */
-#include "dispatch/cuda/cuda.h"
+#include "dispatch/cuda/state.h"
 #include "motley.h"
 #include "tests/inputs.h"
 #include "tests/test.h"

@@ -3,7 +3,6 @@
 #ifndef MOT_CUDA_STATE_H
 #define MOT_CUDA_STATE_H
 
-#include "dispatch/cuda/cuda.h"
 #include "dispatch/cuda/timeline.h"
 #include "followers/follow.h"
 
@@ -27,6 +26,15 @@ typedef struct mot_cuda_report {
     const int32_t *step_count;
     const motley_image *images; /* NULL: of one size */
 } mot_cuda_report;
+
+/* The route and kernel of the last batch. */
+typedef struct mot_cuda_last {
+    mot_route route;
+    const char *reason;
+    mot_cuda_format format;
+    int output; /* it wrote a fused output */
+    int blurs;  /* of resident images: by the kernel that blurs */
+} mot_cuda_last;
 
 typedef struct mot_cuda_state {
     int device;
@@ -60,6 +68,11 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 
 /* Checks that `data`, which errors call `name`, is on the context's device; NULL is nothing to check. */
 motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
+
+/* For tests: forces the tiles route for every later batch of the context, or, if 0, restores the normal choice; and how
+ * the last batch was run. */
+void mot_cuda_tiles_always(motley_context *context, int always);
+mot_cuda_last mot_cuda_last_run(const motley_context *context);
 
 /* ---- dispatch/cuda/apply.c, look_back.c ---- */
 
