@@ -299,8 +299,10 @@ static motley_status count_apply(mot_cuda_state *s, const mot_job *job, const mo
                                  mot_cuda_steps *steps, mot_arena *slot, mot_arena *scratch, motley_error *error)
 {
     *slot = mot_slot_begin(&s->chip, NULL);
-    if (mot_cuda_has_parts(parts))
+    if (mot_cuda_has_parts(parts)) {
+        *steps = (mot_cuda_steps){ 0 };
         return mot_cuda_count_apart(s, job, parts, slot, scratch, error);
+    }
     *steps = mot_cuda_choose(s, job);
     mot_cuda_lay_out(steps, job, 0, NULL, slot, scratch);
     return MOTLEY_OK;
@@ -323,7 +325,7 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
 static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
-    mot_cuda_steps steps = { 0 };
+    mot_cuda_steps steps;
     const mot_cuda_parts parts = mot_cuda_parts_of(job);
     mot_arena slot, scratch = { 0 };
     MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
