@@ -1389,6 +1389,8 @@ def test_indexed():
     image, label, i = indexed[3]
     assert (label, i) == (53, 3) and len(indexed) == COUNT
     assert Indexed([{"a": 1}])[0] == {"a": 1, "sample_id": 0}
+    for sample in {"sample_id": "n01440764"}, collections.namedtuple("Sample", "image sample_id")(1, 2):
+        refused("samples have a 'sample_id' of their own", Indexed([sample]).__getitem__, 0)
 
 
 def test_collate_without_ids_takes_new_draws_and_repeats():

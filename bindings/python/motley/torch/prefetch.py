@@ -95,6 +95,10 @@ class Prefetcher:
             transform = transform_of(transform, None, mixing=True, module=Transform)
             if isinstance(transform, Transform):
                 transform = transform.to(self.device)
+        if isinstance(transform, motley.Follow):
+            raise motley.ArgumentError(
+                "transform is a motley.Follow, which works on whole samples: want a MotleyCollate of it in the loader"
+            )
         self.transform: Any = transform
         self.loader, self.images, self.ids = loader, images, ids
         check_labels(self.transform, labels)
