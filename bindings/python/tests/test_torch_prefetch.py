@@ -120,7 +120,9 @@ def test_broken_files_are_left_out(folder):
     with pytest.warns(UserWarning), pytest.raises(motley.FileError, match="image 0 and all others of its batch"):
         list(Prefetcher(nothing, Transform(TEXT), "cpu", broken="skip"))
     refused("broken is 'ignore', want 'raise', 'skip'", Prefetcher, [], Transform(TEXT), "cpu", broken="ignore")
-    refused("transform is a motley.Follow, .* want a MotleyCollate", Prefetcher, [], motley.Follow("rand_augment"), "cpu")
+    refused(
+        "transform is a motley.Follow, .* want a MotleyCollate", Prefetcher, [], motley.Follow("rand_augment"), "cpu"
+    )
 
 
 def test_labels_are_left_out_by_the_caller(folder):
