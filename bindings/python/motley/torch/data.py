@@ -218,7 +218,7 @@ class Indexed(_Around):
         elif isinstance(i, list):
             i = torch.tensor(i)
         if "sample_id" in (sample if isinstance(sample, Mapping) else getattr(sample, "_fields", ())):
-            raise ArgumentError("the samples have a 'sample_id' of their own, want them without Indexed, which adds one")
+            raise ArgumentError("the samples have a 'sample_id' of their own, want none, as Indexed adds one")
         if isinstance(sample, Mapping):
             return {**sample, "sample_id": i}
         if isinstance(sample, tuple) and hasattr(sample, "_fields"):
