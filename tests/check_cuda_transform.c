@@ -395,6 +395,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
 /* Clips, of one size each: new draws, then given ones. */
 static void check_clips(const motley_policy *transform, const char *name, uint64_t number, int32_t most)
 {
+    static const input_layout layouts[] = { INPUT_PLANAR, INPUT_PADDED, INPUT_PACKED };
     uint64_t state = SEED + number * 613;
     const motley_policy_info *info = motley_policy_describe(transform);
     const size_t frames = 2 + number % 4, count = number % 3 ? frames : 2 * frames;
@@ -416,7 +417,7 @@ static void check_clips(const motley_policy *transform, const char *name, uint64
         if (i % frames == 0 || info->width)
             size = (input_size){ 4 + (int32_t)(input_random(&state) % (uint64_t)most),
                                  4 + (int32_t)(input_random(&state) % (uint64_t)most) };
-        add_source(src, number % 2 ? INPUT_PADDED : INPUT_PACKED, size, channels, input_random(&state));
+        add_source(src, layouts[number % 3], size, channels, input_random(&state));
         id[i] = number * 100 + i / frames;
         r->host_image[i].width = info->width ? info->width : size.width;
         r->host_image[i].height = info->width ? info->height : size.height;

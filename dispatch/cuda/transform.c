@@ -262,12 +262,14 @@ static void count_axes(transform_run *r)
 }
 
 /* Lays out the pixels that are resized, and describes them: planes where the images are planes, which the resize turns
- * into packed pixels more slowly. A clip's images have no gaps between them. */
+ * into packed pixels more slowly. A clip's images are packed and have no gaps between them: together they are one tall
+ * image, from which statistics are taken. */
 static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
     const mot_transform_call *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
-    const int planes = mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
+    const int planes = together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES &&
+                       (int64_t)r->width * r->height % 16 == 0;
     r->pixels = (motley_batch){ .count = n,
                                 .channels = call->dst->channels,
                                 .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,

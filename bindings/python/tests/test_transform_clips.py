@@ -119,10 +119,14 @@ def test_transforms_share_statistics(threads):
 
 
 @cuda
+@pytest.mark.parametrize("layout, size", [("hwc", "[31, 43]"), ("chw", "[32, 40]")])
 @pytest.mark.parametrize("output", ["", "  - output: {mean: 0.5, std: 0.25, type: f16}\n  - erase: {}\n"])
-def test_transforms_share_statistics_on_cuda(output):
-    stage = motley.Transform(STAGES + output, seed=3, layout="hwc", clip_frames=FRAMES)
+def test_transforms_share_statistics_on_cuda(output, layout, size):
+    stage = motley.Transform(
+        STAGES.replace("[31, 43]", size) + output, seed=3, layout=layout, output_layout="hwc", clip_frames=FRAMES
+    )
     images, ids = torch.from_numpy(np.repeat(frames(), 2, axis=1)), motley.group_ids(range(CLIPS), FRAMES)
+    images = images if layout == "hwc" else images.permute(0, 3, 1, 2).contiguous()
     wanted, draws = stage(images, sample_ids=ids, return_draws=True)
     made, drawn = stage(images.cuda(), sample_ids=ids, return_draws=True)
     assert torch.equal(made.cpu(), wanted) and drawn == draws
