@@ -24,6 +24,8 @@ try:
 except ImportError:
     torch = None
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of a GPU that others use, too
+
 cuda = pytest.mark.cuda
 DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
 
