@@ -268,8 +268,8 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
     const mot_transform_call *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
-    const int planes = together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES &&
-                       (int64_t)r->width * r->height % 16 == 0;
+    const int planes =
+        together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
     r->pixels = (motley_batch){ .count = n,
                                 .channels = call->dst->channels,
                                 .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
