@@ -828,9 +828,8 @@ Test(apply, threads_start_with_the_first_call_of_several_images)
     apply(context, policy, &set, &set, NULL);
     cr_assert(threads_here() == before + 3, "%d threads were started", threads_here() - before);
     motley_context_destroy(context);
-    for (int turn = 0; turn < 1000 && threads_here() != before;
-         turn++) /* one that was joined may be listed for a while */
-        usleep(1000);
+    for (int turn = 0; turn < 1000 && threads_here() != before; turn++)
+        usleep(1000); /* the system may list a joined thread for a moment */
     cr_assert(threads_here() == before);
     free_images(&set);
     motley_policy_destroy(policy);

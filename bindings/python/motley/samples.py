@@ -56,9 +56,7 @@ ADVICE = (
     "sample wants view=, or motley.torch.Augmented(views=2)"
 )
 
-COPIES = (
-    "copies of a transform, as a pool unpickles one for each task, draw the same without ids: give calls sample_ids"
-)
+COPIES = "copies of a transform, such as a process pool makes for each task, draw the same: give the calls sample_ids"
 OUTSIDE = (
     "a thread draws that does not see another's motley.samples: let contextvars.copy_context().run call what it does"
 )
@@ -561,7 +559,7 @@ _blocks: list[int] = []  # the thread of each block that is entered
 
 
 def _block_here() -> samples | None:
-    """The block around a call. Warns where there is none, but one of another thread, which may wait for this one."""
+    """The block around a call. Warns where another thread is in one and this thread in none."""
     block = _block.get()
     if block is None and _blocks and threading.get_ident() not in _blocks:
         _warn_once(OUTSIDE, UserWarning)
