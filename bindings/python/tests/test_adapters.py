@@ -113,8 +113,12 @@ def test_columns_are_transformed():
 
 def test_columns_of_no_images():
     assert Augment("rand_augment")({"image": []}) == {"image": []}
-    with pytest.raises(KeyError):
-        Augment("rand_augment")({"pixels": []})
+    refused(
+        "has no column 'image' for the images, it has 'pixels', 'id'", Augment("rand_augment"), {"pixels": [], "id": []}
+    )
+    refused("has no column 'id' for the sample ids, it has 'image'", Augment("rand_augment", ids="id"), {"image": []})
+    refused("no column True for the sample ids", Augment("rand_augment", ids=True), {"image": [], 1: []})
+    refused("the batch is a list, want a dictionary of columns", Augment("rand_augment"), [arrays()])
 
 
 VIEWS = """motley: 1
@@ -290,6 +294,8 @@ def test_webdataset_names_what_is_missing():
     with pytest.raises(motley.ArgumentError, match=r"the sample is a tuple, want .* before to_tuple\(\)"):
         WebAugment("rand_augment")((b"file", 2))
     picture = Image.fromarray(arrays(1)[0])
+    for key in {}, {"__key__": 7}:
+        refused("no text as its '__key__'", WebAugment("rand_augment", epoch=0), {**key, "jpg": picture})
     assert WebAugment("rand_augment", image="view")({"__key__": "a", "view": picture})["view"].size == picture.size
 
 

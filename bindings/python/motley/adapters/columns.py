@@ -58,12 +58,12 @@ class Augment(Passes):
             )
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        images = batch[self.image]
+        images = _column(batch, self.image, "images")
         if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
         which: dict[str, Any] = {"seed": fresh_seed(self.transform.seed), "sample_ids": range(len(images))}
         if self.ids is not None:
-            which = {"epoch": int(self.epoch), "sample_ids": batch[self.ids]}
+            which = {"epoch": int(self.epoch), "sample_ids": _column(batch, self.ids, "sample ids")}
         if self.labels is None:
             made = self.transform(images, **which)
             if not isinstance(made, dict):
@@ -75,12 +75,22 @@ class Augment(Passes):
                     "is also the name of a view"
                 )
             return {**rest, **by_view(made, True)}
-        made, targets = self.transform(images, labels=batch[self.labels], **which)
+        labels = _column(batch, self.labels, "labels")
+        made, targets = self.transform(images, labels=labels, **which)
         return {**batch, self.image: made, self.labels: targets}
 
     def __repr__(self) -> str:
         settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.transform.seed}, epoch={self.epoch}"
         return f"Augment({self.transform.policy.name}, {settings})"
+
+
+def _column(batch: Any, key: str, what: str) -> Any:
+    if not hasattr(batch, "keys"):  # which a table of pandas has, too
+        raise motley.ArgumentError(f"the batch is a {type(batch).__name__}, want a dictionary of columns")
+    if isinstance(key, bool) or key not in batch.keys():
+        has = ", ".join(map(repr, batch.keys())) or "none"
+        raise motley.ArgumentError(f"the batch has no column {key!r} for the {what}, it has {has}")
+    return batch[key]
 
 
 def _of_ray() -> bool:

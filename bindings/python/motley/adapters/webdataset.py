@@ -76,6 +76,11 @@ class Augment(Passes):
         if self.epoch is None:
             image = self.transform(sample[key], seed=fresh_seed(self.transform.seed), sample_ids=0)
         else:
+            if not isinstance(sample.get("__key__"), str):
+                raise motley.ArgumentError(
+                    f"the sample has {', '.join(map(repr, sample))} and no text as its '__key__', by which it is "
+                    "drawn: want it, or no epoch"
+                )
             epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
             image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         if isinstance(image, dict):
