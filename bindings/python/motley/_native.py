@@ -232,11 +232,19 @@ if hasattr(os, "register_at_fork"):
 # ---- checks: they name a mistake in the caller's words ----
 
 
+def is_bool(value: Any) -> bool:
+    """Whether it is True or False, or an array of these, which nobody means as a number."""
+    return isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+
+
 def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
     """`value` as an int. wanted: how the range is said."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or not low <= value.__index__() <= high:
+    try:
+        number: int = value.__index__()
+    except (AttributeError, TypeError):  # of a float, of an array that is no number
+        number = low - 1
+    if is_bool(value) or not low <= number <= high:
         raise ArgumentError(f"{name} is {value!r}, want a whole number {wanted}")
-    number: int = value.__index__()
     return number
 
 
@@ -247,6 +255,18 @@ def seed_given(seed: Any) -> int:
 
 def epoch_given(epoch: Any) -> int:
     return whole("epoch", epoch, 0, (1 << 30) - 1, "from 0 to 2^30 - 1")
+
+
+def size_given(size: Any) -> tuple[int, int]:
+    """(height, width), of whatever the library takes."""
+    if not hasattr(size, "__len__") or len(size) != 2:
+        raise ArgumentError(f"size is {size!r}, want (height, width)")
+    height, width = (whole("a side of size", side, 1, 1 << 20, "from 1 to 1048576") for side in size)
+    return height, width
+
+
+def next_sample_given(number: Any) -> int:
+    return whole("next_sample", number, 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
 
 
 def rank_given(rank: Any) -> int | None:

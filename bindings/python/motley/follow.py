@@ -125,7 +125,12 @@ class Boxes:
             raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
         for name in "min_area", "min_side", "min_visibility":
             value, most = getattr(self, name), 1 if name == "min_visibility" else math.inf
-            if not isinstance(value, (int, float)) or not 0 <= value <= most or value == math.inf:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not 0 <= value <= most
+                or value == math.inf
+            ):
                 raise ArgumentError(f"{name} is {value!r}, want a number of 0 {'to 1' if most == 1 else 'or more'}")
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
@@ -225,8 +230,10 @@ class Points:
         pairs: Any = self.pairs
         for pair in pairs if hasattr(pairs, "__iter__") else [pairs]:
             two = hasattr(pair, "__len__") and len(pair) == 2
-            if not two or not all(hasattr(place, "__index__") and place >= 0 for place in pair):
+            if not two:
                 raise ArgumentError(f"pairs has {pair!r}, want two places from 0")
+            for place in pair:
+                whole("a place of pairs", place, 0, (1 << 31) - 1, "from 0")
         places = [place for pair in set(map(frozenset, pairs)) for place in pair]
         if len(set(places)) < len(places):
             raise ArgumentError(f"pairs is {pairs!r}, want no place in two pairs")

@@ -12,7 +12,7 @@ from . import _images as images
 from . import _native
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
-from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, threads_given, whole
+from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, size_given, threads_given, whole
 from .sampled import Sampled
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ class Mix(Sampled):
         return f"<code>{escape(repr(self))}</code>"
 
     def _drawn(self, samples: Any, count: int, size: Any) -> Any:
-        drawn = ffi.new("motley_mixed[]", max(count, 1))
-        checked(lib.motley_mix_draw, self._handle, samples.c, count, size[1], size[0], drawn)
+        drawn, (height, width) = ffi.new("motley_mixed[]", max(count, 1)), size_given(size)
+        checked(lib.motley_mix_draw, self._handle, samples.c, count, width, height, drawn)
         return drawn
 
     def _mixed(

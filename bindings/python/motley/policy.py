@@ -54,7 +54,7 @@ def fill_bytes(fill: Any) -> bytes:
             numbers *= 4
         if len(numbers) == 3:
             numbers.append(255)
-        if len(numbers) != 4 or any(n != int(n) for n in numbers):
+        if len(numbers) != 4 or any(n != int(n) or isinstance(n, bool) for n in numbers):
             raise ValueError
         return bytes(int(n) for n in numbers)
     except (TypeError, ValueError):

@@ -14,7 +14,8 @@ from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, CuPy, Torch, address, name_of
-from ._native import ArgumentError, epoch_given, for_each, rank_given, seed_given, stream_given, view_given, whole
+from ._native import ArgumentError, epoch_given, for_each, is_bool, next_sample_given, rank_given, seed_given
+from ._native import stream_given, view_given, whole
 from .draws import Samples
 from .samples import Epoch, Lineage, Repeats, ask_for_pass, current, epoch_now, process_key, stream_key, unasked
 
@@ -46,6 +47,9 @@ class Sampled:
         self.seed, self.rank = seed_given(seed), rank_given(rank)
         self._take_stream(stream_given(stream), next(_objects) if stream is None else 0)
         self.counter: Any = [0, 0] if counter is None else counter
+        shape, dtype = getattr(counter, "shape", (2,)), getattr(counter, "dtype", "int64")
+        if tuple(shape) != (2,) or name_of(dtype) != "int64":
+            raise ArgumentError(f"counter has shape {tuple(shape)} and dtype {dtype}, want an array of two int64")
         if "torch" in sys.modules:
             self._said = Epoch()  # which a loader's workers see change, persistent ones too
         if epoch != 0:
@@ -71,7 +75,7 @@ class Sampled:
 
     @next_sample.setter
     def next_sample(self, number: int) -> None:
-        self.counter[1] = number
+        self.counter[1] = next_sample_given(number)
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch: counts samples from 0 again. Samples get new draws in each epoch. While a DataLoader reads,
@@ -99,7 +103,7 @@ class Sampled:
             )
         seed, stream = seed_given(state["seed"]), stream_given(state.get("stream", self.stream))
         number = whole("number", state.get("number", self._stream[1]), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
-        first = whole("next_sample", state["next_sample"], 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
+        first = next_sample_given(state["next_sample"])
         self.epoch, self.next_sample, self.seed = epoch_given(state["epoch"]), first, seed
         self._take_stream(stream, number)
 
@@ -146,8 +150,11 @@ class Sampled:
 
     def _drawn_for(self, count: int, sample_ids: Any, view: Any, epoch: Any, seed: Any) -> Any:
         """The Samples that draw() is asked for, and how many they are."""
-        if sample_ids is not None:
-            sample_ids = [sample_ids] if isinstance(sample_ids, int) else sample_ids
+        if sample_ids is None:
+            count = whole("count", count, 0, (1 << 31) - 1, "from 0")
+        else:
+            one = hasattr(sample_ids, "__index__") and getattr(sample_ids, "ndim", 0) == 0
+            sample_ids = [sample_ids] if one else sample_ids
             count = len(sample_ids)
         return self._samples(count, (sample_ids, view, epoch, seed)), count
 
@@ -266,6 +273,8 @@ class Sampled:
             now, first, on_device = 0, 0, KINDS[type(counter)].pointer(counter)
         if epoch is None:
             epoch = now
+        elif epoch.__class__ is not int:
+            epoch = epoch_given(epoch)
         if view.__class__ is not int or view:
             keep, views = views_of(view, count)
         if sample_ids is None:
@@ -287,15 +296,15 @@ class Sampled:
             sample_ids, view = split_views(sample_ids, view)
             keep, views = views_of(view, count)
         elif one:
-            if isinstance(sample_ids, bool):
-                raise ArgumentError(f"sample_ids is {sample_ids}, want a whole number from 0 to 2^64 - 1")
+            if sample_ids.__class__ is not int:
+                sample_ids = whole("sample_ids", sample_ids, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
             if count != 1:
                 raise ArgumentError(
                     f"sample_ids is the one number {sample_ids}, there are {count} images: want a number for each"
                 )
             if not on_device:
-                return (key, epoch, int(sample_ids), 0, 0, views, 0, seen), keep
-            sample_ids = [int(sample_ids)]
+                return (key, epoch, sample_ids, 0, 0, views, 0, seen), keep
+            sample_ids = [sample_ids]
         held, ids, signed = ids_of(sample_ids, count)
         return (key, epoch, 0, ids, signed, views, on_device, seen), (held, keep)
 
@@ -372,6 +381,8 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
         and levels.is_contiguous() and levels.get_device() == (-1 if device is None else device)
     ):  # fmt: skip
         return levels, kind.pointer(levels)
+    if is_bool(levels) or (isinstance(levels, (list, tuple)) and bool in map(type, levels)):
+        raise ArgumentError(f"levels is {levels!r}, want a number from 0 to 1 for each image")
     at = None if kind is None else kind.look(levels)[4]
     if at != device and at is not None:
         wanted = "on the host" if device is None else f"on device {device}"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from . import _native
 from ._arrays import taken
 from ._core import ffi, lib
-from ._native import ArgumentError, epoch_given, process_name, spawning, view_given, whole
+from ._native import ArgumentError, epoch_given, is_bool, process_name, spawning, view_given, whole
 
 if TYPE_CHECKING:
     from ._types import Ids
@@ -592,9 +592,10 @@ class samples:
     """
 
     def __init__(self, ids: Ids, *, epoch: int | None = None, view: int = 0) -> None:
-        if isinstance(ids, (bool, str, bytes)) or not (hasattr(ids, "__index__") or hasattr(ids, "__len__")):
+        self.ids: Any = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
+        numbers = hasattr(ids, "__len__") and not isinstance(ids, (str, bytes))
+        if is_bool(ids) or not (numbers or isinstance(self.ids, int)):
             raise ArgumentError(f"ids is {ids!r}, want a whole number, or one for each image")
-        self.ids = ids.__index__() if getattr(ids, "ndim", 0) == 0 and hasattr(ids, "__index__") else ids
         if epoch is None and unasked[0] and current() is None:
             ask_for_pass()
         self.epoch, self.view = epoch_now() if epoch is None else epoch_given(epoch), view_given(view)
@@ -656,7 +657,9 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
         counts: How many images a group has: a number, or one for each group.
     """
     each: Any = counts
-    if hasattr(each, "__index__") and getattr(each, "ndim", 0) == 0:
+    if not hasattr(ids, "__len__"):
+        raise ArgumentError(f"ids is {ids!r}, want those of several groups")
+    if not hasattr(each, "__len__") or not getattr(each, "ndim", 1):
         each = [each] * len(ids)
     elif len(each) != len(ids):
         raise ArgumentError(f"counts has {len(each)} numbers, there are {len(ids)} ids")

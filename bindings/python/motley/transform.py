@@ -14,7 +14,7 @@ from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
 from ._native import ArgumentError, checked, layout_given, normalize_given, output_layout_given
-from ._native import epoch_given, threads_given, whole
+from ._native import epoch_given, size_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
@@ -241,13 +241,12 @@ class Transform(Sampled):
             ArgumentError: Images, ids or labels that the policy cannot take; nothing is written.
         """
         layout = layout or self.layout
-        views = self.views if views is None else views
+        views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
         if labels is not None or classes is not None or self.policy._mix[0]:
             which = sample_ids, view, epoch, seed
             return self._mixing(batch, out, layout, which, return_draws, (labels, classes), views, levels)
         if views == 1 or not self.training:
             return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels)
-        whole("views", views, 1, 65536, "from 1")
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view = split_views(sample_ids, view)
@@ -321,6 +320,7 @@ class Transform(Sampled):
             levels: As in a call; those on a device are copied, which waits for them.
         """
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
+        size, channels = size_given(size), whole("channels", channels, 1, 4, "from 1 to 4")
         if self._takes(levels):
             _held, samples.c.levels = levels_on_host(levels, count)
         boxes = None if boxes is None else same_boxes(boxes, count)

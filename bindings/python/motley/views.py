@@ -87,7 +87,7 @@ class MultiView(Sampled):
     def in_epoch(self, epoch: int) -> dict[str, tuple[int, int, Transform]]:
         """For each view its count, its number and its motley.Transform in an epoch: {"local": (8, 2, Transform)}. Of a
         policy without views {"": (1, 0, Transform)}. A view's transform has the size of its results."""
-        return self._in_epoch(epoch)[2]
+        return self._in_epoch(epoch_given(epoch))[2]
 
     def _in_epoch(self, epoch: int) -> tuple[int, Policy, dict[str, tuple[int, int, Transform]]]:
         """The epoch, its policy, and what in_epoch() returns."""

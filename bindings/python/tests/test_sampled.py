@@ -314,9 +314,44 @@ def test_stages_with_wrong_settings_raise(arguments, message):
     refused(message, motley.RandAugment, **arguments)
 
 
-def test_a_truth_is_no_sample_id():
-    with pytest.raises(motley.ArgumentError, match="sample_ids is True, want a whole number"):
-        motley.RandAugment()(pictures()[0], sample_ids=True)
+WHOLE = "want a whole number"
+TRUE = True if torch is None else torch.tensor(True)
+
+
+@pytest.mark.parametrize(
+    "message, call",
+    [
+        (f"count is -1, {WHOLE} from 0", lambda stage, mix, x: stage.draw(-1)),
+        (f"count is True, {WHOLE} from 0", lambda stage, mix, x: mix.draw(True)),
+        (f"count is 1.5, {WHOLE} from 0", lambda stage, mix, x: stage.draw(1.5)),
+        ("size is 224, want .height, width.", lambda stage, mix, x: stage.draw(size=224)),
+        (f"a side of size is True, {WHOLE} from 1", lambda stage, mix, x: stage.draw(size=(224, True))),
+        (f"a side of size is 0.5, {WHOLE} from 1", lambda stage, mix, x: mix.draw(size=(0.5, 9))),
+        (f"channels is True, {WHOLE} from 1 to 4", lambda stage, mix, x: stage.draw(channels=True)),
+        (f"sample_ids is .*True.*, {WHOLE}", lambda stage, mix, x: stage(x[0], sample_ids=TRUE)),
+        (f"epoch is True, {WHOLE}", lambda stage, mix, x: stage(x, sample_ids=range(64), epoch=True)),
+        (f"views is True, {WHOLE} from 1", lambda stage, mix, x: stage(x, views=True)),
+        (f"next_sample is -1, {WHOLE}", lambda stage, mix, x: setattr(stage, "next_sample", -1)),
+        (f"next_sample is True, {WHOLE}", lambda stage, mix, x: setattr(mix, "next_sample", True)),
+        ("counter has shape .2,. and dtype int32", lambda *_: motley.RandAugment(counter=np.zeros(2, np.int32))),
+        ("counter has shape .3,. and dtype int64", lambda *_: motley.RandAugment(counter=np.zeros(3, np.int64))),
+        (f"epoch is True, {WHOLE}", lambda stage, mix, x: motley.MultiView("dino").in_epoch(True)),
+        ("ids is .*True.*, want a whole number", lambda stage, mix, x: motley.samples(TRUE)),
+        ("ids is 3, want those of several groups", lambda stage, mix, x: motley.group_ids(3, 2)),
+        (f"counts is 1.5, {WHOLE}", lambda stage, mix, x: motley.group_ids([1, 2], 1.5)),
+        ("fill is True, want", lambda stage, mix, x: motley.RandAugment(fill=True)),
+        (f"a place of pairs is True, {WHOLE}", lambda stage, mix, x: motley.follow.Points(pairs=[(0, True)])),
+        ("min_visibility is True, want a number", lambda stage, mix, x: motley.follow.Boxes(min_visibility=True)),
+    ],
+)  # fmt: skip
+def test_what_is_no_whole_number_is_refused(message, call):
+    refused(message, call, motley.RandAugment(), motley.Mix(mixup=1, classes=2), pictures())
+
+
+def test_draws_take_one_id_of_any_kind():
+    stage = motley.RandAugment()
+    for one in (3, np.int64(3), np.array(3)):
+        assert stage.draw(sample_ids=one) == stage.draw(sample_ids=[3])
 
 
 def test_numbers_that_are_whole_are_taken():

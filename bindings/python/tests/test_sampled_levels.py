@@ -177,8 +177,10 @@ def test_what_is_refused():
     augment = Transform(GIVEN)
     refused("want levels, a number from 0 to 1 for each of 4 images", augment, images(), sample_ids=IDS)
     refused("levels has 3 numbers, there are 4 images", augment, images(), sample_ids=IDS, levels=LEVELS[:3])
-    with pytest.raises(motley.ArgumentError, match="levels is 'strong', want a number from 0 to 1 for each image"):
-        augment(images(), sample_ids=IDS, levels="strong")
+    for wrong in "strong", True, [True] * 4, np.ones(4, bool):
+        refused(
+            "levels is .*, want a number from 0 to 1 for each image", augment, images(), sample_ids=IDS, levels=wrong
+        )
     with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):
         Transform("rand_augment")(images(), sample_ids=IDS, levels=LEVELS)
     assert np.array_equal(  # nothing is left behind

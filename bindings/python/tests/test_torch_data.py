@@ -341,6 +341,13 @@ def test_views_of_other_samplers():
     refused("does not repeat each index 2 times in a row: places 0 and 1 are 3 and 1", list, Views(Twice(), repeats=2))
 
 
+def test_indices_end_with_the_data_set():
+    for wrapped in Indexed(data()), motley.torch.Reproducible(data()), augmented():
+        assert wrapped[-COUNT] is not None
+        with pytest.raises(IndexError, match=f"index {-COUNT - 1} of a data set of {COUNT} samples"):
+            wrapped[-COUNT - 1]
+
+
 def test_views_reach_the_stage_with_the_ids():
     loader = DataLoader(Indexed(data()), batch_size=6, sampler=Views(RASampler(range(COUNT), 1, 0)))
     for form in ("prefetcher", "collate"):
@@ -702,7 +709,21 @@ def test_prefetcher_takes_the_core_stage_and_sets_every_epoch():
             "bytes, collate_fn=motley.torch.list_images",
         ),
         (lambda s: list(Prefetcher([([b"file"], 1)], s, "cpu", names=2)), "a batch has no names at 2: it has 2 items"),
+        (
+            lambda s: list(Prefetcher([(pictures(2), torch.arange(2))], s, "cpu", ids=True)),
+            "True is given for the sample ids, want an index or a key of a batch",
+        ),
         (lambda s: s.set_epoch(1.5), "epoch is 1.5, want"),
+        (lambda s: setattr(s, "next_sample", True), "next_sample is True, want"),
+        (lambda s: Prefetcher([], abs, "cpu").set_epoch(-1), "epoch is -1, want a whole number from 0"),
+        (
+            lambda s: Prefetcher([], s, "cpu").load_state_dict({"epoch": 1, "next_sample": 0, "finished": 3}),
+            "finished is 3, want False, True",
+        ),
+        (lambda s: Views(range(3), repeats=True), "repeats is True, want a number from 1, or None"),
+        (lambda s: Views(range(3), repeats=0), "repeats is 0, want a number from 1, or None"),
+        (lambda s: Indexed(pictures(3))[True], "the index is True, want a whole number of a sample"),
+        (lambda s: augmented()[1, True], "view is True, want a whole number"),
         (lambda s: MotleyCollate(3), "transform is a builtins.int, want a motley.Transform, a motley.Policy, a name"),
     ],
 )

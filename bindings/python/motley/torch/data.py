@@ -9,7 +9,6 @@ import copy
 import functools
 import itertools
 import math
-import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from torch.utils.data import Dataset, IterableDataset, Sampler, default_collate
 import motley
 from motley._arrays import Pillow, kind_of
 from motley._images import refuse_followers
-from motley._native import ArgumentError, whole
+from motley._native import ArgumentError, view_given, whole
 from motley.adapters import check_labels, fresh_seed, transform_of
 from motley.follow import Boxes, Points
 from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, world_of_run
@@ -88,6 +87,8 @@ class Views(Sampler[Any]):
         self.sampler = sampler
         if repeats is None:
             repeats = getattr(sampler, "repetitions", None) or getattr(sampler, "num_repeats", None)
+        elif isinstance(repeats, bool) or not isinstance(repeats, (int, float)) or not 1 <= repeats < math.inf:
+            raise ArgumentError(f"repeats is {repeats!r}, want a number from 1, or None")
         self.repeats = repeats
 
     def __iter__(self) -> Iterator[Any]:
@@ -176,10 +177,14 @@ class _Around(Dataset[Any]):
             views = None if {*views} <= {None} else [view or 0 for view in views]
             return [i for i, *_ in each], views, each[0][2] if each else 0
         elif isinstance(index, tuple) and len(index) == 2:
-            index, view = map(operator.index, index)
+            index, view = whole("the index", index[0], -(1 << 63), (1 << 63) - 1, "of a sample"), view_given(index[1])
         elif type(index) is not int:
-            index = operator.index(index)
-        return index if index >= 0 else index + len(self.dataset), view, later
+            index = whole("the index", index, -(1 << 63), (1 << 63) - 1, "of a sample")
+        if index < 0:
+            index += len(self.dataset)
+            if index < 0:
+                raise IndexError(f"index {index - len(self.dataset)} of a data set of {len(self.dataset)} samples")
+        return index, view, later
 
     def __getattr__(self, name: str) -> Any:
         if name == "dataset" or name.startswith("__"):
@@ -516,6 +521,8 @@ def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     if not is_mapping and not isinstance(batch, (tuple, list)):
         kind = type(batch).__name__
         raise ArgumentError(f"{whole} is a {kind}, want a tuple, a list or a dictionary with the {what} at {key!r}")
+    if isinstance(key, bool):
+        raise ArgumentError(f"{key} is given for the {what}, want an index or a key of {whole}")
     is_index = hasattr(key, "__index__") and -len(batch) <= key < len(batch)
     if key not in batch if is_mapping else not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"

@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 import motley
+from motley._native import next_sample_given
 from motley.policy import NO_AUGMENTATION
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Transform(motley.Transform, torch.nn.Module):
     @next_sample.setter
     def next_sample(self, number: int) -> None:
         counter = self.counter
-        (counter if get_worker_info() is None else self._place(counter))[1] = number
+        (counter if get_worker_info() is None else self._place(counter))[1] = next_sample_given(number)
 
     def _place(self, counter: Any) -> Any:
         """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""

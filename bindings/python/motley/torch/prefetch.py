@@ -15,7 +15,7 @@ import torch
 
 import motley
 from motley.adapters import check_labels, transform_of
-from motley._native import one_of
+from motley._native import epoch_given, one_of
 from motley.sampled import Sampled
 from motley.samples import Count, loading_of, own_epoch
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
@@ -117,6 +117,7 @@ class Prefetcher:
 
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next pass: of the draws, of what augments in the loader, and of the loader's sampler."""
+        epoch = epoch_given(epoch)
         self._wait()
         if hasattr(self.transform, "set_epoch"):
             self.transform.set_epoch(epoch)
@@ -136,8 +137,9 @@ class Prefetcher:
             raise motley.ArgumentError(
                 f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, next_sample"
             )
-        self.set_epoch(state["epoch"] + state["finished"])
-        if not state["finished"]:
+        finished = one_of("finished", state["finished"], (False, True))
+        self.set_epoch(epoch_given(state["epoch"]) + finished)
+        if not finished:
             self.transform.next_sample = state["next_sample"]
 
     def _wait(self) -> None:
