@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -66,7 +65,7 @@ def resize(
     how = filter_number("filter", filter, FILTERS), ORDERS.index(one_of("order", order, ORDERS))
     resizer = _resizer(_size(size), *how, threads)
     if crop is not None:
-        resizer = copy.copy(resizer)
+        resizer = resizer._same()
         resizer.crop = crop
     resized: T = resizer.resized(batch, layout, out, box, flip)
     return resized

@@ -5,6 +5,7 @@ A base class, because the counter of a module of torch has to be the module's ow
 
 from __future__ import annotations
 
+import copy
 import itertools
 import sys
 from collections.abc import Iterator
@@ -55,6 +56,19 @@ class Sampled:
         if epoch != 0:
             self.epoch = epoch
         self._repeats, self._lineage = Repeats(ADVICE), Lineage()
+
+    def _same(self) -> Any:
+        """Another object with the same state, which also counts in the same place."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __copy__(self) -> Any:
+        """Counts from here on by itself, as copies that copy.deepcopy makes."""
+        made = self._same()
+        for name in "counter", "_said", "_repeats", "_lineage":
+            setattr(made, name, copy.deepcopy(getattr(self, name)))
+        return made
 
     @property
     def epoch(self) -> int:

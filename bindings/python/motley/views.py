@@ -71,6 +71,11 @@ class MultiView(Sampled):
         self._now: tuple[int, Policy, dict[str, tuple[int, int, Transform]]] | None = None
         self.in_epoch(epoch)
 
+    def _same(self) -> MultiView:
+        made: MultiView = super()._same()
+        made._transforms, made._now = {}, None  # which are told the counter in each call
+        return made
+
     @classmethod
     def wanted_by(cls, policy: PolicyLike) -> bool:
         """Whether a policy is one that motley.Transform does not run: with several views, or with schedules."""

@@ -233,6 +233,18 @@ def test_several_views_at_once():
     refused("out is given, but views is 2", stage, x, views=2, out=x)
 
 
+@pytest.mark.parametrize(
+    "stage", [motley.RandAugment(), motley.Mix(mixup=1, classes=64), motley.MultiView("mobileone_train")]
+)
+def test_a_shallow_copy_counts_by_itself(stage):
+    call = (lambda one: one(pictures(), range(64))[0]) if isinstance(stage, motley.Mix) else lambda one: one(pictures())
+    one = copy.copy(stage)
+    assert np.array_equal(call(one), call(stage))  # from the same number on
+    call(one)
+    one.set_epoch(3)
+    assert (one.epoch, one.next_sample, stage.epoch, stage.next_sample) == (3, 0, 0, 64)
+
+
 @pytest.mark.parametrize("make", [motley.TrivialAugmentWide, lambda: motley.Follow("rand_augment")])
 def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
     """map() of a pool sends the transform along with each task, and each counts from the same number."""

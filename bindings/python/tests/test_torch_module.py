@@ -92,8 +92,12 @@ def test_stage_copies_and_pickles():
     images, ids = pictures(), torch.arange(12)
     stage = Transform(motley.RandAugment(1, 5, fill=9), mean=MEAN, std=STD, dtype=torch.float16, seed=3)
     stage.set_epoch(6)
-    for again in (copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
+    for again in (copy.copy(stage), copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
         assert torch.equal(again(images, sample_ids=ids), stage(images, sample_ids=ids)) and repr(again) == repr(stage)
+        assert torch.equal(again(images), stage(images))
+        again.set_epoch(7)
+        assert again.state_dict()["counter"].tolist() == [7, 0] and stage.next_sample
+        stage.set_epoch(6)
     assert "rand_augment" in repr(stage)
 
 

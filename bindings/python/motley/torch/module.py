@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.Transform as an nn.Module, and policies that are drawn as one operator of torch where torch compiles."""
 
-import copy
 import functools
 import json
 from typing import TYPE_CHECKING, Any, Optional, Unpack
@@ -136,6 +135,11 @@ class Transform(motley.Transform, torch.nn.Module):
 
     # ---- state ----
 
+    def _same(self) -> "Transform":
+        made: Transform = super()._same()
+        vars(made)["_buffers"] = dict(self._buffers)  # where the counter is
+        return made
+
     @property
     def next_sample(self) -> int:
         return int(self._place(self.counter)[1])
@@ -208,7 +212,7 @@ def _transform_of(text: str) -> Any:
 
 def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], transform: str, seed: int,
              view: int, views: Optional[torch.Tensor]) -> torch.Tensor:  # fmt: skip
-    made = copy.copy(_transform_of(transform)[0])
+    made = _transform_of(transform)[0]._same()
     made.counter, made.seed = counter, seed % (1 << 64)
     return made._run(images, None, "chw", (ids, view if views is None else views, None, made.seed), counting=False)
 
