@@ -1034,9 +1034,18 @@ class Apply(Case):
     def test_replay_of_printed_draws(self):
         image = self.image(width=64, height=48)
         self.file("d.jsonl", self.good("draw", "rand_augment", "-N", "3", "-s", "4", "--size", "64x48"))
+        self.good("apply", "rand_augment", image, "-k", "3", "-o", self.path("two"), "--replay", self.path("d.jsonl"))
         self.assertEqual(
-            self.apply("one", image, "-k", "3"), self.apply("two", image, "-k", "3", "--replay", self.path("d.jsonl"))
+            self.apply("one", image, "-k", "3"), {p.name: p.read_bytes() for p in (self.dir / "two").iterdir()}
         )
+
+    def test_replay_takes_no_other_draws(self):
+        image, draws, out = self.image(), self.path("d.jsonl"), ["-o", self.path("out")]
+        self.good("apply", "rand_augment", image, "-s", "4", "--draws", draws)
+        for option, value in ("--seed", "5"), ("--view", "1"):
+            error = self.bad("apply", "rand_augment", image, option, value, "--replay", draws, *out, status=2)
+            self.assertIn(f"{option} has no use beside --replay", error)
+        self.assertEqual(self.leftovers(), [])
 
     def test_replay_leaves_out_wrong_draws_alone(self):
         image, draws, out = self.image(), self.path("d.jsonl"), self.path("out")

@@ -77,6 +77,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "want at least one IMAGE");
         if (!self->out && !self->sheet && !self->draws)
             argp_error(state, "want --out, --sheet or --draws: where should the result go?");
+        if (self->replay && self->options.chosen)
+            argp_error(state, "%s has no use beside --replay, whose file has the draws", self->options.chosen);
         if (self->boxes_out && !(self->boxes && self->out))
             argp_error(state, "want --boxes and --out with --boxes-out: which boxes should follow which images?");
         return 0;
@@ -670,8 +672,11 @@ static bool open_sheet(job *self)
     const arguments *a = self->arguments;
     char subtitle[128], why[PICTURE_WHY];
     const motley_policy_info *info = motley_policy_describe(self->opened.whole);
-    snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u", info->name,
-             (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
+    if (a->replay)
+        snprintf(subtitle, sizeof subtitle, "%s, replayed", info->name);
+    else
+        snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u", info->name,
+                 (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
     self->sheet = sheet_create(info->title, subtitle, a->count,
                                1 + a->variants * (self->opened.count - self->opened.shares), a->cell_px, why);
     if (!self->sheet)

@@ -287,19 +287,22 @@ static void read_levels(struct argp_state *state, policy_options *options, const
 
 static error_t parse_samples(int key, char *arg, struct argp_state *state)
 {
-    motley_samples *samples = &((policy_options *)state->input)->samples;
+    policy_options *options = state->input;
+    motley_samples *samples = &options->samples;
     switch (key) {
     case 's':
+        options->chosen = "--seed";
         samples->seed = read_unsigned(state, "--seed", arg);
         return 0;
     case 'e':
         samples->epoch = (uint32_t)read_integer(state, "--epoch", arg, 0, (1 << 30) - 1);
         return 0;
     case KEY_VIEW:
+        options->chosen = "--view";
         samples->view = (uint32_t)read_integer(state, "--view", arg, 0, 65535);
         return 0;
     case KEY_LEVELS:
-        read_levels(state, state->input, arg);
+        read_levels(state, options, arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

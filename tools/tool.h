@@ -64,7 +64,8 @@ typedef struct policy_options {
     struct json_object *changes; /* the keys of the policy's JSON that are replaced; NULL: none */
     int interpolations;          /* bit k: --interpolation lists motley_interpolation k */
     motley_samples samples;
-    float *levels; /* [levels_count]: sample ID has levels[ID % levels_count]; 0: they are not given */
+    const char *chosen; /* "--seed" or "--view", whichever was given last; NULL: neither */
+    float *levels;      /* [levels_count]: sample ID has levels[ID % levels_count]; 0: they are not given */
     size_t levels_count;
     const char *only; /* of a transform with views: NAME or NAME:RESULT; NULL: not given */
     bool every_epoch; /* a transform keeps its schedules, and is not what it is in samples.epoch */
