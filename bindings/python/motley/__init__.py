@@ -23,7 +23,8 @@ from ._native import (
 from .mix import Mix
 from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
-from .samples import RepeatedSamples, group_ids, samples
+from .sampled import group_ids
+from .samples import RepeatedSamples, samples
 from .transform import Transform
 from .views import MultiView
 from . import draws, ops

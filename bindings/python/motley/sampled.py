@@ -8,13 +8,13 @@ from __future__ import annotations
 import copy
 import itertools
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
-from ._arrays import KINDS, CuPy, Torch, address, name_of
+from ._arrays import KINDS, CuPy, Torch, address, name_of, taken
 from ._native import ArgumentError, epoch_given, for_each, is_bool, next_sample_given, rank_given, seed_given
 from ._native import stream_given, view_given, whole
 from .draws import Samples
@@ -22,6 +22,8 @@ from .samples import Epoch, Lineage, Repeats, ask_for_pass, current, epoch_now, 
 
 if TYPE_CHECKING:
     from ._types import Array
+
+    _Ids = TypeVar("_Ids", bound=Any)
 
 NULL = ffi.NULL
 
@@ -381,6 +383,33 @@ def views_of_each(view: Any, views: Any) -> Any:
         return [view_given(view) * views + k for k in range(views)]
     numbers = list(numbers_of(view))
     return [[v * views + k for v in numbers] for k in range(views)]
+
+
+def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
+    """The ids of images in groups that are to draw alike, such as the frames of a clip or a stereo pair: each id as
+    often as its group has images.
+
+        ids = motley.group_ids(indices, 16)                    # of clips [N, 16, C, H, W]
+        clips = augment(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
+
+    Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative to
+    it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each
+    image's own, as torchvision's do on a video.
+
+    Args:
+        ids: Of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind.
+        counts: How many images a group has: a number, or one for each group.
+    """
+    each: Any = counts
+    if not hasattr(ids, "__len__"):
+        raise ArgumentError(f"ids is {ids!r}, want those of several groups")
+    if not hasattr(each, "__len__") or not getattr(each, "ndim", 1):
+        each = [each] * len(ids)
+    elif len(each) != len(ids):
+        raise ArgumentError(f"counts has {len(each)} numbers, there are {len(ids)} ids")
+    each = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in each]
+    places = [place for place, count in enumerate(each) for _ in range(count)]
+    return cast("_Ids", taken(ids, places) if hasattr(ids, "ndim") else [ids[place] for place in places])
 
 
 # ---- levels ----

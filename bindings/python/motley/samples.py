@@ -18,19 +18,16 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
-from ._arrays import taken
 from ._core import ffi, lib
-from ._native import ArgumentError, epoch_given, is_bool, process_name, spawning, view_given, whole
+from ._native import ArgumentError, epoch_given, is_bool, process_name, spawning, view_given
 
 if TYPE_CHECKING:
     from ._types import Ids
-
-    _Ids = TypeVar("_Ids", bound=Any)
 
 # Launchers' names for a process's rank and for how many ranks there are: torchrun (also Accelerate, DeepSpeed, Ray
 # Train), Open MPI, PMIx, MPICH and Intel MPI, MVAPICH, Slurm, Flux.
@@ -56,17 +53,30 @@ ADVICE = (
     "sample wants view=, or motley.torch.Augmented(views=2)"
 )
 
-COPIES = "copies of a transform, such as a process pool makes for each task, draw the same: give the calls sample_ids"
+NO_EPOCH = (
+    "give motley.samples its epoch; where a sample is meant to be read several times in an epoch, its view; and "
+    "transforms that read equal ids want a seed each"
+)
+COPIES = (
+    "copies of a transform, such as a process pool makes for each task, draw the same: give the calls sample_ids, or a "
+    "drop-in its motley.samples"
+)
 OUTSIDE = (
     "a thread draws that does not see another's motley.samples: let contextvars.copy_context().run call what it does"
 )
+LEFT_OPEN = (
+    "a generator waits at a yield inside motley.samples, so that whoever reads it draws for its sample: end the block "
+    "before the yield"
+)
+
+GENERATOR = 0x20  # inspect.CO_GENERATOR, whose import takes long
 
 # ---- processes ----
 
 _parents_rank: int | None = None  # of the process that spawned this one, when it had one
 _parents_loading: Loading | None = None  # of a worker: the Loading that its parent started it for
 _keys: dict[Any, int] = {}  # a rank that was given, or None -> process_key; "rank" -> rank_key
-_by_copies: set[tuple[int, ...]] = set()  # what copies of transforms drew first without ids
+_by_copies: set[tuple[object, ...]] = set()  # what copies of transforms drew first without ids
 _settled = False  # whether _keys[None] is of the process group's rank
 
 
@@ -163,11 +173,11 @@ class Lineage:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_inherited, (rank_of_run(), current())) if spawning() else (Lineage, (True,))
 
-    def note(self, *drawn: int) -> None:
+    def note(self, *drawn: object) -> None:
         """What a copy draws first without ids. Those that a pool unpickles for each task count from one number."""
         self.copied = False
         if drawn in _by_copies:
-            _warn_once(COPIES, RepeatedSamples)
+            warn_once(COPIES, RepeatedSamples)
         _by_copies.add(drawn)
 
 
@@ -226,8 +236,9 @@ def ask_for_pass() -> None:
     data, why = sys.modules.get("torch.utils.data"), None
     if data is not None and data.get_worker_info() is not None:
         why = (
-            "this worker's loader does not number its passes, so that each draws the same: give the call its epoch; or "
-            "import torch and make a transform of Motley in the main process before the loader is read"
+            "this worker's loader does not number its passes, so that each draws the same: call set_epoch(), or give "
+            "the call its epoch; or import torch and make a transform of Motley in the main process before the loader is "
+            "read"
         )
     elif _read_here:
         why = (
@@ -291,6 +302,8 @@ class Epoch(_Shared):
         """The epoch of what is drawn now: the loader's, counted from what set_epoch() said."""
         said, when, first = self._numbers
         loading = current()
+        if loading is None and not when and unasked[0]:
+            ask_for_pass()
         if loading is None or when > loading.began:
             return said
         loading.drawn = 1
@@ -516,7 +529,7 @@ def caller() -> int:
 
 
 @functools.cache
-def _warn_once(why: str, kind: type[Warning]) -> None:
+def warn_once(why: str, kind: type[Warning]) -> None:
     warnings.warn(why, kind, stacklevel=caller())
 
 
@@ -559,10 +572,13 @@ _blocks: list[int] = []  # the thread of each block that is entered
 
 
 def _block_here() -> samples | None:
-    """The block around a call. Warns where another thread is in one and this thread in none."""
+    """The block around a call. Warns where another thread is in one and this thread in none, and where it is that of a
+    generator which waits."""
     block = _block.get()
     if block is None and _blocks and threading.get_ident() not in _blocks:
-        _warn_once(OUTSIDE, UserWarning)
+        warn_once(OUTSIDE, UserWarning)
+    if block is not None and block._generator is not None and block._generator.f_back is None:
+        warn_once(LEFT_OPEN, UserWarning)
     return block
 
 
@@ -583,11 +599,13 @@ class samples:
         with motley.samples(index, epoch=3):
             image = transform(image)             # the same for (seed, epoch, index) in any worker, rank or resumed run
 
-    Also after motley.torchvision.take_over(). Each thread and task has its own block; blocks nest.
+    Also after motley.torchvision.take_over(). Each thread and task has its own block; blocks nest. A generator must not
+    yield inside: whoever reads it would be in its block, which warns.
 
     Args:
         ids: The whole number of the sample in its data set; or, for a batch, one for each image along its first axis.
-        epoch: Samples get new draws in each epoch. None: that of the DataLoader's pass that is being read, elsewhere 0.
+        epoch: Samples get new draws in each epoch. None: that of the DataLoader's pass that is being read, elsewhere 0,
+            with a warning when samples come again.
         view: And in each view of an epoch, for samples that are read several times.
     """
 
@@ -599,15 +617,28 @@ class samples:
         if epoch is None and unasked[0] and current() is None:
             ask_for_pass()
         self.epoch, self.view = epoch_now() if epoch is None else epoch_given(epoch), view_given(view)
-        self._tokens: list[Any] = []
+        self._told = epoch is not None
+        self._outer: list[samples | None] = []  # the block in which each entered one stands
+        self._before: samples | None = None  # the last of these
+        self._generator: FrameType | None = None  # whose block it is; it waits where the frame has no other behind it
 
     def __enter__(self) -> samples:
-        self._tokens.append(_block.set(self))
+        frame = sys._getframe(1)
+        if frame.f_code.co_flags & GENERATOR:
+            by = frame.f_back.f_globals.get("__name__", "") if frame.f_back else ""
+            self._generator = None if by.split(".")[0] in ("contextlib", "_pytest") else frame  # who mean it
+        self._outer.append(_block.get())
+        _block.set(self)
         _blocks.append(threading.get_ident())
         return self
 
     def __exit__(self, *_: object) -> None:
-        _block.reset(self._tokens.pop())
+        self._generator, outer = None, self._outer.pop()
+        while outer is not None and not outer._outer:  # a generator's, which was left in another order
+            outer = outer._before
+        self._before = outer
+        if _block.get() is self:
+            _block.set(outer)
         if threading.get_ident() in _blocks:  # else the process was forked inside
             _blocks.remove(threading.get_ident())
 
@@ -622,47 +653,27 @@ def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[Any, i
     and number of calls; or by a seed that `fresh_seed` draws, different in each rank."""
     block, own = _block_here(), vars(transform).get("_seed")
     if block is not None:
-        _note(type(transform).__name__, own or 0, block.ids, block.epoch, block.view)
+        _note(type(transform).__name__, own or 0, block)
         return block.ids, block.view, block.epoch, own or 0
     if own is None:
         return 0, 0, epoch_now(), fresh_seed() ^ rank_key()
     with _native.counting:
         count = vars(transform).get("_calls", 0)
         vars(transform)["_calls"] = count + 1
+    lineage = vars(transform).get("_lineage")
+    if lineage is not None and lineage.copied:
+        lineage.note(type(transform).__name__, own ^ process_key(None), count)
     return count, 0, epoch_now(), own ^ process_key(None)
 
 
-def _note(name: str, seed: int, ids: Ids, epoch: int, view: int) -> None:
-    """Notes what draws for one sample under an explicit seed while a loader reads. name: what draws alike."""
-    loading = current()
-    if loading is not None and loading.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
-        numbers = ffi.new("motley_samples *", lib.samples_of(seed, epoch, ids, 0, view))
-        if lib.repeats_note(loading.seen, numbers, 1, name.encode()):
-            loading.tell()
+_unread = Repeats(NO_EPOCH)  # in blocks that were told no epoch, where no loader reads
 
 
-def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
-    """The ids of images in groups that are to draw alike, such as the frames of a clip or a stereo pair: each id as
-    often as its group has images.
-
-        ids = motley.group_ids(indices, 16)                    # of clips [N, 16, C, H, W]
-        clips = augment(clips.flatten(0, 1), sample_ids=ids).unflatten(0, (-1, 16))
-
-    Images of one id draw the same operations at the same levels. Where they differ in size, values that are relative to
-    it differ as well. Operations that use an image's statistics (equalize, auto_contrast, contrast) take each
-    image's own, as torchvision's do on a video.
-
-    Args:
-        ids: Of the groups: a list, or an array or tensor [N] or [N, 2] (an id and a view), which gives one of its kind.
-        counts: How many images a group has: a number, or one for each group.
-    """
-    each: Any = counts
-    if not hasattr(ids, "__len__"):
-        raise ArgumentError(f"ids is {ids!r}, want those of several groups")
-    if not hasattr(each, "__len__") or not getattr(each, "ndim", 1):
-        each = [each] * len(ids)
-    elif len(each) != len(ids):
-        raise ArgumentError(f"counts has {len(each)} numbers, there are {len(ids)} ids")
-    each = [whole("counts", count, 0, (1 << 31) - 1, "from 0, of images in each group") for count in each]
-    places = [place for place, count in enumerate(each) for _ in range(count)]
-    return cast("_Ids", taken(ids, places) if hasattr(ids, "ndim") else [ids[place] for place in places])
+def _note(name: str, seed: int, block: samples) -> None:
+    """Notes what draws for the one sample of a block. name: what draws alike."""
+    where = current() or (None if block._told else _unread)
+    ids, view = block.ids, block.view
+    if where is not None and where.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
+        numbers = ffi.new("motley_samples *", lib.samples_of(seed, block.epoch, ids, 0, view))
+        if lib.repeats_note(where.seen, numbers, 1, name.encode()):
+            _unread.warn()  # or the loader's

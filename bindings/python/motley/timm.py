@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from motley import ArgumentError, Mix, from_timm
 from motley._native import seed_given
-from motley.samples import samples_of
+from motley.samples import Lineage, samples_of
 
 T = TypeVar("T")
 
@@ -40,6 +40,7 @@ class Transform:
     def __init__(self, config: str, hparams: Mapping[str, Any] | None = None, seed: int | None = None) -> None:
         self.config, self.transform = config, from_timm(config, hparams, stream=0)
         self._seed = None if seed is None else seed_given(seed)  # samples_of has its meaning
+        self._lineage = Lineage()
 
     def __call__(self, img: T) -> T:
         ids, view, epoch, seed = samples_of(self, _random_seed)

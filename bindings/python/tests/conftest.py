@@ -68,7 +68,8 @@ def numbered_from_0(monkeypatch):
     monkeypatch.setattr(motley.sampled, "_objects", itertools.count())
     samples = sys.modules["motley.samples"]  # motley.samples is the class
     samples._by_copies.clear()
-    samples._warn_once.cache_clear()
+    samples.warn_once.cache_clear()
+    monkeypatch.setattr(samples, "_unread", samples.Repeats(samples.NO_EPOCH))
 
 
 @pytest.fixture

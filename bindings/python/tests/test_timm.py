@@ -201,6 +201,10 @@ def test_the_factories_take_a_seed():
     ):
         assert drawn(make(seed=5)) == drawn(make(seed=5)) != drawn(make(seed=6))
         assert len(set(drawn(make(seed=5)))) > 1
+        task = pickle.dumps(make(seed=5))
+        with pytest.warns(motley.RepeatedSamples, match="copies of a transform, such as a process pool makes"):
+            drawn(pickle.loads(task)), drawn(pickle.loads(task))
+        sys.modules["motley.samples"].warn_once.cache_clear()
         with motley.samples(3, epoch=1):
             assert len(set(drawn(make(seed=5)))) == 1 and drawn(make(seed=5)) != drawn(make(seed=6))
         refused("seed is '7', want a whole number", make, seed="7")

@@ -1245,6 +1245,31 @@ def test_a_worker_that_does_not_know_the_pass_warns(early, call, before, warns):
     assert done.stderr.count("RepeatedSamples: this worker's loader does not number its passes") == 2 * warns
 
 
+OF_ITS_OWN = """
+import motley.torch, numpy as np
+from torch.utils.data import DataLoader
+
+class Loader(DataLoader):
+    def __iter__(self):  # as torchdata's StatefulDataLoader
+        return self._get_iterator()
+
+dataset = motley.torch.{wrapped}
+for epoch in range(2):
+    {before}
+    list(Loader(dataset, 3, num_workers=1, multiprocessing_context="fork"))
+"""
+IMAGES = "np.zeros((6, 9, 9, 3), np.uint8)"
+
+
+@pytest.mark.parametrize("wrapped", [f"Augmented({IMAGES}, 'rand_augment')", f"Reproducible({IMAGES})"])
+@pytest.mark.parametrize("before, warns", [("", True), ("dataset.set_epoch(epoch)", False)])
+def test_a_loader_whose_passes_nobody_numbers_warns(wrapped, before, warns):
+    code = OF_ITS_OWN.format(wrapped=wrapped, before=before)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("does not number its passes, so that each draws the same: call set_epoch()") == 2 * warns
+
+
 # ---- batches of indices ----
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """motley.torchvision against torchvision itself: the same arguments, and for a given draw the same pixels."""
 
+import contextlib
 import copy
 import importlib
 import logging
@@ -10,6 +11,7 @@ import pickle
 import pkgutil
 import subprocess
 import sys
+import warnings
 from typing import Dict, Tuple
 
 import pytest
@@ -20,6 +22,7 @@ numpy = pytest.importorskip("numpy")
 from PIL import Image  # noqa: E402
 from torchvision import transforms  # noqa: E402
 
+import motley  # noqa: E402
 import motley.torchvision as ours  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -182,7 +185,7 @@ def test_augmix(version):
         mine = module.AugMix(**arguments)
         stage = ours.policies.transform_of(mine, version == "v2", image, 3)
         assert isinstance(mine, theirs.AugMix) and repr(mine) == repr(theirs.AugMix(**arguments))
-        with ours_samples(8, epoch=1):
+        with motley.samples(8, epoch=1):
             assert numpy.array_equal(numpy.asarray(mine(image)), numpy.asarray(stage(image, sample_ids=8, epoch=1)))
         if version == "v1":
             space = mine._augmentation_space(10, image.size)
@@ -522,12 +525,12 @@ def test_samples(version, how):
             want = numpy.asarray(stage(image, seed=0, epoch=epoch, sample_ids=sample, view=view))
             for _ in range(2):
                 state = torch.get_rng_state()
-                with ours_samples(sample, epoch=epoch, view=view):
+                with motley.samples(sample, epoch=epoch, view=view):
                     assert numpy.array_equal(numpy.asarray(mine(image)), want)
                 assert torch.equal(state, torch.get_rng_state())
                 mine(image)
         if how == "import":
-            with ours_samples(5):
+            with motley.samples(5):
                 assert numpy.array_equal(
                     numpy.asarray(module.RandAugment(2, 9, seed=7)(image)),
                     numpy.asarray(stage(image, seed=7, sample_ids=5)),
@@ -536,30 +539,99 @@ def test_samples(version, how):
         ours.hand_back()
 
 
-def ours_samples(*arguments, **keywords):
-    import motley
-
-    return motley.samples(*arguments, **keywords)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_samples_of_a_batch(version):
     """With an id for each image a batch draws image by image; the frames of one share it."""
     mine = namespace(version)[1].RandAugment(2, 9, seed=3)
     clips = torch.randint(256, (4, 2, 3, 16, 16), dtype=torch.uint8)
     ids = [9, 2, 9, 5]
-    with ours_samples(ids, epoch=1):
+    with motley.samples(ids, epoch=1):
         out = mine(clips)
     for clip, sample, got in zip(clips, ids, out):
-        with ours_samples(sample, epoch=1):
+        with motley.samples(sample, epoch=1):
             assert torch.equal(mine(clip), got)
-    with ours_samples(torch.tensor(ids), epoch=1):
+    with motley.samples(torch.tensor(ids), epoch=1):
         assert torch.equal(mine(clips), out)
-    with pytest.raises(ValueError, match="motley.samples has 3 ids, the tensor has 4 images"), ours_samples([1, 2, 3]):
+    with (
+        pytest.raises(ValueError, match="motley.samples has 3 ids, the tensor has 4 images"),
+        motley.samples([1, 2, 3]),
+    ):
         mine(clips)
     for wrong in ("7", None, 1.5, True):
         with pytest.raises(ValueError, match="ids is .*, want a whole number, or one for each image"):
-            ours_samples(wrong)
+            motley.samples(wrong)
+
+
+def _reading(generator, transform):
+    """Draws while generators wait."""
+    for _ in zip(*generator):
+        transform(picture(3))
+
+
+def _yields(sample, transform, times=2):
+    with motley.samples(sample, epoch=0):
+        for _ in range(times):
+            yield transform(picture(3))
+
+
+@contextlib.contextmanager
+def _block(sample):
+    with motley.samples(sample, epoch=0):
+        yield
+
+
+def test_a_block_around_a_yield_warns():
+    transform = ours.RandAugment()
+    for several in (1, 2):  # whose blocks end in another order than that of nested ones
+        sys.modules["motley.samples"].warn_once.cache_clear()
+        with pytest.warns(UserWarning, match="a generator waits at a yield inside motley.samples") as warned:
+            _reading([_yields(i, transform) for i in range(several)], transform)
+        assert [w.filename for w in warned] == [__file__]
+        assert not sys.modules["motley.samples"].draws_by_id(transform)  # no block is left behind
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(_yields(1, transform)), list(zip(_yields(1, transform, 1), _yields(2, transform, 1)))
+        with _block(3):
+            transform(picture(3))
+
+
+def test_blocks_that_come_again_warn():
+    def passes(epochs, transform):
+        for epoch in epochs:
+            for i in range(8):
+                with motley.samples(i, epoch=epoch):
+                    transform(picture(3))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        passes([None], ours.RandAugment()), passes([0, 1, 0], ours.RandomHorizontalFlip())
+    with pytest.warns(motley.RepeatedSamples, match="came again in one epoch.*give motley.samples its epoch"):
+        passes([None, None], ours.TrivialAugmentWide())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ours.RandAugment(seed=3),
+        lambda: ours.RandomResizedCrop(8, seed=3),
+        lambda: ours.fuse(transforms.Compose([ours.RandomResizedCrop(8, seed=3), ours.RandAugment(seed=3)])),
+        lambda: transforms.Compose([ours.RandAugment(seed=3), ours.TrivialAugmentWide(seed=3)]),
+    ],
+)
+def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
+    """With a seed each counts from the same number."""
+    task = pickle.dumps(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(3):
+            with motley.samples(i):
+                pickle.loads(task)(picture(3))
+        transform = pickle.loads(task)
+        for _ in range(3):
+            transform(picture(3))
+    with pytest.warns(motley.RepeatedSamples, match="copies of a transform.*or a drop-in its motley.samples"):
+        for _ in range(3):
+            pickle.loads(task)(picture(3))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
