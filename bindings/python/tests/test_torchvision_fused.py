@@ -127,6 +127,18 @@ def test_the_recipe_of_simclr():
     assert 10 < blurs < 30 and apart < blurs * 48 * 48 * 3 / 500
 
 
+def test_the_seed_of_fused_transforms_is_kept():
+    """In a block they draw what the script's transforms draw."""
+    ours, image = motley.torchvision, next(photographs(1))
+    both = [ours.RandomResizedCrop(20, seed=3), ours.RandAugment(seed=3)]
+    with motley.samples(5, epoch=1):
+        want = both[1](both[0](image)).tobytes()
+        assert fuse(both)(image).tobytes() == want != fuse(both, seed=4)(image).tobytes()
+    both[0].seed = 2
+    refused(r"the transforms have the seeds \[2, 3\], and draw at once: want one", fuse, both)
+    refused("seed is True, want a whole number", fuse, both, seed=True)
+
+
 @pytest.mark.skipif(v2 is None, reason="torchvision before 0.16")
 def test_v2_recipes():
     finish = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])

@@ -18,6 +18,7 @@ from torchvision import transforms as _v1
 import motley
 from motley._core import lib
 from motley._resize import FILTERS
+from motley._native import seed_given
 from motley.samples import samples_of, torch_seed
 from motley.torchvision.pixels import ORDER, NotOurs, augmented, filter_of, is_v2, like, say, tv_tensors
 from motley.torchvision.policies import new_transform
@@ -43,7 +44,7 @@ class Fused(torch.nn.Module):
         self.before, self.after, self.not_taken = before, after, not_taken
         self.transform = motley.Transform(run.text(), stream=0)
         self._to_tensor, self._to_image = "output" in dict(run.stages), run.to_image
-        self._to_rgb, self._seed = run.to_rgb, seed
+        self._to_rgb, self._seed, self._lineage = run.to_rgb, seed, self.transform._lineage
 
     def forward(self, image: Any) -> Any:
         for transform in self.before:
@@ -90,7 +91,8 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
         compose: torchvision's Compose, v1 or v2, a list of transforms of torchvision or timm, or what
             `weights.transforms()` makes for a classification model. Transforms that are not taken run as they are,
             before or after; the logger "motley.torchvision" says which and why, once for each class and reason.
-        seed: Makes two runs differ where motley.samples() says which samples are drawn for.
+        seed: Makes two runs differ where motley.samples() says which samples are drawn for. None: that of the
+            transforms that are taken, if they have one.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
@@ -123,7 +125,14 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     for transform, reason in not_taken:
         say(type(transform).__name__, reason, "is not fused")
     run.finish()
-    return Fused(listed[:at], run, listed[end:], not_taken, seed)
+    own = sorted({getattr(transform, "_seed", None) for transform in listed[at:end]} - {None})
+    if seed is None and own:
+        if len(own) > 1:
+            raise motley.ArgumentError(
+                f"the transforms have the seeds {own}, and draw at once: want one, fuse's `seed`"
+            )
+        seed = own[0]
+    return Fused(listed[:at], run, listed[end:], not_taken, None if seed is None else seed_given(seed))
 
 
 def _flat(transforms: Any) -> Any:
