@@ -18,6 +18,7 @@ from ._native import ArgumentError, UnsupportedError, check, checked, for_each, 
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
 from .sampled import levels_on_host, views_of
+from .samples import warn_once
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -388,6 +389,14 @@ class Rows:
                     f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
                 )
 
+    def _looks_scaled(self) -> Any:
+        """Whether all places are in 0..1, and some between the two; on a GPU a tensor says so."""
+        pixels = any(hasattr(part, "canvas_size") for part in self.parts)  # tv_tensors say so
+        if not self.count or pixels or min(map(min, self.sizes)) <= 2:
+            return False
+        places = self.table[:, :2] if self.width == 3 else self.table  # a point's third number is no place
+        return ((places >= 0) & (places <= 1)).all() & ((places > 0) & (places < 1)).any()
+
     # ---- for the library ----
 
     def empty(self, dtype: Any) -> Any:
@@ -474,13 +483,6 @@ class BoxRows(Rows):
         if not self.on_device:
             self._refuse_scaled(self.scaled)
 
-    def _looks_scaled(self) -> Any:
-        """Whether all numbers are in 0..1, and some between the two; on a GPU a tensor says so."""
-        pixels = any(hasattr(part, "canvas_size") for part in self.parts)  # tv_tensors say so
-        if not self.count or pixels or min(map(min, self.sizes)) <= 2:
-            return False
-        return ((self.table >= 0) & (self.table <= 1)).all() & ((self.table > 0) & (self.table < 1)).any()
-
     def _refuse_scaled(self, scaled: Any) -> None:
         if scaled:
             width, height = self.sizes[0]
@@ -533,6 +535,9 @@ class PointRows(Rows):
     def __init__(self, name: str, parts: Any, sizes: Any, convention: Any, pairs: Any, device: Any = None) -> None:
         super().__init__(name, parts, sizes, (2, 3), device)
         self.convention, self.order = convention, None
+        if not self.on_device and self._looks_scaled():
+            warn_once(f"{name} has numbers in 0..1 only: want pixels, so multiply x by the image's width and y by its "
+                      "height", UserWarning)  # fmt: skip
         if pairs and self.count:
             self.order = list(itertools.chain.from_iterable(self._paired(i, pairs) for i in range(len(parts))))
 

@@ -4,6 +4,7 @@
 import functools
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -317,6 +318,19 @@ def test_boxes_in_shares_of_the_image_are_refused(form, kind):
         follow({"image": image, "boxes": kind([[0.1, 0.2, 0.5, 0.9], [0, 0, 1, 1]])})
     follow({"image": image, "boxes": kind([[0.0, 0, 0, 0], [0, 0, 1, 1]])})  # places that are not used, or one pixel
     follow({"image": image, "boxes": kind([[0.1, 0.2, 0.5, 1.5]])})
+
+
+@pytest.mark.parametrize("kind", [np.array, *([torch.tensor] if torch else [])])
+def test_points_in_shares_of_the_image_warn(kind):
+    follow, image = Follow("rand_augment"), photographs(1)[0]
+    with pytest.warns(UserWarning, match="'points'.*0..1 only: want pixels, so multiply x by the image's width") as all:
+        for sample in range(2):
+            follow({"image": image, "points": kind([[0.1, 0.9, 2], [0, 1, 0]])}, sample_ids=sample)
+    assert len(all) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i, right in enumerate(([[0, 0, 0], [0, 0, 1]], [[0.5, 0.5, 1], [0.5, 1.5, 1]], [[0, 1, 0.5]])):  # one pixel
+            follow({"image": image, "points": kind(right)}, sample_ids=7 + i)
 
 
 @pytest.mark.parametrize(
