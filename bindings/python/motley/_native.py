@@ -180,14 +180,22 @@ def process_name() -> str:
     worker = data.get_worker_info() if data is not None else None
     if worker is not None:
         return f"worker seed {worker.seed}"
-    name: str = sys.modules["multiprocessing.process"].current_process().name if is_child() else ""
-    return name
+    return name_of_child()
+
+
+def name_of_child() -> str:
+    """The name of a process that multiprocessing started, or Hugging Face's copy of it; else empty. They are imported
+    there; importing them here costs time."""
+    for module in "multiprocessing.process", "multiprocess.process":
+        process = sys.modules.get(module)
+        if process is not None and process.parent_process() is not None:
+            name: str = process.current_process().name
+            return name
+    return ""
 
 
 def is_child() -> bool:
-    """Whether multiprocessing started this process. It imports multiprocessing there; importing it here costs time."""
-    process = sys.modules.get("multiprocessing.process")
-    return process is not None and process.parent_process() is not None
+    return name_of_child() != ""
 
 
 def spawning() -> bool:

@@ -31,6 +31,8 @@ ADVICE = (
     "call set_epoch() before each pass over the data, or give the call its epoch; where a sample is meant to be read "
     "several times in an epoch, give each reading its view"
 )
+for _class in (Epoch, Lineage, Repeats):
+    _class.__module__ = __name__  # where dill finds them: it takes motley.samples for the class of that name
 _objects = itertools.count()  # of the objects that draw, in the order in which they are made
 
 

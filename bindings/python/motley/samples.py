@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _native
 from ._core import ffi, lib
-from ._native import ArgumentError, epoch_given, is_bool, process_name, spawning, view_given
+from ._native import ArgumentError, epoch_given, is_bool, name_of_child, process_name, spawning, view_given
 
 if TYPE_CHECKING:
     from ._types import Ids
@@ -148,16 +148,28 @@ def _find_key(rank: int | None) -> int:
     global _settled
     if rank is None:
         _settled = _group_is_there()
-    name = process_name()
+    child, ranked = name_of_child(), rank is not None or _settled or _parents_rank is not None
+    ranked = ranked or any(_number(name) is not None for name in LAUNCHERS)
+    name = process_name() or ("" if ranked else ray_worker())
     number = rank_of_run() if rank is None else rank
     key = _keys[rank] = mixed(f"{name} {number}") if name or number else 0
     if rank is None:
-        _keys["rank"] = mixed(f" {number}") if number else 0
+        child = "" if name != child else child  # a DataLoader seeds the generators of its workers
+        _keys["rank"] = mixed(f"{child} {number}") if child or number else 0
     return key
 
 
+def ray_worker() -> str:
+    """The id of this process if it is one of Ray's, which runs an actor or tasks; else empty."""
+    ray = sys.modules.get("ray")
+    if ray is None or not ray.is_initialized():
+        return ""
+    context = ray.get_runtime_context()
+    return str(context.get_worker_id()) if context.get_actor_id() or context.get_task_id() else ""
+
+
 def rank_key() -> int:
-    """A number that makes ranks draw differently whose processes already do; 0 in rank 0."""
+    """A number that sets apart ranks and children of multiprocessing, whose generators may be alike; 0 in rank 0."""
     process_key(None)  # which looks the rank up
     return _keys["rank"]
 

@@ -204,7 +204,7 @@ def test_ray_data(capsys):
 def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
     ray = types.ModuleType("ray")
     ray.is_initialized = lambda: True
-    ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor")
+    ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor", get_worker_id=lambda: 7)
     monkeypatch.setitem(sys.modules, "ray", ray)
     with pytest.warns(RepeatedSamples, match="give each epoch's map_batches its number"):
         Augment("rand_augment", ids="id")
@@ -213,6 +213,52 @@ def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
         Augment("rand_augment", ids="id", epoch=0), Augment("rand_augment")
         ray.is_initialized = lambda: False
         Augment("rand_augment", ids="id")
+
+
+def test_rays_workers_draw_differently_without_ids(monkeypatch):
+    samples, ray = sys.modules["motley.samples"], types.ModuleType("ray")
+    for name in samples.LAUNCHERS:
+        monkeypatch.delenv(name, raising=False)
+    context = types.SimpleNamespace(get_worker_id=lambda: "1f", get_task_id=lambda: None, get_actor_id=lambda: None)
+    ray.is_initialized, ray.get_runtime_context = lambda: True, lambda: context
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(samples, "_group_is_there", lambda: False)
+
+    def drawn():
+        monkeypatch.setattr(samples, "_keys", {})
+        return motley.TrivialAugmentWide(seed=7, stream=0).draw(16)
+
+    alone = drawn()  # in the driver
+    context.get_task_id = lambda: "of a task"
+    first = drawn()
+    context.get_worker_id = lambda: "2e"
+    assert alone != first != drawn() != alone
+    monkeypatch.setenv("RANK", "0")  # Ray Train's processes have ranks, and repeat
+    assert drawn() == alone
+
+
+class Apart:
+    """A transform without ids in Hugging Face's map."""
+
+    def __init__(self):
+        self.transform = motley.Transform("trivial_augment_wide", seed=7)
+
+    def __call__(self, batch):
+        return {"image": self.transform(batch["image"])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("augment", [Apart(), Augment("trivial_augment_wide")])
+def test_processes_of_hugging_face_draw_differently(augment):
+    """Its processes are of another multiprocessing, which pickles by dill, and have one state of torch's generator."""
+    datasets, torch = pytest.importorskip("datasets"), pytest.importorskip("torch")
+    torch.manual_seed(3)
+    one = Image.fromarray(arrays()[0])
+    columns = datasets.Features({"image": datasets.Image()})
+    dataset = datasets.Dataset.from_dict({"image": [one] * 16}, features=columns)
+    made = dataset.map(augment, batched=True, num_proc=2, load_from_cache_file=False, new_fingerprint="of this test")
+    images = [np.asarray(image) for image in made["image"][:]]
+    assert not same(images[:8], images[8:])
 
 
 @pytest.mark.parametrize("module", ["columns", "webdataset"])

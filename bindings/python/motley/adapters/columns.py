@@ -6,14 +6,13 @@ dataset.set_transform(Augment('rand_augment'))                                  
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
 from motley.adapters import by_view, check_labels, fresh_seed, transform_of
-from motley.samples import Epoch, Passes
+from motley.samples import Epoch, Passes, ray_worker
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -49,7 +48,7 @@ class Augment(Passes):
         self.transform, self.image, self.ids, self.labels = transform_of(policy, seed, mixing=True), image, ids, labels
         check_labels(self.transform, labels)
         self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
-        if ids is not None and epoch is None and _of_ray():
+        if ids is not None and epoch is None and ray_worker():
             advice = "give each epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}"
             warnings.warn(
                 f"ids are given and no epoch: samples are augmented the same way in every epoch; {advice}",
@@ -91,9 +90,3 @@ def _column(batch: Any, key: str, what: str) -> Any:
         has = ", ".join(map(repr, batch.keys())) or "none"
         raise motley.ArgumentError(f"the batch has no column {key!r} for the {what}, it has {has}")
     return batch[key]
-
-
-def _of_ray() -> bool:
-    """Whether this process is one of Ray's actors."""
-    ray = sys.modules.get("ray")
-    return ray is not None and ray.is_initialized() and ray.get_runtime_context().get_actor_id() is not None
