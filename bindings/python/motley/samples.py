@@ -249,8 +249,8 @@ def ask_for_pass() -> None:
     if data is not None and data.get_worker_info() is not None:
         why = (
             "this worker's loader does not number its passes, so that each draws the same: call set_epoch(), or give "
-            "the call its epoch; or import torch and make a transform of Motley in the main process before the loader is "
-            "read"
+            "the call its epoch; or import torch and make a transform of Motley in the main process before the loader "
+            "is read"
         )
     elif _read_here:
         why = (
