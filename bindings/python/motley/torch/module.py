@@ -137,7 +137,7 @@ class Transform(motley.Transform, torch.nn.Module):
 
     def _same(self) -> "Transform":
         made: Transform = super()._same()
-        vars(made)["_buffers"] = dict(self._buffers)  # where the counter is
+        made.__dict__["_buffers"] = dict(self._buffers)  # where the counter is
         return made
 
     @property

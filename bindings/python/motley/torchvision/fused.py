@@ -125,7 +125,8 @@ def fuse(compose: Any, *, seed: int | None = None) -> Fused:
     for transform, reason in not_taken:
         say(type(transform).__name__, reason, "is not fused")
     run.finish()
-    own = sorted({getattr(transform, "_seed", None) for transform in listed[at:end]} - {None})
+    seeds: Any = {getattr(transform, "_seed", None) for transform in listed[at:end]}
+    own = sorted(seeds - {None})
     if seed is None and own:
         if len(own) > 1:
             raise motley.ArgumentError(
