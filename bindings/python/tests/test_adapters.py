@@ -619,6 +619,19 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
         dali.why_not_native.cache_clear()
 
 
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_dali_keeps_the_stream(operator):
+    dali, transform = dali_operator(operator), motley.Transform("rand_augment", seed=7, stream=3)
+
+    def made(images, ids, epoch):
+        return dali.augment(images, ids, policy=transform, epoch=epoch, operator=operator)
+
+    pipe, pictures = dali_pipe(operator, "cpu", lambda images, ids, _: made(images, ids, 2))
+    assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=2))
+    with pytest.raises(motley.ArgumentError, match="epoch is True, want a whole number"):
+        dali_pipe(operator, "cpu", lambda images, ids, _: made(images, ids, True))
+
+
 def test_dali_warns_of_epochs_that_stand_still():
     dali = dali_operator("python")
     with pytest.warns(motley.RepeatedSamples, match="ids are given and no epoch"):

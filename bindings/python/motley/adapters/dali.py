@@ -28,6 +28,7 @@ from nvidia.dali import Pipeline, fn, plugin_manager, types
 from nvidia.dali.data_node import DataNode
 
 import motley
+from motley._native import epoch_given
 from motley.adapters import fresh_seed, transform_of
 from motley.sampled import levels_without_use
 
@@ -90,6 +91,8 @@ def augment(
                 stacklevel=2,
             )
         epoch = 0
+    if not callable(epoch) and not isinstance(epoch, DataNode):
+        epoch = epoch_given(epoch)
     if operator not in (None, "native", "python"):
         raise motley.ArgumentError(f"operator is {operator!r}, want 'native', 'python' or None")
     missing = why_not_native()
@@ -136,7 +139,8 @@ def made_by(transform: motley.Transform) -> tuple[str, str]:
 
 
 def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view: int, levels: Any) -> Any:
-    seed = fresh_seed(transform.seed) if ids is None else transform.seed  # without ids the operator counts the samples
+    # Without ids the operator counts the samples.
+    seed = fresh_seed(transform.seed) if ids is None else transform._key(None, counted=False)
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
         size = Pipeline.current().max_batch_size
