@@ -5,6 +5,7 @@ stay what they are. Samplers stand here as the libraries have them."""
 import collections
 import contextvars
 import copy
+import itertools
 import math
 import multiprocessing
 import pickle
@@ -1268,6 +1269,51 @@ def test_a_loader_whose_passes_nobody_numbers_warns(wrapped, before, warns):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("does not number its passes, so that each draws the same: call set_epoch()") == 2 * warns
+
+
+class Counted(IterableDataset):
+    """A data set that keeps its place, as torchdata's StatefulDataLoader asks it to."""
+
+    at = 0
+
+    def __iter__(self):
+        while self.at < COUNT:
+            self.at += 1
+            block = sys.modules["motley.samples"]._block.get()  # Reproducible's
+            yield pictures()[self.at - 1], self.at - 1, -1 if block is None else block.ids
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+@pytest.mark.parametrize("wrap", [augmented, Indexed, motley.torch.Reproducible])
+def test_the_place_in_a_stream_is_in_its_state(wrap):
+    def read(dataset, count=None):
+        draw = motley.Transform("trivial_augment_wide", seed=7, layout="chw")
+        samples = itertools.islice(dataset, count)
+        return [(draw(image, sample_ids=rest[-1]) if wrap is Indexed else image, *rest) for image, *rest in samples]
+
+    whole, begun, resumed = read(wrap(Counted())), wrap(Counted()), wrap(Counted())
+    first = read(begun, 10)
+    resumed.load_state_dict(pickle.loads(pickle.dumps(begun.state_dict())))
+    for (one, *ids), (other, *same) in zip(whole, first + read(resumed), strict=True):
+        assert torch.equal(one, other) and ids == same
+    assert [rest for _, *rest in read(resumed)] == [rest for _, *rest in whole]  # a pass from the beginning
+    assert not hasattr(wrap(Stream()), "state_dict")
+
+
+def test_views_have_no_state_of_their_samplers():
+    """A loader would go on from the sampler's place, and the views count from the beginning."""
+
+    class Sampler(list):
+        state_dict, load_state_dict, other = dict, dict.update, 3
+
+    views = Views(Sampler([1, 1, 2]))
+    assert views.other == 3 and not hasattr(views, "state_dict") and not hasattr(views, "load_state_dict")
 
 
 # ---- batches of indices ----

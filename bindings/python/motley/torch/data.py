@@ -125,8 +125,8 @@ class Views(Sampler[Any]):
         return len(self.sampler)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:  # set_epoch, among others
-        if name == "sampler" or name.startswith("__"):
-            raise AttributeError(name)
+        if name in ("sampler", "state_dict", "load_state_dict") or name.startswith("__"):
+            raise AttributeError(name)  # a state would be of the sampler's place alone: a loader skips what was read
         return getattr(self.sampler, name)
 
 
@@ -200,13 +200,36 @@ def _first_of_stream() -> int:
 
 
 class _Stream(IterableDataset[Any]):
-    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads."""
+    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads. Where the
+    data set has a state, which torchdata's StatefulDataLoader keeps, the next id is in it."""
 
     dataset: Any
     _made: Any
+    _next: int | None = None  # the next id of the pass that was last read
+    _loaded: int | None = None  # the first of the next pass
 
     def __iter__(self) -> Iterator[Any]:
-        return (self._made(sample, i, None, 0) for i, sample in enumerate(self.dataset, _first_of_stream()))
+        for sample, i in zip(self.dataset, self._numbers()):
+            yield self._made(sample, i, None, 0)
+        self._next = None
+
+    def _numbers(self) -> Iterator[int]:
+        first, self._loaded = self._loaded, None
+        for number in itertools.count(_first_of_stream() if first is None else first):
+            self._next = number + 1
+            yield number
+
+    def __getattr__(self, name: str) -> Any:
+        found = _Around.__getattr__(self, name)
+        own: Any = {"state_dict": self._state, "load_state_dict": self._load}.get(name)
+        return found if own is None else functools.partial(own, found)
+
+    def _state(self, state_dict: Any) -> dict[str, Any]:
+        return {"dataset": state_dict(), "next_id": self._next}
+
+    def _load(self, load_state_dict: Any, state: dict[str, Any]) -> None:
+        load_state_dict(state["dataset"])
+        self._loaded = state["next_id"]
 
 
 class Indexed(_Around):
@@ -236,7 +259,7 @@ class Indexed(_Around):
         return f"Indexed({self.dataset!r})"
 
 
-class _IndexedStream(Indexed, _Stream):
+class _IndexedStream(_Stream, Indexed):
     pass
 
 
@@ -282,15 +305,16 @@ class Reproducible(_Around, Passes):
         return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
 
 
-class _ReproducibleStream(Reproducible, IterableDataset[Any]):
+class _ReproducibleStream(_Stream, Reproducible):
     def __iter__(self) -> Iterator[Any]:
         samples, end = iter(self.dataset), object()
-        for i in itertools.count(_first_of_stream()):
+        for i in self._numbers():
             with motley.samples(i, epoch=int(self.epoch)):
                 sample = next(samples, end)
             if sample is end:
-                return
+                break
             yield sample
+        self._next = None
 
 
 class Augmented(_Around, Passes):
@@ -350,7 +374,7 @@ class Augmented(_Around, Passes):
         return f"Augmented({self.dataset!r}, {self.augment.policy.name}, seed={self.augment.seed}, epoch={self.epoch})"
 
 
-class _AugmentedStream(Augmented, _Stream):
+class _AugmentedStream(_Stream, Augmented):
     pass
 
 
