@@ -35,10 +35,10 @@ MOT_FN void mot_gaussian_blur_prepare(const double *values, int count, mot_arg *
     arg->flags = radius == 0.0f ? MOT_ARG_IDENTITY : 0;
 }
 
-/* One output of one pass: `inner` sums the 2r + 1 nearest components, `edges` the two beyond them. */
-MOT_FN uint8_t mot_gaussian_blur(uint32_t inner, uint32_t edges, const mot_arg *arg)
+/* One output of one pass: `inner` sums the 2r + 1 nearest components, `all` these and the two beyond them. */
+MOT_FN uint8_t mot_gaussian_blur(uint32_t inner, uint32_t all, const mot_arg *arg)
 {
-    return (uint8_t)((arg->u[1] * inner + arg->u[2] * edges + (1u << 23)) >> 24);
+    return (uint8_t)(((arg->u[1] - arg->u[2]) * inner + arg->u[2] * all + (1u << 23)) >> 24);
 }
 
 #endif

@@ -14,10 +14,10 @@
 #undef MOT_IF_BLUR
 #define MOT_IF_BLUR(ID, stem) \
     case MOT_OP_##ID: \
-        return mot_##stem(inner, edges, arg);
+        return mot_##stem(inner, all, arg);
 
-/* `inner` sums the 2 radius + 1 nearest components, `edges` the two beyond them. */
-MOT_FN uint8_t mot_blur_value(int op, uint32_t inner, uint32_t edges, const mot_arg *arg)
+/* `inner` sums the 2 radius + 1 nearest components, `all` these and the two beyond them. */
+MOT_FN uint8_t mot_blur_value(int op, uint32_t inner, uint32_t all, const mot_arg *arg)
 {
     switch (op) {
         MOT_OPS(MOT_BY_SHAPE)

@@ -135,8 +135,8 @@ static void blur_line(const uint8_t *in, uint8_t *out, int64_t n, const mot_step
         for (int64_t k = i - radius; k <= i + radius; k++)
             inner += in[k < 0 ? 0 : k >= n ? n - 1 : k];
         const int64_t before = i - radius - 1, after = i + radius + 1;
-        out[i] = mot_blur_value(step->op, inner, (uint32_t)in[before < 0 ? 0 : before] + in[after >= n ? n - 1 : after],
-                                &step->arg);
+        const uint32_t edges = (uint32_t)in[before < 0 ? 0 : before] + in[after >= n ? n - 1 : after];
+        out[i] = mot_blur_value(step->op, inner, inner + edges, &step->arg);
     }
 }
 

@@ -25,7 +25,9 @@ template <int EDGE, int OP> struct blur_window {
     /* The output whose window ends with `last`. */
     __device__ __forceinline__ uint32_t next(uint32_t last, const mot_arg &arg)
     {
-        const uint32_t out = mot_blur_value(OP, inner, near[0] + last, &arg);
+        uint32_t edges = near[0] + last;
+        keep(edges); /* or the compiler shares inner + last, and adds once more */
+        const uint32_t out = mot_blur_value(OP, inner, inner + edges, &arg);
         inner = EDGE == 1 ? last : inner + last - near[1]; /* known to be the same where it is a single one */
 #pragma unroll
         for (int i = 0; i < 2 * EDGE - 1; i++)
@@ -95,22 +97,27 @@ template <int RADIUS> struct blur_runs {
     template <int OP>
     __device__ __forceinline__ void blur(uint8_t *line, int stride, int run, bool any, const mot_arg &arg) const
     {
+        run = any ? run : 0;
         const bool begins = run == 0, ends = run == runs - 1;
         const int first = run * each, n = ends ? length - first : each;
-        auto component = [&](int at) { return line[max(min(at, length - 1), 0) * stride]; };
+        const int before = begins ? 0 : stride, behind = ends ? 0 : stride; /* past its ends a line repeats them */
+        uint8_t *at = line + first * stride;
+        const uint8_t *const last = at + (n - 1) * stride;
         uint32_t head[2 * HALO], after[HALO];
 #pragma unroll
-        for (int k = 0; k < 2 * HALO; k++)
-            head[k] = component(first - HALO + k);
+        for (int k = 0; k < HALO; k++)
+            head[k] = at[(k - HALO) * before];
 #pragma unroll
         for (int k = 0; k < HALO; k++)
-            after[k] = component(first + n + k);
+            head[HALO + k] = at[k * stride];
+#pragma unroll
+        for (int k = 0; k < HALO; k++)
+            after[k] = last[(k + 1) * behind];
         blur_windows<EDGE, OP> windows;
         windows.begin(head, begins, arg);
         __syncthreads();
         if (!any)
             return;
-        uint8_t *at = line + first * stride;
         const uint8_t *const inside = at + (n - HALO) * stride; /* up to here windows end within the run */
 #pragma unroll 1
         while (at + (AT_ONCE - 1) * stride < inside) {

@@ -114,10 +114,13 @@ template <int FORMAT, bool COLUMNS, int RADIUS, int OP> static __device__ __noin
     const int length = COLUMNS ? height : width, lines = planes_of(FORMAT) * (COLUMNS ? row : height * pixel);
     /* Neighbouring threads have neighbouring columns, or four runs of a row, which begin in different banks: rows of
      * 224 pixels begin in four banks only. */
-    const int at_once = min(lines, COLUMNS ? threads : threads / 4), most = threads / at_once;
-    const blur_runs<RADIUS> all(length, max((length + most - 1) / most, (int)blur_runs<RADIUS>::HALO));
-    const int run = COLUMNS ? threadIdx.x / at_once : threadIdx.x % all.runs;
-    const int own = COLUMNS ? threadIdx.x % at_once : threadIdx.x / all.runs;
+    const int at_once = min(lines, COLUMNS ? threads : threads / 4);
+    /* Columns go whole to multiples of four warps, so that each scheduler has as many; what is left of them is cut. */
+    const int whole = COLUMNS && threads < 2 * at_once ? at_once & ~127 : 0, rest = max(at_once - whole, 1);
+    const int most = (threads - whole) / rest, i = threadIdx.x - whole;
+    const blur_runs<RADIUS> all(length, i < 0 ? length : max((length + most - 1) / most, (int)blur_runs<RADIUS>::HALO));
+    const int run = i < 0 ? 0 : COLUMNS ? i / rest : i % all.runs;
+    const int own = i < 0 ? threadIdx.x : COLUMNS ? whole + i % rest : i / all.runs;
 #pragma unroll 1
     for (int from = 0; from < lines; from += at_once) {
         /* threads without a run read as well, but nothing that others may be writing since the last turn */

@@ -394,8 +394,8 @@ template <int FORMAT, bool COLUMNS> OUTLINE void blur_tile(int step)
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 if (c < r.channels) {
-                    const uint32_t edges = byte_of(before, c) + byte_of(next, c);
-                    out |= (uint32_t)mot_blur_value(op, inner[c], edges, &arg) << (8 * c);
+                    const uint32_t all = inner[c] + byte_of(before, c) + byte_of(next, c);
+                    out |= (uint32_t)mot_blur_value(op, inner[c], all, &arg) << (8 * c);
                     inner[c] += byte_of(next, c) - byte_of(leaves, c);
                 }
             before = leaves;
