@@ -4,6 +4,7 @@
 import collections
 import contextlib
 import io
+import itertools
 import pathlib
 import queue
 import re
@@ -522,6 +523,50 @@ def test_prefetcher_overlaps():
     prefetcher.stream.synchronize()
     assert not busy.query(), "the side stream waited for the consumer"
     torch.cuda.synchronize()
+
+
+class Kept:
+    """A loader that keeps its place, as torchdata's StatefulDataLoader."""
+
+    def __init__(self, encoded):
+        self.at, self.encoded = 0, encoded
+
+    def __iter__(self):
+        while self.at < 6:
+            self.at += 1
+            images = pictures()[:2]
+            yield [png(image.permute(1, 2, 0).numpy()) for image in images] if self.encoded else images, self.at - 1
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_loaders_state_is_that_of_what_was_handed_over(device, encoded):
+    def made():
+        return Prefetcher(Kept(encoded), Transform(TEXT if encoded else "rand_augment", stream=0).to(device), device)
+
+    def read(prefetcher, count=None):
+        return [(images.cpu(), at) for images, at in itertools.islice(prefetcher, count)]
+
+    whole, begun, resumed = made(), made(), made()
+    want, first = read(whole), read(begun, 2)
+    resumed.load_state_dict(begun.state_dict())
+    for (one, i), (other, j) in zip(want, first + read(resumed), strict=True):
+        assert torch.equal(one, other) and i == j
+    first, last = made(), made()
+    read(first, 6)  # of all batches, the end was not asked for
+    last.load_state_dict(first.state_dict())
+    assert read(last) == [] and len(read(last)) == 6 and last.transform.epoch == 1
+    begun.load_state_dict(whole.state_dict())  # whose pass is over
+    assert [at for _, at in read(begun)] == [*range(6)] and begun.transform.epoch == 1
+    plain = Prefetcher([], Transform("rand_augment"), "cpu")
+    refused("the state has epoch, finished, loader, next_sample, want", plain.load_state_dict, whole.state_dict())
 
 
 @cuda

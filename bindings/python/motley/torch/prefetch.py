@@ -60,7 +60,8 @@ class Prefetcher:
     before (a model was moved to the GPU first), the first batch of encoded images warns that it came too late.
 
     state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
-    epoch and, without ids, with the next sample.
+    epoch and, without ids, with the next sample. Of a loader that has a state (torchdata's StatefulDataLoader) it holds
+    that as well, as it was behind these batches: the loader's own state_dict() counts those that were read ahead.
 
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
@@ -107,9 +108,11 @@ class Prefetcher:
         self._few_queues = on_cuda and ask_for_queues()
         self.stream: Any = torch.cuda.Stream(self.device) if on_cuda else None
         self._decoder: Any = torch.cuda.Stream(self.device) if on_cuda else None
-        self._begun = self._finished = False
+        self._begun = self._finished = self._resumed = False
         # Of all Prefetchers that have this transform, as scripts make one anew in each epoch.
         self._count = getattr(self.transform, "__dict__", {}).setdefault("_passes", Count())
+        self._states: deque[Any] = deque()  # of the loader, behind each batch that was read and not handed over
+        self._state: Any = None  # and behind the last that was
         self._ahead: Any = None  # the counter one batch ahead; the transform's own counts what was handed over
 
     def __len__(self) -> int:
@@ -121,7 +124,7 @@ class Prefetcher:
         self._wait()
         if hasattr(self.transform, "set_epoch"):
             self.transform.set_epoch(epoch)
-        self._begun = self._finished = False
+        self._begun, self._finished, self._resumed, self._state = False, False, False, None
         self._count.given = epoch
         if isinstance(self.loader, torch.utils.data.DataLoader):
             loading_of(self.loader).set_epoch(epoch)
@@ -130,10 +133,12 @@ class Prefetcher:
             sampler.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"epoch": self.transform.epoch, "next_sample": self.transform.next_sample, "finished": self._finished}
+        state = {"epoch": self.transform.epoch, "next_sample": self.transform.next_sample, "finished": self._finished}
+        return state if self._state is None else {**state, "loader": self._state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if set(state) != {"epoch", "next_sample", "finished"}:
+        wanted = {"epoch", "next_sample", "finished"}
+        if not wanted <= set(state) <= wanted | ({"loader"} if hasattr(self.loader, "load_state_dict") else set()):
             raise motley.ArgumentError(
                 f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, next_sample"
             )
@@ -141,6 +146,15 @@ class Prefetcher:
         self.set_epoch(epoch_given(state["epoch"]) + finished)
         if not finished:
             self.transform.next_sample = state["next_sample"]
+        self._state, self._resumed = state.get("loader"), not finished
+        if self._state is not None:
+            self.loader.load_state_dict(self._state)  # type: ignore[attr-defined]
+
+    def _state_of_loader(self) -> Any:
+        try:
+            return self.loader.state_dict()  # type: ignore[attr-defined]
+        except AttributeError:  # also of Accelerate's loaders around one that has none
+            return None
 
     def _wait(self) -> None:
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
@@ -165,13 +179,20 @@ class Prefetcher:
 
     def __iter__(self) -> Iterator[Any]:
         self._begin_pass()
+        self._states.clear()  # of a pass that was broken off
         count = self._count if self._counts() else Count()
+        count.asked, self._resumed = (
+            2 * self._resumed,
+            False,
+        )  # what is left of a pass is no peek, even if it is nothing
         try:
             with contextlib.closing(self._pass()) as batches:
                 for batch in batches:
                     count.asked += 1
+                    self._state = self._states.popleft()
                     yield batch
             count.asked += 1
+            self._state = self._state_of_loader()
         finally:
             if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
                 loading_of(self.loader).asked = 0  # a peek, though more was read ahead
@@ -221,6 +242,7 @@ class Prefetcher:
         with ThreadPoolExecutor(1) as thread:
             ahead = None
             for batch in self.loader:
+                self._states.append(self._state_of_loader())
                 encoded = is_encoded(item(batch, self.images, "images"))
                 if encoded and self._few_queues:
                     self._few_queues = False
