@@ -103,7 +103,7 @@ typedef struct parts_run {
     mot_parts_job apart;             /* takes the steps apart, into the memory that it names */
     motley_image *sent;              /* the device's copy of `images` */
     uint8_t *pixels[CHAINS + 1];     /* of SPARE, of CHAINS, and of WORK if that is in this memory */
-    size_t image_bytes, batch_bytes; /* of one image where all have one size; of a batch */
+    size_t image_bytes, batch_bytes; /* from one image to the next where all have one size; of a batch */
     motley_image *images;            /* [CHAINS + chains][count], then [clips], on the host; or NULL: one size */
     motley_batch work;
     int work_is_dst, has_spare;
@@ -112,9 +112,10 @@ typedef struct parts_run {
     size_t slot_end, scratch_end; /* ... and ends, at most */
 } parts_run;
 
-static size_t dense_bytes(const mot_view *v)
+/* Bytes of an image in the scratch, so that no word has bytes of two. */
+static size_t place_bytes(const mot_view *v)
 {
-    return (size_t)v->width * (size_t)v->height * (size_t)v->channels;
+    return ((size_t)v->width * (size_t)v->height * (size_t)v->channels + 15) & ~(size_t)15;
 }
 
 static size_t count_parts(const mot_cuda_parts *parts)
@@ -154,8 +155,8 @@ static void lay_out_parts(parts_run *r, int has_work)
         const mot_view v = mot_batch_view(r->job->src, i);
         r->width = larger(r->width, v.width);
         r->height = larger(r->height, v.height);
-        r->image_bytes = dense_bytes(&v);
-        r->batch_bytes += several ? (r->image_bytes + 15) & ~(size_t)15 : n * r->image_bytes;
+        r->image_bytes = place_bytes(&v);
+        r->batch_bytes += (several ? 1 : n) * r->image_bytes;
     }
     r->apart.part = mot_take(r->scratch, MOT_PARTS, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
     r->apart.after = mot_take(r->scratch, MOT_PARTS, steps * sizeof(mot_step));
@@ -182,8 +183,13 @@ static motley_batch batch_at(const parts_run *r, size_t which)
                            .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
                            .data = r->pixels[first] + (which - first) * r->batch_bytes };
     if (!r->images) {
+        const int64_t channels = r->job->channels, plane = (int64_t)r->width * r->height;
         batch.width = r->width;
         batch.height = r->height;
+        batch.image_stride = (int64_t)r->image_bytes;
+        batch.row_stride = planes ? r->width : r->width * channels;
+        batch.pixel_stride = planes ? 1 : channels;
+        batch.channel_stride = planes ? plane : 1;
         return batch;
     }
     uint8_t *at = batch.data;
@@ -197,7 +203,7 @@ static motley_batch batch_at(const parts_run *r, size_t which)
                                     planes ? v.width : (int64_t)v.width * v.channels,
                                     planes ? 1 : v.channels,
                                     planes ? plane : 1 };
-        at += (dense_bytes(&v) + 15) & ~(size_t)15;
+        at += place_bytes(&v);
     }
     batch.images = images;
     batch.data = NULL;
