@@ -66,9 +66,10 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error,
                     "drawn->steps is NULL, but image %zu has %d steps", i, drawn->step_counts[i]);
         MOT_REQUIRE(!offsets || offsets[i] <= offsets[i + 1], error,
-                    "offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i], offsets[i + 1], i);
+                    "offsets of %s fall from %zu to %zu after image %zu, want them to rise", what, offsets[i],
+                    offsets[i + 1], i);
     }
-    MOT_REQUIRE(!offsets || offsets[0] == 0, error, "offsets begins at %zu, want 0", offsets[0]);
+    MOT_REQUIRE(!offsets || offsets[0] == 0, error, "offsets of %s begin at %zu, want 0", what, offsets[0]);
     const size_t wanted = !drawn->count ? 0 : offsets ? offsets[drawn->count] : drawn->count;
     MOT_REQUIRE(values || wanted == 0, error, "%s is NULL, want %zu of them", what, wanted);
     return MOTLEY_OK;

@@ -81,6 +81,9 @@ static motley_status check_plane(const mot_planes_call *call, size_t i, motley_e
                 "x%" PRId32 ", want one size",
                 i, w, h, call->drawn->widths[0], call->drawn->heights[0]);
     result_size(call->drawn, i, &width, &height);
+    const size_t most = (size_t)((int64_t)w * h > (int64_t)width * height ? (int64_t)w * h : (int64_t)width * height);
+    MOT_REQUIRE(plane.count <= PTRDIFF_MAX / size / most / (call->planes->images ? 1 : call->drawn->count), error,
+                "planes of image %zu: count is %zu, want as many as memory can hold", i, plane.count);
     const uintptr_t src = (uintptr_t)plane.src, dst = (uintptr_t)plane.dst;
     MOT_REQUIRE(dst + plane.count * size * (size_t)width * (size_t)height <= src ||
                     src + plane.count * size * (size_t)w * (size_t)h <= dst,

@@ -750,7 +750,7 @@ Test(follow, wrong_boxes_and_points_are_refused)
     boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
     boxes_fail((double[]){ -4, 0, -1, 1 }, good, NULL, "(-4, 0, -1, 1) as left, top, right, bottom, outside its image");
     boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_rules){ .format = MOTLEY_CXCYWH }, "outside its image");
-    boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "falls from 2 to 1");
+    boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "offsets of boxes fall from 2 to 1");
     boxes_fail((double[]){ 0, 0, -1, 1 }, good, &(motley_box_rules){ .format = MOTLEY_XYWH }, "left <= right");
     boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_rules){ .min_visibility = 2 }, "min_visibility is 2");
     boxes_fail((double[]){ 0, 0, 1, 1 }, good, &(motley_box_rules){ .format = (motley_box_format)3 }, "format is 3");
@@ -784,10 +784,10 @@ Test(follow, offsets_that_leave_out_boxes_or_points_are_refused)
     } wrong[] = {
         { { .boxes_count = 3, .boxes = numbers, .box_offsets = early }, "box_offsets ends at 2, want boxes_count, 3" },
         { { .boxes_count = 3, .boxes = numbers, .box_offsets = past }, "box_offsets ends at 4, want boxes_count, 3" },
-        { { .boxes_count = 3, .boxes = numbers, .box_offsets = late }, "offsets begins at 1, want 0" },
+        { { .boxes_count = 3, .boxes = numbers, .box_offsets = late }, "offsets of boxes begin at 1, want 0" },
         { { .points_count = 3, .points = numbers, .point_offsets = early },
           "point_offsets ends at 2, want points_count, 3" },
-        { { .points_count = 3, .points = numbers, .point_offsets = late }, "offsets begins at 1, want 0" },
+        { { .points_count = 3, .points = numbers, .point_offsets = late }, "offsets of points begin at 1, want 0" },
     };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         motley_error error = { 0 };
@@ -1565,6 +1565,10 @@ Test(follow, wrong_planes_are_refused)
                         "have 65536x32768 elements, want at most 2147483647");
     planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, bytes + 101, 1 } },
                 "not aligned to the 2 bytes");
+    planes_fail((motley_planes){ .element_size = 8, .src = memory, .dst = memory + 16, .count = SIZE_MAX },
+                "planes of image 0: count is 18446744073709551615, want as many as memory can hold");
+    planes_fail((motley_planes){ .element_size = 8, .images = &(motley_plane){ memory, memory + 16, SIZE_MAX / 64 } },
+                "planes of image 0: count is 288230376151711743");
     planes_fail((motley_planes){ .element_size = 2, .images = &(motley_plane){ bytes, NULL, 1 } },
                 "planes of image 0: dst is NULL");
 }
