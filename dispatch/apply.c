@@ -94,7 +94,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     MOT_TRY(mot_apply_params_check("a policy without stages", MOT_TAKES_STEPS, params, error));
     if (params->given_step_counts || params->given_steps || params->given)
         return mot_replay(context, policy, src, dst, output, params, error);
-    MOT_REQUIRE(policy, error, "policy is NULL");
+    MOT_REQUIRE(policy, error, "policy is NULL, want one, or given_steps and given_step_counts");
     MOT_TRY(mot_samples_check(&params->samples, src->count, error));
     MOT_REQUIRE(!params->steps == !params->step_counts, error,
                 "only one of steps and step_counts is set, want both or neither");

@@ -70,7 +70,7 @@ motley_status motley_context_create(const motley_context_params *params, motley_
 
 motley_backend motley_context_backend(const motley_context *context)
 {
-    return context->backend->id;
+    return context ? context->backend->id : MOTLEY_BACKEND_AUTO;
 }
 
 void motley_context_destroy(motley_context *context)

@@ -89,6 +89,8 @@ motley_status motley_policy_builtin(const char *name, motley_policy **policy, mo
 motley_policy_source motley_policy_source_of(const char *policy)
 {
     static const char *const suffixes[] = { ".yaml", ".yml", ".json" };
+    if (!policy)
+        return MOTLEY_POLICY_BUILTIN;
     const size_t length = strlen(policy);
     if (strchr(policy, '\n') || policy[strspn(policy, " \t\r")] == '{')
         return MOTLEY_POLICY_TEXT;

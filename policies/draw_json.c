@@ -92,6 +92,7 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     MOT_REQUIRE(text, error, "text is NULL, want a place for the result");
     *text = NULL;
     MOT_REQUIRE(policy, error, "policy is NULL, want the one that drew");
+    MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
     MOT_REQUIRE(!place ||

@@ -110,7 +110,7 @@ void motley_mix_destroy(motley_mix *mix)
 
 motley_mix_params motley_mix_describe(const motley_mix *mix)
 {
-    return mix->params;
+    return mix ? mix->params : (motley_mix_params){ 0 };
 }
 
 motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count, int32_t width,

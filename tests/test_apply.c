@@ -555,6 +555,9 @@ Test(call, mistakes)
     call_refused(motley_call_create(context, &good, NULL, NULL, &call, &error), &error, "nowhere to write");
     cr_expect_null(call);
     call_refused(motley_call_create(NULL, &good, &good, &what, &call, &error), &error, "context is NULL");
+    cr_expect_eq(motley_context_backend(NULL), MOTLEY_BACKEND_AUTO);
+    call_refused(motley_memory_copy(context, pixels + 1, pixels, 2, NULL, &error), &error, "from and to overlap");
+    call_refused(motley_memory_copy(context, pixels, pixels + 1, 2, NULL, &error), &error, "from and to overlap");
     call_refused(motley_call_create(context, NULL, &good, NULL, &call, &error), &error, "src is NULL");
     call_refused(motley_call_create(context, &good, &good, NULL, NULL, &error), &error, "call is NULL");
     bad.width = 19;
@@ -575,7 +578,8 @@ Test(call, mistakes)
     motley_apply_params params = { .output = output };
     params.output.batch.data = floats;
     call_refused(motley_call_run(NULL, pixels, NULL, NULL, NULL, &error), &error, "call is NULL");
-    call_refused(motley_call_run(no_policy, pixels, pixels, NULL, NULL, &error), &error, "policy is NULL");
+    call_refused(motley_call_run(no_policy, pixels, pixels, NULL, NULL, &error), &error,
+                 "policy is NULL, want one, or given_steps and given_step_counts");
     call_refused(motley_call_run(plain, NULL, pixels, NULL, NULL, &error), &error, "src is NULL");
     call_refused(motley_call_run(plain, pixels, NULL, NULL, NULL, &error), &error, "dst is NULL");
     call_refused(motley_call_run(plain, pixels, pixels + 3, NULL, NULL, &error), &error, "overlap");

@@ -49,6 +49,8 @@ Test(policy, draws_as_json)
     cr_expect(!found && strstr(error.message, "step 0: op is"), "%s", error.message);
     cr_expect_eq(motley_draw_json(policy, 0, NULL, steps + 1, 1, 5, &found, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "channels is 5"), "%s", error.message);
+    cr_expect_eq(motley_draw_json(policy, 0, NULL, steps + 1, -1, 3, &found, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "count is -1"), "%s", error.message);
     motley_policy_destroy(policy);
 }
 

@@ -176,6 +176,7 @@ Test(mix, parameters_that_are_refused)
     EXPECT_REFUSED("mode is pair, want timm's rules", .mixup = 1, .mode = MOTLEY_MIX_PAIR);
     EXPECT_REFUSED("drawn_partner is set, want mode elem", .mixup = 1, .drawn_partner = 1);
     EXPECT_REFUSED("minmax is 0.8 to 0.2", .cutmix = 1, .minmax = { 0.8, 0.2 });
+    cr_expect_eq(motley_mix_describe(NULL).mixup, 0);
 }
 
 Test(mix, calls_that_are_refused_write_nothing)

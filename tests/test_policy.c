@@ -465,6 +465,7 @@ Test(policy, sources)
         motley_policy_destroy(policy);
     }
     cr_expect_eq(motley_policy_open(NULL, NULL, &(motley_policy *){ 0 }, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_policy_source_of(NULL), MOTLEY_POLICY_BUILTIN);
     close(file);
     unlink(path);
 }

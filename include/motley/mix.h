@@ -46,7 +46,7 @@ typedef struct motley_mix motley_mix;
 MOTLEY_API motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mix, motley_error *error);
 MOTLEY_API void motley_mix_destroy(motley_mix *mix);
 
-/** The parameters of motley_mix_create, with defaults filled in. */
+/** The parameters of motley_mix_create, with defaults filled in; all zero for NULL. */
 MOTLEY_API motley_mix_params motley_mix_describe(const motley_mix *mix);
 
 typedef enum motley_mix_kind { MOTLEY_MIX_NONE = 0, MOTLEY_MIX_MIXUP = 1, MOTLEY_MIX_CUTMIX = 2 } motley_mix_kind;
