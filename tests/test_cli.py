@@ -1517,6 +1517,7 @@ class BadInput(Case):
             ["apply", "rand_augment", path, "--threads", "x", "--out", self.path("out")],
             ["apply", "rand_augment", path, "--sheet", self.path("s.JPG")],
             ["op", "invert", path, self.path("o.jpeg")],
+            *(["op", "invert", path, self.path("o." + ending)] for ending in ("gif", "WEBP", "bmp", "tif", "tiff")),
         ):
             error = self.bad(*args, status=2)
             self.assertRegex(error, r"\Amotley[a-z ]*: .*\nTry `motley", args)

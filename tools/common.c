@@ -100,9 +100,12 @@ int read_list(struct argp_state *state, const char *what, const char *text, doub
 
 const char *read_png_name(struct argp_state *state, const char *what, const char *text)
 {
+    static const char *const others[] = { ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff" };
     const char *const end = strrchr(text, '.');
-    if (end && (strcasecmp(end, ".jpg") == 0 || strcasecmp(end, ".jpeg") == 0))
-        argp_error(state, "%s is '%s', want a name that ends in .png, as the picture becomes a PNG file", what, text);
+    for (size_t i = 0; end && i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(end, others[i]) == 0)
+            argp_error(state, "%s is '%s', want a name that ends in .png, as the picture becomes a PNG file", what,
+                       text);
     return text;
 }
 
