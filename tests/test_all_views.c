@@ -82,8 +82,7 @@ static void *allocated(size_t bytes, const void *from)
     motley_error error;
     void *memory;
     need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &memory, &error) == MOTLEY_OK, error.message);
-    if (from)
-        need(motley_memory_copy(context, memory, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_memory_copy(context, memory, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
     return memory;
 }
 
@@ -138,9 +137,9 @@ static void check_file(const motley_policy *policy, const char *name, uint32_t e
         const motley_view *const view = motley_policy_view(plain, v);
         const pile *const from = shares && v < views ? &wanted[views] : &src;
         made[v] = wanted[v] = pile_of(view->policy, from->image, from->batch.channels, COUNT * (size_t)view->count);
-        memory[v] = allocated(made[v].bytes, NULL);
         host[v] = calloc(1, wanted[v].bytes);
         need(host[v] != NULL, "no memory");
+        memory[v] = allocated(made[v].bytes, host[v]); /* the gaps as well, which are copied back */
         put(&made[v], memory[v]);
         put(&wanted[v], host[v]);
         results[v].dst = made[v].batch;
