@@ -37,9 +37,9 @@ motley_status motley_memory_copy(motley_context *context, void *to, const void *
     if (size_bytes == 0)
         return MOTLEY_OK;
     MOT_REQUIRE(to && from, error, "%s is NULL, want memory of %zu bytes", to ? "from" : "to", size_bytes);
-    const uintptr_t low = (uintptr_t)to < (uintptr_t)from ? (uintptr_t)to : (uintptr_t)from;
-    MOT_REQUIRE((uintptr_t)to + (uintptr_t)from - 2 * low >= size_bytes, error,
-                "from and to overlap, want %zu bytes of separate memory", size_bytes);
+    const uintptr_t a = (uintptr_t)to, b = (uintptr_t)from;
+    MOT_REQUIRE((a > b ? a - b : b - a) >= size_bytes, error, "from and to overlap, want %zu bytes of separate memory",
+                size_bytes);
     if (context->backend->copy)
         return context->backend->copy(context->state, to, from, size_bytes, stream, error);
     MOT_REQUIRE(!stream, error, "stream is set, but the %s backend has none", context->backend->name);

@@ -49,7 +49,7 @@ MOTLEY_API int motley_default_threads(void);
 MOTLEY_API motley_status motley_context_create(const motley_context_params *params, motley_context **context,
                                                motley_error *error);
 
-/** The backend that a context runs on; never AUTO, except of NULL. */
+/** The backend that a context runs on, which is never AUTO; AUTO for NULL. */
 MOTLEY_API motley_backend motley_context_backend(const motley_context *context);
 
 /** Frees a context. CUDA: first waits for the work that it has queued. */

@@ -52,8 +52,8 @@ typedef enum motley_policy_source {
 } motley_policy_source;
 
 /** Which of the three `policy` is. Text takes precedence over built-in names, and these over files. For programs that
- *  say in messages what they opened, or that open a file whatever its name is, as the command and Python do. BUILTIN
- * for NULL. */
+ *  say in messages what they opened, or that open a file whatever its name is, as the command and Python do.
+ *  BUILTIN for NULL. */
 MOTLEY_API motley_policy_source motley_policy_source_of(const char *policy);
 
 /** Opens a policy by built-in name, path or text. The command and all bindings follow this rule.

@@ -32,7 +32,8 @@ ADVICE = (
     "several times in an epoch, give each reading its view"
 )
 for _class in (Epoch, Lineage, Repeats):
-    _class.__module__ = __name__  # where dill finds them: it takes motley.samples for the class of that name
+    # dill looks a class up in its module, and motley.samples is also a class, which it would find instead.
+    _class.__module__ = __name__
 _objects = itertools.count()  # of the objects that draw, in the order in which they are made
 
 

@@ -632,13 +632,14 @@ class samples:
         self._told = epoch is not None
         self._outer: list[samples | None] = []  # the block in which each entered one stands
         self._before: samples | None = None  # the last of these
-        self._generator: FrameType | None = None  # whose block it is; it waits where the frame has no other behind it
+        self._generator: FrameType | None = None  # that entered it; its frame has no caller while it waits
 
     def __enter__(self) -> samples:
         frame = sys._getframe(1)
         if frame.f_code.co_flags & GENERATOR:
             by = frame.f_back.f_globals.get("__name__", "") if frame.f_back else ""
-            self._generator = None if by.split(".")[0] in ("contextlib", "_pytest") else frame  # who mean it
+            # contextlib's and pytest's generators yield inside on purpose.
+            self._generator = None if by.split(".")[0] in ("contextlib", "_pytest") else frame
         self._outer.append(_block.get())
         _block.set(self)
         _blocks.append(threading.get_ident())
@@ -672,20 +673,20 @@ def samples_of(transform: object, fresh_seed: Callable[[], int]) -> tuple[Any, i
     with _native.counting:
         count = vars(transform).get("_calls", 0)
         vars(transform)["_calls"] = count + 1
-    lineage = vars(transform).get("_lineage")
+    lineage, seed = vars(transform).get("_lineage"), own ^ process_key(None)
     if lineage is not None and lineage.copied:
-        lineage.note(type(transform).__name__, own ^ process_key(None), count)
-    return count, 0, epoch_now(), own ^ process_key(None)
+        lineage.note(type(transform).__name__, seed, count)
+    return count, 0, epoch_now(), seed
 
 
-_unread = Repeats(NO_EPOCH)  # in blocks that were told no epoch, where no loader reads
+_no_epoch = Repeats(NO_EPOCH)  # what was drawn in blocks without an epoch, outside of loaders
 
 
 def _note(name: str, seed: int, block: samples) -> None:
     """Notes what draws for the one sample of a block. name: what draws alike."""
-    where = current() or (None if block._told else _unread)
+    where = current() or (None if block._told else _no_epoch)
     ids, view = block.ids, block.view
     if where is not None and where.seen and hasattr(ids, "__index__") and hasattr(view, "__index__"):
         numbers = ffi.new("motley_samples *", lib.samples_of(seed, block.epoch, ids, 0, view))
         if lib.repeats_note(where.seen, numbers, 1, name.encode()):
-            _unread.warn()  # or the loader's
+            _no_epoch.warn()  # if a loader reads, the loader warns in its place

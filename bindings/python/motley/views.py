@@ -73,7 +73,7 @@ class MultiView(Sampled):
 
     def _same(self) -> MultiView:
         made: MultiView = super()._same()
-        made._transforms, made._now = {}, None  # which are told the counter in each call
+        made._transforms, made._now = {}, None  # the views' transforms, which get this object's counter in each call
         return made
 
     @classmethod

@@ -69,7 +69,7 @@ def numbered_from_0(monkeypatch):
     samples = sys.modules["motley.samples"]  # motley.samples is the class
     samples._by_copies.clear()
     samples.warn_once.cache_clear()
-    monkeypatch.setattr(samples, "_unread", samples.Repeats(samples.NO_EPOCH))
+    monkeypatch.setattr(samples, "_no_epoch", samples.Repeats(samples.NO_EPOCH))
 
 
 @pytest.fixture

@@ -181,10 +181,8 @@ class Prefetcher:
         self._begin_pass()
         self._states.clear()  # of a pass that was broken off
         count = self._count if self._counts() else Count()
-        count.asked, self._resumed = (
-            2 * self._resumed,
-            False,
-        )  # what is left of a pass is no peek, even if it is nothing
+        count.asked = 2 if self._resumed else 0  # the rest of a pass is no peek, however short it is
+        self._resumed = False
         try:
             with contextlib.closing(self._pass()) as batches:
                 for batch in batches:
