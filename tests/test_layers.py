@@ -153,6 +153,38 @@ class Layers(unittest.TestCase):
                 )
 
 
+class Cuda(unittest.TestCase):
+    """dispatch/cuda reads from top to bottom: a file uses those of rows below its own in the page's table, by includes
+    and by calls. pool and timeline use each other, since memory is released once the device has done its calls."""
+
+    TABLE = re.search(r"^In `dispatch/cuda/`.*?\n\n(.*?)\n\n", PAGE, re.M | re.S)[1].split("\n")[2:]
+    ROWS = [re.findall(r"`(\w+)\.", row.split("|")[1]) for row in TABLE]
+
+    def arrows(self):
+        """{file without its suffix: those that it uses}"""
+        code = {path: re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S) for path in sources("dispatch/cuda")}
+        bodies = {path: text for path, text in code.items() if path.suffix in (".c", ".cu")}
+        found = {path.stem: set() for path in bodies}
+        head = r"^(?!static)[a-z][^;{}()]*\b(mot_\w+)\([^;{}]*\)\n\{"
+        home = {name: path.stem for path, text in bodies.items() for name in re.findall(head, text, re.M)}
+        self.assertGreater(len(home), 60)
+        for path in code:
+            for name in included(path):
+                other = pathlib.Path(name)
+                if str(other.parent) == "dispatch/cuda" and {path.stem, other.stem} <= set(found):
+                    found[path.stem].add(other.stem)
+        for path, text in bodies.items():
+            found[path.stem] |= {home[name] for name in set(re.findall(r"\bmot_\w+", text)) & set(home)}
+        return {name: others - {name} for name, others in found.items()}
+
+    def test_a_file_uses_those_below_it(self):
+        row, arrows = {name: i for i, names in enumerate(self.ROWS) for name in names}, self.arrows()
+        self.assertEqual(sorted(row), sorted(arrows), "doc/architecture.md's table has other files")
+        self.assertGreater(sum(map(len, arrows.values())), 60)
+        upwards = {(name, other) for name in arrows for other in arrows[name] if row[other] <= row[name]}
+        self.assertEqual(upwards, {("pool", "timeline")})
+
+
 def functions(path):
     """(name, lines) of every function of a C or CUDA file that clang-format has laid out."""
     lines = path.read_text().split("\n")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch whose steps run on its pixels: a whole call, the steps of a transform, or one part of either. */
+/* A job whose steps run on its pixels: a whole call, the steps of a transform, or one part of either. */
 #ifndef MOT_CUDA_APPLY_H
 #define MOT_CUDA_APPLY_H
 
@@ -30,14 +30,6 @@ void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transfor
  * and tables, by job->policy. */
 motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
                                    const mot_cuda_draw *after_resize, motley_error *error);
-
-/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
-motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
-                                  mot_cuda_batch *sent, motley_error *error);
-
-/* Writes job->max_steps as the number of steps of each image. */
-motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
-                                   motley_error *error);
 
 /* Describes the draws of a whole call for the draw kernel: the seed and the samples. */
 motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,

@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA context: the device that it is for, checks of the caller's pointers, memory for the caller. */
+/* A CUDA context: how it is created and destroyed, checks of a job's pointers, memory for the caller. */
 #include "dispatch/cuda/state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code)
-{
-    const motley_status status = code == cudaErrorMemoryAllocation ? MOTLEY_ERR_MEMORY : MOTLEY_ERR_CUDA;
-    return mot_fail(error, status, "%s: %s (%s)", what, cudaGetErrorString(code), cudaGetErrorName(code));
-}
-
-motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error)
-{
-    if (code == cudaSuccess)
-        return MOTLEY_OK;
-    cudaGetLastError(); /* clear it, or the caller's next check would see it */
-    return mot_cuda_fail(error, what, code);
-}
-
 /* ---- creation ---- */
-
-motley_status mot_cuda_enter(mot_cuda_state *s, int *before, motley_error *error)
-{
-    CUDA_TRY(cudaGetDevice(before), "asking for the current device");
-    if (*before != s->device)
-        CUDA_TRY(cudaSetDevice(s->device), "choosing the device");
-    return MOTLEY_OK;
-}
-
-void mot_cuda_leave(const mot_cuda_state *s, int before)
-{
-    if (before != s->device)
-        cudaSetDevice(before);
-}
 
 static void destroy(void *state)
 {
@@ -109,67 +81,6 @@ static motley_status create(const motley_context_params *params, void **state, m
         return status;
     }
     *state = s;
-    return MOTLEY_OK;
-}
-
-/* ---- checks ---- */
-
-typedef struct allocation {
-    uintptr_t begin;
-    size_t bytes;
-} allocation;
-
-motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error)
-{
-    const mot_cuda_state *const s = state;
-    struct cudaPointerAttributes attributes;
-    if (!data)
-        return MOTLEY_OK;
-    CUDA_TRY(cudaPointerGetAttributes(&attributes, data), "asking where a pointer points");
-    MOT_REQUIRE(attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged, error,
-                "%s is host memory, want memory of CUDA device %d", name, s->device);
-    MOT_REQUIRE(attributes.type == cudaMemoryTypeManaged || attributes.device == s->device, error,
-                "%s is on CUDA device %d, want device %d", name, attributes.device, s->device);
-    return MOTLEY_OK;
-}
-
-static motley_status check_pixels(const mot_cuda_state *s, const char *name, size_t i, const void *data,
-                                  motley_error *error)
-{
-    return mot_fail_in(error, mot_cuda_check_pointer(s, "data", data, error), "%s image %zu: ", name, i);
-}
-
-/* The bytes of the context's device memory around `data` that were allocated together; none if the driver does not know
- * or if it is other memory. */
-static allocation allocation_of(const mot_cuda_state *s, const void *data)
-{
-    CUpointer_attribute asked[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                    CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE };
-    unsigned kind = 0;
-    int device = -1;
-    CUdeviceptr begin = 0;
-    size_t bytes = 0;
-    void *answers[] = { &kind, &device, &begin, &bytes };
-    if (!s->ask_pointer || s->ask_pointer(4, asked, answers, (CUdeviceptr)data) != CUDA_SUCCESS ||
-        kind != CU_MEMORYTYPE_DEVICE || device != s->device)
-        return (allocation){ 0, 0 };
-    return (allocation){ (uintptr_t)begin, bytes };
-}
-
-motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
-{
-    const mot_cuda_state *const s = state;
-    if (!batch->images)
-        return check_pixels(s, name, 0, batch->data, error);
-    allocation last = { 0, 0 }; /* most images are in few allocations, and each query takes 0.1 us */
-    for (size_t i = 0; i < batch->count; i++) {
-        const void *const data = batch->images[i].data;
-        if ((uintptr_t)data - last.begin < last.bytes)
-            continue;
-        last = allocation_of(s, data);
-        if (last.bytes == 0)
-            MOT_TRY(check_pixels(s, name, i, data, error));
-    }
     return MOTLEY_OK;
 }
 

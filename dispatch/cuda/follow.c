@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes and points that move with a batch, queued after its images. */
-#include "dispatch/cuda/apply.h"
-#include "dispatch/cuda/parts_draw.h"
+#include "dispatch/cuda/state.h"
 
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error)
 {

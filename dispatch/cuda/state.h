@@ -54,7 +54,7 @@ typedef struct mot_cuda_state {
 
 #define CUDA_TRY(call, what) MOT_TRY(mot_cuda_try((call), (what), error))
 
-/* ---- dispatch/cuda/context.c ---- */
+/* ---- dispatch/cuda/device.c ---- */
 
 motley_status mot_cuda_fail(motley_error *error, const char *what, cudaError_t code);
 motley_status mot_cuda_try(cudaError_t code, const char *what, motley_error *error);
@@ -69,16 +69,30 @@ motley_status mot_cuda_check(void *state, const char *name, const motley_batch *
 /* Checks that `data`, which errors call `name`, is on the context's device; NULL is nothing to check. */
 motley_status mot_cuda_check_pointer(const void *state, const char *name, const void *data, motley_error *error);
 
+/* ---- dispatch/cuda/upload.c ---- */
+
+/* A batch in the kernels' form; the descriptors of images of different sizes are copied to `images` on the device. */
+motley_status mot_cuda_send_batch(mot_cuda_call *call, const motley_batch *batch, motley_image *images,
+                                  mot_cuda_batch *sent, motley_error *error);
+
+/* Writes job->max_steps as the number of steps of each image. */
+motley_status mot_cuda_send_counts(mot_cuda_call *call, const mot_cuda_plan *plan, const mot_job *job,
+                                   motley_error *error);
+
+/* ---- dispatch/cuda/context.c ---- */
+
 /* For tests: forces the tiles route for every later batch of the context, or, if 0, restores the normal choice; and how
  * the last batch was run. */
 void mot_cuda_tiles_always(motley_context *context, int always);
 mot_cuda_last mot_cuda_last_run(const motley_context *context);
 
-/* ---- dispatch/cuda/apply.c, look_back.c ---- */
+/* ---- dispatch/cuda/run.c, look_back.c ---- */
 
 motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error);
 motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
 motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
+
+/* ---- dispatch/cuda/apply.c ---- */
 
 /* Finds the lines of an output's channels: as->by_lines, as->line. */
 void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as);
