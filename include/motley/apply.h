@@ -24,9 +24,8 @@ typedef struct motley_output {
 } motley_output;
 
 /** What changes from call to call, of motley_apply and motley_call_run. Arrays are host memory, read or filled before
- * the call returns, unless it says otherwise. Rows of steps have `max_steps` places, as many as motley_policy_describe
- * says.
- */
+ *  the call returns, unless a field says otherwise. Rows of steps have `max_steps` places, as many as
+ *  motley_policy_describe says. */
 typedef struct motley_apply_params {
     size_t struct_size;      /* 0 or sizeof; see motley.h */
     motley_samples samples;  /* CUDA: its levels, if there are any, are in device memory */
@@ -41,9 +40,9 @@ typedef struct motley_apply_params {
     size_t clip_frames;   /* each run of so many images is a clip, see motley_apply; 0 or 1: no clips */
     const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
 
-    motley_place *drawn; /* [count], receives the draws, or NULL */
-    struct motley_mixed
-        *mixed; /* [count], receives what motley_mix_targets needs; required if the policy mixes images */
+    motley_place *drawn;        /* [count], receives the draws, or NULL */
+    struct motley_mixed *mixed; /* [count], receives what motley_mix_targets needs; required if the policy mixes
+                                   images */
 
     /* Recorded draws, which are applied instead of drawing, and give the same bytes again. */
     const motley_step *given_steps;         /* [count][given_max_steps] */
@@ -77,8 +76,8 @@ typedef struct motley_apply_params {
  *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not; with stages, no image
  *           of dst may overlap an image of src. What `params` points to is host memory, except `counter`, levels of
  *           samples, and `followed`.
- *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates
- * only if a batch needs more memory than those before it, or a policy is new to the context; after that, a graph can
+ *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates only if a
+ *           batch needs more memory than those before it, or a policy is new to the context; after that, a graph can
  *           capture the call. If `stream` has work left, draws may run before it reaches the call, on a stream of the
  *           context's own for which it then waits. CPU: the work is done on return; threads share the images.
  *  Threads  One thread per context at a time.

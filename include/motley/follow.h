@@ -96,7 +96,7 @@ typedef struct motley_plane {
 } motley_plane;
 
 /** Masks, label maps, depth: planes of elements of any type. An element of the result is the one of the source from
- * which its pixel came, nearest. Where the pixel came from outside of the image, it is `fill`.
+ *  which its pixel came, nearest. Where the pixel came from outside of the image, it is `fill`.
  *
  *  Shapes   images: [images] of the batch, or NULL: all images have one size and `count` planes, and src and dst are
  *           [images][count][height][width]. Everything is dense, and aligned to an element. dst must not overlap src.
@@ -115,9 +115,9 @@ typedef struct motley_planes {
 /** What moves with the images of a call (`followed` of motley_apply_params), or by recorded draws (motley_follow).
  *
  *  Boxes    [boxes_count][4] in the format of box_params, continuous coordinates in pixels, changed in place. Image i
- * has boxes box_offsets[i] .. box_offsets[i + 1] - 1. visibility: the share of each box's area that is left in the
- *           image, 0..1, or NULL. keep: 1 if the box passes the limits and has an area, else 0; or NULL. Boxes that are
- *           not kept stay in the array, so that labels still match.
+ *           has boxes box_offsets[i] .. box_offsets[i + 1] - 1. visibility: the share of each box's area that is left
+ *           in the image, 0..1, or NULL. keep: 1 if the box passes the limits and has an area, else 0; or NULL. Boxes
+ *           that are not kept stay in the array, so that labels still match.
  *  Points   [points_count][2], x and y in pixels, changed in place, and not clamped; offsets as of boxes. flags: a byte
  *           of MOTLEY_POINT_* for each point, or NULL.
  *  Matrices [images][6], or NULL: of everything that an image drew, from output to input: output (x, y) shows input

@@ -39,9 +39,9 @@ MOTLEY_API motley_status motley_policy_parse(const char *text, size_t length, co
 /** Loads a policy that is built into the library, by name.
  *
  *  Name     That of motley_policy_builtin_get, or one of timm's configuration strings: "timm:rand-m9-mstd0.5-inc1".
- * Behind it may be what timm's hparams say: ",translate_pct=0.3,magnitude_std=0.5,magnitude_max=12". Errors   ARGUMENT
- * with the nearest name, or what is wrong with the string; UNSUPPORTED: a string whose magnitudes no policy can draw;
- * MEMORY. *policy is NULL then. */
+ *           Behind it may be what timm's hparams say: ",translate_pct=0.3,magnitude_std=0.5,magnitude_max=12".
+ *  Errors   ARGUMENT with the nearest name, or what is wrong with the string; UNSUPPORTED: a string whose magnitudes
+ *           no policy can draw; MEMORY. *policy is NULL then. */
 MOTLEY_API motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error);
 
 /** What kind of string identifies a policy. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** Views: several results of each image, by one file ("Views" in doc/policy-format.md). Self-supervised recipes are
- * such files: two large crops and eight small ones, say, each with its own stages. */
+ *  such files: two large crops and eight small ones, say, each with its own stages. */
 #ifndef MOTLEY_VIEWS_H
 #define MOTLEY_VIEWS_H
 
