@@ -5,37 +5,17 @@
  * score of chi-square (Wilson and Hilferty 1931): one right build in 16,000 would fail, and a decision that shares its
  * word with another, or a wrong level or sign, scores in the tens. */
 #include "augmentations/table.h"
-#include "motley.h"
+#include "base/hash.h"
 #include "policies/builtin.h"
 #include "policies/draw.h"
-#include "policies/policy.h"
 #include "tests/chi_square.h"
+#include "tests/policies.h"
 
-#include <criterion/criterion.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #ifdef HAVE_CURAND
 #include <curand.h>
 #endif
-
-static motley_policy *builtin(const char *name)
-{
-    motley_policy *policy;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_builtin(name, &policy, &error), MOTLEY_OK, "%s: %s", name, error.message);
-    return policy;
-}
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *policy;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%d:%d: %s\n%s", error.line,
-                 error.column, error.message, text);
-    return policy;
-}
 
 /* --- random words --- */
 
@@ -93,63 +73,89 @@ Test(draw, curand_host_generator)
 
 /* --- known answers --- */
 
-/* Written out from an independent reading of the layout in draw.h (tests/known_draws.py wrote them). */
-typedef struct known {
-    const char *policy;
-    uint64_t seed, sample;
-    uint32_t epoch;
-    int32_t width, height;
-    const char *steps; /* op:level:value:interpolation, each followed by a space */
-} known;
-
-static const known known_draws[] = {
-#include "known_draws.inc"
+/* Of built-in policies, hashes of the lines that tests/known_draws.py prints from an independent reading of draws.md:
+ * of their draws, and of the levels of each op that has a range. */
+static const struct {
+    uint64_t hash;
+    const char *policy, *what;
+} known[] = {
+#include "known.inc"
 };
 
-typedef struct known_view {
-    uint32_t view;
-    known draw;
-} known_view;
-
-static const known_view known_views[] = {
-#include "known_views.inc"
-};
-
-static void expect_known(const known *k, const motley_samples *samples)
+/* A line for each of known_draws.py's CASES; each step is op:level:value:interpolation. */
+static void add_draws(paper *lines, const motley_policy *policy)
 {
-    motley_policy *policy = builtin(k->policy);
-    motley_step steps[MOT_MAX_STEPS];
-    int32_t count;
-    cr_assert_eq(motley_draw(policy, samples, 1, &k->width, &k->height, 3, NULL, steps, &count, NULL), MOTLEY_OK);
-    char text[1024] = "";
-    for (int32_t s = 0; s < count; s++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s:%d:%.17g:%d ",
-                 motley_policy_op(policy, steps[s].op)->name, steps[s].level,
-                 steps[s].values_count ? steps[s].values[0] : 0, (int)steps[s].interpolation);
-    cr_expect_str_eq(text, k->steps, "%s seed %llu epoch %u sample %llu view %u: got %s, want %s", k->policy,
-                     (unsigned long long)k->seed, k->epoch, (unsigned long long)k->sample, samples->view, text,
-                     k->steps);
-    motley_policy_destroy(policy);
+    static const struct {
+        uint64_t seed, sample;
+        uint32_t epoch, view;
+    } cases[] = {
+        { 0, 0, 0, 0 },
+        { 7, 1, 0, 0 },
+        { 7, 1, 3, 0 },
+        { 7, ((uint64_t)1 << 32) + 1, 3, 0 },
+        { ((uint64_t)1 << 63) + 5, 123456789, 199, 0 },
+        { 1, UINT64_MAX, (1u << 30) - 1, 0 },
+        { 42, 5, 1, 0 },
+        { 43, 6, 1, 0 },
+        { 44, 7, 2, 0 },
+        { 45, 8, 2, 0 },
+        { 0, 0, 0, 1 },
+        { 7, 1, 3, 1 },
+        { 7, ((uint64_t)1 << 32) + 1, 3, 2 },
+        { 1, UINT64_MAX, (1u << 30) - 1, 65535 },
+        { UINT64_MAX, 9, 5, 256 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int32_t width = 321, height = 123;
+        motley_step steps[2][MOT_MAX_STEPS] = { 0 };
+        int32_t counts[2];
+        for (int each = 0; each < 2; each++) { /* a view for all samples, and one for each */
+            const motley_samples samples = { .seed = cases[i].seed,
+                                             .epoch = cases[i].epoch,
+                                             .first = cases[i].sample,
+                                             .view = each ? 0 : cases[i].view,
+                                             .views = each ? &cases[i].view : NULL };
+            cr_assert_eq(motley_draw(policy, &samples, 1, &width, &height, 3, NULL, steps[each], &counts[each], NULL),
+                         MOTLEY_OK);
+        }
+        cr_expect_eq(counts[0], counts[1]);
+        cr_expect_arr_eq(steps[0], steps[1], sizeof *steps);
+        add(lines, "seed %" PRIu64 " epoch %" PRIu32 " sample %" PRIu64 " view %" PRIu32 ":", cases[i].seed,
+            cases[i].epoch, cases[i].sample, cases[i].view);
+        for (int32_t s = 0; s < counts[0]; s++)
+            add(lines, " %s:%" PRId32 ":%.17g:%d", motley_policy_op(policy, steps[0][s].op)->name, steps[0][s].level,
+                steps[0][s].values_count ? steps[0][s].values[0] : 0, (int)steps[0][s].interpolation);
+        add(lines, "\n");
+    }
+}
+
+/* A line for each level: its value, and the value with the other sign. */
+static void add_levels(paper *lines, const motley_policy *policy, const char *name)
+{
+    for (uint32_t i = 0; i < policy->spaces; i++) {
+        const mot_space *const space = &policy->space[i];
+        for (int level = 0; strcmp(space->name, name) == 0 && level < policy->top_bins; level++)
+            add(lines, "level %d: %.17g %.17g\n", level, 0.0 + mot_space_value(policy, space, level, 0),
+                0.0 + mot_space_value(policy, space, level, space->sign == MOT_SIGN_RANDOM)); /* -0 becomes 0 */
+    }
 }
 
 Test(draw, known_answers)
 {
-    for (size_t i = 0; i < sizeof known_draws / sizeof *known_draws; i++) {
-        const known *k = &known_draws[i];
-        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample });
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        motley_policy *const policy = builtin(known[i].policy);
+        paper lines = { 0 };
+        if (strcmp(known[i].what, "draws") == 0)
+            add_draws(&lines, policy);
+        else
+            add_levels(&lines, policy, known[i].what);
+        cr_expect_eq(mot_hash(MOT_HASH_BEGIN, lines.text, lines.used), known[i].hash,
+                     "%s: %s differ from what `python3 tests/known_draws.py %s` prints; here they are\n%s",
+                     known[i].policy, known[i].what, known[i].policy, lines.text);
+        free(lines.text);
+        motley_policy_destroy(policy);
     }
-    cr_expect_geq(sizeof known_draws / sizeof *known_draws, 100);
-}
-
-Test(draw, known_answers_of_views)
-{
-    for (size_t i = 0; i < sizeof known_views / sizeof *known_views; i++) {
-        const known *k = &known_views[i].draw;
-        const uint32_t view = known_views[i].view;
-        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample, .view = view });
-        expect_known(k, &(motley_samples){ .seed = k->seed, .epoch = k->epoch, .first = k->sample, .views = &view });
-    }
-    cr_expect_geq(sizeof known_views / sizeof *known_views, 15);
+    cr_expect_geq(sizeof known / sizeof *known, 200);
 }
 
 /* --- the batch does not matter --- */

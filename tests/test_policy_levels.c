@@ -36,38 +36,6 @@ Test(policy, levels_of_torchvision)
                                     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 32 });
 }
 
-static const struct {
-    const char *policy, *space;
-    int level;
-    double value[2];
-} known_levels[] = {
-#include "known_levels.inc"
-};
-
-Test(policy, levels_of_every_policy_with_bins)
-{
-    const size_t count = sizeof known_levels / sizeof *known_levels;
-    motley_policy *policy = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (!policy || strcmp(motley_policy_describe(policy)->name, known_levels[i].policy) != 0) {
-            motley_policy_destroy(policy);
-            policy = builtin(known_levels[i].policy);
-        }
-        for (uint32_t s = 0; s < policy->spaces; s++) {
-            const mot_space *space = &policy->space[s];
-            for (int minus = 0; strcmp(space->name, known_levels[i].space) == 0 && minus < 2; minus++) {
-                const double want = known_levels[i].value[minus];
-                const double got =
-                    mot_space_value(policy, space, known_levels[i].level, space->sign == MOT_SIGN_RANDOM ? minus : 0);
-                cr_expect_eq(got, want, "%s of %s at level %d is %.17g, want %.17g", space->name,
-                             known_levels[i].policy, known_levels[i].level, got, want);
-            }
-        }
-    }
-    motley_policy_destroy(policy);
-    cr_expect_geq(count, 900);
-}
-
 /* timm's formulas, in its order of operations (sections of doc/policy-format.md name them). */
 Test(policy, levels_of_timm)
 {
