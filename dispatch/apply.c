@@ -113,21 +113,18 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     const int follows = mot_followed_any(&followed) && src->count > 0;
     if (follows)
         MOT_TRY(check_followed(policy, error));
-    const mot_job job = { .count = src->count,
-                          .channels = src->channels,
-                          .src = src,
-                          .dst = dst,
-                          .output = output,
-                          .policy = policy,
-                          .max_steps = mot_policy_most_steps(policy, boxes),
-                          .samples = samples,
-                          .counter = params->counter,
-                          .stream = params->stream,
-                          .drawn = params->steps,
-                          .drawn_counts = params->step_counts,
-                          .mixes = policy->augmix.width > 0,
-                          .clip_frames = params->clip_frames,
-                          .followed = follows ? &followed : NULL };
+    mot_job job = mot_job_of(src, dst);
+    job.output = output;
+    job.policy = policy;
+    job.max_steps = mot_policy_most_steps(policy, boxes);
+    job.samples = samples;
+    job.counter = params->counter;
+    job.stream = params->stream;
+    job.drawn = params->steps;
+    job.drawn_counts = params->step_counts;
+    job.mixes = policy->augmix.width > 0;
+    job.clip_frames = params->clip_frames;
+    job.followed = follows ? &followed : NULL;
     const mot_follow_draws draws = { .src = src, .policy = policy, .samples = &samples, .max_steps = job.max_steps };
     mot_whole_places(params, src);
     return mot_run_followed(context, &job, &draws, error);
@@ -165,13 +162,10 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
     MOT_TRY(mot_validate_sizes(batch, error));
     motley_batch sized = *batch;
     sized.data = batch->data ? batch->data : somewhere; /* whose address counts, but which is not read */
-    const mot_job job = { .count = sized.count,
-                          .channels = sized.channels,
-                          .src = &sized,
-                          .dst = &sized,
-                          .policy = policy,
-                          .max_steps = policy ? policy->tables.max_steps : 1,
-                          .mixes = policy && policy->augmix.width > 0 };
+    mot_job job = mot_job_of(&sized, &sized);
+    job.policy = policy;
+    job.max_steps = policy ? policy->tables.max_steps : 1;
+    job.mixes = policy && policy->augmix.width > 0;
     return context->backend->workspace(context->state, &job, size_bytes, error);
 }
 
@@ -209,13 +203,10 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
         if (params->fill)
             memcpy(steps[i].fill, params->fill, (size_t)src->channels);
     }
-    const mot_job job = { .count = src->count,
-                          .channels = src->channels,
-                          .src = src,
-                          .dst = dst,
-                          .steps = steps,
-                          .max_steps = 1,
-                          .stream = params->stream };
+    mot_job job = mot_job_of(src, dst);
+    job.steps = steps;
+    job.max_steps = 1;
+    job.stream = params->stream;
     const motley_status status = mot_job_run(context, &job, error);
     free(steps);
     return status;

@@ -196,6 +196,14 @@ motley_status mot_given_sizes_check(const motley_apply_params *params, const mot
 /* Image i of a batch, in either form of description. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
 
+/* Batches of the same kind of pixels as `like`, that is, with its channels and its type: images anywhere, or one dense
+ * block. Every batch and job that dispatch makes for itself begins with one of these and mot_job_of. */
+motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images);
+motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data);
+
+/* A job from src to dst, which may be NULL, without steps. */
+mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);
+
 /* The first byte of each component of an output, as a batch of u8: pixels are kept there between passes if there is no
  * dst. */
 motley_batch mot_output_slots(const motley_batch *output);

@@ -177,16 +177,13 @@ motley_status mot_replay(motley_context *context, const motley_policy *policy, c
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
     mot_rect *inside = (mot_rect *)(void *)(prepared + src->count * most);
-    mot_job job = { .count = src->count,
-                    .channels = src->channels,
-                    .src = src,
-                    .dst = dst,
-                    .output = output,
-                    .steps = prepared,
-                    .max_steps = most,
-                    .stream = params->stream,
-                    .clip_frames = params->clip_frames,
-                    .followed = mot_followed_any(&followed) ? &followed : NULL };
+    mot_job job = mot_job_of(src, dst);
+    job.output = output;
+    job.steps = prepared;
+    job.max_steps = most;
+    job.stream = params->stream;
+    job.clip_frames = params->clip_frames;
+    job.followed = mot_followed_any(&followed) ? &followed : NULL;
     const mot_follow_draws draws = { .src = src, .steps = steps, .step_counts = counts, .max_steps = max_steps };
     motley_status status = prepare_all(steps, counts, max_steps, &job, prepared, inside, error);
     if (status == MOTLEY_OK && job.followed && job.mixes)

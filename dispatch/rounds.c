@@ -140,15 +140,12 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
             to[s] = nothing;
         call->done[i] += own;
     }
-    const mot_job part = { .count = job->count,
-                           .channels = job->channels,
-                           .src = src,
-                           .dst = dst,
-                           .output = output,
-                           .steps = call->part,
-                           .max_steps = width,
-                           .stream = job->stream,
-                           .mixes = job->mixes };
+    mot_job part = mot_job_of(src, dst);
+    part.output = output;
+    part.steps = call->part;
+    part.max_steps = width;
+    part.stream = job->stream;
+    part.mixes = job->mixes;
     return mot_job_run(call->context, &part, error);
 }
 
@@ -183,7 +180,7 @@ static motley_status call_custom(rounds *call, uint32_t custom, motley_error *er
                                         .indices = call->indices,
                                         .ids = call->ids,
                                         .values = (const double(*)[3])call->values,
-                                        .images = { .count = n, .channels = job->channels, .images = call->images },
+                                        .images = mot_batch_of_images(call->work, n, call->images),
                                         .stream = job->stream };
     motley_error own = { 0 };
     const motley_status status = op->run(op->user, &batch, &own);
@@ -200,14 +197,11 @@ static motley_status run_images(rounds *call, size_t n, motley_error *error)
 {
     if (n == 0)
         return MOTLEY_OK;
-    const motley_batch images = { .count = n, .channels = call->job->channels, .images = call->images };
-    const mot_job job = { .count = n,
-                          .channels = call->job->channels,
-                          .src = &images,
-                          .dst = &images,
-                          .steps = call->part,
-                          .max_steps = 1,
-                          .stream = call->job->stream };
+    const motley_batch images = mot_batch_of_images(call->work, n, call->images);
+    mot_job job = mot_job_of(&images, &images);
+    job.steps = call->part;
+    job.max_steps = 1;
+    job.stream = call->job->stream;
     return mot_job_run(call->context, &job, error);
 }
 

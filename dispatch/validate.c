@@ -42,6 +42,25 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i)
     return (mot_view){ data, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride };
 }
 
+motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images)
+{
+    return (motley_batch){ .count = count, .channels = like->channels, .dtype = like->dtype, .images = images };
+}
+
+motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data)
+{
+    motley_batch dense = mot_batch_of_images(like, count, NULL);
+    dense.width = width;
+    dense.height = height;
+    dense.data = data;
+    return dense;
+}
+
+mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
+{
+    return (mot_job){ .count = src->count, .channels = src->channels, .src = src, .dst = dst };
+}
+
 motley_batch mot_output_slots(const motley_batch *output)
 {
     motley_batch slots = with_strides(output);

@@ -53,7 +53,7 @@ static void repeat(const motley_batch *src, const motley_samples *samples, const
             r->views[j * n + i] =
                 mot_view_word(samples->views ? samples->views[i] : samples->view, view->number, first + j);
         }
-    *from = (motley_batch){ .count = times * n, .channels = src->channels, .dtype = src->dtype, .images = r->images };
+    *from = mot_batch_of_images(src, times * n, r->images);
     to->views = r->views;
     if (times > 1)
         to->ids = r->ids;
