@@ -12,7 +12,6 @@
 /* One validated request: every pointer, size and stride has been checked. */
 typedef struct mot_job {
     size_t count;
-    int32_t channels;
     const motley_batch *src;
     const motley_batch *dst;     /* NULL when only `output` is wanted */
     const motley_output *output; /* NULL: no fused output step */

@@ -500,7 +500,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     MOT_TRY(start_threads(state, job->count, error));
     uint32_t output[4][256];
     if (job->output) {
-        mot_cpu_make_output(job->output, job->channels, output);
+        mot_cpu_make_output(job->output, job->src->channels, output);
         t.output = (const uint32_t(*)[256])output;
     }
     for (t.first = 0; t.first < job->count; t.first += t.count) {

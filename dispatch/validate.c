@@ -58,7 +58,7 @@ motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t wid
 
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
 {
-    return (mot_job){ .count = src->count, .channels = src->channels, .src = src, .dst = dst };
+    return (mot_job){ .count = src->count, .src = src, .dst = dst };
 }
 
 motley_batch mot_output_slots(const motley_batch *output)

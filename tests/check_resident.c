@@ -149,8 +149,8 @@ static void choose_lines(const mot_job *job)
     if (!job->output || below(&chance, 4))
         return;
     struct mot_kept_lines *const kept = &emulated.lines.kept[0];
-    *kept =
-        (struct mot_kept_lines){ job->channels, { .dtype = job->output->batch.dtype, .convention = job->convention } };
+    *kept = (struct mot_kept_lines){ job->src->channels,
+                                     { .dtype = job->output->batch.dtype, .convention = job->convention } };
     memcpy(kept->as.mean, job->output->mean, sizeof kept->as.mean);
     memcpy(kept->as.std, job->output->std, sizeof kept->as.std);
 }
@@ -383,9 +383,7 @@ static input_size size_of(uint64_t *random)
 /* Whether the route takes a step, which may be NULL, of images like this batch's. */
 static int takes(const motley_batch *batch, const mot_step *step)
 {
-    const mot_job job = {
-        .count = 1, .channels = batch->channels, .src = batch, .steps = step, .max_steps = step != NULL
-    };
+    const mot_job job = { .count = 1, .src = batch, .steps = step, .max_steps = step != NULL };
     return route_of(&job, batch).route == MOT_ROUTE_RESIDENT;
 }
 
@@ -525,7 +523,6 @@ static void check_draws(const motley_policy *policy, uint64_t random)
         src.count = (size_t)counts[turn / 2];
         src.channels = 3;
         const mot_job job = { .count = src.count,
-                              .channels = 3,
                               .src = &src,
                               .dst = &src,
                               .policy = policy,

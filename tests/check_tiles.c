@@ -32,13 +32,9 @@ static long cases;
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       const int32_t *step_count, int max_steps)
 {
-    const mot_job job = { .count = src->count,
-                          .channels = src->channels,
-                          .src = src,
-                          .dst = dst,
-                          .output = output,
-                          .steps = steps,
-                          .max_steps = (size_t)max_steps };
+    const mot_job job = {
+        .count = src->count, .src = src, .dst = dst, .output = output, .steps = steps, .max_steps = (size_t)max_steps
+    };
     motley_error error = { 0 };
     for (size_t i = 0; i < src->count; i++)
         for (int s = step_count[i]; s < max_steps; s++)
@@ -417,7 +413,7 @@ static void check_few(void)
     } wanted[] = { { 1, 4, 56 }, { 16, 8, 28 }, { 32, 16, 14 }, { 64, 28, 0 }, { 256, 32, 0 } };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const motley_batch src = { .count = wanted[i].count, .channels = 3, .width = 224, .height = 224 };
-        const mot_job job = { .count = src.count, .channels = 3, .src = &src, .dst = &src, .max_steps = 2 };
+        const mot_job job = { .count = src.count, .src = &src, .dst = &src, .max_steps = 2 };
         const mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
         const mot_tile_cut cut = mot_cut_tiles(src.width, src.height, plan.job.tile_words);
         cases++;
@@ -438,7 +434,7 @@ static void check_memory(void)
         int64_t before = 0;
         for (size_t count = 1; count <= 600; count++) {
             const motley_batch src = { .count = count, .channels = 3, .width = sides[i], .height = sides[i] };
-            const mot_job job = { .count = count, .channels = 3, .src = &src, .dst = &src, .max_steps = 1 };
+            const mot_job job = { .count = count, .src = &src, .dst = &src, .max_steps = 1 };
             mot_tiles_plan plan = mot_tiles_plan_of(&job, MOT_FORMAT_RGB, 528);
             mot_arena slot = { 0 }, scratch = { 0 };
             mot_tiles_lay_out(&plan, &slot, &scratch);

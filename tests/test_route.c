@@ -60,9 +60,7 @@ static void wants_of(const char *policy, uint8_t *data, mot_route route, const c
         check(0, "a policy cannot be opened");
         return;
     }
-    const mot_job job = {
-        .count = 256, .channels = 3, .src = &batch, .dst = &batch, .policy = p, .max_steps = p->tables.max_steps
-    };
+    const mot_job job = { .count = 256, .src = &batch, .dst = &batch, .policy = p, .max_steps = p->tables.max_steps };
     for (int again = 0; again < 2; again++) { /* the second answer comes from the cache */
         const mot_route_choice c = mot_route_of(&h200, &job, mot_cuda_format_of(&batch), &batch, 0, &cache);
         if (c.route != route || !strstr(c.reason, reason)) {

@@ -147,7 +147,7 @@ mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job)
     mot_output_as as = { .dtype = output->batch.dtype, .convention = job->convention };
     memcpy(as.mean, output->mean, sizeof as.mean);
     memcpy(as.std, output->std, sizeof as.std);
-    mot_cuda_find_lines(cache, job->channels, &as);
+    mot_cuda_find_lines(cache, job->src->channels, &as);
     return as;
 }
 
@@ -235,11 +235,11 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     const motley_batch work = work_of(job, steps->format);
     mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
     draw.count = (int32_t)job->count;
-    draw.channels = job->channels;
+    draw.channels = job->src->channels;
     draw.max_steps = (int32_t)job->max_steps;
     draw.plan = steps->plan;
     mot_resident_job image = { .count = draw.count,
-                               .channels = job->channels,
+                               .channels = job->src->channels,
                                .max_steps = draw.max_steps,
                                .image_bytes = steps->choice.shape.image_bytes,
                                .stage_bytes = steps->choice.shape.stage_bytes,

@@ -178,14 +178,10 @@ static motley_batch batch_at(const parts_run *r, size_t which)
 {
     const size_t first = which < CHAINS ? which : CHAINS;
     const int planes = mot_cuda_format_of(r->job->src) == MOT_FORMAT_PLANES;
-    motley_batch batch = { .count = r->job->count,
-                           .channels = r->job->channels,
-                           .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
-                           .data = r->pixels[first] + (which - first) * r->batch_bytes };
+    motley_batch batch = mot_batch_dense(r->job->src, r->job->count, r->width, r->height,
+                                         r->pixels[first] + (which - first) * r->batch_bytes);
     if (!r->images) {
-        const int64_t channels = r->job->channels, plane = (int64_t)r->width * r->height;
-        batch.width = r->width;
-        batch.height = r->height;
+        const int64_t channels = r->job->src->channels, plane = (int64_t)r->width * r->height;
         batch.image_stride = (int64_t)r->image_bytes;
         batch.row_stride = planes ? r->width : r->width * channels;
         batch.pixel_stride = planes ? 1 : channels;
@@ -266,7 +262,7 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
                           .dst = sent(r, dst ? dst : src, which_dst),
                           .in_place = which_src == which_dst,
                           .count = (int32_t)r->job->count,
-                          .channels = r->job->channels,
+                          .channels = r->job->src->channels,
                           .kinds = r->parts->kinds,
                           .taps = r->parts->taps,
                           .step = r->apart.after + (size_t)part * r->job->count,
@@ -291,9 +287,7 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
 static motley_status queue_clips(parts_run *r, int part, motley_error *error)
 {
     const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
-    motley_batch tall = { .count = clips, .channels = r->job->channels, .data = r->work.data };
-    tall.width = r->width;
-    tall.height = r->height * (int32_t)frames;
+    motley_batch tall = mot_batch_dense(&r->work, clips, r->width, r->height * (int32_t)frames, r->work.data);
     if (r->images) {
         motley_image *const images = r->images + (CHAINS + r->parts->chains) * r->job->count;
         for (size_t c = 0; c < clips; c++) {
@@ -302,13 +296,10 @@ static motley_status queue_clips(parts_run *r, int part, motley_error *error)
         }
         tall.images = images;
     }
-    const mot_job job = { .count = clips,
-                          .channels = r->job->channels,
-                          .src = &tall,
-                          .dst = &tall,
-                          .drawn_steps = r->apart.pooled + (size_t)part * clips,
-                          .max_steps = 1,
-                          .stream = r->job->stream };
+    mot_job job = mot_job_of(&tall, &tall);
+    job.drawn_steps = r->apart.pooled + (size_t)part * clips;
+    job.max_steps = 1;
+    job.stream = r->job->stream;
     return queue_job(r, &job, error);
 }
 
@@ -330,7 +321,7 @@ static motley_status mix_chains(parts_run *r, motley_error *error)
     mot_chains_job job = { .src = sent(r, r->job->src, SRC),
                            .dst = sent(r, &r->work, WORK),
                            .count = (int32_t)r->job->count,
-                           .channels = r->job->channels,
+                           .channels = r->job->src->channels,
                            .turn = r->apart.turn,
                            .turns = parts->turns,
                            .width = r->width,
@@ -484,7 +475,7 @@ static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const m
 {
     const int32_t most = (int32_t)job->max_steps;
     mot_cuda_draw draw = {
-        .count = (int32_t)job->count, .channels = job->channels, .max_steps = most, .plan = steps->plan
+        .count = (int32_t)job->count, .channels = job->src->channels, .max_steps = most, .plan = steps->plan
     };
     MOT_TRY(mot_cuda_send_batch(call, job->src, steps->images[0], &draw.src, error));
     if (!job->policy) {

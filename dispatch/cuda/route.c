@@ -252,7 +252,7 @@ mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda
     mot_route_facts f = { .count = job->count,
                           .width = v.width,
                           .height = v.height,
-                          .channels = job->channels,
+                          .channels = job->src->channels,
                           .format = format,
                           .one_size = !job->src->images,
                           .output = job->output != NULL,

@@ -53,7 +53,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const uint32_t shapes = shapes_of(job), blurs = 1u << MOTLEY_SHAPE_BLUR;
     const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | blurs;
     const int steps = job->max_steps > 0 ? (int)job->max_steps : 1;
-    mot_tiles_plan plan = { .job = { .channels = job->channels,
+    mot_tiles_plan plan = { .job = { .channels = job->src->channels,
                                      .format = (int32_t)format,
                                      .windows = shapes & blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                                      .has_output = job->output != NULL,

@@ -270,16 +270,13 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
     const size_t n = call->src->count, together = images_together(call);
     const int planes =
         together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
-    r->pixels = (motley_batch){ .count = n,
-                                .channels = call->dst->channels,
-                                .layout = planes ? MOTLEY_CHW : MOTLEY_HWC,
-                                .width = r->width,
-                                .height = r->height,
-                                .images = r->host.images };
     if (!r->host.images) {
-        r->pixels.data = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
+        void *const memory = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
+        r->pixels = mot_batch_dense(call->src, n, r->width, r->height, memory);
+        r->pixels.layout = planes ? MOTLEY_CHW : MOTLEY_HWC;
         return;
     }
+    r->pixels = mot_batch_of_images(call->src, n, r->host.images);
     uint8_t *clip = NULL;
     for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
@@ -298,16 +295,13 @@ static void describe_steps(transform_run *r)
     r->output = (motley_output){ .batch = *call->dst };
     memcpy(r->output.mean, call->as.mean, sizeof r->output.mean);
     memcpy(r->output.std, call->as.std, sizeof r->output.std);
-    r->job = (mot_job){ .count = call->src->count,
-                        .channels = call->src->channels,
-                        .src = r->apart ? &r->pixels : call->dst,
-                        .dst = normalises ? NULL : call->dst,
-                        .output = normalises ? &r->output : NULL,
-                        .convention = call->as.convention,
-                        .policy = r->only ? r->only->policy : NULL,
-                        .drawn_steps = r->draw.steps,
-                        .max_steps = call->info->max_steps,
-                        .stream = r->cuda->stream };
+    r->job = mot_job_of(r->apart ? &r->pixels : call->dst, normalises ? NULL : call->dst);
+    r->job.output = normalises ? &r->output : NULL;
+    r->job.convention = call->as.convention;
+    r->job.policy = r->only ? r->only->policy : NULL;
+    r->job.drawn_steps = r->draw.steps;
+    r->job.max_steps = call->info->max_steps;
+    r->job.stream = r->cuda->stream;
     describe_shapes(call, &r->job);
 }
 
@@ -506,7 +500,7 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     MOT_TRY(send_tables(r->cuda, call->transform, &r->tables, error));
     lay_out_upload(call, r->apart, &counted);
     r->upload_bytes = counted.bytes;
-    const mot_job sizes = { .count = call->src->count, .channels = call->dst->channels, .src = call->dst };
+    const mot_job sizes = mot_job_of(call->dst, NULL);
     const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
                               call->info->mix
                                   ? mot_cuda_mix_count(&s->chip, call->dst, call->dst, call->params->mixed, &scratch)
