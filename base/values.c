@@ -9,6 +9,35 @@ motley_status mot_check_size(int32_t width, int32_t height, motley_error *error)
     return MOTLEY_OK;
 }
 
+/* Whether a part, from `at` on, is in an image's side. */
+static int is_in(int32_t at, int32_t size, int32_t side)
+{
+    return at >= 0 && size >= 0 && (int64_t)at + size <= side;
+}
+
+motley_status mot_check_place(const motley_place *d, size_t i, const int32_t from[2], const int32_t to[2],
+                              int32_t most_boxes, motley_error *error)
+{
+    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && is_in(d->crop.left, d->crop.width, from[0]) &&
+                    is_in(d->crop.top, d->crop.height, from[1]),
+                error, "image %zu: the given crop of %dx%d at (%d, %d) leaves the image of %dx%d", i, d->crop.width,
+                d->crop.height, d->crop.left, d->crop.top, from[0], from[1]);
+    MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
+                "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
+    MOT_REQUIRE(
+        d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE && d->top <= MOT_MAX_SIDE, error,
+        "image %zu: the given window begins at (%d, %d), want at most %d away", i, d->left, d->top, MOT_MAX_SIDE);
+    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= most_boxes, error,
+                "image %zu: %d boxes are given, want at most %d", i, d->boxes_count, most_boxes);
+    for (int b = 0; b < d->boxes_count; b++) {
+        const motley_erased_box *const box = &d->boxes[b];
+        MOT_REQUIRE(is_in(box->left, box->width, to[0]) && is_in(box->top, box->height, to[1]), error,
+                    "image %zu, box %d: %dx%d at (%d, %d) leaves the output of %dx%d", i, b, box->width, box->height,
+                    box->left, box->top, to[0], to[1]);
+    }
+    return MOTLEY_OK;
+}
+
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error)
 {
     MOT_REQUIRE((unsigned)interpolation <= MOTLEY_BICUBIC, error,

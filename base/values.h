@@ -4,6 +4,7 @@
 #define MOT_VALUES_H
 
 #include "base/error.h"
+#include "motley/draw.h"
 #include "motley/op.h"
 #include "motley/resize.h"
 
@@ -11,6 +12,11 @@
 
 /* Requires 1 to MOT_MAX_SIDE pixels each way. */
 motley_status mot_check_size(int32_t width, int32_t height, motley_error *error);
+
+/* Requires that image i, whose sides are `from`, can be placed so that its result has the sides `to`: the crop and the
+ * erased boxes, at most `most_boxes`, are inside, and the window begins near. */
+motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], const int32_t to[2],
+                              int32_t most_boxes, motley_error *error);
 
 /* Requires nearest, bilinear or bicubic. */
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error);

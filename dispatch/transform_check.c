@@ -142,19 +142,10 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
 {
     const motley_place *d = &call->params->given[i];
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
-    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
-                    (int64_t)d->crop.left + d->crop.width <= src.width &&
-                    (int64_t)d->crop.top + d->crop.height <= src.height,
-                error,
-                "image %zu: the given crop of %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
-                ") leaves the image of %" PRId32 "x%" PRId32,
-                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, src.width, src.height);
+    MOT_TRY(mot_check_place(d, i, (int32_t[]){ src.width, src.height }, (int32_t[]){ dst.width, dst.height },
+                            call->erase ? MOTLEY_MAX_ERASED_BOXES : 0, error));
     MOT_REQUIRE((unsigned)d->filter <= MOTLEY_FILTER_HAMMING, error,
                 "image %zu: the given filter is %d, want one of motley_filter", i, (int)d->filter);
-    MOT_REQUIRE(d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE &&
-                    d->top <= MOT_MAX_SIDE,
-                error, "image %zu: the given window begins at (%" PRId32 ", %" PRId32 "), want at most %d away", i,
-                d->left, d->top, MOT_MAX_SIDE);
     MOT_REQUIRE(mot_transform_stage(call->transform, MOT_STAGE_CENTER_CROP) ||
                     mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP) ||
                     (d->left == 0 && d->top == 0 && d->width == dst.width && d->height == dst.height),
@@ -162,19 +153,6 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
                 "image %zu: the given size is %" PRId32 "x%" PRId32 ", and the window begins at (%" PRId32 ", %" PRId32
                 "), want all of %" PRId32 "x%" PRId32,
                 i, d->width, d->height, d->left, d->top, dst.width, dst.height);
-    MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= MOTLEY_MAX_ERASED_BOXES &&
-                    (d->boxes_count == 0 || call->erase),
-                error, "image %zu: %" PRId32 " boxes are given, want at most %d", i, d->boxes_count,
-                call->erase ? MOTLEY_MAX_ERASED_BOXES : 0);
-    for (int b = 0; b < d->boxes_count; b++) {
-        const motley_erased_box *box = &d->boxes[b];
-        MOT_REQUIRE(box->left >= 0 && box->top >= 0 && box->width >= 0 && box->height >= 0 &&
-                        (int64_t)box->left + box->width <= dst.width && (int64_t)box->top + box->height <= dst.height,
-                    error,
-                    "image %zu, box %d: %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32
-                    ") leaves the output of %" PRId32 "x%" PRId32,
-                    i, b, box->width, box->height, box->left, box->top, dst.width, dst.height);
-    }
     const int32_t steps = call->params->given_step_counts[i];
     MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
                 "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);

@@ -61,6 +61,10 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                 drawn->count);
     for (size_t i = 0; i < drawn->count; i++) {
         MOT_TRY(mot_fail_in(error, mot_check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
+        MOT_REQUIRE(drawn->places || drawn->width == 0 ||
+                        (drawn->width == drawn->widths[i] && drawn->height == drawn->heights[i]),
+                    error, "image %zu has %dx%d pixels, but its result %dx%d, and places is NULL: want places", i,
+                    drawn->widths[i], drawn->heights[i], drawn->width, drawn->height);
         MOT_REQUIRE(drawn->step_counts[i] >= 0 && (size_t)drawn->step_counts[i] <= drawn->max_steps, error,
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error,
@@ -81,15 +85,8 @@ motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geo
     *width = drawn->widths[i];
     *height = drawn->heights[i];
     const motley_place *d = &drawn->places[i];
-    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && d->crop.left >= 0 && d->crop.top >= 0 &&
-                    (int64_t)d->crop.left + d->crop.width <= *width && (int64_t)d->crop.top + d->crop.height <= *height,
-                error, "image %zu: the crop of %dx%d at (%d, %d) leaves the image of %dx%d, so it was not drawn for it",
-                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, *width, *height);
-    MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
-                "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
-    MOT_REQUIRE((unsigned)d->boxes_count <= MOTLEY_MAX_ERASED_BOXES, error,
-                "image %zu: boxes_count is %d, want 0 to %d", i, d->boxes_count, MOTLEY_MAX_ERASED_BOXES);
     const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
+    MOT_TRY(mot_check_place(d, i, (int32_t[]){ *width, *height }, (int32_t[]){ w, h }, MOTLEY_MAX_ERASED_BOXES, error));
     mot_set_places(out, d, w, h);
     *width = w;
     *height = h;

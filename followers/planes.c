@@ -26,8 +26,10 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
     *count = 0;
     if (drawn->places) {
         MOT_TRY(mot_geometry_of_place(drawn, i, geometry, &width, &height, error));
-        mot_trace_place(&out[(*count)++], &drawn->places[i], width, height, drawn->widths[i], drawn->heights[i]);
+        mot_trace_place(&out[0], &drawn->places[i], width, height, drawn->widths[i], drawn->heights[i]);
+        *count = out[0].kind != MOT_TRACE_STAYS;
     }
+    const int first_op = *count;
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
         const motley_step *const step = &drawn->steps[i * drawn->max_steps + (size_t)s];
         MOT_TRY(
@@ -45,7 +47,7 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
     int axes = 0;
     for (int s = 0; s < *count; s++)
         axes += out[s].kind == MOT_TRACE_AXES;
-    for (int s = 0; s < *count && (*count == 1 || axes < *count); s++) /* several axes have a loop of their own */
+    for (int s = first_op; s < *count && (*count == 1 || axes < *count); s++) /* several axes have their own loop */
         mot_trace_as_fixed(&out[s]);
     return MOTLEY_OK;
 }

@@ -12,7 +12,7 @@
 
 typedef enum mot_trace_kind {
     MOT_TRACE_STAYS,
-    MOT_TRACE_FIXED, /* as MOT_WARP_FIXED */
+    MOT_TRACE_FIXED, /* as MOT_WARP_FIXED: reads the part that it changes, and nothing else */
     MOT_TRACE_SUMS,  /* as MOT_WARP_DOUBLE: running sums along columns and rows */
     MOT_TRACE_AXES,  /* columns and rows by themselves: MOT_WARP_SCALE, and crop, resize, window and flips */
     MOT_TRACE_ERASES
@@ -180,7 +180,8 @@ MOT_FN void mot_trace_op(mot_trace_step *out, int op, const mot_arg *arg, mot_re
     }
 }
 
-/* Makes a step of an op that moves whole columns and rows by whole elements, or mirrors them, a fixed one. */
+/* Makes a step of an op that moves whole columns and rows by whole elements, or mirrors them, a fixed one. Not for
+ * places, which read an image of another size than they make. */
 MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
 {
     if (s->kind != MOT_TRACE_AXES)
@@ -190,8 +191,7 @@ MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
         const mot_trace_axis *const a = &s->axis[k];
         const double whole = floor(a->first), behind = a->first - whole;
         const int near_whole = behind < 0x1p-20 || behind > 1 - 0x1p-20; /* sums could pass it */
-        if (a->mirrored || a->shift || a->offset || a->limit != a->size || a->limit > 16384 || fabs(a->step) != 1 ||
-            fabs(whole) > 16384 || (near_whole && !a->exact))
+        if (a->limit > 16384 || fabs(a->step) != 1 || fabs(whole) > 16384 || (near_whole && !a->exact))
             return;
         fixed[k ? 4 : 0] = a->step < 0 ? 0u - 65536u : 65536u;
         fixed[k ? 5 : 2] = (uint32_t)(int32_t)whole << 16;
@@ -201,12 +201,13 @@ MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
         s->fixed[i] = fixed[i];
 }
 
-/* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. */
+/* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. All of an
+ * image, where it is, stays. */
 MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int width, int height, int source_width,
                             int source_height)
 {
     const mot_rect whole = { 0, 0, width, height };
-    out->kind = MOT_TRACE_AXES;
+    int stays = width == source_width && height == source_height;
     out->part = whole;
     out->width = source_width;
     out->height = source_height;
@@ -219,7 +220,9 @@ MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int widt
         axis->last = (k ? height : width) - 1;
         axis->shift = k ? d->top : d->left;
         axis->offset = k ? d->crop.top : d->crop.left;
+        stays &= from == (k ? height : width) && to == from && !axis->mirrored && !axis->shift && !axis->offset;
     }
+    out->kind = stays ? MOT_TRACE_STAYS : MOT_TRACE_AXES;
 }
 
 /* A box that a transform erased. */

@@ -814,7 +814,7 @@ Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
     cr_expect(strstr(error.message, "want a part of the image of 29 x 40"), "%s", error.message);
     place.crop.width = 10;
     cr_expect_eq(motley_follower_steps(&drawn, NULL, &kept, &count, &kept_place, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "the crop of 10x8 at (1, 1) leaves the image of 10x10"), "%s", error.message);
+    cr_expect(strstr(error.message, "the given crop of 10x8 at (1, 1) leaves the image of 10x10"), "%s", error.message);
 }
 
 /* ---- draws as JSON ---- */
@@ -1296,9 +1296,32 @@ Test(follow, draws_of_another_image_are_refused)
     motley_drawn drawn = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height, .places = &place };
     double m[6];
     cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect_str_eq(error.message,
-                     "image 0: the crop of 20x10 at (5, 0) leaves the image of 20x10, so it was not drawn for it");
+    cr_expect_str_eq(error.message, "image 0: the given crop of 20x10 at (5, 0) leaves the image of 20x10");
     place.crop.left = 0;
+    drawn.places = NULL, drawn.width = drawn.height = 40;
+    cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "image 0 has 20x10 pixels, but its result 40x40, and places is NULL: want places");
+    drawn.places = &place, drawn.width = drawn.height = 0;
+    for (int k = 0; k < 8; k++) { /* numbers near the largest, of windows and of erased boxes */
+        static const char *const said[] = { "the given window begins at (",
+                                            "image 0, box 0: ", "boxes are given, want at most 8" };
+        motley_place far = place;
+        far.flip_horizontal = far.flip_vertical = 1;
+        far.boxes_count = k < 3 ? 0 : k < 7 ? 1 : 9;
+        far.left = k == 0 ? INT32_MAX : k == 1 ? INT32_MIN : 0;
+        far.top = k == 2 ? 1048577 : 0;
+        far.boxes[0] = (motley_erased_box){ .left = k == 3   ? 9
+                                                    : k == 4 ? -1
+                                                             : 0,
+                                            .top = k == 5 ? INT32_MAX : 0,
+                                            .width = k == 3 ? INT32_MAX : 2,
+                                            .height = k == 6 ? 9 : 2 };
+        drawn.places = &far;
+        error.message[0] = 0;
+        cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT, "%d", k);
+        cr_expect(strstr(error.message, said[k < 3 ? 0 : k < 7 ? 1 : 2]), "%s", error.message);
+    }
+    drawn.places = &place;
     place.width = 0;
     cr_expect_eq(follow_matrices(&drawn, m, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "it is resized to 0x8"), "%s", error.message);

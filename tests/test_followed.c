@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes, points and matrices that a call moves with its images have, on any backend, the bits of motley_follow on the
- * host, captured calls of the GPU included; planes have the bytes of images that follow; and the frames of clips have
- * the bytes of the CPU.
+ * host, captured calls of the GPU included; planes have the bytes of images that follow, and behind crops of images of
+ * about their size each element is where the image itself shows it; and the frames of clips have the bytes of the CPU.
  *
  *     test_followed cpu|cuda [--require]
  *
@@ -33,6 +33,11 @@
 #define BOXES 70 /* of an image, at most: more than a warp has threads */
 #define POINTS 70
 #define CLIP_FRAMES 4
+#ifdef MOT_EMULATE
+#define SIZES_APART 8 /* of elements that crops move: 1 and 8 bytes */
+#else
+#define SIZES_APART 2
+#endif
 
 static long compared;
 
@@ -472,6 +477,159 @@ static void check_transform(set *any, set *one, size_t turn)
     free(mixed);
 }
 
+/* ---- crops ---- */
+
+#define CROP 10
+#define CROPPED (IMAGES < 12 ? IMAGES : 12) /* images of a batch */
+
+/* What can be done to images about as large as a crop; `moves`: pixels move apart, and the rest is a crop alone. */
+static const struct {
+    const char *stages;
+    int32_t padding;
+    int moves;
+} crops[] = {
+    { "[{center_crop: {size: 10}}]", CROP, 0 },
+    { "[{center_crop: {size: [9, 11]}}]", CROP, 0 },
+    { "[{random_crop: {size: 10}}]", 0, 0 },
+    { "[{random_crop: {size: 10, padding: 2}}]", 2, 0 },
+    { "[{random_crop: {size: 10, padding: 1}}, {flip: {horizontal: 0.5, vertical: 0.5}}]", 1, 1 },
+    { "[{center_crop: {size: 10}}, {policy: {branches: [{op: rotate, value: 10}, {op: translate_x, value: 2}]}}]", CROP,
+      1 },
+    { "[{center_crop: {size: 10}}, {policy: {branches: [[{op: shear_x, value: 0.2}, {op: rotate, value: -20}]]}}]",
+      CROP, 1 },
+    { "[{random_crop: {size: 10, padding: 2}}, {policy: {branches: [{op: shear_y, value: 0.3}, flip_lr]}}]", 2, 1 },
+    { "[{random_crop: {size: 10}}, {policy: {repeat: 2, branches: [{op: rotate, value: 30}, {op: translate_y, value: "
+      "-3}]}}]",
+      0, 1 },
+};
+
+/* Where a crop alone took its pixels from: column x of a result is column x + by[0] of its image. */
+static void crop_began(const uint8_t *result, int32_t width, int32_t height, double by[2])
+{
+    for (int32_t k = 0; k < width * height; k++)
+        if (result[3 * k]) {
+            by[0] = result[3 * k] - 1 - k % width;
+            by[1] = result[3 * k + 1] - 1 - k / width;
+            return;
+        }
+    need(0, "a crop shows nothing of its image");
+}
+
+static double cut(double v, double most)
+{
+    return v < 0 ? 0 : v > most ? most : v;
+}
+
+/* Boxes and points behind a crop alone, by hand: what is outside the image is cut off, then what is outside the crop.
+ */
+static void check_cropped(const char *name, const numbers *n, const motley_followed *f, const uint8_t *results,
+                          const int32_t from[2], const int32_t to[2])
+{
+    double *const boxes = allocate((4 * n->boxes + 1) * sizeof(double));
+    double *const points = allocate((2 * n->points + 1) * sizeof(double)), by[2] = { 0, 0 };
+    copy(boxes, f->boxes, 4 * n->boxes * sizeof(double));
+    copy(points, f->points, 2 * n->points * sizeof(double));
+    for (size_t i = 0; i < n->images; i++) {
+        crop_began(results + i * (size_t)(to[0] * to[1]) * 3, to[0], to[1], by);
+        for (size_t b = n->box_offsets[i]; b < n->box_offsets[i + 1]; b++) {
+            double wanted[4];
+            for (int k = 0; k < 4; k++)
+                wanted[k] = cut(cut(n->box[4 * b + k], from[k % 2]) - by[k % 2], to[k % 2]);
+            if (wanted[0] < wanted[2] && wanted[1] < wanted[3] && memcmp(&boxes[4 * b], wanted, sizeof wanted) != 0)
+                fail(name, "boxes by hand", b);
+        }
+        for (size_t p = 2 * n->point_offsets[i]; p < 2 * n->point_offsets[i + 1]; p++)
+            if (points[p] != n->point[p] - by[p % 2])
+                fail(name, "points by hand", p);
+    }
+    compared += (long)(n->boxes + n->points);
+    free(boxes);
+    free(points);
+}
+
+/* Moves images of w x h, whose pixels say where they are (column + 1, row + 1; the fill is 0), with all that follows.
+ * Each element of a plane must be where the image says. */
+static void check_crop(size_t which, int32_t w, int32_t h, size_t size)
+{
+    static numbers n;
+    static int32_t widths[IMAGES], heights[IMAGES], counts[IMAGES];
+    static motley_place places[IMAGES];
+    char text[400], name[100];
+    motley_policy *policy;
+    motley_error error;
+    snprintf(text, sizeof text, "{motley: 1, name: crops, stages: %s}", crops[which].stages);
+    snprintf(name, sizeof name, "%.60s of %dx%d, %zu bytes", crops[which].stages, w, h, size);
+    need(motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK, text);
+    const motley_policy_info *const info = motley_policy_describe(policy);
+    const size_t in = (size_t)w * (size_t)h, out = (size_t)info->width * (size_t)info->height;
+    uint8_t *const pixels = allocate(CROPPED * in * 3), *const results = allocate(CROPPED * out * 3);
+    uint8_t *const from = allocate(CROPPED * PLANES * in * size), *const to = allocate(CROPPED * PLANES * out * size);
+    motley_step *const steps = allocate((CROPPED * info->max_steps + 1) * sizeof *steps);
+    uint64_t state = which + 1;
+    for (size_t k = 0; k < CROPPED * in; k++) {
+        pixels[3 * k] = (uint8_t)(k % (size_t)w + 1);
+        pixels[3 * k + 1] = (uint8_t)(k % in / (size_t)w + 1);
+    }
+    for (size_t k = 0; k < CROPPED * PLANES * in * size; k++)
+        from[k] = (uint8_t)input_random(&state);
+    for (size_t i = 0; i < CROPPED; i++)
+        widths[i] = w, heights[i] = h;
+    make_numbers(&n, CROPPED, widths, heights);
+    motley_planes planes = { .element_size = (int32_t)size, .fill = { 250, 1, 2, 3, 4, 5, 6, 7 }, .count = PLANES };
+    planes.src = sent(from, CROPPED * PLANES * in * size);
+    planes.dst = create(CROPPED * PLANES * out * size);
+    const motley_batch src = {
+        .count = CROPPED, .channels = 3, .data = sent(pixels, CROPPED * in * 3), .width = w, .height = h
+    };
+    const motley_batch dst = {
+        .count = CROPPED, .channels = 3, .data = create(CROPPED * out * 3), .width = info->width, .height = info->height
+    };
+    motley_followed f = send_followed(&n, 0, &limits, MOTLEY_CONTINUOUS);
+    f.planes = &planes;
+    f.planes_count = 1;
+    const motley_samples samples = { .seed = 3, .first = which * 1000 + in };
+    need(motley_apply(context, policy, &src, &dst, &(motley_apply_params){ .samples = samples, .followed = &f },
+                      &error) == MOTLEY_OK,
+         error.message);
+    copy(results, dst.data, CROPPED * out * 3);
+    copy(to, planes.dst, CROPPED * PLANES * out * size);
+    for (size_t k = 0; k < CROPPED * PLANES * out; k++) {
+        const size_t plane = k / out, image = plane / PLANES;
+        const uint8_t *const at = &results[3 * (image * out + k % out)];
+        const size_t source = at[0] ? (size_t)(at[1] - 1) * (size_t)w + at[0] - 1 : 0;
+        if (memcmp(&to[k * size], at[0] ? &from[(plane * in + source) * size] : planes.fill, size) != 0) {
+            fail(name, "planes by hand", k);
+            break;
+        }
+    }
+    compared += (long)(CROPPED * PLANES * out * size);
+    need(motley_draw(policy, &samples, CROPPED, widths, heights, 3, places, steps, counts, &error) == MOTLEY_OK,
+         error.message);
+    const motley_drawn drawn = { CROPPED, steps,  counts,      info->max_steps, widths,
+                                 heights, places, info->width, info->height };
+    check_followed(name, &n, &drawn, &f);
+    if (!crops[which].moves)
+        check_cropped(name, &n, &f, results, (int32_t[]){ w, h }, (int32_t[]){ info->width, info->height });
+    const void *const all[] = { src.data, dst.data, planes.src, planes.dst };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        motley_memory_destroy(context, (void *)all[i]);
+    drop_followed(&f);
+    drop_numbers(&n);
+    motley_policy_destroy(policy);
+    free(pixels), free(results), free(from), free(to), free(steps);
+}
+
+/* Images a pixel smaller than a crop, as large, and a pixel larger. */
+static void check_crops(void)
+{
+    for (size_t which = 0; which < sizeof crops / sizeof *crops; which++)
+        for (int32_t w = CROP - 1; w <= CROP + 1; w++)
+            for (int32_t h = CROP - 1; h <= CROP + 1; h++)
+                for (size_t size = 1; size <= 8; size *= SIZES_APART)
+                    if (w + 2 * crops[which].padding >= CROP && h + 2 * crops[which].padding >= CROP)
+                        check_crop(which, w, h, size);
+}
+
 /* Numbers in device memory that the calls on the host refuse; nothing beside them changes. */
 static inline void check_wrong_numbers(set *s)
 {
@@ -672,6 +830,7 @@ int main(int argc, char **argv)
 #ifndef MOT_EMULATE /* which does not look at pointers */
     check_wrong_numbers(&one);
 #endif
+    check_crops();
     check_clips("rand_augment");
     check_clips("auto_augment_imagenet");
     drop_set(&several);
