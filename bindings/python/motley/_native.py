@@ -8,13 +8,16 @@ parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ._core import ffi, lib
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # ---- errors ----
 
@@ -192,6 +195,29 @@ def name_of_child() -> str:
             name: str = process.current_process().name
             return name
     return ""
+
+
+def outside_graphs(function: F) -> F:
+    """The function, which torch.compile does not trace: a graph breaks where it is called."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **settings: Any) -> Any:
+        return eagerly()(function, *arguments, **settings) if compiling() else function(*arguments, **settings)
+
+    return call  # type: ignore[return-value]
+
+
+def compiling() -> bool:
+    """Whether torch.compile traces the caller."""
+    torch: Any = sys.modules.get("torch")
+    return bool(torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling())
+
+
+def eagerly() -> Any:
+    """What calls a function outside of the graph that is traced. It is imported then: `import motley` has no torch."""
+    from ._compiled import eagerly
+
+    return eagerly
 
 
 def is_child() -> bool:

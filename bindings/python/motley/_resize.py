@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import _images as images
 from ._core import ffi
-from ._native import ArgumentError, for_each, one_of
+from ._native import ArgumentError, for_each, one_of, outside_graphs
 from .policy import NO_AUGMENTATION, filter_number
 from .transform import Transform
 
@@ -29,6 +29,7 @@ def order_of(version: str) -> str:
     return "pillow-13" if major >= 13 else "pillow-12.2" if (major, minor) >= (12, 2) else "pillow-12"
 
 
+@outside_graphs
 def resize(
     batch: T,
     size: int | Sequence[int],

@@ -12,7 +12,8 @@ from . import _images as images
 from . import _native
 from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
-from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, size_given, threads_given, whole
+from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, outside_graphs, size_given
+from ._native import threads_given, whole
 from .sampled import Sampled
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class Mix(Sampled):
         checked(lib.motley_mix_draw, self._handle, samples.c, count, width, height, drawn)
         return drawn
 
+    @outside_graphs
     def _mixed(
         self, batch: Any, labels: Any, out: Any, layout: Any, which: Any, return_draws: bool = False, given: Any = None
     ) -> tuple[Any, ...]:

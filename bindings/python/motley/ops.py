@@ -17,7 +17,7 @@ from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, NumPy
-from ._native import ArgumentError, check, text_of
+from ._native import ArgumentError, check, outside_graphs, text_of
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
 from ._resize import resize
 from .transform import Transform
@@ -33,6 +33,7 @@ def _row(number: int) -> types.SimpleNamespace:
     return types.SimpleNamespace(**{"paper": "", **texts}, **numbers, shape=shape, number=number, info=info)
 
 
+@outside_graphs
 def apply(
     op: str,
     batch: Any,

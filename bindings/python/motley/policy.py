@@ -84,7 +84,7 @@ class Policy:
     """
 
     __slots__ = (
-        "_handle", "_what", "_made", "_mix", "_still", "whole", "name", "title", "profile", "paper", "size",
+        "_handle", "_what", "_made", "_mix", "_still", "mixes", "whole", "name", "title", "profile", "paper", "size",
         "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb", "has_output", "scheduled", "epochs",
         "__weakref__",
     )  # fmt: skip
@@ -101,6 +101,7 @@ class Policy:
         self.size: tuple[int, int] | None = (info.height, info.width) if info.width else None
         self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
         self._made = (_DTYPES[info.dtype], ("hwc", "chw")[info.layout]) if self.whole else None
+        self.mixes = bool(info.mix)
         self._mix = info.mix, info.classes or None, info.smoothing
         self.scheduled, self.epochs = bool(info.scheduled), int(info.epochs) or None
         self.max_steps, self.takes_boxes = int(info.max_steps), bool(info.takes_boxes)
@@ -195,10 +196,6 @@ class Policy:
             own = Policy(text_from(lib.motley_policy_print, view.policy, lib.MOTLEY_PRINT_TEXT))
             made[text_of(view.name)] = view.count, view.number, own
         return made
-
-    @property
-    def mixes(self) -> bool:
-        return bool(self._mix[0])
 
     @property
     def still(self) -> Policy:

@@ -13,8 +13,8 @@ from . import _images as images
 from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._native import ArgumentError, checked, layout_given, normalize_given, output_layout_given
-from ._native import epoch_given, size_given, threads_given, whole
+from ._native import ArgumentError, checked, compiling, eagerly, layout_given, normalize_given, output_layout_given
+from ._native import epoch_given, outside_graphs, size_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
@@ -242,7 +242,7 @@ class Transform(Sampled):
         """
         layout = layout or self.layout
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
-        if labels is not None or classes is not None or self.policy._mix[0]:
+        if labels is not None or classes is not None or self.policy.mixes:
             which = sample_ids, view, epoch, seed
             return self._mixing(batch, out, layout, which, return_draws, (labels, classes), views, levels)
         if views == 1 or not self.training:
@@ -387,6 +387,8 @@ class Transform(Sampled):
         followed: Any = NULL,
     ) -> Any:
         """followed: a motley_followed, what the call moves with the images."""
+        if compiling():  # as outside_graphs() does it, in a third of the time
+            return eagerly()(self._run, batch, out, layout, samples, return_draws, levels, counting, followed)
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
         if call is None:
@@ -505,6 +507,7 @@ class Transform(Sampled):
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
         return (result, drawn) if return_draws else result
 
+    @outside_graphs
     def _run_as_set(
         self,
         batch: Any,

@@ -9,7 +9,7 @@ from . import _images as images
 from . import _native
 from ._arrays import KINDS, dtype_name
 from ._core import ffi, lib
-from ._native import ArgumentError, epoch_given, layout_given, threads_given
+from ._native import ArgumentError, epoch_given, layout_given, outside_graphs, threads_given
 from .calls import Call
 from .draws import Drawn
 from .policy import Policy
@@ -113,6 +113,7 @@ class MultiView(Sampled):
         how: dict[str, Any] = {"seed": self.seed, "stream": self.stream, "layout": self.layout, "threads": self.threads}
         return Transform(policy, **how, **written)
 
+    @outside_graphs
     def __call__(
         self,
         batch: Any,

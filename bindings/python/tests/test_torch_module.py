@@ -273,7 +273,9 @@ def test_operator_is_registered_right(device, ids, channels_last):
         rank=0,
         output_layout="channels_last" if channels_last else None,
     )
-    torch.library.opcheck(motley.torch.module._augment, (images, counter, ids, stage._texts[True], 7, 0, None))
+    for transform in stage, Transform("torchvision_train"):
+        arguments = images, counter, ids, None, None, 0, transform._text, "chw", True, 7, 0, None
+        torch.library.opcheck(motley.torch.module._augment, arguments)
 
 
 # ---- CUDA ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""motley.Transform as an nn.Module, and policies that are drawn as one operator of torch where torch compiles."""
+"""motley.Transform as an nn.Module, and its call on a tensor as one operator of torch where torch compiles."""
 
 import functools
 import json
@@ -10,8 +10,9 @@ import torch
 from torch.utils.data import get_worker_info
 
 import motley
-from motley._native import next_sample_given
-from motley.policy import NO_AUGMENTATION
+from motley._arrays import Torch
+from motley._images import axes_of, new_array
+from motley._native import next_sample_given, seed_given
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike, Settings
@@ -40,9 +41,10 @@ class Transform(motley.Transform, torch.nn.Module):
 
     The epoch and the number of the next sample are a buffer, `counter`: state_dict() has them, the seed and the stream.
     On CUDA the work reads the buffer when it runs, so that a replayed CUDA graph makes new draws. The workers of a
-    DataLoader share the epoch, and each counts its own samples. torch.compile takes a policy that is drawn as one
-    operator, and runs one with stages as it is. With layout="nhwc", as decoders write batches, the result of a policy
-    that is drawn is still [N, C, H, W]. What a policy with stages makes of PIL images is a tensor, too.
+    DataLoader share the epoch, and each counts its own samples. torch.compile takes a call on a tensor as one operator,
+    with fullgraph=True, too; at a call with a list, labels, out or return_draws its graph breaks. With layout="nhwc",
+    as decoders write batches, the result of a policy that is drawn is still [N, C, H, W]. What a policy with stages
+    makes of PIL images is a tensor, too.
 
     Args:
         policy: As motley.Transform's, like all other arguments.
@@ -65,11 +67,10 @@ class Transform(motley.Transform, torch.nn.Module):
         if self.layout == "hw":
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
         self._whole = self.policy.whole
-        like = {"rank": self.rank, "mean": self.mean, "std": self.std, "dtype": self._dtype}
-        self._texts = {} if self._whole else {  # what the operator does, by training
-            training: json.dumps({"policy": policy.show(), "output_layout": self.output_layout, **like})
-            for training, policy in ((True, self.policy), (False, NO_AUGMENTATION))
-        }  # fmt: skip
+        self._mixes, self._levels = self.policy.mixes, self.policy.takes_levels
+        names = "rank", "mean", "std", "output_layout", "clip_frames", "threads"
+        like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
+        self._text = json.dumps(like)  # what the operator does
 
     __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are compared by identity
     __repr__ = torch.nn.Module.__repr__
@@ -86,15 +87,11 @@ class Transform(motley.Transform, torch.nn.Module):
     def forward(
         self, images: Any, *, sample_ids: Any = None, view: Any = 0, out: Any = None, layout: Any = None, **options: Any
     ) -> Any:
-        """As motley.Transform's call. With return_draws or `out` a call is not an operator of torch.compile, and on
-        CUDA return_draws waits for the counter."""
+        """As motley.Transform's call. On CUDA return_draws waits for the counter."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        if compiling and not self._whole and out is None and not options:
-            single = images.dim() == 3
-            batch = images.unsqueeze(0) if single else images
-            made = self._operated(_seen_as_chw(batch, layout or self.layout, None)[0], sample_ids, view)
-            views = tuple(image.squeeze(0) if single else image for image in made)
-            return views[0] if len(views) == 1 else views
+        if compiling and out is None and not self._mixes and not options.keys() - OPERATED:
+            made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
+            return made[0] if len(made) == 1 else tuple(made)
         return _call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
 
     if not TYPE_CHECKING:  # checkers take motley.Transform's signatures
@@ -113,24 +110,37 @@ class Transform(motley.Transform, torch.nn.Module):
         batch, layout = _seen_as_chw(batch, layout, out)
         return super()._run_as_set(batch, out, layout, *rest, **how)
 
-    def _operated(self, batch: torch.Tensor, ids: Any, view: Any) -> "list[torch.Tensor]":
-        """The views of a batch, each by the operator."""
-        counter = self.counter.to(batch.device)
-        if ids is not None and not isinstance(ids, torch.Tensor):
-            ids = torch.tensor([ids] if isinstance(ids, int) else list(ids))
-        if ids is not None and ids.dim() == 2:
-            ids, view = ids[:, 0].contiguous(), ids[:, 1].contiguous()
-        views = self.views if self.training else 1
-        number, numbers = (0, view.to(torch.int32)) if isinstance(view, torch.Tensor) else (view, None)
-        seed = self.seed ^ self._stream[3 if ids is None else 2]
-        seed = seed - (1 << 64) if seed >> 63 else seed  # an operator takes signed numbers
-        made = [
-            _augment(batch, counter, ids, self._texts[self.training], seed, number * views + k,
-                     None if numbers is None else numbers * views + k)
-            for k in range(views)
-        ]  # fmt: skip
+    def _operated(
+        self,
+        images: torch.Tensor,
+        layout: str,
+        ids: Any,
+        view: Any,
+        *,
+        epoch: Any = None,
+        seed: Any = None,
+        views: Optional[int] = None,
+        levels: Any = None,
+    ) -> "list[torch.Tensor]":
+        """The views of the images, each by the operator."""
+        if not self._whole:
+            images, layout = _seen_as_chw(images, layout, None)
+        views = 1 if not self.training else self.views if views is None else views
+        ids, each, levels = _as_tensor(ids), None, _as_tensor(levels) if self.training or not self._levels else None
+        if views > 1 and ids is not None and ids.dim() == 2:
+            ids, view = ids[:, 0].contiguous(), ids[:, 1]
+        if not isinstance(view, int):
+            each, view = _as_tensor(view), 0
+        stream, seed = self._stream[3 if ids is None else 2], self.seed if seed is None else seed
+        settings = self._text, layout, self.training, _signed(seed), _signed(stream), epoch
+        counter = self.counter.to(images.device)
+        made = []
+        for k in range(views):
+            numbers = None if each is None else each * views + k
+            made.append(_augment(images, counter, ids, levels, numbers, view * views + k, *settings))
         if ids is None and self.training:
-            self.counter[1].add_(batch.shape[0])
+            one = images.dim() == len(layout.removeprefix("n"))
+            self.counter[1].add_(1 if one else images.shape[0])
         return made
 
     # ---- state ----
@@ -202,25 +212,53 @@ def of_torch(result: Any) -> Any:
 # ---- torch.compile ----
 
 
+OPERATED = {"epoch", "seed", "views", "levels"}  # what a call may have beside ids, view and layout
+
+
+def _as_tensor(numbers: Any) -> Optional[torch.Tensor]:
+    """Ids, views or levels as a call takes them, as an operator takes them."""
+    if numbers is None or isinstance(numbers, torch.Tensor):
+        return numbers
+    return torch.as_tensor(list(numbers) if isinstance(numbers, range) else numbers)
+
+
+def _signed(number: int) -> int:
+    """64 bits as an operator takes them."""
+    return number - (1 << 64) if number >= 1 << 63 else number
+
+
 @functools.lru_cache(maxsize=64)
-def _transform_of(text: str) -> Any:
-    """The transform that an operator's settings describe, and the dtype and memory format of its result."""
+def _transform_of(text: str, training: bool) -> motley.Transform:
+    """The transform that an operator's settings describe."""
     settings = json.loads(text)
     made = motley.Transform(settings.pop("policy"), stream=0, **settings)
-    return made, getattr(torch, made._dtype_out), _FORMATS[made.output_layout]
+    made.training = training
+    return made
 
 
-def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], transform: str, seed: int,
-             view: int, views: Optional[torch.Tensor]) -> torch.Tensor:  # fmt: skip
-    made = _transform_of(transform)[0]._same()
-    made.counter, made.seed = counter, seed % (1 << 64)
-    return made._run(images, None, "chw", (ids, view if views is None else views, None, made.seed), counting=False)
+def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], levels: Optional[torch.Tensor],
+             views: Optional[torch.Tensor], view: int, transform: str, layout: str, training: bool, seed: int,
+             stream: int, epoch: Optional[int]) -> torch.Tensor:  # fmt: skip
+    made = _transform_of(transform, training)._same()
+    made.counter = counter
+    which = ids, view if views is None else views, epoch, seed_given(seed) ^ stream % (1 << 64)
+    return made._run(images, None, layout, which, False, levels, counting=False)
 
 
 if _HAS_OPERATORS:
     _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
 
     @_augment.register_fake  # type: ignore
-    def _(images: Any, counter: Any, ids: Any, transform: Any, seed: Any, view: Any, views: Any) -> torch.Tensor:
-        _, dtype, memory_format = _transform_of(transform)
-        return torch.empty_like(images, dtype=dtype, memory_format=memory_format)
+    def _(images: Any, counter: Any, ids: Any, levels: Any, views: Any, view: Any, transform: Any, layout: Any,
+          training: Any, seed: Any, stream: Any, epoch: Any) -> torch.Tensor:  # fmt: skip
+        made = _transform_of(transform, training)
+        if made.output_layout is None and not made.policy.whole:
+            return torch.empty_like(images, dtype=getattr(torch, made._dtype_out))
+        layout, (n, c, h, w) = axes_of(images.shape, layout, "chw")
+        lead = () if n is None else (images.shape[n],)
+        channels = 3 if made.policy.to_rgb else 1 if c is None else images.shape[c]
+        _, stage = made.policy._made if made.policy._made and made.policy.has_output else (None, layout)
+        written = made.output_layout or stage
+        written = "chw" if written == "hw" and channels > 1 else written
+        size = made.policy.size or (images.shape[h], images.shape[w])
+        return new_array(images, Torch, lead, channels, size, made._dtype_out, written)
