@@ -20,8 +20,7 @@ typedef struct mot_job {
     const mot_step *steps;       /* [count][max_steps]; those beyond an image's count change nothing */
     const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if not NULL, drew them */
     const mot_rect *inside;      /* [count][max_steps]: the part that each of `steps` works in; empty: all; or NULL */
-    uint32_t shapes;             /* that drawn_steps may have, a bit for each; 0: any ... */
-    int32_t statistics;          /* ... else how many of an image's need statistics, at most */
+    const mot_step_facts *facts; /* what drawn_steps without a policy may be; NULL: anything */
     size_t max_steps;            /* of `policy`, or of the given steps */
     motley_samples samples;
     const uint64_t *counter; /* CUDA: device memory, or NULL */

@@ -128,7 +128,7 @@ static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows
     src.height = drawn->crop.height;
     const int resized = src.width != drawn->width || src.height != drawn->height;
     const int whole = drawn->left == 0 && drawn->top == 0 && drawn->width == to.width && drawn->height == to.height;
-    mot_resize how = { .filter = drawn->filter, .order = call->order };
+    mot_resize how = { .filter = drawn->filter, .order = call->transform->facts.order };
     how.box[2] = (float)src.width;
     how.box[3] = (float)src.height;
     if (resized && whole) {
@@ -334,7 +334,7 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
         bytes = larger(bytes, mot_cpu_scratch_bytes(dst.width, dst.height * (int32_t)frames, dst.channels));
         bytes =
             larger(bytes, mot_cpu_kernel_blur_scratch(dst.width, dst.channels, mot_transform_largest_kernel(call, i)));
-        if (call->mixes)
+        if (call->transform->facts.mixes)
             bytes = larger(bytes, mot_cpu_mixed_bytes(dst.width, dst.height, dst.channels));
     }
     const size_t channels = (size_t)call->src->channels;
@@ -401,20 +401,13 @@ motley_status mot_transform_read(const mot_transform *transform, const motley_ba
 motley_status mot_transform_prepare(const mot_transform *transform, const motley_batch *src, const motley_batch *dst,
                                     mot_transform_call *call, motley_error *error)
 {
-    *call = (mot_transform_call){ .transform = transform,
-                                  .info = &transform->info,
-                                  .src = src,
-                                  .dst = dst,
-                                  .crop = mot_transform_stage(transform, MOT_STAGE_RANDOM_RESIZED_CROP),
-                                  .resize = mot_transform_stage(transform, MOT_STAGE_RESIZE),
-                                  .erase = mot_transform_stage(transform, MOT_STAGE_ERASE) };
+    *call = (mot_transform_call){
+        .transform = transform, .info = &transform->info, .src = src, .dst = dst, .erase = transform->facts.erase
+    };
     MOT_TRY(mot_transform_check_single(transform, error));
     MOT_TRY(mot_transform_check(call, error));
     if (src->count == 0)
         return MOTLEY_OK;
-    call->order = (motley_resize_order)(call->resize ? call->resize->of.crop.order
-                                        : call->crop ? call->crop->of.crop.order
-                                                     : MOTLEY_ORDER_PILLOW_13);
     make_table(call);
     return MOTLEY_OK;
 }

@@ -13,19 +13,17 @@ typedef struct mot_transform_call {
     const mot_transform *transform;
     const motley_policy_info *info;
     const motley_batch *src, *dst;
-    const motley_apply_params *params;      /* of this run */
-    const mot_stage *crop, *resize, *erase; /* random_resized_crop and so on; NULL: none */
-    motley_resize_order order;
-    mot_output_as as;       /* dst */
-    uint32_t table[4][256]; /* of mot_output_entry */
-    uint32_t erased[4];     /* the bits that erased boxes get, if they are constant */
-    size_t image_room;      /* CPU: bytes of each of a worker's three images */
-    size_t worker_bytes;    /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
+    const motley_apply_params *params; /* of this run */
+    const mot_stage *erase;            /* of the transform's facts */
+    mot_output_as as;                  /* dst */
+    uint32_t table[4][256];            /* of mot_output_entry */
+    uint32_t erased[4];                /* the bits that erased boxes get, if they are constant */
+    size_t image_room;                 /* CPU: bytes of each of a worker's three images */
+    size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
     size_t worker_frames;
     size_t given_row;         /* steps in a row of given_steps and given_kernels */
     bool sides_checked;       /* what new draws make of the sources' sizes */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
-    int mixes;                /* != 0: its first policy mixes chains of ops */
     /* Draws made before any image is touched, because they are given, or because the images are clips, whose draws are
      * compared; steps behind an image's last change nothing. NULL: an image is drawn when its turn comes. */
     motley_place *drawn;  /* [count] */
@@ -72,8 +70,8 @@ void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *widt
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i);
 
-/* Checks shapes and types, and finds call->mixes. */
-motley_status mot_transform_check(mot_transform_call *call, motley_error *error);
+/* Checks shapes and types. */
+motley_status mot_transform_check(const mot_transform_call *call, motley_error *error);
 
 /* Checks addresses and params. */
 motley_status mot_transform_check_run(const motley_context *context, mot_transform_call *call, motley_error *error);

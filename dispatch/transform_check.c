@@ -61,10 +61,10 @@ static motley_status check_alignment(const motley_batch *dst, motley_error *erro
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
-    *width = call->crop ? call->crop->of.crop.width : src.width;
-    *height = call->crop ? call->crop->of.crop.height : src.height;
-    if (call->resize)
-        mot_resized_sides(call->resize, src.width, src.height, width, height);
+    *width = src.width;
+    *height = src.height;
+    if (call->transform->stages > 0 && call->transform->stage[0].kind <= MOT_STAGE_RESIZE)
+        mot_stage_size(&call->transform->stage[0], src.width, src.height, width, height);
     if (call->params->given) {
         *width = call->params->given[i].width;
         *height = call->params->given[i].height;
@@ -112,10 +112,7 @@ static motley_status check_given_step(const motley_step *step, size_t i, int s, 
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i)
 {
     const motley_apply_params *p = call->params;
-    int32_t largest = 0;
-    for (uint32_t s = 0; s < call->transform->stages && !p->given; s++)
-        if (mot_stage_kernel(&call->transform->stage[s]) > largest)
-            largest = mot_stage_kernel(&call->transform->stage[s]);
+    int32_t largest = p->given ? 0 : call->transform->facts.steps.taps;
     for (int s = 0; p->given && s < p->given_step_counts[i]; s++) {
         const motley_step *step = &p->given_steps[i * call->given_row + (size_t)s];
         if (step->op == MOTLEY_STEP_KERNEL_BLUR && step->values[1] > largest)
@@ -157,7 +154,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
     MOT_REQUIRE(steps >= 0 && (size_t)steps <= call->info->max_steps, error,
                 "image %zu: %" PRId32 " steps are given, want at most %zu", i, steps, call->info->max_steps);
     const motley_step *given = steps ? &call->params->given_steps[i * call->given_row] : NULL;
-    int mixed = call->mixes ? steps : 0;
+    int mixed = call->transform->facts.mixes ? steps : 0;
     while (mixed > 0 && !mot_step_mixes(given[mixed - 1].op))
         mixed--;
     MOT_REQUIRE(mixed <= MOT_MAX_STEPS, error, "image %zu: chains of %d steps are given, want at most %d", i, mixed,
@@ -168,30 +165,23 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
 }
 
 /* Refuses transforms with policies that cannot run in one. */
-static motley_status check_policies(mot_transform_call *call, motley_error *error)
+static motley_status check_policies(const mot_transform_call *call, motley_error *error)
 {
-    int steps_before = 0;
     for (uint32_t i = 0; i < call->transform->stages; i++) {
-        const mot_stage *stage = &call->transform->stage[i];
-        const motley_policy *policy = stage->policy;
+        const motley_policy *policy = call->transform->stage[i].policy;
         if (policy && policy->takes_boxes)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                             "policy '%s' has a stage with policy '%s', which works in the boxes of an image: want that "
                             "policy alone",
                             call->transform->name, policy->name);
-        if (policy && policy->augmix.width) {
-            MOT_REQUIRE(
-                !steps_before, error,
-                "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
-                call->transform->name, policy->name);
-            call->mixes = 1;
-        }
-        steps_before += mot_stage_steps(stage);
+        MOT_REQUIRE(!policy || policy->facts.chains == 0 || call->transform->fact[i].first_step == 0, error,
+                    "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
+                    call->transform->name, policy->name);
     }
     return MOTLEY_OK;
 }
 
-motley_status mot_transform_check(mot_transform_call *call, motley_error *error)
+motley_status mot_transform_check(const mot_transform_call *call, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
@@ -240,7 +230,9 @@ static motley_status check_params(const motley_context *context, const mot_trans
 /* Requires that call->followed, if there is any, can follow the images. */
 static motley_status check_followed(const mot_transform_call *call, motley_error *error)
 {
-    const char *const why = call->info->mix ? "mixes images" : call->mixes ? "mixes chains of ops" : NULL;
+    const char *const why = call->info->mix                ? "mixes images"
+                            : call->transform->facts.mixes ? "mixes chains of ops"
+                                                           : NULL;
     if (mot_followed_any(&call->followed) && why)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "transform '%s' %s: nothing can follow it",
                         call->transform->name, why);
@@ -252,7 +244,8 @@ motley_status mot_transform_check_run(const motley_context *context, mot_transfo
     const motley_batch *src = call->src;
     const motley_apply_params *p = call->params;
     MOT_TRY(check_params(context, call, error));
-    MOT_TRY(mot_clips_check(p->clip_frames, src->count, call->mixes ? "where chains of ops are mixed" : NULL, error));
+    MOT_TRY(mot_clips_check(p->clip_frames, src->count,
+                            call->transform->facts.mixes ? "where chains of ops are mixed" : NULL, error));
     MOT_TRY(mot_followed_read(p->followed, src, &call->followed, error));
     MOT_TRY(check_followed(call, error));
     if (src->count == 0)

@@ -319,25 +319,29 @@ static void fill_common(motley_policy *policy)
 static void summarise(compiler *c)
 {
     motley_policy *policy = c->policy;
+    mot_step_facts *facts = &policy->facts;
+    int32_t filters = 0;
     policy->runs_customs = false;
-    policy->filters = policy->shapes = 0;
+    *facts = (mot_step_facts){ .steps = (int32_t)policy->tables.max_steps, .chains = policy->augmix.width };
     policy->takes_boxes = false;
     policy->takes_levels = policy->repeat_given > 0;
     for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
-        uint32_t filters = 0;
+        int32_t own = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {
-            policy->shapes |= 1u << mot_shape_of(c->step[s].op);
+            facts->shapes |= policy->customs ? ~0u : 1u << mot_shape_of(c->step[s].op);
             if (c->step[s].threshold == 0)
                 continue;
             policy->runs_customs = policy->runs_customs || c->step[s].op >= MOT_OP_COUNT;
             policy->takes_levels = policy->takes_levels || c->step[s].given;
-            filters += mot_shape_of(c->step[s].op) == MOTLEY_SHAPE_FILTER;
+            own += mot_shape_of(c->step[s].op) == MOTLEY_SHAPE_FILTER;
             policy->takes_boxes = policy->takes_boxes || policy->space[policy->step[s].space].in_boxes ||
                                   mot_policy_facts(c->step[s].op)->draws == MOT_DRAWS_BOX;
         }
-        policy->filters = filters > policy->filters ? filters : policy->filters;
+        filters = own > filters ? own : filters;
     }
-    policy->filters *= policy->tables.branch_steps ? chain_steps(policy) / policy->tables.branch_steps : 0;
+    const int32_t branch = (int32_t)policy->tables.branch_steps;
+    facts->breaks = branch ? filters * ((int32_t)chain_steps(policy) / branch) : 0;
+    facts->statistics = facts->shapes >> MOTLEY_SHAPE_STATS & 1 ? facts->steps : 0;
     if (policy->takes_boxes && (policy->augmix.width || policy->runs_customs))
         problem(c, MOT_IN_POLICY, "steps that work in boxes cannot be combined with %s",
                 policy->augmix.width ? "'augmix'" : "custom ops");

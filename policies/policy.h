@@ -90,6 +90,16 @@ typedef struct mot_custom {
     motley_op_info info; /* which point to these copies */
 } mot_custom;
 
+/* What the steps of a policy or of stages may be; backends prepare for it. */
+typedef struct mot_step_facts {
+    int32_t steps;      /* the most that a sample can draw */
+    uint32_t shapes;    /* of these: bit k for motley_shape k; all bits: custom ops are among them */
+    int32_t statistics; /* how many of them need statistics, at most */
+    int32_t breaks; /* how many are of shape FILTER or kernel blurs, at most; of a policy that mixes, in one chain */
+    int32_t taps;   /* of the largest kernel blur, along a line; 0: none blurs so */
+    int32_t chains; /* that are mixed */
+} mot_step_facts;
+
 struct motley_policy {
     uint32_t shares;              /* how many hold it beside the first one; the last one frees it */
     motley_policy *lender;        /* of all but its spaces, steps, tables and stages; or NULL */
@@ -118,10 +128,9 @@ struct motley_policy {
     uint32_t customs;
     mot_custom *custom; /* [customs]: those that the text names; their ids come after the table's */
     bool runs_customs;  /* whether a sample can draw one */
-    uint32_t filters;  /* the most steps of shape FILTER that a sample can draw; of a policy that mixes, in one chain */
-    bool takes_boxes;  /* whether some of its steps need the boxes of an image */
-    bool takes_levels; /* whether some of them have a given level, or `repeat` is given */
-    uint32_t shapes;   /* of its steps: bit k for motley_shape k */
+    bool takes_boxes;   /* whether some of its steps need the boxes of an image */
+    bool takes_levels;  /* whether some of them have a given level, or `repeat` is given */
+    mot_step_facts facts;
     int64_t blur_radius; /* of the widest box that some step may blur with (mot_blur_radius); -1: none blurs */
     uint32_t spaces, steps, branches, phases;
     mot_space *space;          /* [spaces] */

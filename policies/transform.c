@@ -74,7 +74,7 @@ static motley_policy_info info_of(const mot_transform *transform)
                                 .to_rgb = transform->to_rgb };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
-        info.max_steps += (size_t)mot_stage_steps(stage);
+        info.max_steps += (size_t)stage->steps;
         info.takes_levels |= stage->policy && stage->policy->takes_levels;
         if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->of.crop.height > 0) {
             info.width = stage->of.crop.width;
@@ -94,12 +94,98 @@ static motley_policy_info info_of(const mot_transform *transform)
     return info;
 }
 
-void mot_transform_finish(mot_transform *transform)
+static int32_t larger(int32_t a, int32_t b)
 {
+    return a > b ? a : b;
+}
+
+/* Adds the steps of a stage to those of the stages before it. */
+static void add_steps(mot_step_facts *sum, const mot_step_facts *more)
+{
+    sum->steps += more->steps;
+    sum->shapes |= more->shapes;
+    sum->statistics += more->statistics;
+    sum->breaks += more->breaks;
+    sum->taps = larger(sum->taps, more->taps);
+    sum->chains = larger(sum->chains, more->chains);
+}
+
+static mot_step_facts steps_of(const mot_stage *stage)
+{
+    const int32_t kernel = mot_stage_kernel(stage);
+    switch (stage->kind) {
+    case MOT_STAGE_POLICY:
+        return stage->policy ? stage->policy->facts : (mot_step_facts){ 0 }; /* a text with mistakes */
+    case MOT_STAGE_JITTER: /* hue is done to pixels in place, as POINT */
+        return (mot_step_facts){ .steps = MOT_JITTERS,
+                                 .shapes =
+                                     1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT,
+                                 .statistics = 1 };
+    case MOT_STAGE_GRAYSCALE:
+        return (mot_step_facts){ .steps = 1, .shapes = 1u << MOTLEY_SHAPE_COLOR };
+    case MOT_STAGE_BLUR:
+        return (mot_step_facts){
+            .steps = 1, .shapes = kernel ? 0 : 1u << MOTLEY_SHAPE_BLUR, .breaks = kernel > 0, .taps = kernel
+        };
+    default:
+        return (mot_step_facts){ 0 };
+    }
+}
+
+static mot_stage_drawn drawn_of(mot_stage_kind kind)
+{
+    switch (kind) {
+    case MOT_STAGE_RANDOM_RESIZED_CROP:
+        return MOT_DRAWN_CROP;
+    case MOT_STAGE_RESIZE:
+    case MOT_STAGE_CENTER_CROP:
+    case MOT_STAGE_RANDOM_CROP:
+        return MOT_DRAWN_WINDOW;
+    case MOT_STAGE_FLIP:
+        return MOT_DRAWN_MIRRORS;
+    case MOT_STAGE_ERASE:
+        return MOT_DRAWN_BOXES;
+    case MOT_STAGE_OUTPUT:
+    case MOT_STAGE_MIX:
+        return MOT_DRAWN_NOTHING;
+    default:
+        return MOT_DRAWN_STEPS;
+    }
+}
+
+/* Finds the facts of each stage, and of all. */
+static void find_facts(mot_transform *transform)
+{
+    mot_transform_facts *const all = &transform->facts;
+    uint32_t seen[MOT_STAGE_KINDS] = { 0 };
+    int drawing = 0;
+    *all = (mot_transform_facts){ .order = MOTLEY_ORDER_PILLOW_13 };
     for (uint32_t i = 0; i < transform->stages; i++) {
         mot_stage *const stage = &transform->stage[i];
-        stage->policy_steps = stage->policy ? (int32_t)stage->policy->tables.max_steps : 0;
+        mot_stage_facts *const fact = &transform->fact[i];
+        *fact = (mot_stage_facts){ .drawn = drawn_of(stage->kind),
+                                   .block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++),
+                                   .first_step = all->steps.steps,
+                                   .steps = steps_of(stage) };
+        stage->steps = fact->steps.steps;
+        if (stage->kind <= MOT_STAGE_RESIZE) {
+            all->order = (motley_resize_order)stage->of.crop.order;
+            for (int f = 0; f < stage->of.crop.filters && f < (int)sizeof stage->of.crop.filter; f++)
+                all->filters |= 1u << stage->of.crop.filter[f];
+        }
+        all->crop = fact->drawn == MOT_DRAWN_CROP ? stage : all->crop;
+        all->erase = fact->drawn == MOT_DRAWN_BOXES ? stage : all->erase;
+        all->only = stage->policy ? stage : all->only;
+        all->mixes = fact->steps.chains > 0 ? stage : all->mixes;
+        drawing += fact->drawn == MOT_DRAWN_STEPS;
+        add_steps(&all->steps, &fact->steps);
     }
+    all->only = drawing == 1 ? all->only : NULL;
+}
+
+void mot_transform_finish(mot_transform *transform)
+{
+    find_facts(transform);
     transform->info = info_of(transform);
     transform->fingerprint = fingerprint_of(transform);
 }

@@ -99,6 +99,16 @@ enum {
     MOT_GIVEN_FILL = 16
 };
 
+/* What a sample draws of a stage. */
+typedef enum mot_stage_drawn {
+    MOT_DRAWN_NOTHING,
+    MOT_DRAWN_CROP, /* tries of a rectangle, and a filter */
+    MOT_DRAWN_WINDOW,
+    MOT_DRAWN_MIRRORS,
+    MOT_DRAWN_BOXES,
+    MOT_DRAWN_STEPS
+} mot_stage_drawn;
+
 /* One stage; a policy has no settings here. */
 typedef struct mot_stage {
     mot_stage_kind kind;
@@ -120,9 +130,28 @@ typedef struct mot_stage {
     char *name;            /* policy: name of a built-in policy; NULL: written out */
     mot_level level;       /* that the text gives to the built-in policy */
     motley_policy *policy; /* with what is changed of it */
-    int32_t policy_steps;  /* the most that one sample can draw of it */
+    int32_t steps;         /* the most that one sample can draw of it */
     motley_mix *mixer;     /* of a mix */
 } mot_stage;
+
+/* What follows from a stage's settings and its place among the others. */
+typedef struct mot_stage_facts {
+    mot_stage_drawn drawn;
+    uint32_t block;     /* the first of its random words; a policy has its own */
+    int32_t first_step; /* among a sample's, if each stage before draws its most */
+    mot_step_facts steps;
+} mot_stage_facts;
+
+/* What follows from all stages; NULL: there is none such. */
+typedef struct mot_transform_facts {
+    const mot_stage *crop;  /* random_resized_crop; it is the first stage */
+    const mot_stage *erase; /* the boxes that are erased */
+    const mot_stage *only;  /* the stage whose policy draws all steps */
+    const mot_stage *mixes; /* the stage whose policy mixes chains; it is the first that draws steps */
+    motley_resize_order order;
+    uint32_t filters; /* of resizes that may be drawn, bit k for motley_filter k */
+    mot_step_facts steps;
+} mot_transform_facts;
 
 typedef struct mot_transform {
     char *name; /* all but the name are NULL where the text gave none */
@@ -130,7 +159,9 @@ typedef struct mot_transform {
     bool to_rgb; /* the text begins with the stage to_rgb, which is none of `stage`: images are read as RGB */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];
-    motley_policy_info info;       /* derived from the members above */
+    mot_stage_facts fact[MOT_MAX_STAGES]; /* derived from the members above, as the next three are */
+    mot_transform_facts facts;
+    motley_policy_info info;
     uint64_t fingerprint;          /* of all that a draw depends on */
     struct mot_schedule *schedule; /* its numbers change with the epoch, and the members above are epoch 0's; or NULL */
     char *text;                    /* its canonical text if it has a schedule or views; or NULL */
@@ -183,7 +214,7 @@ motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, m
 /* Gives a transform, read of the text in epoch 0, the schedule of the text. */
 void mot_transform_schedule(mot_transform *transform, struct mot_schedule *schedule);
 
-/* Sets the info and the fingerprint from the stages. */
+/* Sets what is derived from the stages. */
 void mot_transform_finish(mot_transform *transform);
 
 /* The stage of a kind that occurs at most once, or NULL. */

@@ -10,15 +10,14 @@
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps)
 {
-    uint32_t seen[MOT_STAGE_KINDS] = { 0 };
     int32_t width = sample->width, height = sample->height; /* of the image so far */
     int n = 0;
     memset(drawn, 0, sizeof *drawn);
     mot_draw_whole(sample, drawn);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
-        const uint32_t block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++);
-        if (mot_stage_steps(stage) > 0)
+        const uint32_t block = transform->fact[i].block;
+        if (stage->steps > 0)
             n += mot_draw_steps(stage, stage->policy ? &stage->policy->tables : NULL, sample, block, width, height,
                                 &steps[n]);
         else

@@ -250,15 +250,6 @@ MOT_FN int32_t mot_center(int32_t side, int32_t wanted)
     return side < wanted ? -((wanted - side) / 2) : mot_half_to_even(side - wanted);
 }
 
-/* The most steps that a stage draws. */
-MOT_FN int mot_stage_steps(const mot_stage *stage)
-{
-    return stage->kind == MOT_STAGE_POLICY                                       ? stage->policy_steps
-           : stage->kind == MOT_STAGE_JITTER                                     ? MOT_JITTERS
-           : stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR ? 1
-                                                                                 : 0;
-}
-
 /* The size of an image after a stage; the source was source_width x source_height. */
 MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t source_height, int32_t *width,
                            int32_t *height)
@@ -316,7 +307,7 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
     }
 }
 
-/* Draws a stage's steps into `steps` [mot_stage_steps] and returns how many; `tables` are a policy's. */
+/* Draws a stage's steps into `steps` [stage->steps] and returns how many; `tables` are a policy's. */
 MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *tables, const mot_drawn_sample *sample,
                                  uint32_t block, int32_t width, int32_t height, mot_step *steps)
 {

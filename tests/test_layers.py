@@ -184,6 +184,17 @@ class Cuda(unittest.TestCase):
         upwards = {(name, other) for name in arrows for other in arrows[name] if row[other] <= row[name]}
         self.assertEqual(upwards, {("pool", "timeline")})
 
+    def test_no_file_names_a_stage(self):
+        """What the GPU has to know of a stage is in the facts that mot_transform_finish finds."""
+        kinds = re.findall(
+            r"\bMOT_STAGE_\w+", (SOURCE / "policies" / "transform.h").read_text().split("mot_stage_kind;")[0]
+        )
+        kinds = [kind for kind in kinds if kind != "MOT_STAGE_POLICY_BLOCKS"]
+        self.assertGreater(len(kinds), 12)
+        for path in [*sources("dispatch/cuda"), *sources("kernels")]:
+            found = re.findall(rf"\b(?:{'|'.join(kinds)}|MOT_STAGE_BLOCK)\b", path.read_text())
+            self.assertEqual(found, [], f"{path.relative_to(SOURCE)} names a stage: let a fact of it say it")
+
 
 def functions(path):
     """(name, lines) of every function of a C or CUDA file that clang-format has laid out."""

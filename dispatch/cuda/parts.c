@@ -20,31 +20,24 @@ static int is_nothing(const mot_step *step)
     return (step->arg.flags & MOT_ARG_IDENTITY) != 0;
 }
 
-void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops)
+void mot_cuda_parts_add(mot_cuda_parts *parts, const mot_step_facts *more)
 {
-    if (steps == 0)
+    const int first = parts->breaks == 0 && !parts->last_ops, ops = more->taps == 0;
+    if (more->steps == 0)
         return;
-    const int first = parts->breaks == 0 && !parts->last_ops;
-    parts->kinds |= kinds;
-    parts->most += ops ? steps : 0;
-    parts->first_ops = first ? ops != 0 : parts->first_ops;
-    parts->last_ops = ops != 0;
-}
-
-void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *policy)
-{
-    const int32_t width = policy->augmix.width, most = (int32_t)policy->tables.max_steps;
-    const int kinds = policy->filters ? MOT_BREAK_FILTER : 0;
-    if (width == 0) {
-        mot_cuda_parts_add(parts, most, kinds, 1);
-        parts->breaks += (int32_t)policy->filters;
+    parts->kinds |= !ops ? MOT_BREAK_BLUR : more->breaks > 0 ? MOT_BREAK_FILTER : 0;
+    if (more->chains > 0) {
+        parts->chains = more->chains;
+        parts->chain_breaks = more->breaks;
+        parts->turns = more->chains + 2;
+        parts->most = (more->steps - 2) / more->chains - 1;
         return;
     }
-    parts->kinds |= kinds;
-    parts->chains = width;
-    parts->chain_breaks = (int32_t)policy->filters;
-    parts->turns = width + 2;
-    parts->most = (most - 2) / width - 1;
+    parts->taps = larger(parts->taps, more->taps);
+    parts->breaks += more->breaks;
+    parts->most += ops ? more->steps : 0;
+    parts->first_ops = first ? ops : parts->first_ops;
+    parts->last_ops = ops;
 }
 
 void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size_t count)
@@ -83,7 +76,7 @@ mot_cuda_parts mot_cuda_parts_of(const mot_job *job)
 {
     mot_cuda_parts parts = { 0 };
     if (job->policy)
-        mot_cuda_parts_add_policy(&parts, job->policy);
+        mot_cuda_parts_add(&parts, &job->policy->facts);
     for (size_t i = 0; job->steps && i < job->count; i++)
         mot_cuda_parts_add_image(&parts, job->steps + i * job->max_steps, job->max_steps);
     return parts;

@@ -26,9 +26,8 @@ static inline int mot_cuda_has_parts(const mot_cuda_parts *parts)
 /* The parts of a job's policy or given steps. */
 mot_cuda_parts mot_cuda_parts_of(const mot_job *job);
 
-/* Adds stages of a transform, in their order. */
-void mot_cuda_parts_add_policy(mot_cuda_parts *parts, const motley_policy *policy);
-void mot_cuda_parts_add(mot_cuda_parts *parts, int steps, int kinds, int ops); /* ops != 0: some of them are ops */
+/* Adds the steps of a policy, or of a transform's stages in their order. */
+void mot_cuda_parts_add(mot_cuda_parts *parts, const mot_step_facts *more);
 
 /* Adds an image whose steps are given. */
 void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size_t count);

@@ -173,7 +173,8 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
 static int is_nearest(const mot_job *job)
 {
     for (uint32_t i = 0; job->policy && i < job->policy->tables.interpolations; i++)
-        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST && (job->policy->shapes >> MOTLEY_SHAPE_WARP & 1))
+        if (job->policy->tables.interpolation[i] != MOTLEY_NEAREST &&
+            (job->policy->facts.shapes >> MOTLEY_SHAPE_WARP & 1))
             return 0;
     for (size_t i = 0; job->steps && i < job->count * job->max_steps; i++)
         if (job->steps[i].interpolation != MOTLEY_NEAREST)

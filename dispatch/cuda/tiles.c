@@ -5,16 +5,6 @@
 #include "dispatch/cuda/state.h"
 #include "kernels/output.h"
 
-/* The shapes that a job's steps may have, a bit for each. */
-static uint32_t shapes_of(const mot_job *job)
-{
-    if (job->shapes)
-        return job->shapes;
-    if (!job->policy || job->policy->customs) /* given steps may be any op, so that memory does not depend on them */
-        return ~0u;
-    return job->policy->shapes;
-}
-
 /* Bytes of an image's second buffer, which images with more tiles than CTAs need. */
 static int64_t scratch_of(const mot_tiles_job *tiles, const mot_view *v)
 {
@@ -50,9 +40,12 @@ static int piece_quads(int words, int64_t turns)
 
 mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int ctas)
 {
-    const uint32_t shapes = shapes_of(job), blurs = 1u << MOTLEY_SHAPE_BLUR;
-    const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | blurs;
     const int steps = job->max_steps > 0 ? (int)job->max_steps : 1;
+    /* given steps may be any op, so that memory does not depend on them */
+    const mot_step_facts any = { .shapes = ~0u, .statistics = steps };
+    const mot_step_facts *const facts = job->policy ? &job->policy->facts : job->facts ? job->facts : &any;
+    const uint32_t shapes = facts->shapes, blurs = 1u << MOTLEY_SHAPE_BLUR;
+    const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | blurs;
     mot_tiles_plan plan = { .job = { .channels = job->src->channels,
                                      .format = (int32_t)format,
                                      .windows = shapes & blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
@@ -61,9 +54,7 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
                                      .tile_words = MOT_TILE_LEAST,
                                      .moves = (shapes & moving) != 0 ||
                                               job->output, /* an output may lie where pixels are read */
-                                     .max_counts = !(shapes >> MOTLEY_SHAPE_STATS & 1) ? 0
-                                                   : job->shapes                       ? job->statistics
-                                                                                       : steps } };
+                                     .max_counts = facts->statistics < steps ? facts->statistics : steps } };
     mot_tiles_job *const tiles = &plan.job;
     const size_t each = (size_t)tiles->windows * sizeof(mot_program) + (size_t)tiles->max_counts * MOT_TOTAL_WORDS * 4;
     plan.images = MOT_TILES_BYTES / each;

@@ -44,53 +44,9 @@ static mot_cuda_parts parts_of(const mot_transform_call *call)
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
     for (size_t i = 0; call->drawn && i < call->src->count; i++)
         mot_cuda_parts_add_image(&parts, call->steps + i * call->info->max_steps, (size_t)call->step_counts[i]);
-    for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++) {
-        const mot_stage *const stage = &call->transform->stage[s];
-        const int blurs = mot_stage_kernel(stage) > 0;
-        if (stage->policy) {
-            mot_cuda_parts_add_policy(&parts, stage->policy);
-            continue;
-        }
-        mot_cuda_parts_add(&parts, mot_stage_steps(stage), blurs ? MOT_BREAK_BLUR : 0, !blurs);
-        parts.breaks += blurs;
-        parts.taps = mot_stage_kernel(stage) > parts.taps ? mot_stage_kernel(stage) : parts.taps;
-    }
+    for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++)
+        mot_cuda_parts_add(&parts, &call->transform->fact[s].steps);
     return parts;
-}
-
-/* The stage of the policy that draws all steps, or NULL when several stages have steps. */
-static const mot_stage *only_policy(const mot_transform_call *call)
-{
-    const mot_stage *only = NULL;
-    int stages = 0;
-    for (uint32_t s = 0; s < call->transform->stages; s++) {
-        const mot_stage *const stage = &call->transform->stage[s];
-        stages += stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_JITTER ||
-                  stage->kind == MOT_STAGE_GRAYSCALE || stage->kind == MOT_STAGE_BLUR;
-        only = stage->policy ? stage : only;
-    }
-    return stages == 1 && !call->drawn ? only : NULL;
-}
-
-/* Says which shapes the steps that are drawn may have. Hue is done to pixels in place, as POINT. */
-static void describe_shapes(const mot_transform_call *call, mot_job *job)
-{
-    job->shapes = 1u << MOTLEY_SHAPE_POINT;
-    for (uint32_t s = 0; s < call->transform->stages; s++) {
-        const mot_stage *const stage = &call->transform->stage[s];
-        const uint32_t shapes = stage->policy                     ? stage->policy->shapes
-                                : stage->kind == MOT_STAGE_JITTER ? 1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS
-                                : stage->kind == MOT_STAGE_GRAYSCALE ? 1u << MOTLEY_SHAPE_COLOR
-                                : stage->kind == MOT_STAGE_BLUR && mot_stage_kernel(stage) == 0
-                                    ? 1u << MOTLEY_SHAPE_BLUR
-                                    : 0; /* a kernel blur is a break */
-        job->shapes |= shapes;
-        job->statistics += !(shapes >> MOTLEY_SHAPE_STATS & 1) ? 0 : stage->policy ? stage->policy_steps : 1;
-        if (call->drawn || (stage->policy && stage->policy->customs)) {
-            job->shapes = 0; /* any */
-            return;
-        }
-    }
 }
 
 /* ---- tables ---- */
@@ -188,20 +144,11 @@ typedef struct transform_run {
     int row_groups, width, height;
 } transform_run;
 
-/* The filters that may be drawn, a bit for each. */
-static unsigned filters_of(const mot_transform *transform)
-{
-    unsigned filters = 0;
-    for (uint32_t s = 0; s < transform->stages && transform->stage[s].kind <= MOT_STAGE_RESIZE; s++)
-        for (int f = 0; f < transform->stage[s].of.crop.filters; f++)
-            filters |= 1u << transform->stage[s].of.crop.filter[f];
-    return filters;
-}
-
-static int64_t most_table_bytes(const mot_transform_call *call, size_t i, unsigned filters, transform_run *r)
+static int64_t most_table_bytes(const mot_transform_call *call, size_t i, transform_run *r)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
-    const unsigned possible = call->params->given ? 1u << call->params->given[i].filter : filters;
+    const unsigned possible =
+        call->params->given ? 1u << call->params->given[i].filter : call->transform->facts.filters;
     int32_t width, height;
     mot_transform_sides(call, i, &width, &height);
     int columns = 1, rows = 1;
@@ -252,12 +199,11 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
 /* Finds the sizes of the axes' tables, and where each image's begin if the upload has that. */
 static void count_axes(transform_run *r)
 {
-    const unsigned filters = filters_of(r->call->transform);
     int64_t *const offset = r->host.offsets;
     for (size_t i = 0; i < (offset ? r->call->src->count : 1); i++) {
         if (offset)
             offset[i] = r->table_bytes;
-        r->table_bytes += most_table_bytes(r->call, i, filters, r);
+        r->table_bytes += most_table_bytes(r->call, i, r);
     }
 }
 
@@ -300,9 +246,9 @@ static void describe_steps(transform_run *r)
     r->job.convention = call->as.convention;
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
+    r->job.facts = call->drawn ? NULL : &call->transform->facts.steps;
     r->job.max_steps = call->info->max_steps;
     r->job.stream = r->cuda->stream;
-    describe_shapes(call, &r->job);
 }
 
 /* Runs steps with breaks; cuda NULL: only counts their memory. */
@@ -379,15 +325,12 @@ static motley_status queue_steps(transform_run *r, motley_error *error)
 static motley_status draw_chains(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const job = &r->draw;
-    const mot_stage *stage = r->call->transform->stage;
-    while (!stage->policy || !stage->policy->augmix.width)
-        stage++;
+    const mot_stage *const stage = r->call->transform->facts.mixes;
     mot_cuda_draw draw = samples_of(job);
     draw.max_steps = job->max_steps;
     draw.src = job->resize.dst;
     draw.plan.steps = job->steps;
-    return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->policy_steps,
-                                 error);
+    return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->steps, error);
 }
 
 static motley_status fill_windows(const transform_run *r, motley_error *error)
@@ -436,22 +379,19 @@ static motley_status queue_followed(const transform_run *r, motley_error *error)
 
 /* Shares a transform's stages out among the warps of the draw kernel. No stage depends on what another one draws, but
  * the first warp has all rectangles, since the whole image is one if there is no other. */
-static void share_stages(const mot_stage *stage, mot_transform_draw_job *job)
+static void share_stages(const mot_stage_facts *fact, mot_transform_draw_job *job)
 {
+    static const int warp_of[] = { [MOT_DRAWN_WINDOW] = 0, [MOT_DRAWN_MIRRORS] = 1, [MOT_DRAWN_BOXES] = 2 };
     const int places = 3, warps = job->threads / 32;
-    int same[MOT_STAGE_KINDS] = { 0 }, first_step = 0, turns = 0;
+    int turns = 0;
     for (int s = 0; s < job->stages; s++) {
-        const mot_stage_kind kind = stage[s].kind;
-        const int steps = mot_stage_steps(&stage[s]), crop = kind == MOT_STAGE_RANDOM_RESIZED_CROP;
-        job->turn[s] = (mot_stage_turn){ MOT_STAGE_BLOCK(kind, same[kind]++), first_step };
-        first_step += steps;
-        if (kind == MOT_STAGE_FLIP && job->ratios)
+        const mot_stage_drawn drawn = fact[s].drawn;
+        job->turn[s] = (mot_stage_turn){ fact[s].block, fact[s].first_step };
+        if (drawn == MOT_DRAWN_MIRRORS && job->ratios)
             job->flip = s;
-        else if (kind <= MOT_STAGE_FLIP && !crop)
-            job->own[kind == MOT_STAGE_FLIP] |= (uint16_t)(1u << s);
-        else if (kind == MOT_STAGE_ERASE)
-            job->own[2] |= (uint16_t)(1u << s);
-        else if (steps > 0 && job->max_steps > 0)
+        else if (drawn == MOT_DRAWN_WINDOW || drawn == MOT_DRAWN_MIRRORS || drawn == MOT_DRAWN_BOXES)
+            job->own[warp_of[drawn]] |= (uint16_t)(1u << s);
+        else if (drawn == MOT_DRAWN_STEPS && fact[s].steps.steps > 0 && job->max_steps > 0)
             job->own[places + turns++ % (warps - places)] |= (uint16_t)(1u << s);
     }
 }
@@ -476,15 +416,15 @@ static void describe_draws(transform_run *r)
     draw->table = r->tables.policies;
     draw->stages = (int32_t)call->transform->stages;
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
-    draw->order = (int32_t)call->order;
+    draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->drawn != NULL;
     draw->samples = (mot_cuda_samples){ params->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
-    if (call->crop && !draw->given)
+    if (call->transform->facts.crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
-    share_stages(call->transform->stage, draw);
+    share_stages(call->transform->fact, draw);
     if (resized->dtype != MOTLEY_U8) {
         resize->as = call->as;
         mot_cuda_find_lines(&r->cuda->s->lines, src->channels, &resize->as);
@@ -523,7 +463,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     transform_run r = { .cuda = cuda,
                         .call = call,
                         .parts = parts_of(call),
-                        .only = only_policy(call),
+                        .only = call->drawn ? NULL : call->transform->facts.only,
                         .has_steps = call->info->max_steps > 0 };
     r.draws_late = r.only && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
@@ -544,7 +484,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
     if (fills)
         MOT_TRY(fill_windows(&r, error));
-    if (call->mixes && !call->drawn)
+    if (call->transform->facts.mixes && !call->drawn)
         MOT_TRY(draw_chains(&r, error));
     if (r.has_steps)
         MOT_TRY(queue_steps(&r, error));

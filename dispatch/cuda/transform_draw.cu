@@ -31,16 +31,15 @@ struct begun_crop {
 #define FLIP_LANE 31
 
 /* For a whole warp: what takes time, before the stages are in shared memory. Lane t begins try t. */
-static __device__ begun_crop begin_crop(const double *ratios, const mot_drawn_sample &of)
+static __device__ begun_crop begin_crop(const mot_transform_draw_job &job, const mot_drawn_sample &of)
 {
     static_assert(MOT_CROP_TRIES <= MOT_CROP_FILTER_BLOCK && MOT_CROP_FILTER_BLOCK < FLIP_LANE,
                   "a lane for each block");
     const uint32_t lane = threadIdx.x % 32;
-    const uint32_t block = lane == FLIP_LANE ? MOT_STAGE_BLOCK(MOT_STAGE_FLIP, 0)
-                                             : MOT_STAGE_BLOCK(MOT_STAGE_RANDOM_RESIZED_CROP, 0) + lane;
+    const uint32_t block = lane == FLIP_LANE ? job.turn[job.flip].block : job.turn[0].block + lane;
     begun_crop begun;
     begun.words = mot_words_of(&of, block);
-    begun.ratio = mot_draw_ratio(ratios, begun.words);
+    begun.ratio = mot_draw_ratio(job.ratios, begun.words);
     return begun;
 }
 
@@ -70,7 +69,7 @@ static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, m
     MOT_ROLLED
     for (int before = 0; before < s; before++)
         mot_stage_size(&stages[before], of.width, of.height, &width, &height);
-    if (mot_stage_steps(&stages[s]) == 0)
+    if (stages[s].steps == 0)
         mot_draw_place(&stages[s], &of, turn.block, width, height, drawn);
     else
         mot_draw_steps(&stages[s], tables, &of, turn.block, width, height, steps + turn.first_step);
@@ -136,7 +135,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
         stage_word = ((const uint2 *)job.stage)[threadIdx.x];
     begun_crop begun;
     if (threadIdx.x < 32 && job.ratios)
-        begun = begin_crop(job.ratios, sample_to_transform(job, i));
+        begun = begin_crop(job, sample_to_transform(job, i));
     if (threadIdx.x < 2)
         most[threadIdx.x] = 1;
     MOT_ROLLED
