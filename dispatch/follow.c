@@ -69,9 +69,9 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
     /* The host's functions, called without images, check limits and convention. */
     const motley_drawn nothing = { 0 };
     const size_t none = 0;
-    MOT_TRY(mot_fail_in(error, mot_follow_boxes(&nothing, &read->box_params, &none, NULL, NULL, NULL, error),
+    MOT_TRY(mot_fail_in(error, mot_follow_boxes(&nothing, &read->box_params, 0, &none, NULL, NULL, NULL, error),
                         "followed: "));
-    return mot_fail_in(error, mot_follow_points(&nothing, read->convention, &none, NULL, NULL, error), "followed: ");
+    return mot_fail_in(error, mot_follow_points(&nothing, read->convention, 0, &none, NULL, NULL, error), "followed: ");
 }
 
 /* ---- on the host ---- */
@@ -149,12 +149,13 @@ static motley_status move(motley_context *context, const motley_followed *f, con
 {
     if (f->boxes_count > 0) {
         MOT_TRY(check_end("box_offsets", "boxes_count", f->box_offsets[drawn->count], f->boxes_count, error));
-        MOT_TRY(mot_follow_boxes(drawn, &f->box_params, f->box_offsets, moved->boxes, moved->visibility, moved->keep,
-                                 error));
+        MOT_TRY(mot_follow_boxes(drawn, &f->box_params, f->single, f->box_offsets, moved->boxes, moved->visibility,
+                                 moved->keep, error));
     }
     if (f->points_count > 0) {
         MOT_TRY(check_end("point_offsets", "points_count", f->point_offsets[drawn->count], f->points_count, error));
-        MOT_TRY(mot_follow_points(drawn, f->convention, f->point_offsets, moved->points, moved->flags, error));
+        MOT_TRY(
+            mot_follow_points(drawn, f->convention, f->single, f->point_offsets, moved->points, moved->flags, error));
     }
     if (f->matrices)
         MOT_TRY(mot_follow_matrices(drawn, moved->matrices, error));

@@ -5,6 +5,7 @@
 #include "followers/matrix.h"
 #include "followers/moves.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,7 +25,8 @@ static motley_status refuse_box(mot_box_fault fault, const motley_drawn *drawn, 
                                 const double in[4], const double box[4], motley_error *error)
 {
     for (int k = 0; k < 4 && fault == MOT_BOX_NOT_FINITE; k++)
-        MOT_REQUIRE(isfinite(box[k]), error, "image %zu, box %zu has %g, want finite numbers", i, number, in[k]);
+        MOT_REQUIRE(fabs(box[k]) <= FLT_MAX, error, "image %zu, box %zu has %g, want finite numbers up to %g", i,
+                    number, isfinite(box[k]) ? box[k] : in[k], FLT_MAX);
     MOT_REQUIRE(
         fault != MOT_BOX_REVERSED, error,
         "image %zu, box %zu is (%g, %g, %g, %g) as left, top, right, bottom: want left <= right and top <= bottom", i,
@@ -36,8 +38,8 @@ static motley_status refuse_box(mot_box_fault fault, const motley_drawn *drawn, 
 
 /* Moves one box of image i. */
 static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32_t count, const motley_drawn *drawn,
-                                size_t i, size_t number, const motley_box_rules *params, double *in, double *visibility,
-                                uint8_t *keep, motley_error *error)
+                                size_t i, size_t number, const motley_box_rules *params, int single, double *in,
+                                double *visibility, uint8_t *keep, motley_error *error)
 {
     double box[4];
     mot_read_box(params->format, in, box);
@@ -48,13 +50,14 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
     if (visibility)
         *visibility = seen;
     if (keep)
-        *keep = (uint8_t)mot_box_kept(params, box, seen);
+        *keep = (uint8_t)mot_box_kept(params, box, seen, single);
     mot_write_box(params->format, box, in);
     return MOTLEY_OK;
 }
 
-motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, const size_t *offsets,
-                               double *boxes, double *visibility, uint8_t *keep, motley_error *error)
+motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, int single,
+                               const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
+                               motley_error *error)
 {
     MOT_TRY(check_params(params, error));
     MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's boxes begin");
@@ -71,7 +74,7 @@ motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules
         status = mot_geometry_of_image(drawn, i, steps, &count, error);
         for (size_t b = offsets[i]; b < offsets[i + 1] && status == MOTLEY_OK; b++) {
             mot_polygon p = { .room = corners, .apart = 1, .at = room, .next = room + 2 * corners };
-            status = follow_box(&p, steps, count, drawn, i, b - offsets[i], params, &boxes[4 * b],
+            status = follow_box(&p, steps, count, drawn, i, b - offsets[i], params, single, &boxes[4 * b],
                                 visibility ? &visibility[b] : NULL, keep ? &keep[b] : NULL, error);
         }
     }

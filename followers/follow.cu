@@ -110,7 +110,7 @@ static __device__ void move_box(const motley_followed &f, size_t b, REAL in[4], 
     if (f.visibility)
         ((REAL *)f.visibility)[b] = (REAL)seen;
     if (f.keep)
-        f.keep[b] = (uint8_t)(good && mot_box_kept(&f.box_params, box, seen));
+        f.keep[b] = (uint8_t)(good && mot_box_kept(&f.box_params, box, seen, f.single));
 }
 
 template <class REAL>
@@ -119,15 +119,12 @@ static __device__ void move_point(const motley_followed &f, size_t p, const REAL
 {
     const double centre = f.convention == MOTLEY_INDEX ? 0.5 : 0;
     double x = in[0] + centre, y = in[1] + centre;
-    int flags = 0;
-    if (good && mot_is_finite(x) && mot_is_finite(y))
-        flags = mot_follow_point(steps, count, width, height, &x, &y);
-    else
-        x = y = NAN;
-    ((REAL *)f.points)[2 * p] = (REAL)(x - centre);
-    ((REAL *)f.points)[2 * p + 1] = (REAL)(y - centre);
+    const int flags = good ? mot_follow_point(steps, count, width, height, f.convention, &x, &y) : 0;
+    good = good && mot_is_finite(mot_stored(x, f.single)) && mot_is_finite(mot_stored(y, f.single));
+    ((REAL *)f.points)[2 * p] = (REAL)(good ? x - centre : NAN);
+    ((REAL *)f.points)[2 * p + 1] = (REAL)(good ? y - centre : NAN);
     if (f.flags)
-        f.flags[p] = (uint8_t)flags;
+        f.flags[p] = (uint8_t)(good ? flags : 0);
 }
 
 template <class REAL>

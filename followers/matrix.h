@@ -27,11 +27,13 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
 
-/* The parts of motley_follow, for doubles. keep, visibility and flags may be NULL. */
-motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, const size_t *offsets,
-                               double *boxes, double *visibility, uint8_t *keep, motley_error *error);
-motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, const size_t *offsets,
-                                double *points, uint8_t *flags, motley_error *error);
+/* The parts of motley_follow, for doubles; single: the caller keeps the results as floats. keep, visibility and flags
+ * may be NULL. */
+motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, int single,
+                               const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
+                               motley_error *error);
+motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, int single,
+                                const size_t *offsets, double *points, uint8_t *flags, motley_error *error);
 motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
 
 /* Planes, image by image: `begin` checks them and finds each image's trace, after which `image` may be called for the

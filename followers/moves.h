@@ -19,7 +19,8 @@ typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES, MOT_MOVES_INS
 typedef struct mot_geometry {
     mot_geometry_kind kind;
     double a[6];           /* MOVES, MOVES_INSIDE: output to input */
-    double inverse[6];     /* MOVES, MOVES_INSIDE: input to output */
+    double inverse[6];     /* MOVES, MOVES_INSIDE: input to output, times `divisor` */
+    double divisor[2];     /* of x and y, 1 unless it resizes: so that an image's edges become exactly its result's */
     mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part; matrices are relative to its corner */
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
@@ -47,6 +48,7 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     out->inverse[3] = i3;
     out->inverse[4] = i4;
     out->inverse[5] = -(i3 * a[2] + i4 * a[5]);
+    out->divisor[0] = out->divisor[1] = 1;
     out->kind = MOT_MOVES;
     return det != 0 && mot_is_finite(det);
 }
@@ -85,22 +87,32 @@ MOT_FN void mot_set_inside(mot_geometry *g, mot_rect part, int32_t width, int32_
     }
 }
 
+/* One axis of a resize from `from` to `size` pixels, of which the result shows `shown` from `first` on. */
+MOT_FN void mot_set_axis(mot_geometry *out, int axis, int32_t from, int32_t size, int32_t first, int32_t shown,
+                         int flip)
+{
+    const int32_t common = size % from == 0 ? from : from % size == 0 ? size : 1;
+    const double factor = (double)size / common, divisor = (double)from / common;
+    const double scale = (double)from / size, end = (double)first + shown; /* scale: source pixels per pixel */
+    double *const a = &out->a[3 * axis], *const inverse = &out->inverse[3 * axis];
+    a[axis] = flip ? -scale : scale;
+    a[2] = (flip ? end : first) * scale;
+    inverse[axis] = flip ? -factor : factor;
+    inverse[2] = (flip ? end : -(double)first) * divisor;
+    a[!axis] = inverse[!axis] = 0;
+    out->divisor[axis] = divisor;
+}
+
 /* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */
 MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d, int32_t width, int32_t height)
 {
-    const double x = (double)d->crop.width / d->width,
-                 y = (double)d->crop.height / d->height; /* source pixels per pixel */
     const double crop[6] = { 1, 0, (double)d->crop.left, 0, 1, (double)d->crop.top };
-    const double fit[6] = { d->flip_horizontal ? -x : x,
-                            0,
-                            (d->left + (d->flip_horizontal ? width : 0)) * x,
-                            0,
-                            d->flip_vertical ? -y : y,
-                            (d->top + (d->flip_vertical ? height : 0)) * y };
     mot_set_move(&out[0], crop);
-    mot_set_move(&out[1], fit);
     out[0].width = d->crop.width;
     out[0].height = d->crop.height;
+    out[1].kind = MOT_MOVES;
+    mot_set_axis(&out[1], 0, d->crop.width, d->width, d->left, width, d->flip_horizontal);
+    mot_set_axis(&out[1], 1, d->crop.height, d->height, d->top, height, d->flip_vertical);
     out[1].width = width;
     out[1].height = height;
 }
@@ -147,15 +159,34 @@ MOT_FN void mot_move(const double m[6], double x, double y, double *to_x, double
     *to_y = m[3] * x + m[4] * y + m[5];
 }
 
+/* Moves (x, y) as a step of kind MOVES does. */
+MOT_FN void mot_move_by(const mot_geometry *g, double *x, double *y)
+{
+    mot_move(g->inverse, *x, *y, x, y);
+    if (g->divisor[0] != 1)
+        *x /= g->divisor[0];
+    if (g->divisor[1] != 1)
+        *y /= g->divisor[1];
+}
+
+/* A number as the caller's array keeps it. */
+MOT_FN double mot_stored(double v, int single)
+{
+    return single ? (double)(float)v : v;
+}
+
 /* ---- points ---- */
 
-/* Moves one point through the steps of its image, in continuous coordinates; returns its flags. */
-MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_t width, int32_t height, double *x,
-                                double *y)
+/* Moves one point through the steps of its image, in continuous coordinates; returns its flags. All edges of an image
+ * belong to it, so that its mirror image has the same points. A point that is the index of a pixel is in that pixel, to
+ * which its right and lower edges do not belong. */
+MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_t width, int32_t height,
+                                motley_convention convention, double *x, double *y)
 {
     int flags = MOTLEY_POINT_INSIDE | MOTLEY_POINT_UNERASED, mirrored = 0;
     for (int32_t s = 0;; s++) {
-        if (!(*x >= 0 && *x < width && *y >= 0 && *y < height))
+        if (!(*x >= 0 && *x <= width && *y >= 0 && *y <= height) ||
+            (convention == MOTLEY_INDEX && (*x == width || *y == height)))
             flags &= ~MOTLEY_POINT_INSIDE;
         if (s == count)
             break;
@@ -163,7 +194,7 @@ MOT_FN uint8_t mot_follow_point(const mot_geometry *steps, int32_t count, int32_
         width = g->width;
         height = g->height;
         if (g->kind == MOT_MOVES) {
-            mot_move(g->inverse, *x, *y, x, y);
+            mot_move_by(g, x, y);
             mirrored ^= g->a[0] * g->a[4] - g->a[1] * g->a[3] < 0;
         } else if (g->kind == MOT_ERASES && *x >= g->rect.x0 && *x < g->rect.x1 && *y >= g->rect.y0 &&
                    *y < g->rect.y1) {
@@ -242,14 +273,17 @@ MOT_FN unsigned mot_clip_side(mot_polygon *p, int side, double width, double hei
     return outside;
 }
 
-MOT_FN void mot_clip(mot_polygon *p, double width, double height)
+/* Clips the polygon to the image; returns whether any of it was outside. */
+MOT_FN int mot_clip(mot_polygon *p, double width, double height)
 {
     unsigned outside = 0;
     for (int32_t i = 0; i < p->corners; i++)
         outside |= mot_sides_outside(MOT_X(p, at, i), MOT_Y(p, at, i), width, height);
+    const int cut = outside != 0;
     for (int side = 0; outside >> side; side++) /* few boxes touch a side */
         if (outside >> side & 1 && p->corners > 0)
             outside |= mot_clip_side(p, side, width, height);
+    return cut;
 }
 
 MOT_FN double mot_polygon_area(const mot_polygon *p)
@@ -291,33 +325,38 @@ MOT_FN double mot_between(double v, double most)
 }
 
 /* Moves one box (left, top, right, bottom) through the steps of its image. If `boxed`, the polygon becomes its bounding
- * box, clamped to the image, after each step. Returns the share of the box that remains. */
+ * box, clamped to the image, after each step. Returns the share of the box that remains: 1 if nothing was cut off. */
 MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
                            int boxed, double box[4])
 {
     double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that the whole box would have */
+    const int empty = !(box[0] < box[2] && box[1] < box[3]);
     mot_polygon_of(p, box);
-    if (!boxed)
-        mot_clip(p, width, height);
+    int cut = boxed ? 0 : mot_clip(p, width, height);
     for (int32_t s = 0; s < count; s++) {
         const mot_geometry *g = &steps[s];
         const double *m = g->inverse;
         if (g->kind != MOT_MOVES)
             continue;
         for (int32_t i = 0; i < p->corners; i++)
-            mot_move(m, MOT_X(p, at, i), MOT_Y(p, at, i), &MOT_X(p, at, i), &MOT_Y(p, at, i));
-        whole *= fabs(m[0] * m[4] - m[1] * m[3]);
+            mot_move_by(g, &MOT_X(p, at, i), &MOT_Y(p, at, i));
+        whole *= fabs(m[0] * m[4] - m[1] * m[3]) / (g->divisor[0] * g->divisor[1]);
         if (boxed) {
             mot_polygon_box(p, box);
-            for (int i = 0; i < 4; i++)
-                box[i] = mot_between(box[i], i & 1 ? g->height : g->width);
+            for (int i = 0; i < 4; i++) {
+                const double side = box[i];
+                box[i] = mot_between(side, i & 1 ? g->height : g->width);
+                cut |= box[i] != side;
+            }
             mot_polygon_of(p, box);
         } else {
-            mot_clip(p, g->width, g->height);
+            cut |= mot_clip(p, g->width, g->height);
         }
     }
     const double left = mot_polygon_area(p);
     mot_polygon_box(p, box);
+    if (!cut)
+        return empty ? 0 : 1;
     return !(whole > 0) ? 0 : left / whole < 1 ? left / whole : 1;
 }
 
@@ -340,25 +379,27 @@ MOT_FN void mot_write_box(motley_box_format format, const double box[4], double 
     out[3] = format == MOTLEY_XYXY ? box[3] : h;
 }
 
-/* What is wrong with a box (left, top, right, bottom) of an image. */
+/* What is wrong with a box (left, top, right, bottom) of an image. Moves of the numbers that a float holds are finite.
+ */
 typedef enum mot_box_fault { MOT_BOX_GOOD, MOT_BOX_NOT_FINITE, MOT_BOX_REVERSED, MOT_BOX_OUTSIDE } mot_box_fault;
 
 MOT_FN mot_box_fault mot_box_check(const double box[4], int32_t width, int32_t height)
 {
     for (int i = 0; i < 4; i++)
-        if (!mot_is_finite(box[i]))
+        if (!(fabs(box[i]) <= FLT_MAX))
             return MOT_BOX_NOT_FINITE;
     if (!(box[0] <= box[2] && box[1] <= box[3]))
         return MOT_BOX_REVERSED;
     return box[0] <= width && box[1] <= height && box[2] >= 0 && box[3] >= 0 ? MOT_BOX_GOOD : MOT_BOX_OUTSIDE;
 }
 
-/* Whether a box that was moved passes the limits and has an area. */
-MOT_FN int mot_box_kept(const motley_box_rules *params, const double box[4], double seen)
+/* Whether a box that was moved passes the limits and has an area. seen: the share of it that remains, which is compared
+ * as the caller's array keeps it. */
+MOT_FN int mot_box_kept(const motley_box_rules *params, const double box[4], double seen, int single)
 {
     const double w = box[2] - box[0], h = box[3] - box[1];
     return w > 0 && h > 0 && w * h >= params->min_area && w >= params->min_side && h >= params->min_side &&
-           seen >= params->min_visibility;
+           mot_stored(seen, single) >= mot_stored(params->min_visibility, single);
 }
 
 #endif

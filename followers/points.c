@@ -7,8 +7,28 @@
 #include <math.h>
 #include <stdlib.h>
 
-motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, const size_t *offsets,
-                                double *points, uint8_t *flags, motley_error *error)
+/* Moves one point of image i; `number` is the point's index in the image. */
+static motley_status follow_point(const mot_geometry *steps, int32_t count, const motley_drawn *drawn, size_t i,
+                                  size_t number, motley_convention convention, int single, double at[2], uint8_t *flags,
+                                  motley_error *error)
+{
+    const double centre = convention == MOTLEY_INDEX ? 0.5 : 0;
+    double x = at[0] + centre, y = at[1] + centre;
+    MOT_REQUIRE(isfinite(x) && isfinite(y), error, "image %zu, point %zu is (%g, %g), want finite numbers", i, number,
+                at[0], at[1]);
+    const uint8_t flag = mot_follow_point(steps, count, drawn->widths[i], drawn->heights[i], convention, &x, &y);
+    MOT_REQUIRE(isfinite(mot_stored(x, single)) && isfinite(mot_stored(y, single)), error,
+                "image %zu, point %zu is (%g, %g) and moves past what a %s holds", i, number, at[0], at[1],
+                single ? "float" : "double");
+    at[0] = x - centre;
+    at[1] = y - centre;
+    if (flags)
+        *flags = flag;
+    return MOTLEY_OK;
+}
+
+motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, int single,
+                                const size_t *offsets, double *points, uint8_t *flags, motley_error *error)
 {
     MOT_REQUIRE(convention == MOTLEY_CONTINUOUS || convention == MOTLEY_INDEX, error,
                 "convention is %d, want continuous (0) or index (1)", (int)convention);
@@ -17,24 +37,13 @@ motley_status mot_follow_points(const motley_drawn *drawn, motley_convention con
     mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
     if (!steps)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
-    const double centre = convention == MOTLEY_INDEX ? 0.5 : 0;
     motley_status status = MOTLEY_OK;
     for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
         int32_t count;
         status = mot_geometry_of_image(drawn, i, steps, &count, error);
-        for (size_t p = offsets[i]; p < offsets[i + 1] && status == MOTLEY_OK; p++) {
-            double x = points[2 * p] + centre, y = points[2 * p + 1] + centre;
-            if (!isfinite(x) || !isfinite(y)) {
-                status = mot_fail(error, MOTLEY_ERR_ARGUMENT, "image %zu, point %zu is (%g, %g), want finite numbers",
-                                  i, p - offsets[i], points[2 * p], points[2 * p + 1]);
-                break;
-            }
-            const uint8_t flag = mot_follow_point(steps, count, drawn->widths[i], drawn->heights[i], &x, &y);
-            points[2 * p] = x - centre;
-            points[2 * p + 1] = y - centre;
-            if (flags)
-                flags[p] = flag;
-        }
+        for (size_t p = offsets[i]; p < offsets[i + 1] && status == MOTLEY_OK; p++)
+            status = follow_point(steps, count, drawn, i, p - offsets[i], convention, single, &points[2 * p],
+                                  flags ? &flags[p] : NULL, error);
     }
     free(steps);
     return status;

@@ -748,6 +748,8 @@ Test(follow, wrong_boxes_and_points_are_refused)
     const size_t good[2] = { 0, 1 }, falling[2] = { 2, 1 };
     boxes_fail((double[]){ 5, 0, 4, 1 }, good, NULL, "box 0 is (5, 0, 4, 1)");
     boxes_fail((double[]){ 0, 0, NAN, 1 }, good, NULL, "finite");
+    boxes_fail((double[]){ 0, 0, 1e39, 1 }, good, NULL, "box 0 has 1e+39, want finite numbers up to 3.4");
+    boxes_fail((double[]){ 0, 0, INFINITY, 1 }, good, &(motley_box_rules){ .format = MOTLEY_XYWH }, "box 0 has inf");
     boxes_fail((double[]){ -4, 0, -1, 1 }, good, NULL, "(-4, 0, -1, 1) as left, top, right, bottom, outside its image");
     boxes_fail((double[]){ 1, 1e6, 1, 1 }, good, &(motley_box_rules){ .format = MOTLEY_CXCYWH }, "outside its image");
     boxes_fail((double[]){ 0, 0, 1, 1 }, falling, NULL, "offsets of boxes fall from 2 to 1");
@@ -768,7 +770,179 @@ Test(follow, wrong_boxes_and_points_are_refused)
     point[0] = INFINITY;
     drawn.steps = &(motley_step){ .op = motley_op_find("flip_lr") };
     cr_expect_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, good, point, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    const motley_step turn = { .op = motley_op_find("rotate"), .values = { 45 }, .values_count = 1 };
+    double far[2] = { 1.7e308, 1.7e308 };
+    drawn.steps = &turn;
+    cr_expect_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, good, far, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "point 0 is (1.7e+308, 1.7e+308) and moves past what a double"), "%s",
+              error.message);
+    cr_expect_eq(far[0], 1.7e308, "nothing is written");
+    float narrow[2] = { 3e38F, 3e38F };
+    const motley_followed floats = { .single = 1, .points_count = 1, .points = narrow, .point_offsets = good };
+    cr_expect_eq(motley_follow(&drawn, &floats, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "moves past what a float holds"), "%s", error.message);
     cr_expect_eq(steps_matrix(drawn.steps, 1, 0, 10, m, &error), MOTLEY_ERR_ARGUMENT);
+}
+
+/* Moves that lose nothing of boxes on which all of the image lies, and what may lose some, at sides that divide each
+ * other, or do not. */
+#define WIDE 131
+#define HIGH 97
+
+typedef struct move {
+    const char *op;
+    double value;
+    int32_t width, height; /* of a place: the size that the crop becomes; 0: there is none */
+    motley_crop crop;
+    int flips;
+} move;
+
+static const move moves[] = {
+    { .op = "identity" },
+    { .op = "flip_lr" },
+    { .op = "flip_ud" },
+    { .op = "rotate", .value = 30 },
+    { .op = "rotate", .value = 180 },
+    { .op = "shear_x", .value = 0.3 },
+    { .op = "translate_y", .value = 7 },
+    { .op = "translate_x", .value = -4.25 },
+    { .op = "identity", .width = 224, .height = 224, .crop = { 0, 0, WIDE, HIGH } },
+    { .op = "identity", .width = 224, .height = 224, .crop = { 0, 0, WIDE, HIGH }, .flips = 3 },
+    { .op = "flip_lr", .width = WIDE, .height = HIGH, .crop = { 0, 0, WIDE, HIGH }, .flips = 1 },
+    { .op = "identity", .width = 2 * WIDE, .height = 1, .crop = { 0, 0, WIDE, HIGH }, .flips = 1 },
+    { .op = "rotate", .value = -12, .width = 40, .height = 51, .crop = { 11, 7, 80, 85 }, .flips = 2 },
+    { .op = "identity", .width = 640, .height = 333, .crop = { 3, 0, 113, 96 }, .flips = 1 },
+};
+
+/* The draws of one image that moves this way; `room` holds them. */
+typedef struct moved_image {
+    motley_step step;
+    motley_place place;
+    int32_t one, width, height;
+} moved_image;
+
+static motley_drawn drawn_move(const move *by, moved_image *room)
+{
+    *room = (moved_image){ .one = 1, .width = WIDE, .height = HIGH };
+    room->step = (motley_step){ .op = motley_op_find(by->op), .values = { by->value } };
+    room->step.values_count = motley_op_get(room->step.op)->values_min;
+    room->place = (motley_place){ .crop = by->crop, .width = by->width, .height = by->height };
+    room->place.flip_horizontal = by->flips & 1;
+    room->place.flip_vertical = by->flips >> 1;
+    motley_drawn drawn = one_image(&room->step, &room->one, &room->width, &room->height);
+    drawn.places = by->width ? &room->place : NULL;
+    return drawn;
+}
+
+static double within(uint64_t *state, double most)
+{
+    const uint64_t random = input_random(state);
+    return random % 7 == 0 ? 0 : random % 7 == 1 ? most : most * ((double)(random >> 11) * 0x1p-53);
+}
+
+/* A box has lost nothing where all of its corners, as points, were inside all along; and it is dropped by the share of
+ * it that is written. */
+Test(follow, boxes_that_lose_nothing_are_seen_whole)
+{
+    enum { BOXES = 400 };
+    static double boxes[4 * BOXES], points[8 * BOXES], seen[BOXES];
+    static float narrow[4 * BOXES], narrow_points[8 * BOXES], narrow_seen[BOXES];
+    static uint8_t keep[BOXES], flags[4 * BOXES];
+    static bool empty[BOXES];
+    const size_t all[2] = { 0, BOXES }, corners[2] = { 0, 4 * (size_t)BOXES };
+    uint64_t state = 3;
+    long whole = 0, cut = 0;
+    for (size_t m = 0; m < sizeof moves / sizeof *moves; m++)
+        for (int way = 0; way < 4; way++) { /* float or double, either rule */
+            moved_image room;
+            const motley_drawn drawn = drawn_move(&moves[m], &room);
+            for (int b = 0; b < BOXES; b++) {
+                double *const at = &boxes[4 * b];
+                for (int k = 0; k < 4; k++)
+                    at[k] = (float)within(&state, k & 1 ? HIGH : WIDE);
+                for (int axis = 0; axis < 2; axis++)
+                    if (at[axis] > at[axis + 2]) {
+                        const double least = at[axis + 2];
+                        at[axis + 2] = at[axis];
+                        at[axis] = least;
+                    }
+                empty[b] = at[0] == at[2] || at[1] == at[3];
+                for (int corner = 0; corner < 4; corner++) {
+                    points[8 * b + 2 * corner] = at[corner & 1 ? 2 : 0];
+                    points[8 * b + 2 * corner + 1] = at[corner & 2 ? 3 : 1];
+                }
+                for (int k = 0; k < 8; k++) {
+                    narrow[4 * b + k / 2] = (float)at[k / 2];
+                    narrow_points[8 * b + k] = (float)points[8 * b + k];
+                }
+            }
+            const int single = way & 1;
+            const double least = m % 3 ? 1 : (double)(input_random(&state) % 1000) / 1000;
+            const motley_followed followed = {
+                .single = single,
+                .boxes_count = BOXES,
+                .boxes = single ? (void *)narrow : boxes,
+                .box_offsets = all,
+                .visibility = single ? (void *)narrow_seen : seen,
+                .keep = keep,
+                .box_params = { .torchvision = way >> 1, .min_visibility = least },
+                .points_count = 4 * (size_t)BOXES,
+                .points = single ? (void *)narrow_points : points,
+                .point_offsets = corners,
+                .flags = flags,
+            };
+            motley_error error;
+            cr_assert_eq(motley_follow(&drawn, &followed, &error), MOTLEY_OK, "%s", error.message);
+            for (int b = 0; b < BOXES; b++) {
+                const double share = single ? (double)narrow_seen[b] : seen[b];
+                const double *const at = &boxes[4 * b];
+                const float *const near = &narrow[4 * b];
+                const bool area = single ? near[0] < near[2] && near[1] < near[3] : at[0] < at[2] && at[1] < at[3];
+                const bool enough = single ? narrow_seen[b] >= (float)least : share >= least;
+                const bool inside = flags[4 * b] & flags[4 * b + 1] & flags[4 * b + 2] & flags[4 * b + 3] & 1;
+                cr_assert_eq(keep[b], area && enough, "move %zu, way %d, box %d: %.17g", m, way, b, share);
+                if (inside)
+                    cr_assert_eq(share, empty[b] ? 0 : 1, "move %zu, way %d, box %d lost nothing: %.17g", m, way, b,
+                                 share);
+                whole += inside;
+                cut += !inside && share < 1;
+            }
+        }
+    cr_expect_gt(whole, 5000);
+    cr_expect_gt(cut, 3000);
+}
+
+/* What was on an edge of the image is on an edge of its mirror image. */
+Test(follow, a_mirror_loses_no_point)
+{
+    for (size_t m = 0; m < sizeof moves / sizeof *moves; m++) {
+        const move *const by = &moves[m];
+        const bool all = !by->width || (by->crop.width == WIDE && by->crop.height == HIGH);
+        if (!all || by->value != 0)
+            continue;
+        moved_image room;
+        const motley_drawn drawn = drawn_move(by, &room);
+        double points[9][2], indices[4][2] = { { 0, 0 }, { WIDE - 1, 0 }, { 0, HIGH - 1 }, { -0.5, 5 } };
+        uint8_t flags[9];
+        for (int i = 0; i < 9; i++) {
+            points[i][0] = (double[]){ 0, 0.1, WIDE }[i % 3];
+            points[i][1] = (double[]){ 0, HIGH / 3.0, HIGH }[i / 3];
+        }
+        motley_error error;
+        cr_assert_eq(follow_points(&drawn, MOTLEY_CONTINUOUS, (size_t[]){ 0, 9 }, points[0], flags, &error), MOTLEY_OK);
+        for (int i = 0; i < 9; i++)
+            cr_expect(flags[i] & MOTLEY_POINT_INSIDE, "move %zu: (%.17g, %.17g)", m, points[i][0], points[i][1]);
+        cr_assert_eq(follow_points(&drawn, MOTLEY_INDEX, (size_t[]){ 0, 4 }, indices[0], flags, &error), MOTLEY_OK);
+        for (int i = 0; i < 3; i++)
+            cr_expect(flags[i] & MOTLEY_POINT_INSIDE, "move %zu: pixel (%g, %g)", m, indices[i][0], indices[i][1]);
+    }
+    const int32_t none = 0, width = 10, height = 10;
+    const motley_drawn still = { .count = 1, .step_counts = &none, .widths = &width, .heights = &height };
+    double edges[4][2] = { { -0.5, 3 }, { 9.5, 3 }, { 3, -0.5 }, { 3, 9.5 } };
+    uint8_t flags[4];
+    cr_assert_eq(follow_points(&still, MOTLEY_INDEX, (size_t[]){ 0, 4 }, edges[0], flags, NULL), MOTLEY_OK);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(flags[i] & MOTLEY_POINT_INSIDE, i % 2 == 0, "an index is in the pixel that it is rounded to");
 }
 
 /* Boxes and points that belong to no image would stay where they are. */

@@ -108,7 +108,7 @@ typedef struct numbers {
     size_t images, boxes, points;
     size_t most_boxes; /* of an image */
     size_t box_offsets[IMAGES + 1], point_offsets[IMAGES + 1];
-    double *box, *point, *visibility, *matrices;
+    double *box, *point, *matrices;
     uint8_t *keep, *flags;
 } numbers;
 
@@ -150,7 +150,6 @@ static void make_numbers(numbers *n, size_t images, const int32_t *widths, const
         n->box_offsets[i + 1] = n->boxes;
         n->point_offsets[i + 1] = n->points;
     }
-    n->visibility = allocate(n->boxes * sizeof(double));
     n->keep = allocate(n->boxes + 1);
     n->flags = allocate(n->points + 1);
     n->matrices = allocate(images * 6 * sizeof(double));
@@ -160,20 +159,27 @@ static void drop_numbers(numbers *n)
 {
     free(n->box);
     free(n->point);
-    free(n->visibility);
     free(n->matrices);
     free(n->keep);
     free(n->flags);
 }
 
+/* A copy of `from` as float or double. */
+static void *typed(const double *from, size_t count, int single)
+{
+    double *const made = allocate((count + 1) * sizeof *made);
+    memcpy(made, from, count * sizeof *made);
+    for (size_t i = 0; single && i < count; i++)
+        ((float *)made)[i] = (float)from[i];
+    return made;
+}
+
 /* `from` as what a call takes: on the device, as float or double. */
 static void *sent_numbers(const double *from, size_t count, int single)
 {
-    float *const narrow = allocate((count + 1) * sizeof *narrow);
-    for (size_t i = 0; i < count; i++)
-        narrow[i] = (float)from[i];
-    void *const made = single ? sent(narrow, count * sizeof(float)) : sent(from, count * sizeof(double));
-    free(narrow);
+    void *const numbers = typed(from, count, single);
+    void *const made = sent(numbers, count * (single ? sizeof(float) : sizeof(double)));
+    free(numbers);
     return made;
 }
 
@@ -203,37 +209,34 @@ static void drop_followed(const motley_followed *f)
         motley_memory_destroy(context, all[i]);
 }
 
-static void compare_numbers(const char *name, const char *what, const void *device, const double *wanted, size_t count,
-                            int single)
-{
-    float *const narrow = allocate((count + 1) * sizeof *narrow);
-    for (size_t i = 0; i < count; i++)
-        narrow[i] = (float)wanted[i];
-    compare(name, what, device, single ? (const void *)narrow : wanted,
-            count * (single ? sizeof(float) : sizeof(double)));
-    free(narrow);
-}
-
 /* Moves `n` on the host, and compares. */
 static void check_followed(const char *name, const numbers *n, const motley_drawn *drawn, const motley_followed *f)
 {
     motley_error error;
-    double *const boxes = allocate((n->boxes * 4 + 1) * sizeof(double));
-    double *const points = allocate((n->points * 2 + 1) * sizeof(double));
-    memcpy(boxes, n->box, n->boxes * 4 * sizeof(double));
-    memcpy(points, n->point, n->points * 2 * sizeof(double));
-    need(follow_boxes(drawn, &f->box_params, n->box_offsets, boxes, n->visibility, n->keep, &error) == MOTLEY_OK,
-         error.message);
-    need(follow_points(drawn, f->convention, n->point_offsets, points, n->flags, &error) == MOTLEY_OK, error.message);
-    need(follow_matrices(drawn, n->matrices, &error) == MOTLEY_OK, error.message);
-    compare_numbers(name, "boxes", f->boxes, boxes, 4 * n->boxes, f->single);
-    compare_numbers(name, "visibilities", f->visibility, n->visibility, n->boxes, f->single);
-    compare_numbers(name, "points", f->points, points, 2 * n->points, f->single);
-    compare_numbers(name, "matrices", f->matrices, n->matrices, 6 * n->images, 0);
+    const size_t real = f->single ? sizeof(float) : sizeof(double);
+    const motley_followed wanted = { .single = f->single,
+                                     .boxes_count = n->boxes,
+                                     .boxes = typed(n->box, 4 * n->boxes, f->single),
+                                     .box_offsets = n->box_offsets,
+                                     .visibility = allocate(n->boxes * sizeof(double)),
+                                     .keep = n->keep,
+                                     .box_params = f->box_params,
+                                     .points_count = n->points,
+                                     .points = typed(n->point, 2 * n->points, f->single),
+                                     .point_offsets = n->point_offsets,
+                                     .flags = n->flags,
+                                     .convention = f->convention,
+                                     .matrices = n->matrices };
+    need(motley_follow(drawn, &wanted, &error) == MOTLEY_OK, error.message);
+    compare(name, "boxes", f->boxes, wanted.boxes, 4 * n->boxes * real);
+    compare(name, "visibilities", f->visibility, wanted.visibility, n->boxes * real);
+    compare(name, "points", f->points, wanted.points, 2 * n->points * real);
+    compare(name, "matrices", f->matrices, n->matrices, 6 * n->images * sizeof(double));
     compare(name, "kept", f->keep, n->keep, n->boxes);
     compare(name, "flags", f->flags, n->flags, n->points);
-    free(boxes);
-    free(points);
+    free(wanted.boxes);
+    free(wanted.visibility);
+    free(wanted.points);
 }
 
 /* ---- batches ---- */
@@ -636,17 +639,19 @@ static inline void check_wrong_numbers(set *s)
     motley_policy *policy;
     motley_error error;
     double boxes[5][4] = { { 1, 1, 5, 5 }, { NAN, 1, 5, 5 }, { 5, 1, 1, 5 }, { 200, 1, 300, 5 }, { 7, 7, 7, 7 } };
-    double points[3][2] = { { 1, 1 }, { INFINITY, 1 }, { 7, 7 } };
-    const size_t box_offsets[IMAGES + 1] = { 0, 4, 100, 2 }, point_offsets[IMAGES + 1] = { 0, 2, 2 };
-    need(motley_policy_builtin("rand_augment", &policy, &error) == MOTLEY_OK, error.message);
+    double points[4][2] = { { 1, 1 }, { INFINITY, 1 }, { 1.7e308, 1.7e308 }, { 7, 7 } };
+    const size_t box_offsets[IMAGES + 1] = { 0, 4, 100, 2 }, point_offsets[IMAGES + 1] = { 0, 3, 3 };
+    static const char rotates[] =
+        "{\"motley\": 1, \"name\": \"r\", \"branches\": [{\"op\": \"rotate\", \"value\": 45}]}";
+    need(motley_policy_parse(rotates, strlen(rotates), NULL, &policy, &error) == MOTLEY_OK, error.message);
     motley_followed f = { .boxes_count = 4,
                           .boxes = sent(boxes, sizeof boxes),
                           .box_offsets = sent(box_offsets, sizeof box_offsets),
                           .keep = create(4),
-                          .points_count = 2,
+                          .points_count = 3,
                           .points = sent(points, sizeof points),
                           .point_offsets = sent(point_offsets, sizeof point_offsets),
-                          .flags = create(2) };
+                          .flags = create(3) };
     const motley_apply_params params = { .followed = &f };
     const motley_status status = motley_apply(context, policy, &s->batch, &s->batch, &params, &error);
     if (context == host) {
@@ -661,7 +666,8 @@ static inline void check_wrong_numbers(set *s)
         for (int b = 0; b < 5; b++)
             if (isnan(boxes[b][0]) != (b >= 1 && b <= 3) || (b >= 1 && b <= 3 && keep[b]))
                 fail("wrong boxes", "boxes", (size_t)b);
-        if (boxes[4][0] != 7 || points[2][0] != 7 || isnan(points[0][0]) || !isnan(points[1][0]))
+        if (boxes[4][0] != 7 || points[3][0] != 7 || isnan(points[0][0]) || !isnan(points[1][0]) ||
+            !isnan(points[2][0]))
             fail("wrong points", "points", 0);
         drop_followed(&f);
         f = (motley_followed){ .boxes_count = 1, .boxes = boxes, .box_offsets = box_offsets };

@@ -65,8 +65,9 @@ MOTLEY_API motley_status motley_follower_steps(const motley_drawn *drawn, const 
 
 /** How a data set's coordinates refer to pixels. */
 typedef enum motley_convention {
-    MOTLEY_CONTINUOUS = 0, /* pixel i covers i..i+1, the image 0..width: boxes, COCO keypoints as most read them */
-    MOTLEY_INDEX = 1       /* pixel i is the point i, the image -0.5..width-0.5 */
+    MOTLEY_CONTINUOUS = 0, /* pixel i covers i..i+1, the image 0..width, both of which belong to it: boxes, COCO
+                              keypoints as most read them */
+    MOTLEY_INDEX = 1       /* pixel i is the point i, the image -0.5..width-0.5 without its right and lower edges */
 } motley_convention;
 
 #define MOTLEY_POINT_INSIDE 1   /* the point lay in the image before the first step and after every one */
@@ -116,8 +117,9 @@ typedef struct motley_planes {
  *
  *  Boxes    [boxes_count][4] in the format of box_params, continuous coordinates in pixels, changed in place. Image i
  *           has boxes box_offsets[i] .. box_offsets[i + 1] - 1. visibility: the share of each box's area that is left
- *           in the image, 0..1, or NULL. keep: 1 if the box passes the limits and has an area, else 0; or NULL. Boxes
- *           that are not kept stay in the array, so that labels still match.
+ *           in the image, 0..1, or NULL: 1 if nothing was cut off, 0 for a box without area. keep: 1 if the box passes
+ *           the limits and has an area, else 0; or NULL. min_visibility is compared with the visibility as it is
+ *           stored. Boxes that are not kept stay in the array, so that labels still match.
  *  Points   [points_count][2], x and y in pixels, changed in place, and not clamped; offsets as of boxes. flags: a byte
  *           of MOTLEY_POINT_* for each point, or NULL.
  *  Matrices [images][6], or NULL: of everything that an image drew, from output to input: output (x, y) shows input
@@ -130,10 +132,10 @@ typedef struct motley_planes {
  *           with a counter, everything moves with the images of each replay.
  *  Values   Equal bits on every backend, rounded once to binary32 where `single` is set.
  *  Errors   ARGUMENT: a box that is not finite, has a negative side or lies outside its image, a point that is not
- *           finite, offsets that decrease, begin above 0 or do not end at the count. UNSUPPORTED: the policy has custom
- *           ops, or mixes chains of ops or images. dst of planes is then unspecified, all else untouched. CUDA: such
- *           boxes and points become NaN, with 0 for visibility, keep and flags, offsets past the count are cut to it,
- *           and boxes and points of no image stay as they are. */
+ *           finite or moves past the largest number of its type, offsets that decrease, begin above 0 or do not end at
+ *           the count. UNSUPPORTED: the policy has custom ops, or mixes chains of ops or images. dst of planes is then
+ *           unspecified, all else untouched. CUDA: such boxes and points become NaN, with 0 for visibility, keep and
+ *           flags, offsets past the count are cut to it, and boxes and points of no image stay as they are. */
 typedef struct motley_followed {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     int32_t single;     /* != 0: boxes, visibility and points are float; 0: double */
