@@ -373,6 +373,7 @@ class Pillow(Kind):
     base, name = ("PIL", "Image"), "PIL image"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
     pixel_bytes = {"L": 1, "RGB": 4, "RGBA": 4}
+    converted = {"1", "P", "PA", "CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "I;16", "I;16L", "I;16B", "I;16N"}
     # Found out when the first image comes: how this Pillow's pixels are found (None: they are not), and its Image.
     how: int | None = None
     image: type | None = None
@@ -396,10 +397,23 @@ class Pillow(Kind):
         return all(shown[i : i + len(colour)] == colour for i in range(0, len(shown), pixel))
 
     @classmethod
+    def as_known(cls, x: Any) -> Any:
+        """An image whose mode the library knows as it is, others as RGB: by Pillow's convert("RGB"). Of the 16 bits of
+        I;16 the upper 8 count, as in torchvision's to_dtype(torch.uint8, scale=True); Pillow would cut them at 255."""
+        if x.mode not in cls.converted:
+            cls.channels(x)
+            return x
+        if x.mode.startswith("I;16"):
+            high = x.tobytes()[x.mode != "I;16B" :: 2]
+            return sys.modules["PIL.Image"].frombytes("L", x.size, high).convert("RGB")
+        return x.convert("RGB")
+
+    @classmethod
     def channels(cls, x: Any) -> int:
-        """How many channels an image has."""
+        """How many channels an image has that is not converted."""
         if x.mode not in cls.channels_of:
-            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB or RGBA: convert() it")
+            how = "begin the policy's stages with 'to_rgb: {}', or " if x.mode in cls.converted else ""
+            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB or RGBA: {how}convert() it")
         return cls.channels_of[x.mode]
 
     @classmethod

@@ -5,7 +5,7 @@
     torch         likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
     JAX, others   whatever has __dlpack__, as NumPy's, CuPy's or torch's array of the same memory; what comes back is
                   made by its own from_dlpack
-    PIL           L, LA, RGB and RGBA images
+    PIL           L, LA, RGB and RGBA images; before a stage `to_rgb` those of other modes as RGB
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
 front is the batch's. By default, torch tensors are chw (as in torchvision, in any memory format), all other arrays
@@ -91,6 +91,7 @@ class Batch:
     make: Any  # of a new one, what makes further ones
     buffer: Any = None  # of a PIL image whose memory cannot be reached
     foreign = False  # whether another library's array, `given`, is read as `array`
+    to_rgb = False  # whether the images become RGB
 
     def __init__(self, kind: Any, array: Any, layout: str | None) -> None:
         self.kind, self.array, self.given = kind, array, array
@@ -159,8 +160,9 @@ class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
     def __init__(self, image: Any, layout: str | None = None) -> None:
-        channels = Pillow.channels(image)
-        self.kind, self.array, self.given = Pillow, image, image
+        self.kind, self.given = Pillow, image
+        self.array = image = Pillow.as_known(image)
+        channels = Pillow.channels_of[image.mode]
         self.pointer = Pillow.pointer(image)
         if self.pointer is not None:
             self.shape, self.strides, self.unit, self.dtype, self.device = Pillow.look(image)
@@ -171,6 +173,11 @@ class Picture(Batch):
             self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
             self.unit, self.dtype, self.device = 1, lib.MOTLEY_U8, None
         self._take("hwc")
+
+    def describe(self, batch: Any) -> None:
+        if not self.to_rgb:
+            Pillow.channels(self.given)
+        super().describe(batch)
 
     def require_writable(self) -> None:
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
@@ -264,7 +271,7 @@ class Many:
     """A list of images of one kind, but perhaps of many sizes. C describes those that are alike but for their sizes and
     whose pixels it can find, as `table`; the others are looked at one by one."""
 
-    to_rgb = False  # whether images of several numbers of channels are taken, and described as RGB
+    to_rgb = False  # whether images of several numbers of channels or modes are taken, and described as RGB
     single = False
     size = 1, 1  # of the images of an empty list
     table: Any  # motley_image[]
@@ -373,6 +380,7 @@ class Many:
         if self.table is None:
             table, least = ffi.new("motley_image[]", self.count), min(self.channels, 3)
             for image, part in zip(table, self.parts):
+                part.to_rgb = self.to_rgb
                 part.describe(batch)
                 image.data, image.width, image.height = batch.data, batch.width, batch.height
                 image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride

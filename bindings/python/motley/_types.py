@@ -2,7 +2,7 @@
 """Types for annotations. Only type checkers import this."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict, Union
 
@@ -30,7 +30,7 @@ class HasPolicy(Protocol):
     def policy(self) -> Policy: ...
 
 
-PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]"]
+PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]", Mapping[str, Any]]
 Ids = Union[int, Sequence[int], Array]
 Drawing = Union[dict[str, Any], Sequence[Any]]
 Labels = Union[Sequence[int], Sequence[Sequence[float]], Array]

@@ -67,9 +67,15 @@ class Policy:
     A policy is drawn, a choice of branches; or it has `stages`, the whole way from decoded images of any sizes to a
     network's input, such as crop, flip, a drawn policy, output. The format is doc/policy-format.md's.
 
+        base = motley.Policy("rand_augment")                            # a built-in policy
+        mine = motley.Policy({**base.as_dict(), "bins": 11})
+        train = motley.Policy({"stages": [{"random_resized_crop": {"size": 224}}, {"policy": "rand_augment"}]})
+
     Args:
-        text: The policy as YAML or JSON, or as JSON's dictionaries and lists, such as `as_dict()` returns:
-            `motley.Policy({**policy.as_dict(), "bins": 11})`.
+        policy: A built-in's name, a path, a text (YAML or JSON), JSON's dictionaries and lists, such as `as_dict()`
+            returns, or what has a policy (a motley.Transform). A string is, by the library's rule, a text if it has
+            several lines or begins with '{'; a path if it has a '/', ends in .yaml, .yml or .json, or is that of a
+            file; else a name. In a dictionary "motley" is 1 and "name" is "policy" unless it has them.
 
     Attributes:
         whole: Whether it has stages.
@@ -89,9 +95,10 @@ class Policy:
         "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, text: str | Mapping[str, Any]) -> None:
-        data = (text if isinstance(text, str) else _as_json(text)).encode()
-        self._take(*_parsed(data))
+    def __init__(self, policy: PolicyLike) -> None:
+        found = Policy.of(policy)
+        for name in Policy.__slots__[:-1]:
+            setattr(self, name, getattr(found, name))
 
     def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> None:
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
@@ -120,7 +127,7 @@ class Policy:
     @classmethod
     def parse(cls, text: str) -> Policy:
         """Reads a policy from a text. PolicyError has every mistake with its line and column."""
-        return cls(text)
+        return cls._of(*_parsed(text.encode()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
@@ -140,16 +147,18 @@ class Policy:
 
     @classmethod
     def of(cls, policy: PolicyLike) -> Policy:
-        """A Policy of a Policy, of what has one (a motley.Transform), a built-in's name, a path or a policy's text, by
-        the library's rule: a text has several lines or begins with '{'; a path has a '/', ends in .yaml, .yml or .json,
-        or is that of a file."""
+        """The Policy itself, or that of what Policy(...) takes."""
         policy = getattr(policy, "policy", policy)
         if isinstance(policy, cls):
             return policy
+        if isinstance(policy, Mapping):
+            return cls.parse(_as_json({"motley": 1, "name": "policy", **policy}))
         if isinstance(policy, os.PathLike):
             return cls.load(policy)
         if not isinstance(policy, str):
-            raise ArgumentError(f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path or a text")
+            raise ArgumentError(
+                f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path, a text or a dictionary"
+            )
         if "\0" in policy:
             raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
         makers = {lib.MOTLEY_POLICY_BUILTIN: cls.builtin, lib.MOTLEY_POLICY_FILE: cls.load}
@@ -213,7 +222,7 @@ class Policy:
         data = self.as_dict()
         for part in data.get("phases", [data]):
             part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
-        return Policy(data)
+        return Policy.of(data)
 
     def _still_stages(self, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         left = []

@@ -230,8 +230,7 @@ class ViewsCall(Call):
             raise ArgumentError(f"out is {found}, want a dictionary of {', '.join(filter(None, views))}")
         shared = views.get("", (0, 0, None))[2]
         first = [shared] if shared else [transform for *_, transform in views.values()]
-        if isinstance(source, images.Many):
-            source.to_rgb = all(transform.policy.to_rgb for transform in first)
+        source.to_rgb = all(transform.policy.to_rgb for transform in first)
         last = [shared._target_of_stages(source, batch, None, shared.policy)] if shared else []
         targets = [
             transform._target_of_stages(last[0] if last else source, batch, given.get(name), transform.policy, count)

@@ -115,13 +115,6 @@ def test_files_and_what_they_say(stage):
     assert out.getexif()[0x0112] == 6 and out.info["dpi"] == (72, 72)
 
 
-@pytest.mark.parametrize("mode", ["1", "P", "CMYK", "I", "F", "HSV"])
-def test_other_modes_are_refused(stage, mode):
-    image = picture("RGB").convert(mode)
-    for given in (image, [image]):
-        refused(f"mode {mode}, want L, LA, RGB or RGBA: convert", stage, given)
-
-
 def test_what_is_no_place_to_write(stage):
     image = picture("RGB")
     for call in (lambda: stage.apply_(image), lambda: stage(image, out=image), lambda: stage(image, out=image.copy())):

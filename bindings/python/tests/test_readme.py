@@ -93,3 +93,82 @@ def test_programs_of_the_pages_run(program, tmp_path):
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+# ---- the two lines of each loader ----
+
+LOADERS = (ROOT / "doc" / "loaders.md").read_text(encoding="utf-8")
+
+
+def lines_of(loader):
+    """The row of a loader in doc/loaders.md, and what the page has above: its lines of Python."""
+    (row,) = re.findall(rf"^\| {loader} \| (.*) \|$", LOADERS, re.M)
+    return [*blocks("python", LOADERS)[:1], *re.findall("`([^`]+)`", row)]
+
+
+def files_of(folder):
+    """Images of several sizes and modes."""
+    folder.mkdir()
+    for i, (mode, kind) in enumerate([("RGB", "jpg"), ("L", "jpg"), ("CMYK", "jpg"), ("P", "png")] * 2):
+        picture = PIL.Image.fromarray(np.random.default_rng(i).integers(0, 256, (40 + i, 60, 3), np.uint8))
+        picture.convert(mode).save(folder / f"{i}.{kind}")
+    return sorted(folder.iterdir())
+
+
+def hugging_face(folder):
+    datasets = pytest.importorskip("datasets")
+    files = files_of(folder / "files")
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.Value("int64")})
+    data = {"image": list(map(str, files)), "label": list(range(len(files)))}
+    return {"dataset": datasets.Dataset.from_dict(data, features=features)}
+
+
+def web_dataset(folder):
+    webdataset = pytest.importorskip("webdataset")
+    with webdataset.TarWriter(str(folder / "0.tar")) as shard:
+        for i, file in enumerate(files_of(folder / "files")):
+            shard.write({"__key__": f"{i}", "jpg": file.read_bytes(), "cls": i})
+
+    def dataset(urls):
+        return webdataset.WebDataset(urls, shardshuffle=False)
+
+    return {"WebDataset": dataset, "urls": str(folder / "0.tar")}
+
+
+def image_folder(folder):
+    datasets = pytest.importorskip("torchvision.datasets")
+    (folder / "root").mkdir()
+    files_of(folder / "root" / "class0")
+    return {"ImageFolder": datasets.ImageFolder, "root": str(folder / "root")}
+
+
+MADE = {"Hugging Face": hugging_face, "WebDataset": web_dataset,
+        "DataLoader, image by image in the workers": image_folder}  # fmt: skip
+
+
+@pytest.mark.parametrize("loader", MADE)
+def test_the_two_lines_of_a_loader_train(loader, tmp_path):
+    """On images of several sizes and modes, through a DataLoader with default_collate."""
+    torch = pytest.importorskip("torch")
+    import motley.torch
+
+    names = {"motley": motley, **MADE[loader](tmp_path)}
+    for line in lines_of(loader):
+        exec(line, names)
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 9, 9), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+    optimizer, count = torch.optim.SGD(model.parameters(), lr=0.1), 0
+    for batch in torch.utils.data.DataLoader(names["dataset"], 4):
+        images, labels = batch.values() if isinstance(batch, dict) else batch
+        assert images.shape == (4, 3, 224, 224) and images.dtype == torch.float32
+        loss = torch.nn.functional.cross_entropy(model(images), labels % 8)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        count += len(images)
+    assert count == 8
+
+
+def test_no_page_edits_yaml_by_replacing_text():
+    pages = [ROOT / "README.md", *(ROOT / "doc").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]
+    edited = [page.name for page in pages if re.search(r"\.replace\([^)]*(stages|branches)", page.read_text("utf-8"))]
+    assert len(pages) > 20 and not edited

@@ -309,6 +309,53 @@ def test_without_it_one_grey_image_names_it():
         transform(STAGES["crop"], to_rgb=False)(pictures()[0])
 
 
-def test_other_modes_are_refused_with_it_too():
-    with pytest.raises(motley.ArgumentError, match="mode CMYK, want L, LA, RGB or RGBA"):
-        transform("")([pictures()[0], pictures()[1].convert("CMYK")])
+# ---- other modes of Pillow ----
+
+
+def in_mode(mode):
+    """A picture and what it is as RGB."""
+    image = pictures()[1]
+    if mode.startswith("I;16"):
+        numbers = np.random.default_rng(3).integers(0, 65536, (8, 13), np.uint16)
+        kind, data = mode.replace("I;16N", "I;16"), numbers.astype(">u2" if mode == "I;16B" else "<u2").tobytes()
+        return PIL.Image.frombytes(kind, (13, 8), data), PIL.Image.fromarray((numbers >> 8).astype(np.uint8))
+    if mode in ("PA", "RGBX", "RGBa", "YCbCr", "LAB", "HSV"):
+        size = (8, 13, len(PIL.Image.new(mode, (1, 1)).getbands()))
+        data = np.random.default_rng(3).integers(0, 256, size, np.uint8).tobytes()
+        return (made := PIL.Image.frombytes(mode, (13, 8), data)), made.convert("RGB")
+    made = image.convert(mode)
+    return made, made.convert("RGB")
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "PA", "CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "I;16", "I;16B"])
+def test_other_modes_are_taken_by_it_and_refused_without(mode):
+    image, rgb = in_mode(mode)
+    rgb, among = rgb.convert("RGB"), [pictures()[0], image, pictures()[3]]
+    for name in ("nothing", "all", "policy"):
+        mixed = transform(STAGES[name])
+        wanted = transform(STAGES[name], to_rgb=False)(
+            [*converted(among[:1]), rgb, *converted(among[2:])], sample_ids=[5, 6, 7]
+        )
+        assert equal(mixed(among, sample_ids=[5, 6, 7]), wanted) and equal(mixed(image, sample_ids=6), wanted[1])
+        assert equal(mixed(tuple(among), sample_ids=[5, 6, 7]), wanted)
+    views = motley.MultiView(
+        "motley: 1\nname: v\nviews: [{name: one, stages: [{to_rgb: {}}, {resize: {size: [9, 8]}}]}]\n"
+    )
+    assert equal(views([image, rgb])["one"], views([rgb, rgb])["one"]) and equal(views(image)["one"], views(rgb)["one"])
+    mask = np.zeros(image.size[::-1], np.uint8)
+    sample = motley.Follow(transform(STAGES["flip"]))({"image": image, "mask": mask}, sample_ids=6)
+    assert equal(sample["image"], transform(STAGES["flip"])(rgb, sample_ids=6))
+    refusal = (
+        f"the PIL image has mode {mode}, want L, LA, RGB or RGBA: begin the policy's stages with 'to_rgb: {{}}', or"
+    )
+    for call in transform("", to_rgb=False), motley.RandAugment(), motley.MultiView("dino"), motley.ops.invert:
+        for images in image, [image], [rgb, image]:
+            with pytest.raises(motley.ArgumentError, match=refusal):
+                call(images)
+
+
+@pytest.mark.parametrize("mode", ["I", "F"])
+def test_modes_without_a_range_are_refused_with_it_too(mode):
+    for call in transform(""), motley.RandAugment():
+        with pytest.raises(motley.ArgumentError, match=f"mode {mode}, want L, LA, RGB or RGBA: convert"):
+            call([pictures()[0], PIL.Image.new(mode, (3, 3))])

@@ -407,14 +407,14 @@ class MotleyCollate(Passes):
 
     def __init__(
         self,
-        transform: motley.Transform | motley.MultiView | motley.Follow | motley.Policy | str | os.PathLike[str],
+        transform: motley.MultiView | motley.Follow | PolicyLike,
         *,
         images: int | str | None = None,
         ids: int | str | None = None,
         labels: int | str | None = None,
         collate: Callable[[list[Any]], Any] | None = None,
     ) -> None:
-        if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike)):
+        if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike, Mapping)):
             transform = transform_of(transform, None, mixing=True, module=Transform)
         self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:

@@ -7,9 +7,9 @@ import contextlib
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,6 +21,9 @@ from motley.samples import Count, loading_of, own_epoch
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
 from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
+
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
 
 Lent = deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]]  # images, and the event that follows their last use
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
@@ -82,7 +85,7 @@ class Prefetcher:
     def __init__(
         self,
         loader: Iterable[Any],
-        transform: Callable[..., Any] | motley.Policy | str | os.PathLike[str],
+        transform: Callable[..., Any] | PolicyLike,
         device: torch.device | str | int | None = None,
         *,
         images: int | str = 0,
@@ -92,7 +95,7 @@ class Prefetcher:
         broken: str = "raise",
     ) -> None:
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
-        if isinstance(transform, (str, os.PathLike, motley.Policy)):
+        if isinstance(transform, (str, os.PathLike, motley.Policy, Mapping)):
             transform = transform_of(transform, None, mixing=True, module=Transform)
             if isinstance(transform, Transform):
                 transform = transform.to(self.device)
