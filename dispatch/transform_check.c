@@ -167,6 +167,7 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
 /* Refuses transforms with policies that cannot run in one. */
 static motley_status check_policies(const mot_transform_call *call, motley_error *error)
 {
+    const char *const late = mot_transform_late_mix(call->transform);
     for (uint32_t i = 0; i < call->transform->stages; i++) {
         const motley_policy *policy = call->transform->stage[i].policy;
         if (policy && policy->takes_boxes)
@@ -174,10 +175,10 @@ static motley_status check_policies(const mot_transform_call *call, motley_error
                             "policy '%s' has a stage with policy '%s', which works in the boxes of an image: want that "
                             "policy alone",
                             call->transform->name, policy->name);
-        MOT_REQUIRE(!policy || policy->facts.chains == 0 || call->transform->fact[i].first_step == 0, error,
-                    "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
-                    call->transform->name, policy->name);
     }
+    MOT_REQUIRE(!late, error,
+                "transform '%s': policy '%s' mixes chains of ops, want it before every other stage that draws ops",
+                call->transform->name, late);
     return MOTLEY_OK;
 }
 

@@ -612,10 +612,11 @@ def number_in(kind, points, epoch):
     if kind == "from" or not later or epoch <= e0:
         return x0
     e1, x1 = later[0]
-    share = (epoch - e0) / (e1 - e0)
-    if kind == "cosine":
-        share = round((1 - math.cos(share * math.pi)) / 2 * 2**36) * 2.0**-36
-    number = x0 + (x1 - x0) * share
+    if kind == "ramp":
+        number = x0 + (x1 - x0) * float(epoch - e0) / (e1 - e0)
+    else:
+        share = (1 - math.cos((epoch - e0) / (e1 - e0) * math.pi)) / 2
+        number = x0 + (x1 - x0) * (round(share * 2**36) * 2.0**-36)
     return int(number) if number == math.floor(number) else number
 
 

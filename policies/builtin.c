@@ -61,7 +61,8 @@ static motley_status no_builtin(const char *name, bool drawn, motley_error *erro
                     drawn && named(near)->has_stages ? "the transform " : "", near);
 }
 
-static motley_status builtin(const char *name, bool drawn, motley_policy **policy, motley_error *error)
+static motley_status builtin(const char *name, bool drawn, bool only_checked, motley_policy **policy,
+                             motley_error *error)
 {
     MOT_REQUIRE(name, error, "name is NULL, want that of a built-in policy");
     if (mot_is_timm(name))
@@ -70,20 +71,20 @@ static motley_status builtin(const char *name, bool drawn, motley_policy **polic
     if (!found)
         return no_builtin(name, drawn, error);
     MOT_REQUIRE(!drawn || !found->has_stages, error, "'%.80s' is a transform, want a policy's name", name);
-    return motley_policy_parse(found->text, strlen(found->text), NULL, policy, error);
+    return mot_policy_parse(found->text, strlen(found->text), NULL, only_checked, policy, error);
 }
 
-motley_status mot_builtin_drawn(const char *name, motley_policy **policy, motley_error *error)
+motley_status mot_builtin_drawn(const char *name, bool only_checked, motley_policy **policy, motley_error *error)
 {
     *policy = NULL;
-    return builtin(name, true, policy, error);
+    return builtin(name, true, only_checked, policy, error);
 }
 
 motley_status motley_policy_builtin(const char *name, motley_policy **policy, motley_error *error)
 {
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
-    return builtin(name, false, policy, error);
+    return builtin(name, false, false, policy, error);
 }
 
 motley_policy_source motley_policy_source_of(const char *policy)

@@ -407,13 +407,14 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
             fill_levels(&c, (int)i, &c.level[filled]);
             filled += c.step[i].levels;
         }
-    for (int k = 0; k < (policy->augmix.width ? MOT_QUANTILES : 0); k++) {
+    for (int k = 0; k < (policy->augmix.width && !policy->only_checked ? MOT_QUANTILES : 0); k++) {
         c.gamma[k] = mot_gamma_quantile(policy->augmix.alpha, k);
         c.beta[k] = mot_beta_quantile(policy->augmix.alpha, k);
     }
     summarise(&c);
-    policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables), policy->compiled,
-                                   policy->compiled_bytes);
+    if (!policy->only_checked)
+        policy->fingerprint = mot_hash(mot_hash(MOT_HASH_BEGIN, &policy->tables, sizeof policy->tables),
+                                       policy->compiled, policy->compiled_bytes);
     policy->tables.phase = c.phase;
     policy->tables.branch = c.branch;
     policy->tables.step = c.step;

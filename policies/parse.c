@@ -664,6 +664,7 @@ static bool make_room(reader *r)
     r->step_offset = malloc(MOT_MAX_ALL_STEPS * sizeof *r->step_offset);
     if (!policy || !r->step_offset)
         return false;
+    policy->only_checked = r->tree.only_checked;
     policy->repeat = 1;
     policy->chance = 1;
     policy->interpolations = 1;

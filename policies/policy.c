@@ -92,6 +92,12 @@ static motley_status read_drawn(mot_yaml_tree *tree, size_t length, const motley
 motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
                                   motley_policy **policy, motley_error *error)
 {
+    return mot_policy_parse(text, length, params, false, policy, error);
+}
+
+motley_status mot_policy_parse(const char *text, size_t length, const motley_parse_params *params, bool only_checked,
+                               motley_policy **policy, motley_error *error)
+{
     MOT_REQUIRE(policy, error, "policy is NULL, want a place for the result");
     *policy = NULL;
     MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
@@ -100,13 +106,14 @@ motley_status motley_policy_parse(const char *text, size_t length, const motley_
     mot_yaml_tree tree = { 0 };
     motley_policy *read = NULL;
     motley_status status = mot_yaml_read(&tree, text ? text : "", length);
+    tree.only_checked = only_checked;
     const bool staged = status == MOTLEY_OK && tree.problems == 0 && mot_is_staged(&tree);
     if (staged)
         read = calloc(1, sizeof *read);
     if (status != MOTLEY_OK || (staged && !read))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read a policy of %zu bytes", length);
     else
-        status = staged ? mot_transform_parse(&tree, text, length, params, &read->staged, error)
+        status = staged ? mot_transform_parse(&tree, length, params, &read->staged, error)
                         : read_drawn(&tree, length, params, &read, error);
     if (status == MOTLEY_OK)
         *policy = read;

@@ -164,12 +164,13 @@ static double number_in(const reader *r, const mot_yaml *points, schedule_kind k
             e[0] = e[1], x[0] = x[1], *left = second;
             continue;
         }
-        double share = (epoch - e[0]) / (e[1] - e[0]);
+        const double share = (epoch - e[0]) / (e[1] - e[0]);
         if (kind == STEPS || epoch <= e[0])
             return x[0];
-        if (kind == COSINE) /* so that the last bits of a libm do not matter */
-            share = ldexp(rint(ldexp((1 - cos(share * 3.14159265358979323846)) / 2, 36)), -36);
-        return x[0] + (x[1] - x[0]) * share;
+        if (kind == RAMP) /* the product first: then whole steps give whole numbers */
+            return x[0] + (x[1] - x[0]) * (epoch - e[0]) / (e[1] - e[0]);
+        /* so that the last bits of a libm do not matter */
+        return x[0] + (x[1] - x[0]) * ldexp(rint(ldexp((1 - cos(share * 3.14159265358979323846)) / 2, 36)), -36);
     }
     return x[0];
 }

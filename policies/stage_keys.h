@@ -8,8 +8,8 @@
 
 /* Whether a text has stages or schedules; and reads it. Problems are reported. Errors: as motley_policy_parse. */
 bool mot_is_staged(mot_yaml_tree *tree);
-motley_status mot_transform_parse(mot_yaml_tree *tree, const char *text, size_t length,
-                                  const motley_parse_params *params, mot_transform **transform, motley_error *error);
+motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
+                                  mot_transform **transform, motley_error *error);
 
 /* What a key's value is, in the text and in mot_stage.of. */
 typedef enum mot_key_kind {

@@ -190,6 +190,16 @@ void mot_transform_finish(mot_transform *transform)
     transform->fingerprint = fingerprint_of(transform);
 }
 
+const char *mot_transform_late_mix(const mot_transform *transform)
+{
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const motley_policy *const policy = transform->stage[i].policy;
+        if (policy && policy->facts.chains > 0 && transform->fact[i].first_step > 0)
+            return policy->name;
+    }
+    return NULL;
+}
+
 void mot_transform_schedule(mot_transform *transform, mot_schedule *schedule)
 {
     transform->schedule = schedule;

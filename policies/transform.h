@@ -211,6 +211,9 @@ motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *
 motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
                                motley_error *error);
 
+/* The name of a policy that mixes chains of ops behind another stage that draws ops, which nothing can run; or NULL. */
+const char *mot_transform_late_mix(const mot_transform *transform);
+
 /* Gives a transform, read of the text in epoch 0, the schedule of the text. */
 void mot_transform_schedule(mot_transform *transform, struct mot_schedule *schedule);
 

@@ -12,6 +12,7 @@
 #include "policies/views.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
@@ -97,7 +98,7 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
         }
     }
     motley_error error;
-    motley_status status = mot_builtin_drawn(text_of(r, name), &out->policy, &error);
+    motley_status status = mot_builtin_drawn(text_of(r, name), r->tree.only_checked, &out->policy, &error);
     if (status == MOTLEY_OK && node != name)
         status = change(r, node, out->policy, out, &error);
     if (status == MOTLEY_ERR_MEMORY)
@@ -246,6 +247,8 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
     }
     if (kind == MOT_STAGE_POLICY)
         return give_blocks(transform, stage->policy);
+    if (r->tree.only_checked)
+        return true;
     if (kind == MOT_STAGE_MIX && r->tree.problems == 0) {
         motley_mix_params params = stage->of.mix.params;
         params.p = params.p > 0 ? params.p : NEVER;
@@ -378,15 +381,13 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
     return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
 }
 
-/* Reads what a text with schedules means in an epoch. */
-static motley_status read_in_epoch(const char *text, size_t length, uint32_t epoch, const motley_parse_params *params,
+/* Reads what a text with schedules, whose tree this is, means in an epoch, and clears the tree. */
+static motley_status read_in_epoch(const mot_yaml_tree *tree, uint32_t epoch, const motley_parse_params *params,
                                    mot_transform **transform, motley_error *error)
 {
-    reader r = { .whole = true };
+    reader r = { .tree = *tree, .whole = true };
     *transform = NULL;
-    motley_status status = mot_yaml_read(&r.tree, text, length);
-    if (status == MOTLEY_OK)
-        status = mot_schedule_resolve(&r, epoch);
+    motley_status status = mot_schedule_resolve(&r, epoch);
     if (status == MOTLEY_OK)
         status = read_plain(&r, params, transform);
     for (uint32_t i = 0; i < r.tree.problems; i++) {
@@ -411,66 +412,119 @@ static bool same_views(const mot_transform *a, const mot_transform *b)
     return same;
 }
 
-/* Makes `transform` say of each view that it takes as many steps as in `other`, if it takes less. */
-static void raise_steps(mot_transform *transform, const mot_transform *other)
+/* Makes `transform` say of each view that it takes as many steps as in `other`, if it takes less, and levels if it does
+ * so there. */
+static void widen(mot_transform *transform, const mot_transform *other)
 {
     if (transform->info.max_steps < other->info.max_steps)
         transform->info.max_steps = other->info.max_steps;
+    transform->info.takes_levels |= other->info.takes_levels;
     for (uint32_t v = 0; v < transform->views_count + transform->shares; v++)
-        raise_steps(mot_view_transform(transform, v), mot_view_transform(other, v));
+        widen(mot_view_transform(transform, v), mot_view_transform(other, v));
 }
 
 /* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
 static void check_alike(reader *r, const mot_transform *first, const mot_transform *other, uint32_t epoch)
 {
     const motley_policy_info *const a = &first->info, *const b = &other->info;
-    const char *const what = !same_views(first, other)        ? "names and counts of 'views', and 'stages'"
-                             : a->to_rgb != b->to_rgb         ? "'to_rgb'"
-                             : a->has_output != b->has_output ? "'output'"
-                             : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
-                             : !a->mix != !b->mix || a->classes != b->classes ? "'mix' and its 'classes'"
-                             : a->smoothing != b->smoothing                   ? "'smoothing'"
-                             : !a->width != !b->width                         ? "crop or resize"
-                                                                              : NULL;
+    const char *const what =
+        !same_views(first, other)                        ? "names and counts of 'views', and 'stages'"
+        : a->to_rgb != b->to_rgb                         ? "'to_rgb'"
+        : a->has_output != b->has_output                 ? "'output'"
+        : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
+        : !mot_transform_stage(first, MOT_STAGE_MIX) != !mot_transform_stage(other, MOT_STAGE_MIX) ||
+                a->classes != b->classes
+            ? "'mix' and its 'classes'"
+        : a->smoothing != b->smoothing ? "'smoothing'"
+        : !a->width != !b->width       ? "crop or resize"
+                                       : NULL;
+    const char *const late = mot_transform_late_mix(other);
     for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
         check_alike(r, mot_view_transform(first, v), mot_view_transform(other, v), epoch);
+    if (late)
+        PROBLEM(r, mot_schedule_place(r, epoch),
+                "policy '%s' mixes chains of ops, want it before every other stage that draws ops (in epoch %u)", late,
+                epoch);
     if (what)
         PROBLEM(r, mot_schedule_place(r, epoch), "%s: epoch %u has another one than epoch 0, want the same in all%s",
                 what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
 }
 
-/* Reads a text with schedules, which `r` holds. Every epoch at which something changes is checked, and of numbers that
- * move the next one, too: a ramp of whole numbers that are not whole in it is refused. */
-static motley_status read_scheduled(reader *r, const char *text, size_t length, const motley_parse_params *params,
-                                    mot_transform **transform, motley_error *error)
+/* What of a transform no text with schedules may have, or NULL. */
+static const char *not_scheduled(const mot_transform *transform)
+{
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const motley_policy *const policy = transform->stage[i].policy;
+        if (policy && (policy->customs || policy->takes_boxes))
+            return policy->customs ? "has custom ops" : "works in the boxes of an image";
+    }
+    const char *why = NULL;
+    for (uint32_t v = 0; !why && v < transform->views_count + transform->shares; v++)
+        why = not_scheduled(mot_view_transform(transform, v));
+    return why;
+}
+
+/* Checks what a text with schedules, which `r` holds, means in an epoch. *first: what it means in epoch 0, the first
+ * one to be checked; it learns how many steps others take. */
+static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_params *params, mot_transform **first,
+                                 motley_error *error)
+{
+    mot_yaml_tree tree;
+    mot_transform *read = NULL;
+    if (mot_yaml_copy(&r->tree, &tree) != MOTLEY_OK)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a text in epoch %u", epoch);
+    tree.only_checked = *first != NULL;
+    MOT_TRY(read_in_epoch(&tree, epoch, params, &read, error));
+    const char *const why = not_scheduled(read);
+    motley_status status = MOTLEY_OK;
+    if (why)
+        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' %s, want numbers without schedules", read->name, why);
+    else
+        check_alike(r, *first ? *first : read, read, epoch);
+    if (status == MOTLEY_OK)
+        status = mot_yaml_report(&r->tree, params, error);
+    if (status == MOTLEY_OK && *first)
+        widen(*first, read);
+    if (status == MOTLEY_OK && !*first)
+        *first = read;
+    else
+        mot_transform_destroy(read);
+    return status;
+}
+
+/* Requires that checking all epochs takes no more than a few seconds. */
+static void check_count(reader *r, const mot_schedule *s)
+{
+    uint64_t epochs = 0;
+    for (uint32_t k = 0; k < s->count; k++)
+        epochs += s->moves[k] ? s->first[k + 1] - s->first[k] : 1;
+    const uint64_t most =
+        MOT_MAX_CHECKED / r->tree.nodes < MOT_MAX_CHANGES ? MOT_MAX_CHECKED / r->tree.nodes : MOT_MAX_CHANGES;
+    if (epochs > most)
+        PROBLEM(r, mot_schedule_in(r),
+                "numbers change in %" PRIu64 " epochs, want at most %" PRIu64 ", each of which is checked", epochs,
+                most);
+}
+
+/* Reads a text with schedules, which `r` holds. Every epoch in which it means something else is checked, so that none
+ * fails later. */
+static motley_status read_scheduled(reader *r, const motley_parse_params *params, mot_transform **transform,
+                                    motley_error *error)
 {
     mot_schedule *const schedule = calloc(1, sizeof *schedule);
     mot_transform *first = NULL;
     if (!schedule)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the schedules of a text");
     mot_schedule_read(r, schedule);
+    if (r->tree.problems == 0)
+        check_count(r, schedule);
     motley_status status = mot_yaml_report(&r->tree, params, error);
-    for (uint32_t i = 0; i < 2 * schedule->count && status == MOTLEY_OK; i++) {
-        mot_transform *read;
-        const uint32_t k = i % schedule->count, next = i / schedule->count;
-        if (next && !schedule->moves[k])
-            continue;
-        const uint32_t epoch = schedule->first[k] + next;
-        status = read_in_epoch(text, length, epoch, params, &read, error);
-        if (status == MOTLEY_OK && first) {
-            check_alike(r, first, read, epoch);
-            if (r->tree.problems == 0)
-                raise_steps(first, read);
-            status = mot_yaml_report(&r->tree, params, error);
-            mot_transform_destroy(read);
-        } else {
-            first = first ? first : read;
-        }
-    }
-    const motley_policy *const policy = status == MOTLEY_OK ? first->stage[0].policy : NULL;
-    if (policy && (policy->customs || policy->takes_boxes))
-        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' %s, want numbers without schedules", first->name,
-                          policy->customs ? "has custom ops" : "works in the boxes of an image");
+    for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++) /* first, as problems are of the points */
+        status = check_epoch(r, schedule->first[k], params, &first, error);
+    for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++)
+        for (uint32_t epoch = schedule->first[k] + 1;
+             schedule->moves[k] && epoch < schedule->first[k + 1] && status == MOTLEY_OK; epoch++)
+            status = check_epoch(r, epoch, params, &first, error);
     if (status == MOTLEY_OK && !keep_text(r, first))
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
     if (status != MOTLEY_OK) {
@@ -486,10 +540,14 @@ static motley_status read_scheduled(reader *r, const char *text, size_t length, 
 motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
                                motley_error *error)
 {
-    const char *const text = transform->text;
     const motley_parse_params params = { 0 };
-    MOT_TRY(read_in_epoch(text, strlen(text), epoch, &params, plain, error));
-    raise_steps(*plain, transform);
+    mot_yaml_tree tree = { 0 };
+    if (mot_yaml_read(&tree, transform->text, strlen(transform->text)) != MOTLEY_OK) {
+        mot_yaml_clear(&tree);
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for '%s' in epoch %u", transform->name, epoch);
+    }
+    MOT_TRY(read_in_epoch(&tree, epoch, &params, plain, error));
+    widen(*plain, transform);
     return MOTLEY_OK;
 }
 
@@ -546,13 +604,13 @@ bool mot_is_staged(mot_yaml_tree *tree)
                                    (get(&r, &tree->node[0], "stages") || get(&r, &tree->node[0], "views")));
 }
 
-motley_status mot_transform_parse(mot_yaml_tree *tree, const char *text, size_t length,
-                                  const motley_parse_params *params, mot_transform **transform, motley_error *error)
+motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
+                                  mot_transform **transform, motley_error *error)
 {
     reader r = { .tree = *tree, .whole = true };
     motley_status status;
     if (mot_schedule_in(&r)) {
-        status = read_scheduled(&r, text, length, params, transform, error);
+        status = read_scheduled(&r, params, transform, error);
     } else if ((status = read_plain(&r, params, transform)) == MOTLEY_OK) {
         status = mot_yaml_report(&r.tree, params, error);
     } else {

@@ -370,6 +370,24 @@ motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length
     return status;
 }
 
+motley_status mot_yaml_copy(const mot_yaml_tree *tree, mot_yaml_tree *copy)
+{
+    *copy = *tree;
+    copy->problems = 0;
+    copy->node_room = tree->nodes;
+    copy->chars_room = tree->chars_used;
+    copy->node = malloc(tree->nodes * sizeof *copy->node);
+    copy->chars = malloc(tree->chars_used);
+    copy->problem = malloc(MOT_MAX_PROBLEMS * sizeof *copy->problem);
+    if (copy->node && copy->chars && copy->problem) {
+        memcpy(copy->node, tree->node, tree->nodes * sizeof *copy->node);
+        memcpy(copy->chars, tree->chars, tree->chars_used);
+        return MOTLEY_OK;
+    }
+    mot_yaml_clear(copy);
+    return MOTLEY_ERR_MEMORY;
+}
+
 void mot_yaml_clear(mot_yaml_tree *tree)
 {
     free(tree->node);

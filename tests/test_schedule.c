@@ -61,7 +61,7 @@ static const struct {
            "[30, 0.08]]}, 1]}\n  - policy: {name: timm_rand_m9_mstd05_inc1, level: {ramp: [[0, 0], [30, 9]]}}\n",
       { { 0, HEAD "stages:\n  - random_resized_crop: {size: 8, scale: [0.5, 1]}\n  - policy: {name: "
                   "timm_rand_m9_mstd05_inc1, level: 0}\n" },
-        { 20, HEAD "stages:\n  - random_resized_crop: {size: 12, scale: [0.22000000000000003, 1]}\n  - policy: {name: "
+        { 20, HEAD "stages:\n  - random_resized_crop: {size: 12, scale: [0.21999999999999997, 1]}\n  - policy: {name: "
                    "timm_rand_m9_mstd05_inc1, level: 6}\n" },
         { 30, HEAD "stages:\n  - random_resized_crop: {size: 12}\n  - policy: {name: timm_rand_m9_mstd05_inc1, level: "
                    "9}\n" } } },
@@ -303,6 +303,198 @@ Test(schedule, all_epochs_scale_with_the_length)
     cr_expect_eq(motley_policy_scale(transform, 1u << 30, &scaled, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message, "epochs is 1073741824, want 1 to 1073741823");
     motley_policy_destroy(transform);
+}
+
+/* --- what is accepted runs in every epoch --- */
+
+static motley_status read_text(const char *text, motley_policy **policy, motley_error *error)
+{
+    return motley_policy_parse(text, strlen(text), NULL, policy, error);
+}
+
+Test(schedule, ramps_of_whole_numbers_are_whole)
+{
+    for (uint32_t n = 1; n < 400; n += n < 60 ? 1 : 17) {
+        char text[200], wanted[200];
+        snprintf(text, sizeof text, HEAD "stages:\n  - random_crop: {size: 32, padding: {ramp: [[0, 0], [%u, %u]]}}\n",
+                 n, n);
+        motley_policy *const policy = parsed(text);
+        for (uint32_t epoch = 1; epoch < n; epoch += 1 + n / 60) {
+            motley_policy *const plain = at(policy, epoch);
+            char *const print = printed(plain, 0);
+            snprintf(wanted, sizeof wanted, HEAD "stages:\n  - random_crop: {size: 32, padding: %u}\n", epoch);
+            cr_assert_str_eq(print, wanted);
+            free(print);
+            motley_policy_destroy(plain);
+        }
+        motley_policy_destroy(policy);
+    }
+    motley_policy *const levels =
+        parsed(HEAD "stages:\n  - policy: {name: rand_augment, level: {ramp: [[0, 0], [25, 25]]}}\n");
+    for (uint32_t epoch = 0; epoch <= 26; epoch++)
+        motley_policy_destroy(at(levels, epoch));
+    motley_policy_destroy(levels);
+}
+
+Test(schedule, max_steps_is_a_bound_between_points)
+{
+    motley_policy *const policy =
+        parsed(HEAD "bins: 2\nrepeat: {from: [[0, 4], [2000, 1]]}\nbranches:\n  - identity\n"
+                    "  - {weight: {cosine: [[0, 0], [2000, 1]]}, steps: [invert, invert, invert, invert, invert]}\n");
+    cr_expect_eq(motley_policy_describe(policy)->max_steps, 20);
+    motley_policy *const plain = at(policy, 1000);
+    cr_expect_eq(motley_policy_describe(plain)->max_steps, 20);
+    motley_policy_destroy(plain);
+    motley_policy_destroy(policy);
+}
+
+Test(schedule, levels_are_needed_in_all_epochs_or_none)
+{
+    motley_policy *const policy = parsed(HEAD "top: 10\nlevel: given\nops: {rotate: {range: [0, 30]}}\n"
+                                              "branches: [{op: rotate, p: {from: [[0, 0], [5, 0.5]]}}]\n");
+    const int32_t side = 8;
+    motley_step step;
+    int32_t count;
+    motley_error error = { 0 };
+    cr_expect(motley_policy_describe(policy)->takes_levels);
+    cr_expect_eq(motley_draw(policy, &(motley_samples){ .seed = 1 }, 1, &side, &side, 3, NULL, &step, &count, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "takes a given level"), "%s", error.message);
+    motley_policy_destroy(policy);
+}
+
+/* Texts that are right at each point, and where one begins to move, but not between, or only in some phase. */
+Test(schedule, what_fails_in_some_epoch_is_refused)
+{
+    static const char *const wrong[][2] = {
+        { "stages:\n  - random_resized_crop: {size: 8, scale: [{cosine: [[0, 0], [10, 0.5]]}, {ramp: [[0, 0.01], [10, "
+          "0.5]]}]}\n",
+          "want the lower number first (in epoch 6)" },
+        { "stages:\n  - resize: {size: [8, {cosine: [[0, 8], [9000, 9]]}]}\n", "want a whole number (in epoch 1)" },
+        { "top: 10\nlevel: {ramp: [[0, 0], [20, 10]]}\nops: {rotate: {range: [0, {cosine: [[0, 360], [20, 90]]}]}}\n"
+          "branches: [{op: rotate, level: {uniform: [{cosine: [[0, 0], [20, 9]]}, {ramp: [[0, 0.5], [20, 9.5]]}]}}]\n",
+          "want a lower level first (in epoch 1" },
+        { "bins: 2\nrepeat: {from: [[0, 16], [9, 1]]}\nbranches:\n  - identity\n"
+          "  - {weight: {cosine: [[0, 0], [9, 1]]}, steps: [invert, invert, invert, invert, invert, invert, invert]}\n",
+          "a sample can draw 112 steps, want at most 64 (in epoch 1)" },
+        { "phases:\n  - {from: 0, stages: [{policy: augmix}]}\n  - {from: 5, stages: [{grayscale: {}}, {policy: "
+          "augmix}]}\n",
+          "mixes chains of ops, want it before every other stage that draws ops (in epoch 5)" },
+        { "top: 10\nops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
+          "branches: [[{op: t, level: 4, p: {from: [[0, 0], [3, 1]]}}]]\n",
+          "works in the boxes of an image, want numbers without schedules" },
+        { "stages:\n  - grayscale: {p: {ramp: [[0, 0], [100000, 1]]}}\n",
+          "numbers change in 100001 epochs, want at most 16384, each of which is checked" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[600];
+        motley_policy *policy;
+        motley_error error = { 0 };
+        snprintf(text, sizeof text, HEAD "%s", wrong[i][0]);
+        cr_expect_neq(read_text(text, &policy, &error), MOTLEY_OK, "%s", text);
+        cr_expect(strstr(error.message, wrong[i][1]), "'%s' does not say '%s'", error.message, wrong[i][1]);
+        motley_policy_destroy(policy);
+    }
+}
+
+static uint32_t below(uint64_t *random, uint32_t n)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*random >> 33) % n;
+}
+
+/* Writes a text: '#' and a letter become a number of the letter's kind, or a schedule of such numbers. */
+static void write_text(char *text, size_t room, const char *form, uint64_t *random)
+{
+    static const char *const numbers[][6] = { ['p' - 'a'] = { "0", "1", "0.5", "1e-11", "0.3", "0.9" },
+                                              ['w' - 'a'] = { "1", "2", "3", "9", "4", "7" } };
+    static const char *const kinds[] = { "from", "ramp", "cosine" };
+    size_t used = (size_t)snprintf(text, room, HEAD);
+    for (; *form; form++) {
+        const char *const *const number = *form == '#' ? numbers[form[1] - 'a'] : NULL;
+        const uint32_t kind = number ? below(random, 6) : 3;
+        if (kind > 2) {
+            used += (size_t)(number ? snprintf(text + used, room - used, "%s", number[below(random, 6)])
+                                    : snprintf(text + used, room - used, "%c", *form));
+        } else {
+            used += (size_t)snprintf(text + used, room - used, "{%s: [", kinds[kind]);
+            uint32_t epoch = kind ? below(random, 4) : 0;
+            for (uint32_t k = 0, points = 2 + below(random, 2); k < points; k++, epoch += 1 + below(random, 30))
+                used += (size_t)snprintf(text + used, room - used, "%s[%u, %s]", k ? ", " : "", epoch,
+                                         number[below(random, 6)]);
+            used += (size_t)snprintf(text + used, room - used, "]}");
+        }
+        form += number != NULL;
+    }
+}
+
+/* In an epoch, a policy is a plain one that draws no more steps than it says. */
+static void runs_in(const motley_policy *policy, uint32_t epoch, const char *text)
+{
+    enum { SAMPLES = 4 };
+    static const int32_t sides[SAMPLES] = { 40, 41, 64, 90 };
+    static const float levels[SAMPLES] = { 0, 1, 0.5f, 0.1f };
+    const size_t most = motley_policy_describe(policy)->max_steps;
+    motley_error error = { 0 };
+    motley_policy *plain;
+    cr_assert_eq(motley_policy_at(policy, epoch, &plain, &error), MOTLEY_OK, "epoch %u: %s\n%s", epoch, error.message,
+                 text);
+    cr_assert_eq(motley_policy_describe(plain)->max_steps, most);
+    motley_policy_destroy(plain);
+    motley_step *const steps = malloc(most * SAMPLES * sizeof *steps + 1); /* no more than that */
+    int32_t counts[SAMPLES];
+    const motley_samples samples = { .seed = epoch, .epoch = epoch, .levels = levels };
+    cr_assert_eq(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, &error), MOTLEY_OK,
+                 "epoch %u: %s\n%s", epoch, error.message, text);
+    for (int i = 0; i < SAMPLES; i++)
+        cr_assert(counts[i] >= 0 && (size_t)counts[i] <= most, "epoch %u: %d steps of %zu\n%s", epoch, counts[i], most,
+                  text);
+    free(steps);
+}
+
+Test(schedule, what_is_accepted_runs_in_every_epoch)
+{
+    static const char *const forms[] = {
+        "stages:\n  - grayscale: {p: #p}\n  - jitter: {p: #p, hue: [0, 0.5], brightness: #p}\n",
+        "stages:\n  - random_resized_crop: {size: [#w, #w], scale: [#p, #p]}\n",
+        "stages:\n  - random_crop: {size: #w, padding: #w}\n  - blur: {kernel_size: #w, sigma: [#w, #w]}\n",
+        "stages:\n  - policy: {name: rand_augment, p: #p, repeat: #w, level: #w}\n  - policy: {name: "
+        "timm_rand_m9_mstd05_inc1, level: #w}\n",
+        "top: #w\nlevel: {uniform: [#w, #w]}\nrepeat: #w\nops: {rotate: {range: [0, #w]}, posterize: {range: [8, #w], "
+        "round: trunc}}\nbranches: [identity, {weight: #p, steps: [{op: rotate, p: #p}, posterize, rotate]}, {weight: "
+        "#p, steps: [posterize]}]\n",
+        "top: #w\nlevel: given\nchoice: until_applied\nrepeat: {weights: [#p, #p, #p]}\nops: {rotate: {range: [0, 30]}}"
+        "\nbranches: [{weight: #p, steps: [{op: rotate, p: #p}, invert]}, {weight: #p, steps: [invert, invert]}]\n",
+        "views:\n  - {name: a, stages: [{random_resized_crop: {size: 8, scale: [#p, 1]}}]}\n  - {name: b, count: 2, "
+        "stages: [{resize: {size: [#w, #w]}}, {policy: {repeat: #w, branches: [invert]}}]}\n",
+    };
+    uint64_t random = 7;
+    size_t accepted = 0;
+    for (int turn = 0; turn < 600; turn++) {
+        char text[1500];
+        motley_policy *policy;
+        write_text(text, sizeof text, forms[(size_t)turn % (sizeof forms / sizeof *forms)], &random);
+        if (read_text(text, &policy, NULL) != MOTLEY_OK)
+            continue;
+        const uint32_t epochs[] = { 0, 1, below(&random, 20), below(&random, 60), below(&random, 90), (1u << 30) - 1 };
+        for (size_t k = 0; k < sizeof epochs / sizeof *epochs; k++) {
+            motley_policy *plain;
+            if (!motley_policy_view(policy, 0)) {
+                runs_in(policy, epochs[k], text);
+                continue;
+            }
+            cr_assert_eq(motley_policy_at(policy, epochs[k], &plain, NULL), MOTLEY_OK, "%s", text);
+            for (size_t v = 0; motley_policy_view(plain, v); v++) {
+                cr_assert_eq(motley_policy_describe(motley_policy_view(plain, v)->policy)->max_steps,
+                             motley_policy_describe(motley_policy_view(policy, v)->policy)->max_steps);
+                runs_in(motley_policy_view(plain, v)->policy, epochs[k], text);
+            }
+            motley_policy_destroy(plain);
+        }
+        accepted += motley_policy_describe(policy)->scheduled;
+        motley_policy_destroy(policy);
+    }
+    cr_expect_gt(accepted, 100);
 }
 
 static motley_status parse_print_and_resolve(void)

@@ -145,7 +145,7 @@ MOTLEY_API const motley_op_info *motley_policy_op(const motley_policy *policy, i
  *
  *  A policy with schedules itself can be drawn and applied, too: each call takes the numbers of samples.epoch. Then
  *  motley_draw reads the text again in each call, and a context keeps the plain policies of the last four
- *  epochs that it met, so the first call of an epoch costs about as much as loading the policy, and on CUDA an
+ *  epochs that it met, so the first call of an epoch costs about as much as loading a plain policy, and on CUDA an
  *  upload of tables. A prepared call (motley/call.h) is prepared again when the numbers change. If the size of the
  *  results changes, `dst` must have the size of this function's policy. Refused with a counter, since the host
  *  has to know the epoch: apply the plain policy. A captured graph keeps the numbers of the epoch of its capture.

@@ -31,6 +31,15 @@ static inline void fuzz_take(fuzz_input *in, void *value, size_t bytes)
     in->size -= n;
 }
 
+/* A number that depends on all of an input. */
+static inline uint64_t fuzz_hash(const uint8_t *data, size_t size)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ data[i]) * 1099511628211u;
+    return hash;
+}
+
 static inline uint32_t fuzz_number(fuzz_input *in, uint32_t below)
 {
     uint16_t word;

@@ -41,11 +41,12 @@ static void there_and_back(const motley_policy *policy)
     motley_policy_destroy(back);
 }
 
-static void draw(const motley_policy *policy)
+/* `random`: of which epochs are among those that are drawn for. */
+static void draw(const motley_policy *policy, uint32_t random)
 {
     const motley_policy_info *const info = motley_policy_describe(policy);
     for (size_t v = 0; motley_policy_view(policy, v); v++)
-        draw(motley_policy_view(policy, v)->policy);
+        draw(motley_policy_view(policy, v)->policy, random);
     if (info->views)
         return;
     enum { SAMPLES = 8 };
@@ -57,9 +58,10 @@ static void draw(const motley_policy *policy)
     const size_t most = info->max_steps * (info->takes_boxes ? 2 : 1);
     motley_step *steps = malloc((most ? most : 1) * SAMPLES * sizeof *steps);
     fuzz_boxes(sides, SAMPLES, boxes, offsets);
-    for (uint32_t epoch = 0; epoch < 300; epoch += 100) {
+    const uint32_t epochs[] = { 0, 1, random % 16, random % 300, random % 16384, (1u << 30) - 1 };
+    for (size_t k = 0; k < sizeof epochs / sizeof *epochs; k++) {
         const motley_samples samples = {
-            .seed = 1, .epoch = epoch, .boxes = boxes[0], .box_offsets = offsets, .levels = levels
+            .seed = 1, .epoch = epochs[k], .boxes = boxes[0], .box_offsets = offsets, .levels = levels
         };
         MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
@@ -69,6 +71,16 @@ static void draw(const motley_policy *policy)
                 MUST(info->stages || motley_policy_op(policy, steps[(size_t)i * most + (size_t)k].op));
     }
     free(steps);
+}
+
+/* What a policy with schedules means in an epoch can be made, and takes no more steps than it says. */
+static void draw_in(const motley_policy *policy, uint32_t epoch)
+{
+    motley_policy *plain;
+    MUST(motley_policy_at(policy, epoch, &plain, NULL) == MOTLEY_OK);
+    MUST(motley_policy_describe(plain)->max_steps == motley_policy_describe(policy)->max_steps);
+    draw(plain, epoch);
+    motley_policy_destroy(plain);
 }
 
 /* One of timm's strings. */
@@ -99,7 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST((status == MOTLEY_OK) == (problems == 0));
     if (policy) {
         there_and_back(policy);
-        draw(policy);
+        const uint32_t random = (uint32_t)(fuzz_hash(data, size) >> 32);
+        draw(policy, random);
+        draw_in(policy, random % 300);
+        draw_in(policy, random % (1u << 30));
         motley_policy_destroy(policy);
     }
     read_timm(data, size);
