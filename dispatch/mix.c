@@ -137,8 +137,9 @@ static motley_status targets_on_host(const motley_mixed *drawn, size_t count, in
                                      const float *soft, double smoothing, float *targets, motley_error *error)
 {
     for (size_t i = 0; labels && i < count; i++)
-        MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error, "label %zu is %" PRId64 ", want 0 to %" PRId32, i,
-                    labels[i], classes - 1);
+        MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error,
+                    "image %zu has label %" PRId64 ", want 0 to %" PRId32 ", as there are %" PRId32 " classes", i,
+                    labels[i], classes - 1, classes);
     float *column = malloc(count * sizeof *column); /* one class of all images: targets may overwrite `soft` */
     if (!column)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a class of %zu targets", count);

@@ -230,7 +230,7 @@ Test(mix, calls_that_are_refused_write_nothing)
     static const int64_t labels[COUNT] = { 1, 2, 10 };
     cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, labels, NULL, 0, targets, NULL, &error),
                  MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "label 2 is 10, want 0 to 9"), "%s", error.message);
+    cr_expect(strstr(error.message, "image 2 has label 10, want 0 to 9, as there are 10 classes"), "%s", error.message);
     cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, NULL, NULL, 0, targets, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "neither labels nor soft targets are given"), "%s", error.message);
     cr_expect_eq(motley_mix_targets(NULL, drawn, COUNT, 10, labels, NULL, 1.5, targets, NULL, &error),

@@ -74,6 +74,28 @@ for _exception in (Error, *EXCEPTIONS.values()):
     _exception.__module__ = "motley"  # where users have them from
 
 
+def nearest(given: object, names: Iterable[str]) -> str | None:
+    """The name that somebody who wrote `given` may have meant."""
+    import difflib  # slow to import, and only wanted here
+
+    text, names = str(given), list(names)
+    near = difflib.get_close_matches(text, names, 1) or [name for name in names if text in name.split("_")]
+    return near[0] if near else None
+
+
+def did_you_mean(given: object, names: Iterable[str]) -> str:
+    """A message's ", did you mean 'rotate'?"; empty where no name is near."""
+    near = nearest(given, names)
+    return "" if near is None else f", did you mean {near!r}?"
+
+
+def no_argument(function: str, given: str, names: Iterable[str]) -> TypeError:
+    """The error for a keyword that a function does not have."""
+    names = list(names)
+    wanted = did_you_mean(given, names) or f", want {', '.join(names)}"
+    return TypeError(f"{function}() has no argument {given!r}{wanted}")
+
+
 def text_of(c_string: Any) -> str:
     text: bytes = ffi.string(c_string)
     return text.decode("utf-8", "replace")
@@ -284,6 +306,8 @@ def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
 
 def seed_given(seed: Any) -> int:
     """64 bits; a negative number stands for its two's complement bits."""
+    if seed is None:
+        raise ArgumentError("seed is None, want a whole number: random.getrandbits(64) is one by chance")
     return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
 
 

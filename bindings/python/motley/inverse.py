@@ -52,6 +52,11 @@ class Inverse:
         size: Sequence[int] | Sequence[Sequence[int]] | None = None,
     ) -> None:
         policy = Policy.of(transform)
+        if not isinstance(draws, (Mapping, Sequence)) or isinstance(draws, str):
+            shape = f" of shape {tuple(draws.shape)}" if hasattr(draws, "shape") else ""
+            raise ArgumentError(
+                f"draws are a {type(draws).__name__}{shape}, want what a call with return_draws=True returned"
+            )
         self.single = isinstance(draws, Mapping) or (_is_one(draws) and not policy.whole)
         given = [draws] if self.single else list(draws)
         for i, draw in enumerate(given):

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from ._native import ArgumentError, whole
+from ._native import ArgumentError, nearest, no_argument, whole
 from .policy import INTERPOLATIONS, Policy, fill_bytes, interpolation_number
 from .transform import Transform
 
@@ -14,9 +15,26 @@ if TYPE_CHECKING:
     from enum import Enum
     from ._types import Fill, Interpolations, Settings
 
+F = TypeVar("F", bound="Callable[..., Transform]")
 NUMBERS = ("translate_pct", "magnitude_std", "magnitude_max")  # of hparams: the library reads them behind the string
 
 
+def named(function: F) -> F:
+    """A function that makes a Transform, by keywords of its own and a Transform's."""
+    init: Any = Transform.__init__
+    own = function.__code__.co_varnames[: function.__code__.co_argcount]
+
+    @functools.wraps(function)
+    def make(*arguments: Any, **settings: Any) -> Any:
+        names = [*own, *init.__wrapped__.__kwdefaults__]
+        for name in settings.keys() - names:
+            raise no_argument(function.__name__, name, names)
+        return function(*arguments, **settings)
+
+    return make  # type: ignore[return-value]
+
+
+@named
 def RandAugment(
     num_ops: int = 2,
     magnitude: int = 9,
@@ -44,6 +62,7 @@ def RandAugment(
     return _changed("rand_augment", settings, interpolation=interpolation, fill=fill, **changes)
 
 
+@named
 def TrivialAugmentWide(
     num_magnitude_bins: int = 31,
     interpolation: Interpolations | None = None,
@@ -62,6 +81,7 @@ def TrivialAugmentWide(
     return _changed("trivial_augment_wide", settings, bins=bins, interpolation=interpolation, fill=fill)
 
 
+@named
 def AutoAugment(
     policy: Literal["imagenet", "cifar10", "svhn"] | Enum = "imagenet",
     interpolation: Interpolations | None = None,
@@ -82,6 +102,7 @@ def AutoAugment(
     return _changed("auto_augment_" + name, settings, interpolation=interpolation, fill=fill)
 
 
+@named
 def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings: Unpack[Settings]) -> Transform:
     """A Transform of one of timm's strings: "rand-m9-mstd0.5-inc1", "rand-m7-n3-p0.6-tweights", "v0r".
 
@@ -102,7 +123,13 @@ def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings:
         raise ArgumentError(f"config is a {type(config).__name__}, want a string such as 'rand-m9-mstd0.5-inc1'")
     numbers = [f",{key}={hparams[key]}" for key in NUMBERS if hparams.get(key) is not None]
     name = "".join(["timm:", config, *numbers])
-    return _changed(name, settings, fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
+    try:
+        return _changed(name, settings, fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
+    except ArgumentError as error:
+        near = nearest(config, Policy.names()) if str(error).startswith(f"'{config}': it begins with") else None
+        if near is None:
+            raise
+        raise ArgumentError(f"{error}; did you mean motley.Transform({near!r})?") from None
 
 
 def _changed(name: str, settings: Settings, interpolation: Any, fill: Any, **changes: int) -> Transform:

@@ -17,7 +17,7 @@ from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, NumPy
-from ._native import ArgumentError, check, outside_graphs, text_of
+from ._native import ArgumentError, check, did_you_mean, outside_graphs, text_of
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
 from ._resize import resize
 from .transform import Transform
@@ -60,7 +60,7 @@ def apply(
     """
     row = table.get(op)
     if row is None:
-        raise ArgumentError(f"there is no operation '{op}': motley.ops.table lists them")
+        raise ArgumentError(f"there is no operation '{op}'{did_you_mean(op, table) or ': motley.ops.table lists them'}")
     number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
     if number is None:
         number = interpolation_number(interpolation)
@@ -187,3 +187,7 @@ __all__ = ["apply", "resize", "table", *table]
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module 'motley.ops' has no attribute {name!r}{did_you_mean(name, __all__)}")

@@ -148,7 +148,8 @@ class Policy:
     @classmethod
     def of(cls, policy: PolicyLike) -> Policy:
         """The Policy itself, or that of what Policy(...) takes."""
-        policy = getattr(policy, "policy", policy)
+        own = getattr(policy, "policy", None)
+        policy = own if isinstance(own, Policy) else policy
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, Mapping):
@@ -156,8 +157,10 @@ class Policy:
         if isinstance(policy, os.PathLike):
             return cls.load(policy)
         if not isinstance(policy, str):
+            others = type(policy).__module__.split(".")[0] in ("torchvision", "timm")
             raise ArgumentError(
                 f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path, a text or a dictionary"
+                + ("; motley.torchvision.fuse(...) makes a transform of torchvision's and timm's" if others else "")
             )
         if "\0" in policy:
             raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
@@ -242,6 +245,8 @@ class Policy:
         """A new policy with other values for keys at the top of its text, such as repeat, level, bins, interpolation or
         name: `policy.change(level="given", repeat=3)`. None takes a key away. What lies deeper is edited in
         `as_dict()`, of which `motley.Policy` makes a policy again."""
+        for name in keys.keys() & WORDS.keys():
+            raise ArgumentError(f"unknown key {name!r} in the policy, did you mean {WORDS[name]!r}?")
         data = {**self.as_dict(), **keys}
         changed = self._edited(data)
         if (level := keys.get("level")) is None:
@@ -301,6 +306,7 @@ def _as_json(data: Any) -> str:
 
 
 NULL = ffi.NULL
+WORDS = {"magnitude": "level", "num_ops": "repeat", "num_magnitude_bins": "bins"}  # torchvision's
 STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
 _DTYPES = {number: name for name, (number, _) in DTYPES.items()}
 

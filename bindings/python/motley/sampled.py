@@ -117,9 +117,8 @@ class Sampled:
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
         if not {"seed", "epoch", "next_sample"} <= set(state) <= set(self.state_dict()):
-            raise ArgumentError(
-                f"the state has {', '.join(sorted(map(str, state)))}, want epoch, next_sample, number, seed, stream"
-            )
+            has = ", ".join(sorted(map(str, state))) or "no entries"
+            raise ArgumentError(f"the state has {has}, want epoch, next_sample, number, seed, stream")
         seed, stream = seed_given(state["seed"]), stream_given(state.get("stream", self.stream))
         number = whole("number", state.get("number", self._stream[1]), 0, (1 << 32) - 1, "from 0 to 2^32 - 1")
         first = next_sample_given(state["next_sample"])

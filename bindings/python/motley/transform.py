@@ -6,15 +6,15 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
 
 from . import _arrays as arrays
 from . import _images as images
 from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._native import ArgumentError, checked, compiling, eagerly, layout_given, normalize_given, output_layout_given
-from ._native import epoch_given, outside_graphs, size_given, threads_given, whole
+from ._native import ArgumentError, checked, compiling, eagerly, layout_given, no_argument, normalize_given
+from ._native import epoch_given, output_layout_given, outside_graphs, size_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
@@ -40,8 +40,7 @@ def keeping(init: F) -> F:
     @functools.wraps(init)
     def __init__(self: Any, policy: Any, **settings: Any) -> None:
         for name in settings.keys() - allowed.keys():
-            wanted = ", ".join(["policy", *allowed])
-            raise TypeError(f"{type(self).__name__}() has no argument {name!r}, want {wanted}")
+            raise no_argument(type(self).__name__, name, ["policy", *allowed])
         own = policy._kept() if isinstance(policy, Sampled) else {}
         for name, value in settings.items():
             for same in SAME.get(name, (name,)):
@@ -197,7 +196,7 @@ class Transform(Sampled):
     def __call__(
         self,
         batch: object,
-        *,
+        *by_position: NoReturn,
         sample_ids: Ids | None = None,
         view: Ids = 0,
         epoch: int | None = None,
@@ -209,6 +208,7 @@ class Transform(Sampled):
         out: object | None = None,
         layout: str | None = None,
         return_draws: bool = False,
+        **unknown: NoReturn,
     ) -> Any:
         """The images, augmented.
 
@@ -240,6 +240,13 @@ class Transform(Sampled):
         Raises:
             ArgumentError: Images, ids or labels that the policy cannot take; nothing is written.
         """
+        if by_position:
+            raise TypeError(
+                f"{type(self).__name__} was called with {1 + len(by_position)} arguments by position, want one, the "
+                "images; sample_ids and all others are keywords"
+            )
+        for name in unknown:
+            raise no_argument(type(self).__name__, name, Transform.__call__.__kwdefaults__ or ())
         layout = layout or self.layout
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
         if labels is not None or classes is not None or self.policy.mixes:

@@ -223,7 +223,7 @@ def test_calls_that_are_refused(batch):
     for given, why in (
         (None, "labels are missing"),
         (labels[:-1], r"labels have shape \(\d+,\), want \["),
-        (labels + 10, "label 0 is 1[0-9], want 0 to 9"),
+        (labels + 10, "image 0 has label 1[0-9], want 0 to 9, as there are 10 classes"),
         (labels.float(), "labels are floats, want whole numbers"),
         (torch.zeros(len(images), 9), "labels have 9 classes, want 10"),
         (torch.full((len(images), CLASSES), 7), r"\(\d+, 10\) and whole numbers such as 7, want \[\d+\]: a class"),

@@ -551,6 +551,8 @@ def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     if key not in batch if is_mapping else not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
         adds = "; motley.torch.Indexed adds them" if what == "sample ids" else ""
+        if is_mapping and not adds:
+            adds = f", want {'images' if what == 'image' else what}= one of them"
         raise ArgumentError(f"{whole} has no {what} at {key!r}: it has {has}{adds}")
     return batch[key]
 

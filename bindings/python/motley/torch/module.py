@@ -85,14 +85,22 @@ class Transform(motley.Transform, torch.nn.Module):
         return _FORMATS[self.output_layout]
 
     def forward(
-        self, images: Any, *, sample_ids: Any = None, view: Any = 0, out: Any = None, layout: Any = None, **options: Any
+        self,
+        images: Any,
+        *by_position: Any,
+        sample_ids: Any = None,
+        view: Any = 0,
+        out: Any = None,
+        layout: Any = None,
+        **options: Any,
     ) -> Any:
         """As motley.Transform's call. On CUDA return_draws waits for the counter."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        if compiling and out is None and not self._mixes and not options.keys() - OPERATED:
+        if compiling and out is None and not self._mixes and not options.keys() - OPERATED and not by_position:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
             return made[0] if len(made) == 1 else tuple(made)
-        return _call(self, images, sample_ids=sample_ids, view=view, out=out, layout=layout, **options)
+        how = {"sample_ids": sample_ids, "view": view, "out": out, "layout": layout}
+        return _call(self, images, *by_position, **how, **options)
 
     if not TYPE_CHECKING:  # checkers take motley.Transform's signatures
         __call__ = torch.nn.Module.__call__

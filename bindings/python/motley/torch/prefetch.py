@@ -142,9 +142,8 @@ class Prefetcher:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         wanted = {"epoch", "next_sample", "finished"}
         if not wanted <= set(state) <= wanted | ({"loader"} if hasattr(self.loader, "load_state_dict") else set()):
-            raise motley.ArgumentError(
-                f"the state has {', '.join(sorted(map(str, state)))}, want epoch, finished, next_sample"
-            )
+            has = ", ".join(sorted(map(str, state))) or "no entries"
+            raise motley.ArgumentError(f"the state has {has}, want epoch, finished, next_sample")
         finished = one_of("finished", state["finished"], (False, True))
         self.set_epoch(epoch_given(state["epoch"]) + finished)
         if not finished:
@@ -280,6 +279,8 @@ class Prefetcher:
     def _prepare(self, batch: Any, images: Any) -> Any:
         ids = None if self.ids is None else item(batch, self.ids, "sample ids")  # wanted on the CPU, as labels are
         labels = None if self.labels is None else item(batch, self.labels, "labels")
+        if self.device.type == "cuda" and images is None and hasattr(self.transform, "policy"):
+            refuse_what_stays(batch[self.images])
         batch = map_tensors(lambda t: t.to(self.device, non_blocking=True), batch)
         how = {}
         if ids is not None:
@@ -379,6 +380,17 @@ def _is_file(image: Any) -> Any:
     if isinstance(image, torch.Tensor):
         return image.dim() == 1 and image.dtype == torch.uint8
     return isinstance(image, (bytes, bytearray, memoryview))
+
+
+def refuse_what_stays(images: Any) -> None:
+    """Images for a CUDA device that are no tensors would be augmented on the CPU, and stay there."""
+    for image in images if isinstance(images, (list, tuple)) else [images]:
+        if not isinstance(image, torch.Tensor):
+            kind = f"{type(image).__module__}.{type(image).__qualname__}"
+            raise motley.ArgumentError(
+                f"the images are a {kind}, which stays on the CPU: want tensors, as torch's default_collate makes "
+                "them, files (motley.torch.read_file), or device='cpu'"
+            )
 
 
 def without(batch: Any, count: int, kept: Sequence[int]) -> Any:
