@@ -264,6 +264,25 @@ def hold_until_done(call: Any, *batches: Any) -> None:
             return
 
 
+class Captured(list[Any]):
+    """What CUDA graphs read and write that captured an object's calls: it lives as long as the object. Copies of the
+    object begin with none."""
+
+    def __deepcopy__(self, memo: Any) -> Captured:
+        return Captured()
+
+    def __reduce__(self) -> Any:
+        return Captured, ()
+
+
+def keep_if_captured(owner: Any, call: Any, *arrays: Any) -> None:
+    """If a CUDA graph captures the call, `owner` keeps the caller's arrays: each replay reads and writes their memory,
+    which torch gives back to the device when another graph is captured."""
+    library, device = call.caller
+    if device is not None and library == "torch" and sys.modules["torch"]._C._cuda_isCurrentStreamCapturing():
+        vars(owner).setdefault("_captured", Captured()).append(arrays)
+
+
 # ---- lists ----
 
 

@@ -427,6 +427,7 @@ class Transform(Sampled):
                 call.c.params.followed = NULL
             if takes:
                 call.c.levels = 0
+        images.keep_if_captured(self, call, batch, out, levels)
         if numbers[6] and samples[0] is None and counting and self.training:  # behind the work that reads it
             self._count(self.counter, call.count)
         result = call.result(batch, source, target, result)
@@ -565,6 +566,7 @@ class Transform(Sampled):
         finally:
             lib.forget(call.c)
             params.followed = NULL
+        images.keep_if_captured(self, call, batch, out, levels, mixing)
         if samples is not None:
             self._done(samples, count)
         result = call.result(batch, source, target, result)

@@ -176,6 +176,7 @@ class MultiView(Sampled):
             raise
         finally:
             call.c.levels = 0
+        images.keep_if_captured(self, call, batch, out, levels)
         made = call.results(written, batch, source)
         if not return_draws:
             return made

@@ -3,6 +3,7 @@
 
 import copy
 import pickle
+import types
 
 import pytest
 
@@ -298,6 +299,40 @@ def test_a_replayed_graph_makes_new_draws():
     for _ in range(4):
         graph.replay()
         assert torch.equal(out, core(images))
+
+
+@cuda
+@pytest.mark.parametrize("make", [
+    lambda: Transform("rand_augment"), lambda: motley.Transform("torchvision_train"), lambda: motley.MultiView("dino"),
+], ids=["drawn", "stages", "views"])  # fmt: skip
+def test_graphs_of_images_that_nobody_else_holds(make):
+    """torch gives memory that is not held back to the device when the next graph is captured."""
+    graphs, ids = [], list(range(12))
+    for seed in (1, 2):
+        images = pictures(height=400, width=500, seed=seed).cuda()
+        stage = make()
+        want = stage(images, sample_ids=ids, epoch=1)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = stage(images, sample_ids=ids, epoch=1)
+        graphs.append((graph, stage, out, want))
+        del images
+    for graph, _, out, want in graphs * 2:
+        graph.replay()
+        torch.cuda.synchronize()
+        for one, other in zip(*(list(x.values()) if isinstance(x, dict) else [x] for x in (out, want))):
+            assert torch.equal(torch.cat(one), torch.cat(other)) if isinstance(one, tuple) else torch.equal(one, other)
+
+
+def test_what_a_graph_captured_is_not_copied(monkeypatch):
+    monkeypatch.setattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: True, raising=False)
+    stage, images = Transform("rand_augment"), pictures()
+    stage(images)
+    assert not hasattr(stage, "_captured")  # of the CPU
+    kinds.keep_if_captured(stage, types.SimpleNamespace(caller=("torch", 0)), images, None)
+    assert stage._captured[0][0] is images
+    assert copy.deepcopy(stage)._captured == pickle.loads(pickle.dumps(stage))._captured == []
 
 
 def test_out_and_draws():
