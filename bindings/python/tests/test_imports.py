@@ -117,15 +117,3 @@ images, kept = decode.decoded([file.getvalue()], torch.device("cpu"), str)
 print(json.dumps([list(images[0].shape), kept, warnings.filters == strict]))
 """
     assert child(script) == [[3, 9, 16], [0], True]
-
-
-@pytest.mark.parametrize("begun", [False, True])
-@pytest.mark.parametrize("given", [False, True])
-def test_queues_are_asked_for_by_a_prefetcher(begun, given, monkeypatch):
-    torch = pytest.importorskip("torch")
-    prefetcher = pytest.importorskip("motley.torch.prefetch")
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: begun)
-    monkeypatch.setenv(prefetcher.QUEUES, "4") if given else monkeypatch.delenv(prefetcher.QUEUES, raising=False)
-    assert prefetcher.ask_for_queues() == (begun and not given)
-    assert prefetcher.os.environ.get(prefetcher.QUEUES) == ("4" if given else None if begun else "32")
-    monkeypatch.delenv(prefetcher.QUEUES, raising=False)

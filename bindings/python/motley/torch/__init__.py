@@ -22,11 +22,11 @@ Draws     With sample ids a draw depends on (seed, epoch, sample id) and on noth
 
 from motley.torch.data import Augmented, Index, Indexed, MotleyCollate, Reproducible, Views
 from motley.torch.module import Transform
-from motley.torch.prefetch import Prefetcher, list_images, read_file
+from motley.torch.prefetch import Prefetcher, ask_for_queues, list_images, read_file
 
 __all__ = [
     "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Transform", "Views",
-    "list_images", "read_file",
+    "ask_for_queues", "list_images", "read_file",
 ]  # fmt: skip
 
 

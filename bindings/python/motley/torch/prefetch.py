@@ -27,22 +27,48 @@ if TYPE_CHECKING:
 
 Lent = deque[tuple[list[torch.Tensor], list[torch.cuda.Event]]]  # images, and the event that follows their last use
 QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
+ENOUGH = 18  # nvJPEG decodes on 14 streams, torchvision hands over on one, a Prefetcher has two, and the model one
 TOO_LATE = (
-    f"CUDA began before {QUEUES} was set, so that decoding may wait for the model: set {QUEUES}=32 in the environment, "
-    "or make the Prefetcher before anything uses CUDA"
+    f"CUDA began before {QUEUES} was set, so that decoding and the model wait for each other: want "
+    "motley.torch.ask_for_queues() at the top of the script, before anything uses CUDA (as model.cuda() does), or "
+    f"{QUEUES}=32 in the environment"
 )
+TOO_FEW = (
+    f"{QUEUES} is %s, so that decoding and the model wait for each other: want {QUEUES}=32 in the environment, or none "
+    "and motley.torch.ask_for_queues() at the top of the script"
+)
+_told: set[str] = set()
 
 
-def ask_for_queues() -> bool:
-    """The driver has 8 queues for the streams of a process, if an environment variable does not say how many, and reads
-    it when CUDA begins. Streams that share a queue wait for each other: the decoder for the model's step. Sets the
-    variable unless it is set. Returns whether that came too late."""
-    if QUEUES in os.environ:
-        return False
+def ask_for_queues() -> None:
+    """Asks CUDA for 32 hardware queues, the most: with its default of 8, decoding on the GPU and the model wait for
+    each other, a tenth of a step's time.
+
+        import motley.torch
+        motley.torch.ask_for_queues()       # at the top of a script, before anything uses CUDA
+
+    It sets the environment variable CUDA_DEVICE_MAX_CONNECTIONS, which CUDA reads when it begins, unless it is set. If
+    CUDA has begun, or the variable is set to too few, that is said once. Importing motley changes no environment, so a
+    script says this itself; a Prefetcher for a CUDA device asks, too, but is often made after the model."""
+    _tell(_without_queues(), 2)
+
+
+def _without_queues() -> str | None:
+    """Asks for the queues, and says why there will be too few."""
+    given = os.environ.get(QUEUES)
+    if given is not None:
+        return None if given.isdecimal() and int(given) >= ENOUGH else TOO_FEW % given
     if torch.cuda.is_initialized():
-        return True
+        return TOO_LATE
     os.environ[QUEUES] = "32"
-    return False
+    return None
+
+
+def _tell(why: str | None, level: int) -> None:
+    """Warns once in a process. level: how many callers up the line is that has to change."""
+    if why is not None and why not in _told:
+        _told.add(why)
+        warnings.warn(why, stacklevel=level + 1)
 
 
 class Prefetcher:
@@ -58,9 +84,9 @@ class Prefetcher:
     finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which; a sampler's own epoch
     is taken, and a peek or a pass in eval() is none. len() is the loader's.
 
-    So that decoding runs beside the model, a Prefetcher for a CUDA device sets the environment variable
-    CUDA_DEVICE_MAX_CONNECTIONS to 32, the most, if it is not set. CUDA reads it when it begins: where it has begun
-    before (a model was moved to the GPU first), the first batch of encoded images warns that it came too late.
+    So that decoding runs beside the model, a script that decodes on the GPU begins with motley.torch.ask_for_queues().
+    A Prefetcher for a CUDA device calls it, too; where that is too late, or the variable that it sets is set to too few
+    queues, the first batch of encoded images warns.
 
     state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
     epoch and, without ids, with the next sample. Of a loader that has a state (torchdata's StatefulDataLoader) it holds
@@ -108,7 +134,7 @@ class Prefetcher:
         check_labels(self.transform, labels)
         self.labels, self.names, self.broken = labels, names, one_of("broken", broken, ("raise", "skip"))
         on_cuda = self.device.type == "cuda"
-        self._few_queues = on_cuda and ask_for_queues()
+        self._why_slow = _without_queues() if on_cuda else None
         self.stream: Any = torch.cuda.Stream(self.device) if on_cuda else None
         self._decoder: Any = torch.cuda.Stream(self.device) if on_cuda else None
         self._begun = self._finished = self._resumed = False
@@ -244,9 +270,8 @@ class Prefetcher:
             for batch in self.loader:
                 self._states.append(self._state_of_loader())
                 encoded = is_encoded(item(batch, self.images, "images"))
-                if encoded and self._few_queues:
-                    self._few_queues = False
-                    warnings.warn(TOO_LATE, stacklevel=4)
+                if encoded:
+                    _tell(self._why_slow, 4)
                 decoding = thread.submit(self._decode_aside, batch, lent) if encoded else None
                 if ahead:
                     yield self._with_decoded(*ahead)
