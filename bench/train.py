@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times whole training steps: images per second of a model that is fed in different ways, in turns, in one run.
 
-    bench/train.py [--out FILE.json]                   # on a GPU; about four minutes with 16 cores
+    bench/train.py [--out FILE.json]                   # on a GPU; about six minutes with 16 cores
+    bench/train.py --models resnet50 --cases fixed,jpeg_gpu_motley,gpu_decode,gpu_transform    # what feeding costs: one
+    bench/train.py ... --queues 8                      # with CUDA's default of hardware queues, in place of 32
+    bench/train.py ... --graph                         # the step as one CUDA graph, in which the host has no part
     bench/train.py --quick --out FILE.json             # on anything, with numbers that mean nothing: does it run?
 
 Every case trains the same model on the same random labels; a case is what stands before the model:
@@ -23,9 +26,11 @@ Every case trains the same model on the same random labels; a case is what stand
   dali_motley       DALI decodes on the GPU; Motley's whole transform as its operator, fn.motley.augment
 
 All but DALI's feed the model through motley.torch.Prefetcher, so that copy and normalisation hide behind the model for
-everyone. jpeg_gpu_motley and DALI's are also timed without the model: this process's CPU time stands where others have
-their workers', and the rate alone beside it. DALI's run where it is installed, the last where its native operator was
-built. Without a GPU all of it runs on the CPU.
+everyone. Cases without workers are timed in short blocks beside `fixed`, every round in another order: `longer_ms` is
+the median of the differences within a round. Where the host is the bound, a step takes as long with two images as with
+all: `two_image_ms` of `fixed`. jpeg_gpu_motley and DALI's are also timed without the model: this process's CPU time
+stands where others have their workers', and the rate alone beside it. DALI's run where it is installed, the last where
+its native operator was built. Without a GPU all of it runs on the CPU.
 A run of some models keeps the rows of others in its file if the conditions are the same. bench/tables.py turns the
 result into the table and the plot of doc/benchmarks.md."""
 
@@ -36,6 +41,7 @@ import datetime
 import io
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import pathlib
@@ -49,6 +55,7 @@ import numpy
 import PIL
 import torch
 import torchvision
+from blocks import Captured, beside, in_blocks
 from PIL import Image
 from torchvision import transforms
 from torchvision.transforms import v2
@@ -60,6 +67,7 @@ try:
     from motley.adapters import dali
 except ImportError:
     dali = None
+from motley.torch.prefetch import QUEUES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -333,13 +341,19 @@ class Meter:
 class Training:
     """One model, its optimiser, and a step on a batch."""
 
+    graph = None  # the step as a CUDA graph
+
     def __init__(self, name, device, dtype):
         self.device, self.dtype = device, dtype
         self.model = getattr(torchvision.models, name)().to(device, memory_format=torch.channels_last).train()
         self.optimiser = torch.optim.SGD(self.model.parameters(), lr=1e-3, momentum=0.9)
 
     def step(self, images, labels):
-        with torch.autocast(self.device.type, self.dtype, enabled=self.device.type == "cuda"):
+        (self.graph or self.eager)(images, labels)
+
+    def eager(self, images, labels):
+        cast = {"enabled": self.device.type == "cuda", "cache_enabled": False}  # a graph may hold no cached cast
+        with torch.autocast(self.device.type, self.dtype, **cast):
             loss = torch.nn.functional.cross_entropy(self.model(images), labels)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -405,6 +419,9 @@ def describe(args, device, dtype):
         "batch": args.batch,
         "side": args.side,
         "workers": args.workers,
+        "queues": int(os.environ.get(QUEUES, 8)),
+        "graph": args.graph,
+        "blocks": args.blocks,
         "rounds": args.rounds,
         "seconds": args.seconds,
         "files": args.files,
@@ -439,11 +456,18 @@ def main():
     parser.add_argument("--cases", help="comma-separated; all when left out")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--dali-threads", type=int, default=8)
+    parser.add_argument("--queues", type=int, help="CUDA's hardware queues; 32 when left out")
+    parser.add_argument("--graph", action="store_true", help="the step as one CUDA graph")
+    parser.add_argument("--blocks", type=int, default=15, help="of each case that has no workers")
+    parser.add_argument("--steps", type=int, default=8, help="of a block")
     add_options(parser, seconds=2.5, warm=20)
     args = parser.parse_args()
     if args.quick:
         args.models, args.batch, args.side, args.workers, args.rounds, args.seconds = "resnet18", 4, 32, 1, 1, 0.0
-        args.warm, args.files = 0, 4
+        args.warm, args.files, args.blocks, args.steps = 0, 4, 2, 1
+    if args.queues:
+        os.environ[QUEUES] = str(args.queues)
+    motley.torch.ask_for_queues()  # before anything uses CUDA
     device = torch.device(args.device)
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     torch.backends.cudnn.benchmark = True
@@ -456,34 +480,53 @@ def main():
     rows = other_models(out, result, models)
     for model in models:
         training = Training(model, device, dtype)
-        taken, without = {name: [] for name in names}, {}
-        # Cases without workers alternate; those with workers run one at a time, or they would take each other's cores.
-        apart = [[name] for name in names if name in WITH_WORKERS + FROM_FILES]
-        for group in [[name for name in names if name not in WITH_WORKERS + FROM_FILES]] + apart:
-            feeds = {name: cases.make[name]() for name in group}
+        two = [part[:2] for part in next(cases.make["fixed"]())]
+        few = statistics.median(in_blocks({"two": lambda: training.eager(*two)}, 3, args.steps, training.finish)["two"])
+        if args.graph:
+            training.graph = Captured(training.eager, *next(cases.make["fixed"]()))
+        taken, without, compared = {name: [] for name in names}, {}, {}
+        # Cases without workers alternate; those with workers run one at a time: they would take each other's cores, and
+        # fill their queues while another case is timed.
+        plain = [name for name in names if name not in WITH_WORKERS + FROM_FILES]
+        for group in [plain, *([name] for name in names if name in FROM_FILES)]:
+            feeds = {name: cases.make[name]() for name in dict.fromkeys(["fixed", *group])}
+            steps = {name: lambda feed=feed: training.step(*next(feed)) for name, feed in feeds.items()}
+            for name in group:
+                taken[name].append(training.measure(feeds[name], args.batch, args.seconds, args.warm, meter))
+            times = in_blocks(steps, args.blocks, args.steps, training.finish)
+            compared.update({name: (times[name], beside(times, name, "fixed")) for name in group})
+            for name in group:
+                if name in FROM_FILES:
+                    without[name] = alone(feeds[name], args.batch, args.seconds, training.finish)
+            del feeds, steps  # ends threads
+        for name in [name for name in names if name in WITH_WORKERS]:
+            feed = cases.make[name]()
             for r in range(args.rounds):
-                for name in group:
-                    taken[name].append(
-                        training.measure(feeds[name], args.batch, args.seconds, args.warm if r == 0 else 5, meter)
-                    )
-                    if r == args.rounds - 1 and name in FROM_FILES:
-                        without[name] = alone(feeds[name], args.batch, args.seconds, training.finish)
-            del feeds  # ends the workers
+                warm = args.warm if r == 0 else 5
+                taken[name].append(training.measure(feed, args.batch, args.seconds, warm, meter))
+            del feed  # ends the workers
         rates = {name: statistics.median(rate for rate, _, _ in turns) for name, turns in taken.items()}
+        rates.update({name: args.batch / statistics.median(times) for name, (times, _) in compared.items()})
         for name, turns in taken.items():
             cpu = without[name][1] if name in without else statistics.median(c for _, c, _ in turns)
             busy = [b for _, _, b in turns if b is not None]
+            of_turns = [rate for rate, _, _ in turns]
+            times, more = compared.get(name, (None, {}))
+            of_turns = of_turns if times is None else [args.batch / t for t in times]
+            more = {key: more[key] for key in ("longer_ms", "longer_ms_range") if key in more and name != "fixed"}
+            share = compared[name][1]["share"] if name in compared else rates[name] / rates.get("fixed", math.nan)
             rows.append(
                 {
                     "model": model,
                     "case": name,
                     "img_s": round(rates[name], 1),
-                    "img_s_range": [round(f(rate for rate, _, _ in turns), 1) for f in (min, max)],
-                    "share": round(rates[name] / rates["fixed"], 4) if "fixed" in rates else None,
+                    "img_s_range": [round(f(of_turns), 1) for f in (min, max)],
+                    "share": round(share, 4) if "fixed" in rates else None,
                     "worker_ms": round(1e3 * cpu, 4),
                     "alone_img_s": round(without[name][0], 1) if name in without else None,
                     "cores_needed": round(cpu * rates["fixed"], 1) if "fixed" in rates else None,
                     "gpu_busy": round(statistics.mean(busy), 1) if busy else None,
+                    **({"two_image_ms": round(1e3 * few, 3)} if name == "fixed" else more),
                 }
             )
             print(

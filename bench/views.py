@@ -3,7 +3,7 @@
 """Times DINOv2's ten views of an image: Motley's policy `dinov2` beside the source's own transforms.
 
     PYTHONPATH=BUILD/bindings/python bench/views.py --cpu [--rounds N]     # one thread, processor time, in turns
-    PYTHONPATH=BUILD/bindings/python bench/views.py [--only PART]          # on a GPU; a minute with 16 cores
+    PYTHONPATH=BUILD/bindings/python bench/views.py [--only PART]          # on a GPU; four minutes with 16 cores
     bench/tables.py                                                        # puts the tables into doc/benchmarks.md
 
 The source is facebookresearch/dinov2 @ b8931f7, dinov2/data/augmentations.py, on Pillow images of 500x375, which are
@@ -12,22 +12,30 @@ decoded. On the GPU there are three parts:
   views     256 images that are there to the f16 views: Motley's call, the same in a CUDA graph, torchvision v2 image by
             image, a copy of half the bytes that sources and views have; and the source in 16 workers of a DataLoader
   files     JPEG files to views by motley.torch.Prefetcher, without a model: the rate, and this process's CPU time
-  step      a step of ViT-B/16: supervised on one 224x224 image a sample, and DINO's, the student on all ten views and
-            the teacher on the large ones (without heads); on views that are there, and on those of the Prefetcher
+  step      a step of ViT-B/16 on 64 images: supervised on one 224x224 image a sample, and DINO's, the student on all
+            ten views and the teacher on the large ones (without heads); on a batch that is there, and on those that a
+            Prefetcher makes of JPEG files. Eager and as one CUDA graph, with CUDA's 8 hardware queues and with the 32
+            of motley.torch.ask_for_queues(), each in a process of its own (--queues N: in this one); and eager with one
+            image, which takes as long where the host is the bound. Less than three minutes
 
 Writes bench/results/DATE-views.json, or DATE-views-cpu.json."""
 
 import concurrent.futures
+import gc
 import json
+import os
 import pathlib
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-import warnings
 
 import numpy
 import PIL
 import torch
 import torchvision
+from blocks import Captured, beside, in_blocks
 from compare_gpu import PER_SAMPLE, images, measure, parse_arguments, write
 from conditions import PYTHON_PATHS, conditions
 from PIL import Image
@@ -36,12 +44,14 @@ from train import FILES, JPEG_SIDE, Meter, Pictures, alone, jpeg, painted
 
 import motley
 import motley.torch
+from motley.torch.prefetch import QUEUES
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COUNT, WORKERS, STEP_BATCH = 256, 16, 64
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIZES = {"global_1": (1, 224), "global_2": (1, 224), "local": (8, 96)}
 PARTS = "views", "files", "step"
+QUEUE_COUNTS = 8, 32
 
 
 def views_of(kinds, ends):
@@ -202,9 +212,11 @@ def views_part(rows):
             measure(rows, {"part": "views", "name": name}, make, count)
 
 
-def prefetched(files, batch):
+def prefetched(files, batch, dino=True, device="cuda"):
     loader = torch.utils.data.DataLoader(Pictures(files, lambda file: file), batch, collate_fn=motley.torch.list_images)
-    return iter(motley.torch.Prefetcher(loader, motley.MultiView("dinov2", seed=1, dtype="bfloat16"), "cuda"))
+    how = {"seed": 1, "dtype": "bfloat16"}
+    transform = motley.MultiView("dinov2", **how) if dino else motley.torch.Transform("torchvision_train", **how)
+    return iter(motley.torch.Prefetcher(loader, transform, device))
 
 
 def encoded():
@@ -246,15 +258,16 @@ class ViT(torch.nn.Module):
 
 
 class Step:
-    """A step of training, on views, or supervised on their first one."""
+    """A step of training: DINO's on views, or supervised on a batch of images."""
 
     def __init__(self, dino):
-        self.dino, self.student, self.teacher = dino, ViT().cuda(), ViT().cuda().requires_grad_(False)
-        self.optimiser = torch.optim.AdamW(self.student.parameters(), lr=1e-4, fused=True)
+        self.dino, self.student = dino, ViT().cuda()
+        self.teacher = ViT().cuda().requires_grad_(False) if dino else None
+        self.optimiser = torch.optim.AdamW(self.student.parameters(), lr=1e-4, fused=True, capturable=True)
 
     def __call__(self, made):
-        large = torch.cat([made["global_1"], made["global_2"]]) if self.dino else made["global_1"]
-        with torch.autocast("cuda", torch.bfloat16):
+        large = torch.cat([made["global_1"], made["global_2"]]) if self.dino else made
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):  # a graph may hold no cached cast
             found = self.student(large)
             loss = found.square().mean()
             if self.dino:
@@ -270,57 +283,84 @@ class Step:
                 torch._foreach_lerp_(list(self.teacher.parameters()), list(self.student.parameters()), 0.004)
 
 
-def rate_of(step, feed, at_least=3.5):
-    for _ in range(16):  # until memory is had for all batches that are under way
-        step(next(feed)[0])
-    torch.cuda.synchronize()
-    steps, start = 0, time.perf_counter()
-    while time.perf_counter() - start < at_least:
-        step(next(feed)[0])
-        steps += 1
-    torch.cuda.synchronize()
-    return steps * STEP_BATCH / (time.perf_counter() - start)
+def first(batch, count):
+    """The first images of a batch, of each view."""
+    if isinstance(batch, dict):
+        return {name: first(view, count) for name, view in batch.items()}
+    return tuple(first(view, count) for view in batch) if isinstance(batch, tuple) else batch[:count].clone()
+
+
+def step_rows(name, step, fixed, feed, captured, finish=torch.cuda.synchronize, rounds=12, steps=8):
+    """The rows of a model: `step` called with `fixed` and with what feed() gives next, eager and as captured(fixed)."""
+    one = first(fixed, 1)
+    for mode, run in (("eager", step), ("one CUDA graph", captured(fixed))):
+        cases = {"fixed": lambda run=run: run(fixed), "fed": lambda run=run: run(feed())}
+        if mode == "eager":
+            cases["one image"] = lambda: step(one)
+        times = in_blocks(cases, rounds, steps, finish)
+        row = {"part": "step", "name": f"{name}, {mode}, {os.environ[QUEUES]} queues", **beside(times, "fed", "fixed")}
+        row["img_s"] = round(STEP_BATCH / row["ms"] * 1e3)
+        row["fed_img_s"] = round(STEP_BATCH / (row["ms"] + row["longer_ms"]) * 1e3)
+        if mode == "eager":
+            row["one_image_ms"] = round(1e3 * statistics.median(times["one image"]), 3)
+        yield row
 
 
 def step_part(rows, files):
-    def there():
-        batch = next(prefetched(files, STEP_BATCH))
-        while True:
-            yield batch
-
+    """With the queues that this process has."""
     for name, dino in (("ViT-B/16, supervised", False), ("ViT-B/16, DINO", True)):
-        step = Step(dino)
-        alone_, fed = rate_of(step, there()), rate_of(step, prefetched(files, STEP_BATCH))
-        rows.append(
-            {
-                "part": "step",
-                "name": name,
-                "img_s": round(alone_),
-                "fed_img_s": round(fed),
-                "share": round(fed / alone_, 4),
-            }
-        )
-        print(json.dumps(rows[-1]), flush=True)
-        del step
+        step, feed = Step(dino), prefetched(files, STEP_BATCH, dino)
+        fixed = next(feed)[0]
+        feed.close()  # nothing else may use CUDA while a graph is captured
+        torch.cuda.synchronize()
+
+        def captured(batch, step=step):
+            return Captured(step, batch)
+
+        feed = prefetched(files, STEP_BATCH, dino)
+        made = step_rows(name, step, fixed, lambda feed=feed: next(feed)[0], captured, rounds=8 if dino else 12)
+        for row in made:
+            rows.append(row)
+            print(json.dumps(row), flush=True)
+        feed.close()
+        del step, feed, made, captured, fixed
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def step_processes(rows, args):
+    """A process for each number of queues, which CUDA reads when it begins."""
+    for queues in QUEUE_COUNTS:
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "rows.json"
+            command = [sys.executable, __file__, "--only", "step", "--queues", str(queues), "--out", str(out)]
+            command += ["--commit", args.commit] if args.commit else []
+            subprocess.run(command, check=True)
+            rows += json.loads(out.read_text())["rows"]
 
 
 def main():
     parser = parse_arguments(__doc__)
     parser.add_argument("--cpu", action="store_true", help="on one thread of the CPU")
     parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--queues", type=int, help="CUDA's hardware queues, for --only step in this process")
     parser.add_argument("--images", type=int, default=16, help="on the CPU")
     parser.add_argument("--rounds", type=int, default=10, help="on the CPU")
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")
     if args.cpu:
         return on_cpu(args)
+    if args.queues:
+        os.environ[QUEUES] = str(args.queues)
+    elif args.only != "step":
+        motley.torch.ask_for_queues()
     torch.manual_seed(1)
     sizes = {"size": "{}x{}".format(*JPEG_SIDE), "batch": COUNT, "step_batch": STEP_BATCH}
-    rows, files = [], None if args.only == "views" else encoded()
+    files = None if args.only == "views" or (args.only == "step" and not args.queues) else encoded()
+    rows = []
     for part, run in {
         "views": lambda: views_part(rows),
         "files": lambda: files_part(rows, files),
-        "step": lambda: step_part(rows, files),
+        "step": lambda: step_part(rows, files) if args.queues else step_processes(rows, args),
     }.items():
         if args.only in (None, part):
             run()
