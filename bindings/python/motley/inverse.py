@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import ffi, lib
 from ._arrays import KINDS, as_dtype, has_floats, name_of, plain
+from ._follow import Moves
 from .draws import Drawn, _channels_of, _is_one
 from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
+from .transform import Transform
 
 if TYPE_CHECKING:
     from ._types import PolicyLike
@@ -68,6 +70,8 @@ class Inverse:
         self.matrices = self._drawn.matrices()
         """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
         self._grids: list[Any] = [None] * len(given)
+        self._transform = Transform(policy)
+        self._interpolations = [{step.get("interpolation", "nearest") for step in own} or {"nearest"} for own in steps]
 
     # ---- numbers ----
 
@@ -118,8 +122,8 @@ class Inverse:
 
         Returns:
             (images, valid): [..., H, W] of the sources' sizes and bool [H, W], True where the result shows the pixel:
-            it was not cropped away, moved outside or erased. Of a batch one array where all sources have one size, else
-            a list.
+            it was not cropped away, moved outside or erased, and no fill is in its place. Of a batch one array where
+            all sources have one size, else a list.
         """
         one_of("interpolation", interpolation, ("nearest", "bilinear"))
         made = self._each(
@@ -167,9 +171,21 @@ class Inverse:
             c = ffi.new("motley_followed *", {"points_count": height * width, "point_offsets": offsets})
             c.points, c.flags = ffi.from_buffer(points), ffi.from_buffer("uint8_t[]", flags)
             checked(lib.motley_follow, one.c, c)
-            shown = lib.MOTLEY_POINT_INSIDE | lib.MOTLEY_POINT_UNERASED
-            self._grids[i] = points, (flags & shown) == shown
+            bits = lib.MOTLEY_POINT_INSIDE | lib.MOTLEY_POINT_UNERASED
+            shown = self._shown(one, self._interpolations[i])
+            hidden = ~shown[_pixels(points, shown.shape)]  # of a place on a border, the pixel before it may be the one
+            points[hidden] = numpy.nextafter(points[hidden], -numpy.inf)
+            self._grids[i] = points, ((flags & bits) == bits) & shown[_pixels(points, shown.shape)]
         return self._grids[i]
+
+    def _shown(self, draws: Any, interpolations: Any) -> Any:
+        """Which pixels of a result show the source and no fill: those to which all of a white one goes."""
+        import numpy
+
+        (size,) = zip(draws.widths, draws.heights)
+        moves, white = Moves(self._transform, [size], True, given=draws), numpy.full(size[::-1], 255, "uint8")
+        moved = [moves.image("the source", white, interpolation, 0, True) for interpolation in interpolations]
+        return numpy.all([image == 255 for image in moved], axis=0)
 
     # ---- a batch ----
 
@@ -243,6 +259,11 @@ def _as(library: Any, array: Any, like: Any) -> Any:
 def _place(library: Any, at: Any, most: Any) -> Any:
     """The pixel that a position is in, or the nearest one."""
     return as_dtype(library.floor(at).clip(0, most - 1), "int64")
+
+
+def _pixels(points: Any, size: Any) -> Any:
+    """(row, column) of the pixels that points are in."""
+    return tuple(_place(sys.modules["numpy"], points[..., 1 - axis], size[axis]) for axis in (0, 1))
 
 
 def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:

@@ -148,6 +148,49 @@ def test_what_is_erased_or_left_the_image_is_not_valid():
     assert not valid[:, :, 50:].any() and ((made[..., 0] == 0)[:, :, :50] == ~valid[:, :, :50]).all()
 
 
+STEPS = {
+    "up": "[{op: translate_y, value: -4.5}]",
+    "down": "[{op: translate_y, value: 4.5}]",
+    "left": "[{op: translate_x, value: -4.5}]",
+    "right and up": "[{op: translate_x, value: 3.5}, {op: translate_y, value: -2.5}]",
+    "mirrored": "[flip_lr, {op: translate_x, value: 4.5}]",
+    "sheared": "[{op: shear_x, value: 0.2}]",
+    "turned": "[{op: rotate, value: 20}]",
+    "turned twice": "[{op: rotate, value: 20}, {op: rotate, value: -35}]",
+    "erased": "[{op: rotate, value: 12}, {op: cutout, value: 11}, {op: translate_x, value: 1.5}]",
+}
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear"])
+@pytest.mark.parametrize("stages", ["", "stages", "padded"])
+@pytest.mark.parametrize("steps", STEPS)
+def test_where_a_result_shows_its_fill_nothing_is_valid(steps, stages, interpolation):
+    branches = f"interpolation: {interpolation}\nbranches: [{STEPS[steps]}]\n"
+    policy = f"motley: 1\nname: p\nfill: 0\n{branches}"
+    if stages:
+        crop = "random_crop: {size: 44, padding: 5}" if stages == "padded" else "center_crop: {size: [33, 41]}"
+        policy = policy.replace("\n", "\n      ")
+        policy = f"motley: 1\nname: t\nstages:\n  - {crop}\n  - policy:\n      name: p\n      fill: 0\n      {branches}"
+        policy = policy.replace("\nbranches", "\n      branches")
+    transform = motley.Transform(motley.Policy.parse(policy), seed=1)
+    images = np.full((6, 40, 50, 3), 200, np.uint8)
+    made, draws = transform(images, sample_ids=range(6), return_draws=True)
+    back, valid = motley.Inverse(draws, transform).images(made[..., 0])
+    assert (back[valid] > 0).all() and 0.3 < valid.mean() < 1
+
+
+def test_a_pixel_whose_centre_lies_on_a_border_is_found():
+    """Shifts by half pixels: a row that the result shows is valid."""
+    rows = np.repeat(np.arange(40, dtype=np.uint8)[:, None], 50, axis=1)
+    for shift in -4.5, 4.5:
+        policy = STEPS["up" if shift < 0 else "down"]
+        transform = motley.Transform(motley.Policy.parse(f"motley: 1\nname: p\nbranches: [{policy}]\n"))
+        made, draws = transform(np.stack([rows + 1] * 3, axis=-1), return_draws=True)
+        back, valid = motley.Inverse(draws, transform).images(made[..., 0])
+        assert valid[np.isin(rows + 1, made)].all() and (back > 0)[valid].all()
+        assert np.abs(back.astype(int) - rows - 1)[valid].max() <= 1
+
+
 def test_one_image_and_sources_of_many_sizes():
     transform = motley.Transform(TRANSFORM, seed=1)
     images = [pictures(1, (40 + i, 50 + 2 * i))[0] for i in range(4)]
