@@ -9,6 +9,7 @@ import pathlib
 import queue
 import re
 import threading
+import zlib
 import warnings
 
 import numpy as np
@@ -178,10 +179,10 @@ def png(array):
     return buffer.getvalue()
 
 
-def gif(frames):
+def animated(kind, frames):
     buffer = io.BytesIO()
-    first, *rest = [PIL.Image.new("L", (8, 8), 90 * i) for i in range(frames)]
-    first.save(buffer, "GIF", save_all=True, append_images=rest)
+    first, *rest = [PIL.Image.new("RGB", (8, 8), (90 * i, 7, 7)) for i in range(frames)]
+    first.save(buffer, kind, save_all=True, append_images=rest)
     return buffer.getvalue()
 
 
@@ -196,15 +197,16 @@ def half_a_jpeg():
     [
         (half_a_jpeg(), "Image is incomplete or truncated"),
         (png(np.zeros((8, 8), np.uint16)), "its values are torch.uint16, want 8 bits a channel"),
-        (gif(3), "it has 3 frames, want one image"),
+        (animated("GIF", 3), "it has 3 frames, want one image"),
+        (animated("PNG", 2), "it has 2 frames, want one image"),
         (b"hello", ""),
     ],
-    ids=["truncated", "16 bits", "frames", "text"],
+    ids=["truncated", "16 bits", "frames", "frames of PNG", "text"],
 )
 def test_what_is_wrong_with_a_file_is_said(file, why):
     if why.startswith("its") and not hasattr(torch, "uint16"):
         pytest.skip("this torchvision makes bytes of 16 bits")
-    if why.startswith("it has") and not hasattr(torchvision.io, "decode_gif"):
+    if why.startswith("it has 3") and not hasattr(torchvision.io, "decode_gif"):
         pytest.skip("this torchvision reads no GIF")
     batch = ([file, png(np.zeros((8, 8, 3), np.uint8))], ["bad", "good"])
     with pytest.raises(motley.FileError, match=f"^bad: cannot be decoded: {why}"):
@@ -212,6 +214,17 @@ def test_what_is_wrong_with_a_file_is_said(file, why):
     with pytest.warns(UserWarning, match="bad: left out"):
         ((images, names),) = Prefetcher([batch], Transform(TEXT), "cpu", names=1, broken="skip")
     assert len(images) == 1 and names == ["good"]
+
+
+def test_a_png_of_one_frame_is_no_animation():
+    ((images,),) = Prefetcher([([animated("PNG", 1)],)], Transform(TEXT), "cpu")
+    assert len(images) == 1
+    chunk = b"\0\0\0\x08acTL" + (1).to_bytes(4, "big") + bytes(4)
+    file = bytearray(png(np.zeros((8, 8, 3), np.uint8)))
+    file[33:33] = chunk + zlib.crc32(chunk[4:]).to_bytes(4, "big")
+    assert decode.frames_of_png(decode.file_tensor(file)) == 1
+    ((images,),) = Prefetcher([([bytes(file)],)], Transform(TEXT), "cpu")
+    assert len(images) == 1
 
 
 def test_broken_files_take_the_lists_of_their_samples_along():

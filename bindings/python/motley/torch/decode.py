@@ -76,9 +76,17 @@ def _on_cpu(file: torch.Tensor) -> torch.Tensor:
     image = cpu_decoder()(file)
     if image.dtype != torch.uint8:
         raise ValueError(f"its values are {image.dtype}, want 8 bits a channel")
-    if image.dim() != 3:
-        raise ValueError(f"it has {len(image)} frames, want one image")
+    frames = len(image) if image.dim() != 3 else frames_of_png(file)
+    if frames > 1:
+        raise ValueError(f"it has {frames} frames, want one image")
     return image
+
+
+def frames_of_png(file: torch.Tensor) -> int:
+    """How many frames a PNG file has, of which decoders give the first; 1 of others."""
+    data = memoryview(file.numpy())
+    sizes = (data[begin + 8 : begin + 12] for kind, begin, _ in _parts(data) if kind == b"acTL")
+    return int.from_bytes(next(sizes, b"\1"), "big")
 
 
 # ---- the decoders that are installed ----
