@@ -5,6 +5,7 @@ memory otherwise. Other images are moved by the library's follower policies."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import struct
@@ -13,7 +14,7 @@ from typing import Any
 
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, finished, has_floats, name_of, plain
 from ._core import ffi, lib
-from ._images import Many, images_of, like_foreign
+from ._images import Many, images_of, like_foreign, on_host
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
@@ -25,8 +26,7 @@ from .transform import Transform
 _INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
 ELEMENTS = {"bool": "<?", **_INTEGERS, "int64": "<q", "float16": "<e", "float32": "<f", "float64": "<d"}
 
-# mode of a PIL mask -> dtype of its elements
-PIL_MODES = {"1": "uint8", "L": "uint8", "P": "uint8", "I;16": "uint16", "I": "int32", "F": "float32"}
+PIL_MODES = "1", "L", "P", "I;16", "I", "F"  # of PIL masks
 
 
 class Moves:
@@ -186,9 +186,37 @@ def element_of(name: str, dtype: Any, fill: Any) -> Any:
         raise ArgumentError(f"{name} is of dtype {dtype}, but fill is {fill!r}: want a value of that dtype") from None
 
 
+def _array_of(name: str, mask: Any) -> Any:
+    """A mask, or a list of masks, as arrays."""
+    if isinstance(mask, (list, tuple)):
+        return [_array_of(f"{name}[{i}]", one) for i, one in enumerate(mask)]
+    kind = KINDS[type(mask)]
+    if kind is None:
+        raise UnsupportedError(f"{name} is a {type(mask).__name__}, want a NumPy, torch or CuPy array or a PIL image")
+    if any(base.__name__ == "MaskedArray" for base in type(mask).__mro__):
+        raise ArgumentError(f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
+    if kind is Pillow and mask.mode not in PIL_MODES:
+        raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
+    return _numpy(name).array(mask) if kind is Pillow else plain(mask)
+
+
+def _mask_like(made: Any, like: Any) -> Any:
+    """A mask that was moved, of the kind of the one that it was made of."""
+    if isinstance(like, (list, tuple)):
+        return type(like)(map(_mask_like, made, like))
+    if KINDS[type(like)] is not Pillow:
+        return finished(made, like)
+    done = sys.modules["PIL.Image"].fromarray(made)
+    if like.mode == "P":
+        done.putpalette(like.palette)
+    done.info = like.info.copy()
+    return done
+
+
 class Planes:
-    """The mask of an image, or those of a batch, one array or a list, and what they become. pieces: for each array what
-    makes the result, the addresses from and to which elements move, the planes of an image, an element's bytes."""
+    """The mask of an image, or those of a batch, one array or a list, and what they become. An image may have a list of
+    masks. pieces: for each array what makes the result, the addresses from and to which elements move, the planes of an
+    image, an element's bytes, and the array."""
 
     on_device = moves_along = False
 
@@ -197,42 +225,44 @@ class Planes:
         self.moves, self.size, self.device, self.array = moves, moves.transform.size, None, None
         self.pieces: list[Any] = []
         self.dense = not moves.single and not isinstance(value, (list, tuple))
-        if isinstance(value, (list, tuple)) if moves.single else KINDS[type(value)] is Pillow:
-            raise ArgumentError(f"{name} is a {type(value).__name__}, want an array{' or a PIL image' * moves.single}")
+        if self.dense and KINDS[type(value)] is Pillow:
+            raise ArgumentError(f"{name} is a {type(value).__name__}, want an array")
         if self.dense or moves.single:
             self._add(name, value, moves.sizes[0] if moves.sizes else None)
         else:
             for i, part in enumerate(moves.parts(name, value)):
                 self._add(f"{name}[{i}]", part, moves.sizes[i])
 
-    def _add(self, name: str, value: Any, size: Any) -> Any:
-        kind, lead = KINDS[type(value)], int(self.dense)
-        if kind is Pillow:
-            return self._add_pil(name, value, size)
-        if kind is None:
-            raise UnsupportedError(
-                f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array or a PIL image"
-            )
-        if any(base.__name__ == "MaskedArray" for base in type(value).__mro__):
-            raise ArgumentError(
-                f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()"
-            )
-        array = kind.contiguous(plain(value))
-        self._check(name, tuple(array.shape), size, lead)
+    def _add(self, name: str, value: Any, size: Any) -> None:
+        array, finish = _array_of(name, value), functools.partial(_mask_like, like=value)
+        axes, wanted = (2, 3), "[H, W] or [N, H, W]"
+        if isinstance(value, (list, tuple)):
+            for i, mask in enumerate(array):
+                self._check(f"{name}[{i}]", tuple(mask.shape), size, (2,), "[H, W]")
+            if not array:
+                self.pieces.append((type(value), 0, 0, 0, b"", None))
+                return
+            if len({(type(mask), mask.dtype, str(getattr(mask, "device", ""))) for mask in array}) > 1:
+                raise ArgumentError(f"{name} has masks of several kinds, want one library, dtype and device")
+            array = sys.modules[KINDS[type(array[0])].base[0]].stack(array)
+        elif self.dense:
+            axes, wanted = (3, 4), "[B, H, W] or [B, N, H, W]"
+        kind = KINDS[type(array)]
+        array = kind.contiguous(array)
+        self._check(name, tuple(array.shape), size, axes, wanted)
         element = element_of(name, name_of(array.dtype), self.fill)
         if kind is NumPy and not array.flags.aligned:
             array = array.copy()
         made = kind.new(array, (*array.shape[:-2], *(self.size or array.shape[-2:])), name_of(array.dtype))
         self.array, self.device = array, kind.look(array)[4]
-        count = 0 if 0 in array.shape else array.shape[lead] if array.ndim == 3 + lead else 1
+        count = 0 if 0 in array.shape else array.shape[axes[0] - 2] if array.ndim == axes[-1] else 1
         pointers = kind.pointer(array), kind.pointer(made)
-        self.pieces.append((finished(made, value), *pointers, count, element, array))
+        self.pieces.append((functools.partial(finish, made), *pointers, count, element, array))
 
-    def _check(self, name: str, shape: Any, size: Any, lead: Any) -> None:
-        wanted = "[B, H, W] or [B, N, H, W]" if lead else "[H, W] or [N, H, W]"
-        if not 2 + lead <= len(shape) <= 3 + lead:
+    def _check(self, name: str, shape: Any, size: Any, axes: Any, wanted: str) -> None:
+        if len(shape) not in axes:
             raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
-        if lead and shape[0] != len(self.moves.sizes):
+        if self.dense and shape[0] != len(self.moves.sizes):
             raise ArgumentError(f"{name} has shape {shape}, there are {len(self.moves.sizes)} images: want {wanted}")
         if size is not None and shape[-2:] != size[::-1]:
             width, height = size
@@ -240,30 +270,10 @@ class Planes:
                 f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
             )
 
-    def _add_pil(self, name: str, mask: Any, size: Any) -> None:
-        if mask.size != size:
-            raise ArgumentError(f"{name} is {_by(mask.size)} pixels, the image {_by(size)}: want one size")
-        if mask.mode not in PIL_MODES:
-            raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
-        bits, (height, width) = mask.mode == "1", self.size or size[::-1]
-        element = element_of(name, PIL_MODES[mask.mode], 255 if bits and self.fill else self.fill)
-        source, made = (mask.convert("L") if bits else mask).tobytes(), bytearray(width * height * len(element))
-
-        def result() -> Any:
-            mode = "L" if mask.mode in "1P" else mask.mode
-            done = sys.modules["PIL.Image"].frombytes(mode, (width, height), bytes(made))
-            done = done.convert("1", dither=0) if bits else done
-            if mask.mode == "P":
-                done.putpalette(mask.palette)
-            done.info = mask.info.copy()
-            return done
-
-        self.pieces.append((result, *(address(ffi.from_buffer(x)) for x in (source, made)), 1, element, source))
-
     def describe(self) -> Any:
         """Each of its motley_planes; the call with them moves the masks."""
         self.moves_along, self.held = True, []
-        for element in dict.fromkeys(piece[4] for piece in self.pieces):
+        for element in dict.fromkeys(piece[4] for piece in self.pieces if piece[3]):
             if self.dense:
                 _, source, to, count, *_ = self.pieces[0]
                 where = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", to), "count": count}
@@ -283,12 +293,13 @@ class Planes:
             moves.along(self.name, followed_by([], [self]), None if self.device is None else self.array)
 
     def moved(self) -> Any:
-        made = [result() if callable(result) else result for result, *_ in self.pieces]
+        made = [result() for result, *_ in self.pieces]
         if self.dense or self.moves.single:
             return made[0]
         if self.size and len({(type(x), getattr(x, "shape", None)) for x in made}) == 1:
-            if KINDS[type(made[0])] is not Pillow:  # of one size now, as the images
-                return sys.modules[KINDS[type(made[0])].base[0]].stack(made)
+            kind = KINDS[type(made[0])]
+            if kind not in (None, Pillow):  # of one size now, as the images
+                return sys.modules[kind.base[0]].stack(made)
         return self.moves.joined(made, self.value)
 
 
@@ -307,10 +318,13 @@ POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POI
 
 
 class Rows:
-    """`table`: the rows of `parts`, one part for each image, of NumPy or torch, whichever they are. It has doubles in
-    host memory; but where all parts lie on the CUDA device `device`, it is there, and float32 if they are.
+    """`table`: the rows of `parts`, one part for each image, of NumPy or torch, whichever they are, float64 if one of
+    them is, else float32. It is in host memory, or where all parts are, if that is the CUDA device `device`.
 
     widths: how many numbers a row may have; sizes: [(width, height)] of the images."""
+
+    axes: Any = range(1, 65)
+    wanted = "[..., 2] or [..., 3]"
 
     def __init__(self, name: str, parts: Any, sizes: Any, widths: Any, device: Any = None) -> None:
         self.name, self.parts, self.sizes, self.moves_along = name, parts, sizes, False
@@ -319,36 +333,40 @@ class Rows:
         self.alike = alike is not None
         if self.alike:
             arrays, self.shapes = parts, alike
-            self.width, self.counts = alike[0][1], [rows for rows, _ in alike]
         elif listed is not None:
-            arrays, self.width, self.counts = [listed], listed.shape[1], list(map(len, parts))
-            self.shapes = [(rows, self.width) for rows in self.counts]
+            arrays, self.shapes = [listed], [(len(part), listed.shape[1]) for part in parts]
         else:
             arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
-            self.width = next((a.shape[-1] for a in arrays if 0 not in a.shape), widths[0])
-            self.shapes = [tuple(a.shape) if 0 not in a.shape else (0, self.width) for a in arrays]
-            self._check_alike(arrays)
-            self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
+            self.shapes = [tuple(array.shape) for array in arrays]
+        known = [(0 not in shape, shape[-1]) for shape in self.shapes if shape != (0,)]
+        self.width = max(known)[1] if known else widths[0]
+        self.shapes = [(0, self.width) if shape == (0,) else shape for shape in self.shapes]
+        self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
+        self._check_alike(arrays)
         self.count = sum(self.counts)
         self.offsets = [0, *itertools.accumulate(self.counts)]
         self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
         self.library = sys.modules["torch"] if self.of_torch else _numpy(name)
-        tables = arrays if self.alike else [array.reshape(-1, self.width) for array in arrays]
         on = arrays[:1] if self.alike else parts
         self.on_device = (
             self.of_torch
             and device is not None
             and all(KINDS[type(part)] is Torch and part.is_cuda and part.get_device() == device for part in on)
         )
+        self.single = bool(arrays) and not any(map(_is_wide, arrays[:1] if self.alike else arrays))
+        self.dtype = "float32" if self.single else "float64"
+        tables = arrays if self.alike else [self._typed(array.reshape(-1, self.width)) for array in arrays]
         if not arrays:
             self.table = self.library.empty((0, self.width))
         elif self.of_torch:
-            table = self.library.cat(tables)
-            single = self.on_device and table.dtype == self.library.float32
-            wanted = self.library.float32 if single else self.library.float64
-            self.table = table.to(table.device if self.on_device else "cpu", wanted)
+            self.table = self._typed(self.library.cat(tables))
         else:
-            self.table = self.library.concatenate(tables).astype("float64", order="C")
+            self.table = self._typed(self.library.concatenate(tables))
+
+    def _typed(self, table: Any) -> Any:
+        if self.of_torch:
+            return table.to(table.device if self.on_device else "cpu", getattr(self.library, self.dtype))
+        return table.astype(self.dtype, order="C", copy=False)
 
     def _at(self, i: Any) -> Any:
         return self.name if len(self.parts) == 1 else f"{self.name}[{i}]"
@@ -367,6 +385,8 @@ class Rows:
             array = part.get()
         elif kind is not None and kind is not Pillow:
             array = part
+        elif hasattr(part, "__dlpack__"):
+            array = on_host(f"{self._at(i)} is", part)
         else:
             numpy = _numpy(self.name)
             try:
@@ -375,16 +395,15 @@ class Rows:
                 raise ArgumentError(
                     f"{self._at(i)} is {part!r:.60}, want an array or a list of rows of numbers"
                 ) from None
-        if 0 not in array.shape and (array.ndim < 1 or array.shape[-1] not in widths):
-            shape = "[n, 4]" if widths == (4,) else "[..., 2] or [..., 3]"
-            raise ArgumentError(f"{self._at(i)} has shape {tuple(array.shape)}, want {shape}")
+        if array.shape != (0,) and (array.ndim not in self.axes or array.shape[-1] not in widths):
+            raise ArgumentError(f"{self._at(i)} has shape {tuple(array.shape)}, want {self.wanted}")
         return array
 
     def _check_alike(self, arrays: Any) -> None:
         if len({KINDS[type(array)] is Torch for array in arrays}) > 1:
             raise ArgumentError(f"{self.name} has torch tensors and others, want one kind")
-        for i, shape in enumerate(self.shapes):
-            if shape[-1] != self.width:
+        for i, (shape, count) in enumerate(zip(self.shapes, self.counts)):
+            if count and shape[-1] != self.width:
                 raise ArgumentError(
                     f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
                 )
@@ -411,7 +430,6 @@ class Rows:
 
     def describe(self, c: Any) -> None:
         """Fills a motley_followed: the call with it changes the table."""
-        self.table = self.table.to(self.library.float32 if c.single else self.library.float64)
         self.places, self.moves_along = sent(self.offsets, self.table), True
         self._describe(c, self.pointer(self.places, "size_t *"))
 
@@ -423,9 +441,9 @@ class Rows:
         """Moves the table in host memory by the draws of its images, unless the images' call does it."""
         if self.moves_along:
             return
-        if self.on_device:
-            self.table, self.on_device = self.table.to("cpu", self.library.float64), False
-        c, offsets = ffi.new("motley_followed *"), ffi.new("size_t[]", self.offsets)
+        self.on_device = False
+        self.table = self._typed(self.table)
+        c, offsets = ffi.new("motley_followed *", {"single": self.single}), ffi.new("size_t[]", self.offsets)
         self._describe(c, offsets)
         moves.along(self.name, c)
 
@@ -462,7 +480,8 @@ class Rows:
             rows = rows.reshape(shape if rows.ndim == 2 else shape[:-1])
         kind = KINDS[type(part)]
         if kind is None and hasattr(part, "__dlpack__"):
-            return like_foreign(rows.astype(dtype or (part.dtype if has_floats(part) else "float32")), part)
+            wanted = self.dtype if not hasattr(part, "dtype") else part.dtype if has_floats(part) else "float32"
+            return like_foreign(rows.astype(dtype or wanted), part)
         if kind is None:
             return rows.tolist()
         made = self._cast(rows, part, dtype)
@@ -470,11 +489,15 @@ class Rows:
 
 
 class BoxRows(Rows):
-    """Boxes; the settings are motley_box_rules'."""
+    """Boxes; the settings are motley_box_rules'. drop_outside: those outside of their image become boxes without area,
+    which are dropped."""
+
+    axes, wanted = (2,), "[n, 4]"
 
     def __init__(
-        self, name: str, parts: Any, sizes: Any, form: Any, torchvision: Any, limits: Any, device: Any = None
-    ) -> None:
+        self, name: str, parts: Any, sizes: Any, form: Any, torchvision: Any, limits: Any, device: Any = None,
+        drop_outside: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(name, parts, sizes, (4,), device)
         self.params = params = ffi.new("motley_box_rules *")
         params.format, params.torchvision = form, torchvision
@@ -482,6 +505,8 @@ class BoxRows(Rows):
         self.scaled = self._looks_scaled()
         if not self.on_device:
             self._refuse_scaled(self.scaled)
+        if drop_outside and self.count:
+            self.table = self.table * ~self._outside()[:, None]
 
     def _refuse_scaled(self, scaled: Any) -> None:
         if scaled:
@@ -491,27 +516,44 @@ class BoxRows(Rows):
                 "and width by the image's width, y and height by its height"
             )
 
+    def _corners(self) -> Any:
+        """Left, top, right and bottom of each box."""
+        table = self.table.to(self.library.float64) if self.of_torch else self.table.astype("float64")
+        left, top, right, bottom = table.T
+        if self.params.format == lib.MOTLEY_CXCYWH:
+            left, top = left - right / 2, top - bottom / 2
+        if self.params.format != lib.MOTLEY_XYXY:
+            right, bottom = left + right, top + bottom
+        return left, top, right, bottom
+
+    def _outside(self) -> Any:
+        """Which boxes are good ones that do not touch their image."""
+        left, top, right, bottom = self._corners()
+        sides = [side for size, count in zip(self.sizes, self.counts) for side in size * count]
+        sides = sent(sides, self.table) if self.on_device else self.library.asarray(sides)
+        width, height = sides.reshape(-1, 2).T
+        finite = self.library.isfinite(left + top + right + bottom)
+        outside = (left > width) | (top > height) | (right < 0) | (bottom < 0)
+        return outside & finite & (left <= right) & (top <= bottom)
+
     def corners(self) -> Any:
         """Left, top, right and bottom of each box, and the offsets of the images, for a policy that works in boxes."""
-        table = self.table
-        if self.params.format == lib.MOTLEY_CXCYWH:
-            table[:, :2] -= table[:, 2:] / 2
-        if self.params.format != lib.MOTLEY_XYXY:
-            table[:, 2:] += table[:, :2]
-        return self.pointer(table, "double *"), ffi.new("size_t[]", self.offsets)
+        self.held = self.library.stack(self._corners(), -1)
+        return self.pointer(self.held, "double *"), ffi.new("size_t[]", self.offsets)
 
     def _describe(self, c: Any, offsets: Any) -> None:
         c.boxes_count, c.boxes, c.box_offsets = self.count, self.pointer(self.table), offsets
-        self.seen, self.keep = self.empty(str(self.table.dtype).split(".")[-1]), self.empty("uint8")
+        self.seen, self.keep = self.empty(self.dtype), self.empty("uint8")
         c.visibility, c.keep = self.pointer(self.seen), self.pointer(self.keep, "uint8_t *")
         c.box_params = self.params[0]
 
     def moved(self) -> Any:
-        """For each image its boxes, and functions that return how much of each is left, and which are kept: None for
-        all of an image's. Of a GPU a byte for each box is read back when these are asked for."""
-        return self.back(self.table), lambda: self.back(self.seen), self._kept
+        """For each image its boxes, and a function that returns how much of each is left, in the type by which boxes
+        are dropped."""
+        return self.back(self.table), lambda: self.back(self.seen, self.dtype)
 
-    def _kept(self) -> Any:
+    def kept(self) -> Any:
+        """For each image which boxes are kept, or None for all. Of a GPU a byte for each box is read back."""
         keep = self.keep
         self._refuse_scaled(bool(self.scaled))
         if self.on_device:  # where the call could not refuse boxes, they are not numbers
@@ -576,6 +618,11 @@ class PointRows(Rows):
         return self.back(table), lambda: self.back(inside, "bool")
 
 
+def _is_wide(array: Any) -> bool:
+    """Whether an array has floats of more than 32 bits."""
+    return has_floats(array) and bool((array.element_size() if KINDS[type(array)] is Torch else array.itemsize) > 4)
+
+
 def _alike(parts: Any, widths: Any) -> Any:
     """The shapes of tables of one library, width, dtype and device, and of no subclass: then nothing is done to each by
     itself. None of others."""
@@ -617,13 +664,14 @@ def followed(source: Any, rows: Any) -> Any:
         return ffi.NULL
     masks = [each for each in rows if isinstance(each, Planes) and each.pieces and each.device == source.device]
     there = {type(each): each for each in reversed(list(rows)) if each.on_device}
-    return followed_by(list(there.values()), masks) if there or masks else ffi.NULL
+    alike = [each for each in there.values() if each.dtype == next(iter(there.values())).dtype]
+    return followed_by(alike, masks) if alike or masks else ffi.NULL
 
 
 def followed_by(rows: Any, masks: Any) -> Any:
-    """The motley_followed that moves all of them."""
+    """The motley_followed that moves all of them; rows: of one dtype."""
     c = ffi.new("motley_followed *")
-    c.single = bool(rows) and all(each.table.dtype == each.library.float32 for each in rows)
+    c.single = any(each.single for each in rows)
     for each in rows:
         each.describe(c)
     planes = ffi.new("motley_planes[]", [own for each in masks for own in each.describe()])

@@ -198,7 +198,7 @@ class Foreign(Batch):
         if int(array.__dlpack_device__()[0]) in ON_CUDA:
             view = _cuda_library().from_dlpack(array)
         else:
-            view = _on_host(array)
+            view = on_host("the images are", array)
         super().__init__(KINDS[type(view)], view, layout)
         self.given = array
 
@@ -221,13 +221,17 @@ def _cuda_library() -> Any:
     raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
 
 
-def _on_host(array: Any) -> Any:
+def on_host(what: str, array: Any) -> Any:
+    """NumPy's array of the memory of one that has __dlpack__; what: who it is, for errors."""
     import numpy
 
     try:
         return numpy.from_dlpack(array)  # to write to from NumPy 2.1 on
-    except (TypeError, RuntimeError, BufferError):  # of a dtype that it does not know, such as bfloat16
+    except Exception as error:  # of a dtype that it does not know, such as bfloat16, or of what made the array
         view = numpy.asarray(array).view()
+        if view.dtype == object:
+            why = f"of which __dlpack__ gives no array: {type(error).__name__}: {error}"
+            raise ArgumentError(f"{what} a {type(array).__name__}, {why}") from error
         view.flags.writeable = False
         return view
 

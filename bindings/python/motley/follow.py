@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from . import _native
 from ._core import lib
-from ._arrays import KINDS, finished, plain, taken
+from ._arrays import KINDS, Pillow, finished, plain, taken
 from ._native import ArgumentError, UnsupportedError, one_of, whole
 from ._follow import BoxRows, Moves, Planes, PointRows, followed
 from .draws import Drawn
@@ -47,9 +48,9 @@ CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 @dataclasses.dataclass(frozen=True)
 class Mask:
     """A mask, label map or depth map: an element comes from where the image's pixel came from, nearest, with Pillow's
-    bytes. Whatever the image's layout it is [H, W], or [N, H, W] for the N instances of an image; a batch has one axis
-    more in front, or is a list. Elements are bool, integers or floats of up to 64 bits. PIL masks have mode 1, L, P, I,
-    I;16 or F.
+    bytes. Whatever the image's layout it is [H, W], or [N, H, W] or a list for the N instances of an image; a batch has
+    one axis more in front, or is a list. Elements are bool, integers or floats of up to 64 bits. PIL masks have mode 1,
+    L, P, I, I;16 or F.
 
     Args:
         fill: The value of pixels that come from outside the image, such as 255 for a loss to ignore.
@@ -62,8 +63,8 @@ class Mask:
     def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         return Planes(f"sample[{key!r}]", sample[key], self.fill, self.erase, moves)
 
-    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
-        sample[key] = rows.moved()
+    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
+        return {key: rows.moved()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +84,8 @@ class Image:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
 
-    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
-        sample[key] = moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)
+    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
+        return {key: moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,12 +99,13 @@ class Boxes:
         rule: "polygon": the corners' polygon is clipped to the image after each step, and boxed at the end.
             "torchvision": a box around the box after each step, as torchvision's kernels do, which is wider.
         drop: Whether boxes without area in the image are left out. False: they stay, with no width or height.
+        outside: What happens to boxes that lie outside their image from the start: "error", or "drop".
         min_area: In pixels; boxes with less are dropped, too.
         min_side: In pixels; boxes with a shorter side are dropped, too.
         min_visibility: 0 to 1; boxes with a smaller share of their area left in the image are dropped, too.
-        label_fields: Keys of entries that have one element per box; the elements of dropped boxes are removed. A
-            sample must have them all. None: "labels", if the sample has it; where a box is dropped, other entries that
-            have one element per box are then refused, as they would no longer fit.
+        label_fields: Keys of entries that have one element per box. The elements of dropped boxes are removed, also
+            from entries that follow by themselves, and from boxes that share an entry. A sample must have them all.
+            None: "labels", if the sample has it; other entries that have one element per box are then refused.
         visibility: A key under which to store the share of each kept box's area that is left, 0 to 1.
     """
 
@@ -115,12 +117,15 @@ class Boxes:
     min_visibility: float = 0
     label_fields: Sequence[Hashable] | None = None
     visibility: Hashable = None
+    outside: Literal["error", "drop"] = "error"
 
     def __post_init__(self) -> None:
         if self.format in OTHERS_FORMATS:
             raise ArgumentError(f"format is {self.format!r}, want {OTHERS_FORMATS[self.format]}")
         one_of("format", self.format, tuple(FORMATS))
         one_of("rule", self.rule, ("polygon", "torchvision"))
+        if one_of("outside", self.outside, ("error", "drop")) == "drop" and not self.drop:
+            raise ArgumentError("outside is 'drop', but drop is False: want drop=True, or outside='error'")
         if isinstance(self.label_fields, str):
             raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
         for name in "min_area", "min_side", "min_visibility":
@@ -145,34 +150,14 @@ class Boxes:
         name, value = f"sample[{key!r}]", sample[key]
         limits = self.min_area, self.min_side, self.min_visibility
         how = self._format_of(name, value), self.rule == "torchvision", limits
-        return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device)
+        return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device, self.outside == "drop")
 
-    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
-        value, (boxes, visibility, keep) = sample[key], rows.moved()
-        fields = {field: sample[field] for field in self.fields_in(sample) if field != key}
-        per_image = {field: moves.parts(f"sample[{field!r}]", v) for field, v in fields.items()}
-        for field, parts in per_image.items():
-            for i, (part, own) in enumerate(zip(parts, boxes)):
-                where = "" if moves.single else f" of image {i}"
-                if not hasattr(part, "__len__") or not getattr(part, "ndim", 1) or isinstance(part, (str, Mapping)):
-                    raise ArgumentError(f"sample[{field!r}]{where} is {part!r:.40}, want an entry for each box")
-                if len(part) != len(own):
-                    raise ArgumentError(f"sample[{field!r}]{where} has {len(part)} entries, there are {len(own)} boxes")
-        per_image[key] = boxes
+    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
+        boxes, visibility = rows.moved()
+        moved = {key: moves.joined(boxes, sample[key])}
         if self.visibility is not None:
-            per_image[self.visibility] = visibility()
-        if self.drop:
-            if not moves.single and not isinstance(value, (list, tuple)):
-                raise ArgumentError(
-                    f"{rows.name} is one array of shape {tuple(value.shape)}, from which boxes cannot be dropped: want "
-                    "a list with the boxes of each image, or drop=False"
-                )
-            kept = keep()
-            if self.label_fields is None and any(own is not None for own in kept):
-                self._refuse_others(sample, (key, moves.image_key, "labels"), moves, list(map(len, boxes)))
-            per_image = {field: list(map(_selected, parts, kept)) for field, parts in per_image.items()}
-        for field, parts in per_image.items():
-            sample[field] = moves.joined(parts, fields.get(field, value))
+            moved[self.visibility] = moves.joined(visibility(), sample[key])
+        return moved
 
     def fields_in(self, sample: Any) -> Any:
         """The label_fields of a sample."""
@@ -185,32 +170,12 @@ class Boxes:
                 )
         return self.label_fields
 
-    @staticmethod
-    def _refuse_others(sample: Any, known: Any, moves: Any, counts: Any) -> None:
-        """Boxes are dropped: no entry may be left that has an element for each of them."""
-        for other, value in sample.items():
-            parts = [value] if moves.single else value
-            if other in known or other in SIZES or not _is_listed(value) or len(parts) != len(counts):
-                continue
-            if all(_is_listed(part) and len(part) == count for part, count in zip(parts, counts)):
-                raise ArgumentError(
-                    f"boxes are dropped, and sample[{other!r}] has one element for each box: want {other!r} in "
-                    f"label_fields of the Boxes, so that it loses the same elements; or label_fields without it, which "
-                    "says that it does not belong to the boxes"
-                )
-
-
-def _is_listed(value: Any) -> bool:
-    """Whether a value may have an element for each box."""
-    return isinstance(value, (list, tuple)) or (
-        KINDS[type(value)] is not None and getattr(value, "ndim", 0) > 0 and not hasattr(value, "getbands")
-    )
-
 
 @dataclasses.dataclass(frozen=True)
 class Points:
     """Points in pixels of the image: [..., 2], or [..., 3] with COCO's visibility, which becomes 0 where the point has
-    left the image and at most 1 where it was erased; of a batch a list of them. Nothing is clamped, and no point is
+    left the image and at most 1 where it was erased, and says 0 of points that are not annotated, wherever they are; of
+    a batch a list of them. Nothing is clamped, and no point is
     left out. Integers become float32.
 
     Args:
@@ -243,11 +208,12 @@ class Points:
         how = CONVENTIONS[self.convention], self.pairs
         return PointRows(name, moves.parts(name, sample[key]), moves.sizes, *how, device)
 
-    def follow(self, sample: Any, key: Any, moves: Any, rows: Any) -> None:
-        value, (points, inside) = sample[key], rows.moved()
-        sample[key] = moves.joined(points, value)
+    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
+        points, inside = rows.moved()
+        moved = {key: moves.joined(points, sample[key])}
         if self.inside is not None:
-            sample[self.inside] = moves.joined(inside(), value)
+            moved[self.inside] = moves.joined(inside(), sample[key])
+        return moved
 
 
 Kind = Mask | Image | Boxes | Points
@@ -279,7 +245,8 @@ class Follow:
             arguments (normalize, views, seed and so on) apply to the image. With a policy that has stages everything is
             cropped and resized like the image, and a list of masks becomes one array; it must not mix images.
         following: A Mask, Image, Boxes or Points by key; all keys must be present. None: whichever of mask, masks,
-            boxes, bboxes, points and keypoints are present, each with the defaults of its kind.
+            boxes, bboxes, points and keypoints are present, each with the defaults of its kind; another entry that may
+            have to move is then refused.
         image: The key of the image.
     """
 
@@ -309,7 +276,7 @@ class Follow:
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
             known.update(getattr(kind, "label_fields", None) or ())
-            own = getattr(kind, "visibility", getattr(kind, "inside", None))
+            own = _stored(kind)
             if own is not None and own in known:
                 raise ArgumentError(f"following[{key!r}] stores in {own!r}, which is in use: want a key of its own")
             known.add(own)
@@ -359,7 +326,7 @@ class Follow:
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Any) -> Any:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
-        following, transform = self.following_in(sample), self.transform
+        following, transform = self._following(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
         which = transform._with_ids(source.count, which)
         if transform.policy_now.takes_boxes:
@@ -414,7 +381,7 @@ class Follow:
         if isinstance(one, (list, tuple)):
             made: Sample = _several(one, self.replay, draws)
             return made
-        following, transform = self.following_in(one), self.transform
+        following, transform = self._following(one), self.transform
         source = images_of(one[self.image], transform.layout)
         given = [draws] if source.single else draws
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
@@ -428,12 +395,54 @@ class Follow:
         return self._followed(sample, image, following, moves, rows)
 
     def _followed(self, sample: Any, image: Any, following: Any, moves: Any, rows: Any) -> Any:
-        made, moves.image_key = {**sample, self.image: image}, self.image
+        moved = {self.image: image}
         for key, kind in following.items():
             if key in rows:
                 rows[key].move(moves)
-            kind.follow(made, key, moves, rows.get(key))
-        return made
+            moved.update(kind.moved(sample, key, moves, rows.get(key)))
+        for group in _groups(sample, following):
+            if any(isinstance(following.get(key), Boxes) for key in group):
+                self._drop(sample, moved, group, following, moves, rows)
+        return {**sample, **moved}
+
+    def _drop(self, sample: Any, moved: Any, group: Any, following: Any, moves: Any, rows: Any) -> None:
+        """Removes the elements that any Boxes of the group drops from all of its entries."""
+        boxes = [key for key in group if isinstance(following.get(key), Boxes)]
+        counts, dropping = rows[boxes[0]].counts, [key for key in boxes if following[key].drop]
+        values = {key: moved.get(key, sample.get(key)) for key in group}
+        parts = {key: moves.parts(f"sample[{key!r}]", value) for key, value in values.items()}
+        for key in group:
+            _check_elements(key, parts[key], counts, moves.single)
+        if not dropping:
+            return
+        for key in group if not moves.single else ():
+            given = values[key] if key not in sample or key in map(_stored, following.values()) else sample[key]
+            if not isinstance(given, (list, tuple)):
+                raise ArgumentError(
+                    f"sample[{key!r}] is one array of shape {tuple(given.shape)}, from which what belongs to dropped "
+                    "boxes cannot be taken: want a list with an entry for each image, or Boxes(drop=False)"
+                )
+            values[key] = given
+        if any(following[key].label_fields is None for key in dropping) and any(counts):
+            _refuse_others(sample, {self.image, *group}, moves.single, counts)
+        kept = [rows[key].kept() for key in dropping]
+        keep = [_all([own for own in each if own is not None]) for each in zip(*kept)]
+        for key in group:
+            moved[key] = moves.joined(list(map(_selected, parts[key], keep)), values[key])
+
+    def _following(self, sample: Any) -> Any:
+        """What follows, once it is sure that boxes and points are in the frame of the image's pixels."""
+        following = self.following_in(sample)
+        if any(isinstance(kind, (Boxes, Points)) for kind in following.values()):
+            images = sample[self.image]
+            for image in images if isinstance(images, (list, tuple)) else [images]:
+                if KINDS[type(image)] is Pillow and image.info.get("exif") and image.getexif().get(0x0112, 1) != 1:
+                    raise ArgumentError(
+                        f"sample[{self.image!r}] is a PIL image with an EXIF orientation, and boxes and points may be "
+                        "in the file's frame or in the turned image's: want it turned by PIL.ImageOps.exif_transpose, "
+                        "or without the tag"
+                    )
+        return following
 
     def following_in(self, sample: Mapping[Any, Any]) -> Mapping[Any, Kind]:
         """What follows the image of this sample: a Mask, Image, Boxes or Points by key."""
@@ -446,12 +455,16 @@ class Follow:
             return self.following
         found: dict[Any, Kind] = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
         batch = isinstance(sample[self.image], (list, tuple)) or getattr(sample[self.image], "ndim", 0) > 3
-        others = [key for key in sample if key != self.image and _may_follow(sample[key], 2 + batch)]
-        if others and not found:
-            raise ArgumentError(
-                f"nothing of the sample is known to follow its image: it has {', '.join(map(repr, sample))}, known are "
-                f"{', '.join(BY_NAME)}; want following={{{others[0]!r}: motley.follow.Mask()}}, or whatever it is"
-            )
+        known = {self.image, *itertools.chain.from_iterable(_groups(sample, found))}
+        for key in sample:
+            if key not in known and _may_follow(sample[key], 2 + batch):
+                inner = sample[key][0] if isinstance(sample[key], (list, tuple)) else sample[key]
+                nested = "; or its entries in the sample itself" * isinstance(inner, Mapping)
+                raise ArgumentError(
+                    f"sample[{key!r}] may have to move with the image, and is not known to follow it: known are "
+                    f"{', '.join(BY_NAME)}; want following= with everything that moves, such as "
+                    f"{{{key!r}: motley.follow.Mask()}}, or without {key!r} if it stays{nested}"
+                )
         return found
 
     def set_epoch(self, epoch: int) -> None:
@@ -483,13 +496,69 @@ def _several(samples: Any, call: Any, *arguments: Any, draws: bool = False) -> A
     return (result, drawn) if draws else result
 
 
-def _may_follow(value: Any, axes: Any) -> bool:
-    """Whether an entry looks like a mask, or like boxes or points: pictures, or numbers of so many axes."""
+def _may_follow(value: Any, axes: int) -> bool:
+    """Whether an entry looks like a mask, boxes or points: pictures, or numbers of so many axes; or holds such ones."""
+    if isinstance(value, Mapping):
+        return any(_may_follow(entry, axes) for entry in value.values())
     if isinstance(value, (list, tuple)):
         return any(_may_follow(part, axes - 1) for part in value)
-    if KINDS[type(value)] is None:
-        return axes < 1 and isinstance(value, (int, float))
-    return hasattr(value, "getbands") or getattr(value, "ndim", 0) >= axes
+    if isinstance(value, (int, float)):
+        return axes < 1
+    return bool(hasattr(value, "getbands") or getattr(value, "ndim", -1) >= max(axes, 0))
+
+
+def _stored(kind: Kind) -> Any:
+    """The key under which a kind stores what it has found out, or None."""
+    return getattr(kind, "visibility", getattr(kind, "inside", None))
+
+
+def _groups(sample: Any, following: Any) -> list[Any]:
+    """The entries that lose elements together, as label_fields connect them."""
+    groups: list[Any] = []
+    for key, kind in following.items():
+        stored = () if _stored(kind) is None else (_stored(kind),)
+        group = dict.fromkeys((key, *stored, *(kind.fields_in(sample) if isinstance(kind, Boxes) else ())))
+        for other in [other for other in groups if other.keys() & group.keys()]:
+            groups.remove(other)
+            group = {**other, **group}
+        groups.append(group)
+    return groups
+
+
+def _check_elements(key: Any, parts: Any, counts: Any, single: bool) -> None:
+    """Refuses what has not an element for each box."""
+    for i, (part, count) in enumerate(zip(parts, counts)):
+        where = "" if single else f" of image {i}"
+        if not hasattr(part, "__len__") or not getattr(part, "ndim", 1) or isinstance(part, (str, Mapping)):
+            raise ArgumentError(f"sample[{key!r}]{where} is {part!r:.40}, want an entry for each box")
+        if len(part) != count:
+            raise ArgumentError(f"sample[{key!r}]{where} has {len(part)} entries, there are {count} boxes")
+
+
+def _refuse_others(sample: Any, known: Any, single: bool, counts: Any) -> None:
+    """Boxes may be dropped: no entry may be left that has an element for each of them."""
+    for other, value in sample.items():
+        parts = [value] if single else value
+        if other in known or other in SIZES or not _is_listed(value) or len(parts) != len(counts):
+            continue
+        if all(_is_listed(part) and len(part) == count for part, count in zip(parts, counts)):
+            raise ArgumentError(
+                f"boxes may be dropped, and sample[{other!r}] has one element for each box: want {other!r} in "
+                f"label_fields of the Boxes, so that it loses the same elements; or label_fields without it, which "
+                "says that it does not belong to the boxes"
+            )
+
+
+def _is_listed(value: Any) -> bool:
+    """Whether a value may have an element for each box."""
+    return isinstance(value, (list, tuple)) or (
+        KINDS[type(value)] is not None and getattr(value, "ndim", 0) > 0 and not hasattr(value, "getbands")
+    )
+
+
+def _all(kept: Any) -> Any:
+    """Which elements all of these keep; None: each of them."""
+    return list(map(all, zip(*kept))) if kept else None
 
 
 def _selected(value: Any, keep: Any) -> Any:

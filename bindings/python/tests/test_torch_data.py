@@ -26,6 +26,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 import motley  # noqa: E402
 from motley import RepeatedSamples  # noqa: E402
 from motley.adapters.columns import Augment  # noqa: E402
+from motley.follow import Boxes, Mask  # noqa: E402
 from motley.torch import Augmented, Index, Indexed, MotleyCollate, Prefetcher, Transform, Views  # noqa: E402
 
 COUNT = 24
@@ -806,7 +807,10 @@ def test_followers_of_several_views_are_collated():
 
 def test_what_cannot_be_stacked_stays_a_list():
     rest = [{"picture": Image.new("L", (3, 3)), "note": None, "tags": [1] * i, "number": i} for i in (1, 2)]
-    batch = MotleyCollate(motley.Follow("rand_augment"))([{**Boxed()[i], **more} for i, more in enumerate(rest)])
+    follow = motley.Follow("rand_augment", {"boxes": Boxes(label_fields=["labels"]), "masks": Mask()})
+    samples = [{**Boxed()[i], **more} for i, more in enumerate(rest)]
+    batch = MotleyCollate(follow)([{**sample, "masks": [sample["mask"]] * (i + 1)} for i, sample in enumerate(samples)])
+    assert list(map(len, batch["masks"])) == [1, 2] and batch["masks"][1][0].shape == samples[1]["mask"].shape
     assert [batch[key] for key in ("picture", "note", "tags")] == [
         [one[key] for one in rest] for key in ("picture", "note", "tags")
     ]

@@ -463,6 +463,7 @@ class MotleyCollate(Passes):
         apart = {key for key, kind in following.items() if isinstance(kind, (Boxes, Points))}
         apart |= {field for kind in following.values() for field in getattr(kind, "label_fields", None) or ("labels",)}
         apart |= {getattr(kind, name, None) for kind in following.values() for name in ("visibility", "inside")}
+        apart |= {key for key in following if isinstance(samples[0][key], (list, tuple))}  # masks
         batch = {}
         for key in samples[0]:
             values = [sample[key] for sample in samples]
