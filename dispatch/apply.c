@@ -159,7 +159,7 @@ motley_status motley_context_workspace(motley_context *context, const motley_pol
                         "policy '%s' has stages: how much memory it takes is known after a call", policy->staged->name);
     if (!batch || batch->count == 0)
         return context->backend->workspace(context->state, NULL, size_bytes, error);
-    MOT_TRY(mot_validate_sizes(batch, error));
+    MOT_TRY(mot_validate_sizes("batch", batch, error));
     motley_batch sized = *batch;
     sized.data = batch->data ? batch->data : somewhere; /* whose address counts, but which is not read */
     mot_job job = mot_job_of(&sized, &sized);

@@ -224,7 +224,7 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
 /* Checks src, in which images with a channel stride of 0 are grey, and describes it as RGB: grey's channel three times,
  * alpha left out. `table` keeps what *rgb points to. */
 motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error);
-motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error); /* for a batch without data */
+motley_status mot_validate_sizes(const char *name, const motley_batch *batch, motley_error *error); /* without data */
 /* Requires that no image of dst overlaps any image of src or dst. */
 motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error);
 /* These check what an op, or a step that mixes, is given: its values; or its values, their number and the

@@ -334,17 +334,18 @@ static motley_status check_dst_apart(const motley_batch *src, const motley_batch
     return MOTLEY_OK;
 }
 
-motley_status mot_validate_sizes(const motley_batch *batch, motley_error *error)
+motley_status mot_validate_sizes(const char *name, const motley_batch *batch, motley_error *error)
 {
     static uint8_t somewhere;
+    MOT_REQUIRE(batch, error, "%s is NULL, want a batch", name);
     motley_batch b = *batch;
     b.data = &somewhere;
     if (!b.images)
-        return mot_validate_batch("batch", &b, error);
+        return mot_validate_batch(name, &b, error);
     for (size_t i = 0; i < b.count; i++)
-        MOT_TRY(check_size("batch", i, b.images[i].width, b.images[i].height, error));
+        MOT_TRY(check_size(name, i, b.images[i].width, b.images[i].height, error));
     b.count = 0; /* the other checks need data and strides */
-    return mot_validate_batch("batch", &b, error);
+    return mot_validate_batch(name, &b, error);
 }
 
 /* Whether image `i` of the u8 batch `a` overlaps an image of the output `b`, whose images are evenly spaced. */

@@ -108,7 +108,7 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
     MOT_REQUIRE(results, error, "results is NULL, want an array of %u", transform->views_count);
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_TRY(mot_transform_in_epoch(context, &transform, params, error));
-    MOT_TRY(mot_validate_sizes(src, error));
+    MOT_TRY(mot_validate_sizes("src", src, error));
     MOT_TRY(check_params(transform, src->count, params, error));
     if (src->count == 0)
         return MOTLEY_OK;

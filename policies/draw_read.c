@@ -251,10 +251,11 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     *count = 0;
     if (place)
         *place = (motley_place){ 0 };
-    char *const copy = malloc(length + 1);
-    if (copy && length)
+    const bool too_long = length > MOT_MAX_TEXT_BYTES; /* which is told without reading it */
+    char *const copy = malloc(too_long ? 1 : length + 1);
+    if (copy && length && !too_long)
         hide_halves(memcpy(copy, json, length), length);
-    motley_status status = copy ? mot_yaml_read(&r.tree, copy, length) : MOTLEY_ERR_MEMORY;
+    motley_status status = copy ? mot_yaml_read(&r.tree, too_long ? json : copy, length) : MOTLEY_ERR_MEMORY;
     const mot_yaml *const root = r.tree.node;
     if (status != MOTLEY_OK) {
         mot_fail(error, status, "no memory for reading a draw");

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loading, copying, comparing and destroying policies, and their simple properties. */
 #include "base/error.h"
+#include "base/file.h"
 #include "base/params.h"
 #include "policies/stage_keys.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const char *const mot_arithmetic_names[2] = { "double", "torch" };
 const char *const mot_choice_names[3] = { "with_replacement", "without_replacement", "until_applied" };
@@ -23,43 +21,13 @@ const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
 const char *const mot_interpolation_names[3] = { "nearest", "bilinear", "bicubic" };
 const char *const mot_profile_names[5] = { "torchvision", "timm", "dali", "tf", "paper" };
 
-/* Opens without waiting: opening a pipe that nobody writes to would block forever. */
-static motley_status open_text(const char *path, FILE **file, motley_error *error)
-{
-    struct stat info;
-    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0 || fstat(descriptor, &info) != 0) {
-        const int code = errno;
-        if (descriptor >= 0)
-            close(descriptor);
-        return mot_fail(error, MOTLEY_ERR_IO, "cannot open %.150s: %s", path, strerror(code));
-    }
-    struct pollfd input = { .fd = descriptor, .events = POLLIN };
-    char first = 0;
-    ssize_t early = -1;
-    if (S_ISFIFO(info.st_mode) && poll(&input, 1, 0) == 0) /* nobody writes to it, or nothing was written yet */
-        early = read(descriptor, &first, 1);
-    if (early == 0) {
-        close(descriptor);
-        return mot_fail(error, MOTLEY_ERR_IO, "%.150s is a pipe that nobody writes to", path);
-    }
-    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
-    *file = fdopen(descriptor, "rb");
-    if (*file && early == 1)
-        ungetc(first, *file);
-    if (*file)
-        return MOTLEY_OK;
-    close(descriptor);
-    return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read %.150s", path);
-}
-
 motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error)
 {
     *text = NULL;
     MOT_REQUIRE(path, error, "path is NULL, want a file's name");
     motley_status status = MOTLEY_OK;
     FILE *file;
-    MOT_TRY(open_text(path, &file, error));
+    MOT_TRY(mot_file_open(path, &file, error));
     const size_t room = MOT_MAX_TEXT_BYTES + 1; /* one more byte, to detect a text that is too long */
     char *memory = malloc(room);
     if (!memory) {
@@ -169,8 +137,9 @@ motley_policy *mot_policy_copy(const motley_policy *policy)
     motley_policy *const copy = malloc(sizeof *copy);
     if (!copy)
         return NULL;
-    *copy = *policy;
-    copy->shares = 0;
+    const size_t counts = offsetof(motley_policy, lender); /* other threads may change `shares`, which is before it */
+    memset(copy, 0, counts);
+    memcpy((char *)copy + counts, (const char *)policy + counts, sizeof *copy - counts);
     copy->lender = mot_policy_share(policy);
     copy->compiled = NULL;
     copy->space = copied(policy->space, policy->spaces * sizeof *copy->space);

@@ -62,8 +62,8 @@ static bool is_tall(const mot_yaml_tree *tree, const mot_yaml *node)
     return false;
 }
 
-/* Whether a node is written in one line, behind `column` characters. */
-static bool is_flow(const mot_yaml_tree *tree, const mot_yaml *node, size_t column)
+/* Whether a node is written in one line, behind `column` characters. Without memory to tell, `w` has failed. */
+static bool is_flow(const mot_yaml_tree *tree, const mot_yaml *node, size_t column, mot_text *w)
 {
     if (node->children == 0)
         return true;
@@ -72,6 +72,7 @@ static bool is_flow(const mot_yaml_tree *tree, const mot_yaml *node, size_t colu
     mot_text line = { 0 };
     print_flow(tree, node, &line);
     const bool fits = column + line.used <= WIDTH;
+    w->failed |= line.failed;
     free(line.text);
     return fits;
 }
@@ -85,7 +86,7 @@ static void print_block(const mot_yaml_tree *tree, const mot_yaml *node, int dep
         open = false;
         if (node->kind == MOT_YAML_LIST) {
             mot_say(w, "-");
-            if (item->kind == MOT_YAML_MAP && item->children && (item->children == 2 || !is_flow(tree, item, 40))) {
+            if (item->kind == MOT_YAML_MAP && item->children && (item->children == 2 || !is_flow(tree, item, 40, w))) {
                 mot_say(w, " ");
                 print_block(tree, item, depth + 1, true, w);
                 continue;
@@ -95,7 +96,7 @@ static void print_block(const mot_yaml_tree *tree, const mot_yaml *node, int dep
             mot_say(w, ":");
             item = mot_yaml_next(tree, item);
         }
-        if (is_flow(tree, item, w->used - before)) {
+        if (is_flow(tree, item, w->used - before, w)) {
             mot_say(w, " ");
             print_flow(tree, item, w);
             mot_say(w, "\n");

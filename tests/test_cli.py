@@ -287,7 +287,7 @@ stages:
             self.assertIn("want --only", self.bad(command, "dino", *["dino"] * (command == "compare")))
             self.good(command, *["dino"] * (1 + (command == "compare")), "--only", "local:3", "-N", "50")
         self.assertIn("it has no views", self.bad("draw", "simclr_torchvision", "--only", "v"))
-        self.assertIn("want a read of 0 to 255", self.bad("draw", "dino", "--view", "256"))
+        self.assertIn("want a read of 0 to 255", self.bad("draw", "dino", "--view", "256", status=2))
 
     def test_draws_of_all(self):
         rows = self.rows(self.good("draw", "dino", "-N", "300", "-s", "3", "--first", "5"))
@@ -669,6 +669,10 @@ class Draw(Case):
         self.assertIn(
             "line 2 is 'x', want a number", self.bad("draw", policy, "--levels", self.file("bad.txt", "0.5\nx\n"))
         )
+        for text in ("0.5\n\n1\n", "0.5\n \t\n1\n", "0.5\r\n\r\n1\r\n"):  # the lines behind would shift
+            self.assertRegex(
+                self.bad("draw", policy, "--levels", self.file("empty.txt", text)), "line 2 is '.*', want a number"
+            )
 
     def test_transforms_say_where_their_pixels_come_from(self):
         rows = self.draws("torchvision_train_convnext", "--samples", "50", "--size", "300x200", "--seed", "3")
@@ -1625,6 +1629,11 @@ class Pipes(Case):
         self.assertIn("pipe: it is a pipe or a device, want a file", done.stderr)
         self.assertTrue(os.path.exists(self.path("out/a-0.png")))  # the other one is done
         self.assertIn("No such device", self.bad("apply", "rand_augment", good, "--draws", self.path("pipe")))
+        for option, more in (("--replay", []), ("--levels", []), ("--boxes", ["--boxes-out", self.path("boxes")])):
+            self.assertIn(
+                "is a pipe that nobody writes to",
+                self.bad("apply", "rand_augment", good, "-o", self.path("out"), option, self.path("pipe"), *more),
+            )
 
     def test_a_policy_from_a_pipe(self):
         text = self.good("show", "rand_augment")
@@ -1638,6 +1647,37 @@ class Pipes(Case):
             with os.fdopen(write, "w") as file:
                 file.write(text)
             self.assertEqual(run.communicate(timeout=30)[0], text)
+
+    def test_levels_from_a_pipe(self):
+        given = ["draw", "rand_augment", "--level", "given", "--samples", "2", "--levels"]
+        for pause in 0, 0.3:
+            read, write = os.pipe()
+            run = subprocess.Popen(
+                [MOTLEY, *given, f"/dev/fd/{read}"], pass_fds=[read], stdout=subprocess.PIPE, text=True
+            )
+            os.close(read)
+            time.sleep(pause)
+            with os.fdopen(write, "w") as file:
+                file.write("0.5\n1\n")
+            wanted = self.good(*given, self.file("levels.txt", "0.5\n1\n"))
+            self.assertEqual(run.communicate(timeout=30)[0], wanted)
+
+    def test_standard_streams_that_are_closed(self):
+        image, policy = self.image(), self.file("v.yaml", "motley: 1\nname: v\nbranches: [invert]\n")
+
+        def run(*args, closed):
+            return subprocess.run(
+                [MOTLEY, *args], stderr=subprocess.PIPE, timeout=60, preexec_fn=lambda: [os.close(k) for k in closed]
+            )
+
+        self.good("apply", policy, image, "-o", self.path("wanted"))
+        for closed in ([1], [0], [0, 1]):  # no file that is opened may get the number of standard output
+            self.assertEqual(run("check", policy, closed=closed).returncode, 0)
+            done = run("apply", policy, image, "-o", self.path("out"), closed=closed)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertEqual(self.read("out/a-0.png"), self.read("wanted/a-0.png"))
+        done = run("ops", closed=[1])
+        self.assertEqual((done.returncode, done.stderr), (1, b"motley: standard output: Bad file descriptor\n"))
 
 
 class Numbers(Case):

@@ -2,6 +2,7 @@
 /* Numbers that change with the epoch: in each epoch a text means the plain one with that epoch's numbers, and draws,
  * prints and makes the same. */
 #include "motley.h"
+#include "policies/yaml.h"
 #include "tests/allocations.h"
 
 #include <criterion/criterion.h>
@@ -516,7 +517,23 @@ static motley_status parse_print_and_resolve(void)
     return status;
 }
 
+static mot_yaml_tree printed_tree; /* of a text with a line that is too long when it is printed */
+
+static motley_status print_tree(void)
+{
+    mot_text text = { 0 };
+    mot_yaml_print(&printed_tree, &text);
+    free(text.text);
+    return text.failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK;
+}
+
 Test(schedule, failing_allocations)
 {
+    static const char text[] =
+        HEAD "stages:\n  - random_resized_crop: {size: [224, 256], scale: [0.25, 0.75], ratio: [0.75, 1.25], filter: "
+             "[bilinear, bicubic, lanczos, hamming], order: pillow-12}\n";
     fail_each(parse_print_and_resolve, "a schedule", true);
+    cr_assert_eq(mot_yaml_read(&printed_tree, text, strlen(text)), MOTLEY_OK);
+    fail_each(print_tree, "printing", false);
+    mot_yaml_clear(&printed_tree);
 }

@@ -12,6 +12,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,42 @@ static motley_status parse_and_print(void)
         free(print);
     motley_policy_destroy(transform);
     return status;
+}
+
+/* Threads that make followers of a policy, and others that share it: the thread sanitizer looks on. */
+static void *make_followers(void *policy)
+{
+    motley_policy *follower;
+    for (int turn = 0; turn < 30; turn++) {
+        cr_assert_eq(motley_policy_follower(policy, NULL, &follower, NULL), MOTLEY_OK);
+        motley_policy_destroy(follower);
+    }
+    return NULL;
+}
+
+static void *share(void *policy)
+{
+    motley_policy *same;
+    for (int turn = 0; turn < 300; turn++) {
+        cr_assert_eq(motley_policy_at(policy, 3, &same, NULL), MOTLEY_OK);
+        motley_policy_destroy(same);
+    }
+    return NULL;
+}
+
+Test(transform, threads_share_a_policy)
+{
+    static const char *const names[] = { "rand_augment", "torchvision_train" };
+    for (int k = 0; k < 2; k++) {
+        motley_policy *policy;
+        pthread_t threads[4];
+        cr_assert_eq(motley_policy_builtin(names[k], &policy, NULL), MOTLEY_OK);
+        for (int t = 0; t < 4; t++)
+            cr_assert_eq(pthread_create(&threads[t], NULL, t % 2 ? share : make_followers, policy), 0);
+        for (int t = 0; t < 4; t++)
+            pthread_join(threads[t], NULL);
+        motley_policy_destroy(policy);
+    }
 }
 
 Test(transform, failing_allocations)

@@ -352,6 +352,13 @@ Test(views, what_makes_one_result_is_refused)
     cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &late, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "view is 256, want a read of 0 to 255"), "%s", error.message);
     cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &clips, &error), MOTLEY_ERR_ARGUMENT);
+    for (int missing = 0; missing < 16; missing++) { /* any of four that are NULL */
+        const motley_status status =
+            motley_views_apply(missing & 1 ? NULL : context, missing & 2 ? NULL : transform, missing & 4 ? NULL : &src,
+                               missing & 8 ? NULL : p->results, NULL, &error);
+        cr_expect_eq(status, missing ? MOTLEY_ERR_ARGUMENT : MOTLEY_OK, "%d", missing);
+        cr_expect(!missing || strstr(error.message, "is NULL"), "%s", error.message);
+    }
     p->results[1].dst.count--;
     cr_expect_eq(motley_views_apply(context, transform, &src, p->results, &none, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message, "view 'local': dst has 14 images, want 3 results of 5");

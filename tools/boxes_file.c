@@ -82,7 +82,7 @@ boxes_file *boxes_file_read(const char *path)
 {
     boxes_file *self = need(calloc(1, sizeof *self));
     self->path = path;
-    bool good = read_lines(path, read_line, self);
+    bool good = read_lines(path, true, read_line, self);
     if (good && self->count)
         qsort(self->line, self->count, sizeof *self->line, by_image_and_line);
     for (size_t i = 1; good && i < self->count; i++)

@@ -2,6 +2,7 @@
 /* Messages, numbers in options, and the options that several commands share. */
 #include "tools/tool.h"
 
+#include "base/file.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -281,7 +282,7 @@ static void read_levels(struct argp_state *state, policy_options *options, const
         if (!(level >= 0 && level <= 1))
             argp_error(state, "--levels is '%s', want a number from 0 to 1, or a file of them", text);
         add_level(options, 1, text);
-    } else if (!read_lines(text, add_level, options)) {
+    } else if (!read_lines(text, false, add_level, options)) {
         exit(EXIT_INPUT);
     } else if (!options->levels_count) {
         argp_error(state, "--levels: %s has no numbers", text);
@@ -547,11 +548,12 @@ const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-bool read_lines(const char *path, line_reader *read, void *user)
+bool read_lines(const char *path, bool skip_empty, line_reader *read, void *user)
 {
-    FILE *stream = fopen(path, "r");
-    if (!stream) {
-        complain("%s: %s", path, strerror(errno));
+    FILE *stream;
+    motley_error error;
+    if (mot_file_open(path, &stream, &error) != MOTLEY_OK) {
+        complain("%s", error.message);
         return false;
     }
     char *text = NULL;
@@ -559,7 +561,7 @@ bool read_lines(const char *path, line_reader *read, void *user)
     bool good = true;
     for (ssize_t length; good && (length = getline(&text, &room, stream)) >= 0;) {
         number++;
-        good = strspn(text, " \t\r\n") == (size_t)length || read(user, number, text);
+        good = (skip_empty && strspn(text, " \t\r\n") == (size_t)length) || read(user, number, text);
     }
     if (good && ferror(stream)) {
         complain("%s: %s", path, strerror(errno));

@@ -4,9 +4,11 @@
 #include "tools/tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
     const char *name;
@@ -104,8 +106,18 @@ static void at_exit(void)
         _Exit(EXIT_INPUT);
 }
 
+/* Opens the standard streams that are closed, so that no file gets their numbers; what is read from them, or written to
+ * them, fails. */
+static void hold_streams(void)
+{
+    for (int k = STDIN_FILENO; k <= STDERR_FILENO; k++)
+        if (fcntl(k, F_GETFD) < 0 && open("/dev/null", k == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _Exit(EXIT_INPUT);
+}
+
 int main(int argc, char **argv)
 {
+    hold_streams();
     if (argc > 0)
         argv[0] = "motley"; /* messages begin with it */
     argp_program_version_hook = print_version;

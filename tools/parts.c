@@ -37,7 +37,7 @@ static bool add_views(parts *opened, const char *name, const policy_options *opt
     const motley_view *const shared = motley_policy_view(opened->whole, views);
     if (options->samples.view > 255) {
         complain("--view is %u, want a read of 0 to 255 of a transform with views", options->samples.view);
-        return false;
+        exit(EXIT_USAGE);
     }
     opened->shares = shared != NULL;
     if (shared)
