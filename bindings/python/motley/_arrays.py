@@ -213,6 +213,11 @@ class Torch(Kind):
         return sys.modules["torch"].cuda.current_stream(device).record_event().query
 
     @staticmethod
+    def captures() -> bool:
+        """Whether a CUDA graph captures what is queued on the current stream."""
+        return bool(sys.modules["torch"]._C._cuda_isCurrentStreamCapturing())
+
+    @staticmethod
     def maker_of_views() -> Any:
         """torch.as_strided for tensors of bytes, which have no gradients; where torch has it, the function that its
         compiled code calls for it, in a quarter of the time."""

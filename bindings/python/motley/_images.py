@@ -283,7 +283,7 @@ def keep_if_captured(owner: Any, call: Any, *arrays: Any) -> None:
     """If a CUDA graph captures the call, `owner` keeps the caller's arrays: each replay reads and writes their memory,
     which torch gives back to the device when another graph is captured."""
     library, device = call.caller
-    if device is not None and library == "torch" and sys.modules["torch"]._C._cuda_isCurrentStreamCapturing():
+    if device is not None and library == "torch" and Torch.captures():
         vars(owner).setdefault("_captured", Captured()).append(arrays)
 
 

@@ -463,7 +463,8 @@ NOT_HERE = {
     "motley.RepeatedSamples": "a warning", "motley.ops.table": "data",
     "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Views": "a sampler",
     "motley.torch.Reproducible": "a block of samples", "motley.torch.list_images": "a list",
-    "motley.torch.read_file": "bytes", "motley.torchvision.AutoAugmentPolicy": "torchvision's",
+    "motley.torch.ask_for_queues": "sets a variable", "motley.torch.read_file": "bytes",
+    "motley.torchvision.AutoAugmentPolicy": "torchvision's",
     "motley.torchvision.InterpolationMode": "torchvision's", "motley.torchvision.hand_back": "ends take_over",
     "motley.timm.hand_back": "ends take_over", "motley.timm.take_over": "the factories of this table",
     "motley.adapters.webdataset": "samples in a worker's memory", "motley.adapters.ffcv": "calls a stage; needs FFCV",
@@ -588,6 +589,7 @@ def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatc
 
     monkeypatch.setattr(arrays.Torch, "look", classmethod(elsewhere))
     monkeypatch.setattr(arrays.Torch, "stream_of", staticmethod(lambda device: lambda: FAKE))
+    monkeypatch.setattr(arrays.Torch, "captures", staticmethod(lambda: False))
     monkeypatch.setattr(_native, "context_of", lambda device, threads=None: context_of(None, 1))
     monkeypatch.setattr(_native.local, "calls", {})
     for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "motley"]:

@@ -567,16 +567,6 @@ def test_a_stage_of_a_stage_keeps_its_settings(pixels):
         refused(piece, motley.Transform, stage, **{name: value})
 
 
-def test_arguments_that_there_are_not():
-    for make in (
-        lambda: motley.RandAugment(n=2, m=9),
-        lambda: motley.Transform("rand_augment", sede=3),
-        lambda: motley.Transform("torchvision_train", sede=3),
-    ):
-        with pytest.raises(TypeError, match=r"^Transform\(\) has no argument '\w+', want policy, seed, stream"):
-            make()
-
-
 def test_ids_epochs_and_views_go_by_keyword(pixels):
     stage = motley.RandAugment()
     mix, labels = motley.Mix(mixup=1.0), np.eye(12)
@@ -586,7 +576,7 @@ def test_ids_epochs_and_views_go_by_keyword(pixels):
         lambda: motley.Transform("torchvision_train")(pixels, range(12)),
         lambda: mix(pixels.astype(np.float32), labels, range(12)),
     ):
-        with pytest.raises(TypeError, match="positional argument"):
+        with pytest.raises(TypeError, match="positional argument|by position"):
             call()
 
 
