@@ -12,7 +12,7 @@ import struct
 import sys
 from typing import Any
 
-from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, finished, has_floats, name_of, plain
+from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, device_of, finished, has_floats, name_of, plain
 from ._core import ffi, lib
 from ._images import Many, images_of, like_foreign, on_host
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
@@ -34,14 +34,14 @@ class Moves:
     which: the samples, as Sampled._with_ids has them, whose levels are a call's; given: recorded draws in their place,
     a Drawn. Values are followed as callers have them; `name` is what errors call them."""
 
-    __slots__ = ("transform", "sizes", "single", "given", "levels", "image_key", "_which", "_drawn")
+    __slots__ = ("transform", "sizes", "single", "given", "levels", "_which", "_drawn")
 
     def __init__(
         self, transform: Any, sizes: Any, single: Any, which: Any = None, given: Any = None, levels: Any = None
     ) -> None:
         self.transform, self.sizes, self.single, self.given, self._drawn = transform, sizes, single, given, given
         self.levels = levels if transform._takes(levels) else None
-        self.image_key, self._which = None, which  # image_key: of the sample that is followed
+        self._which = which
 
     @property
     def which(self) -> Any:
@@ -106,10 +106,8 @@ class Moves:
             return value
         for i, (size, wanted) in enumerate(zip(source.sizes(), self.sizes)):
             if size != wanted:
-                where = "" if self.single else f": image {i}"
-                raise ArgumentError(
-                    f"{name}{where} is {_by(size)} pixels, what it follows {_by(wanted)}: want one size"
-                )
+                where, found = "" if self.single else f": image {i}", "{} x {} pixels, what it follows {} x {}"
+                raise ArgumentError(f"{name}{where} is {found.format(*size, *wanted)}: want one size")
         if source.dtype != lib.MOTLEY_U8:
             raise ArgumentError(f"{name} is not uint8: want motley.follow.Mask for it, which takes every dtype")
         fills = list(fill) if hasattr(fill, "__len__") else [fill] * source.channels
@@ -131,10 +129,6 @@ class Moves:
                 _held, samples.c.levels = levels_on_host(self.levels, len(ids))
             self._drawn = Drawn.of(self.transform.policy_now, samples.c, self.sizes, 3)
         return self._drawn
-
-
-def _by(size: Any) -> Any:
-    return f"{size[0]} x {size[1]}"
 
 
 # ---- pixels ----
@@ -332,36 +326,30 @@ class Rows:
         alike: Any = None if listed is not None else _alike(parts, widths)
         self.alike = alike is not None
         if self.alike:
-            arrays, self.shapes = parts, alike
+            arrays, self.shapes, self.width = parts, alike, alike[0][1]
         elif listed is not None:
-            arrays, self.shapes = [listed], [(len(part), listed.shape[1]) for part in parts]
+            arrays, self.width = [listed], listed.shape[1]
+            self.shapes = [(len(part), self.width) for part in parts]
         else:
             arrays = [self._array(i, part, widths) for i, part in enumerate(parts)]
-            self.shapes = [tuple(array.shape) for array in arrays]
-        known = [(0 not in shape, shape[-1]) for shape in self.shapes if shape != (0,)]
-        self.width = max(known)[1] if known else widths[0]
-        self.shapes = [(0, self.width) if shape == (0,) else shape for shape in self.shapes]
-        self.counts = [math.prod(shape[:-1]) for shape in self.shapes]
-        self._check_alike(arrays)
+            known = [(0 not in array.shape, array.shape[-1]) for array in arrays if array.shape != (0,)]
+            self.width = max(known)[1] if known else widths[0]
+            self.shapes = [(0, self.width) if array.shape == (0,) else tuple(array.shape) for array in arrays]
+            self._check_alike(arrays)
+        one_axis = self.alike or listed is not None
+        self.counts = [shape[0] if one_axis else math.prod(shape[:-1]) for shape in self.shapes]
         self.count = sum(self.counts)
         self.offsets = [0, *itertools.accumulate(self.counts)]
         self.of_torch = bool(arrays) and KINDS[type(arrays[0])] is Torch
         self.library = sys.modules["torch"] if self.of_torch else _numpy(name)
-        on = arrays[:1] if self.alike else parts
-        self.on_device = (
-            self.of_torch
-            and device is not None
-            and all(KINDS[type(part)] is Torch and part.is_cuda and part.get_device() == device for part in on)
-        )
+        some = arrays[:1] if self.alike else parts
+        self.on_device = self.of_torch and device is not None and {device_of(part) for part in some} == {device}
         self.single = bool(arrays) and not any(map(_is_wide, arrays[:1] if self.alike else arrays))
         self.dtype = "float32" if self.single else "float64"
-        tables = arrays if self.alike else [self._typed(array.reshape(-1, self.width)) for array in arrays]
-        if not arrays:
-            self.table = self.library.empty((0, self.width))
-        elif self.of_torch:
-            self.table = self._typed(self.library.cat(tables))
-        else:
-            self.table = self._typed(self.library.concatenate(tables))
+        if not self.alike:
+            arrays = [self._typed(array.reshape(-1, self.width)) for array in arrays]
+        join = self.library.cat if self.of_torch else self.library.concatenate
+        self.table = self._typed(join(arrays)) if arrays else self.library.empty((0, self.width))
 
     def _typed(self, table: Any) -> Any:
         if self.of_torch:
@@ -402,8 +390,8 @@ class Rows:
     def _check_alike(self, arrays: Any) -> None:
         if len({KINDS[type(array)] is Torch for array in arrays}) > 1:
             raise ArgumentError(f"{self.name} has torch tensors and others, want one kind")
-        for i, (shape, count) in enumerate(zip(self.shapes, self.counts)):
-            if count and shape[-1] != self.width:
+        for i, shape in enumerate(self.shapes):
+            if 0 not in shape and shape[-1] != self.width:
                 raise ArgumentError(
                     f"{self._at(i)} has {shape[-1]} numbers in a row, others have {self.width}: want as many"
                 )
@@ -548,8 +536,7 @@ class BoxRows(Rows):
         c.box_params = self.params[0]
 
     def moved(self) -> Any:
-        """For each image its boxes, and a function that returns how much of each is left, in the type by which boxes
-        are dropped."""
+        """For each image its boxes, and a function that returns how much of each is left, as it is compared."""
         return self.back(self.table), lambda: self.back(self.seen, self.dtype)
 
     def kept(self) -> Any:

@@ -196,7 +196,11 @@ class Foreign(Batch):
 
     def __init__(self, array: Any, layout: str | None) -> None:
         if int(array.__dlpack_device__()[0]) in ON_CUDA:
-            view = _cuda_library().from_dlpack(array)
+            library = _cuda_library()
+            try:
+                view = library.from_dlpack(array)
+            except Exception as error:
+                raise no_array("the images are", array, error) from error
         else:
             view = on_host("the images are", array)
         super().__init__(KINDS[type(view)], view, layout)
@@ -230,10 +234,15 @@ def on_host(what: str, array: Any) -> Any:
     except Exception as error:  # of a dtype that it does not know, such as bfloat16, or of what made the array
         view = numpy.asarray(array).view()
         if view.dtype == object:
-            why = f"of which __dlpack__ gives no array: {type(error).__name__}: {error}"
-            raise ArgumentError(f"{what} a {type(array).__name__}, {why}") from error
+            raise no_array(what, array, error) from error
         view.flags.writeable = False
         return view
+
+
+def no_array(what: str, array: Any, error: Exception) -> ArgumentError:
+    """The error for an array whose __dlpack__ raises, or gives no capsule or a used one."""
+    kind = type(array).__name__
+    return ArgumentError(f"{what} a {kind}, of which __dlpack__ gives no array: {type(error).__name__}: {error}")
 
 
 def like_foreign(out: Any, source: Any) -> Any:

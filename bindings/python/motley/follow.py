@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import enum
 import itertools
-import math
+import sys
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
@@ -42,7 +42,7 @@ SIZES = "size", "orig_size"  # of an image, by their usual keys: as long as two 
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
-# ---- what follows, and how: follow() changes a sample's entry; `rows` has boxes and points that have moved ----
+# ---- what follows, and how: `rows` makes what moves an entry ----
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +63,6 @@ class Mask:
     def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
         return Planes(f"sample[{key!r}]", sample[key], self.fill, self.erase, moves)
 
-    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
-        return {key: rows.moved()}
-
 
 @dataclasses.dataclass(frozen=True)
 class Image:
@@ -83,9 +80,6 @@ class Image:
     def __post_init__(self) -> None:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
-
-    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
-        return {key: moves.image(f"sample[{key!r}]", sample[key], self.interpolation, self.fill, self.erase)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,13 +123,8 @@ class Boxes:
         if isinstance(self.label_fields, str):
             raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
         for name in "min_area", "min_side", "min_visibility":
-            value, most = getattr(self, name), 1 if name == "min_visibility" else math.inf
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or not 0 <= value <= most
-                or value == math.inf
-            ):
+            value, most = getattr(self, name), 1 if name == "min_visibility" else sys.float_info.max
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
                 raise ArgumentError(f"{name} is {value!r}, want a number of 0 {'to 1' if most == 1 else 'or more'}")
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
@@ -151,13 +140,6 @@ class Boxes:
         limits = self.min_area, self.min_side, self.min_visibility
         how = self._format_of(name, value), self.rule == "torchvision", limits
         return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device, self.outside == "drop")
-
-    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
-        boxes, visibility = rows.moved()
-        moved = {key: moves.joined(boxes, sample[key])}
-        if self.visibility is not None:
-            moved[self.visibility] = moves.joined(visibility(), sample[key])
-        return moved
 
     def fields_in(self, sample: Any) -> Any:
         """The label_fields of a sample."""
@@ -175,8 +157,7 @@ class Boxes:
 class Points:
     """Points in pixels of the image: [..., 2], or [..., 3] with COCO's visibility, which becomes 0 where the point has
     left the image and at most 1 where it was erased, and says 0 of points that are not annotated, wherever they are; of
-    a batch a list of them. Nothing is clamped, and no point is
-    left out. Integers become float32.
+    a batch a list of them. Nothing is clamped, and no point is left out. Integers become float32.
 
     Args:
         convention: "continuous": the first pixel's centre is (0.5, 0.5), as for boxes; "index": it is (0, 0).
@@ -207,13 +188,6 @@ class Points:
         name = f"sample[{key!r}]"
         how = CONVENTIONS[self.convention], self.pairs
         return PointRows(name, moves.parts(name, sample[key]), moves.sizes, *how, device)
-
-    def moved(self, sample: Any, key: Any, moves: Any, rows: Any) -> Any:
-        points, inside = rows.moved()
-        moved = {key: moves.joined(points, sample[key])}
-        if self.inside is not None:
-            moved[self.inside] = moves.joined(inside(), sample[key])
-        return moved
 
 
 Kind = Mask | Image | Boxes | Points
@@ -397,22 +371,22 @@ class Follow:
     def _followed(self, sample: Any, image: Any, following: Any, moves: Any, rows: Any) -> Any:
         moved = {self.image: image}
         for key, kind in following.items():
-            if key in rows:
-                rows[key].move(moves)
-            moved.update(kind.moved(sample, key, moves, rows.get(key)))
+            moved.update(_moved(kind, key, sample[key], moves, rows.get(key)))
         for group in _groups(sample, following):
-            if any(isinstance(following.get(key), Boxes) for key in group):
-                self._drop(sample, moved, group, following, moves, rows)
+            self._drop(sample, moved, group, following, moves, rows)
         return {**sample, **moved}
 
     def _drop(self, sample: Any, moved: Any, group: Any, following: Any, moves: Any, rows: Any) -> None:
         """Removes the elements that any Boxes of the group drops from all of its entries."""
         boxes = [key for key in group if isinstance(following.get(key), Boxes)]
+        if not boxes:
+            return
         counts, dropping = rows[boxes[0]].counts, [key for key in boxes if following[key].drop]
-        values = {key: moved.get(key, sample.get(key)) for key in group}
+        values = {key: moved[key] if key in moved else sample[key] for key in group}
         parts = {key: moves.parts(f"sample[{key!r}]", value) for key, value in values.items()}
         for key in group:
-            _check_elements(key, parts[key], counts, moves.single)
+            if key not in (boxes[0], following[boxes[0]].visibility):
+                _check_elements(key, parts[key], counts, moves.single)
         if not dropping:
             return
         for key in group if not moves.single else ():
@@ -426,7 +400,8 @@ class Follow:
         if any(following[key].label_fields is None for key in dropping) and any(counts):
             _refuse_others(sample, {self.image, *group}, moves.single, counts)
         kept = [rows[key].kept() for key in dropping]
-        keep = [_all([own for own in each if own is not None]) for each in zip(*kept)]
+        some = [[own for own in each if own is not None] for each in zip(*kept)]  # of each image, where not all are
+        keep = [list(map(all, zip(*each))) if each else None for each in some]
         for key in group:
             moved[key] = moves.joined(list(map(_selected, parts[key], keep)), values[key])
 
@@ -512,13 +487,28 @@ def _stored(kind: Kind) -> Any:
     return getattr(kind, "visibility", getattr(kind, "inside", None))
 
 
+def _moved(kind: Kind, key: Any, value: Any, moves: Any, rows: Any) -> Any:
+    """The entries that a kind writes."""
+    if isinstance(kind, Image):
+        return {key: moves.image(f"sample[{key!r}]", value, kind.interpolation, kind.fill, kind.erase)}
+    rows.move(moves)
+    if isinstance(kind, Mask):
+        return {key: rows.moved()}
+    parts, found = rows.moved()
+    stored = {} if _stored(kind) is None else {_stored(kind): moves.joined(found(), value)}
+    return {key: moves.joined(parts, value), **stored}
+
+
 def _groups(sample: Any, following: Any) -> list[Any]:
     """The entries that lose elements together, as label_fields connect them."""
     groups: list[Any] = []
     for key, kind in following.items():
-        stored = () if _stored(kind) is None else (_stored(kind),)
-        group = dict.fromkeys((key, *stored, *(kind.fields_in(sample) if isinstance(kind, Boxes) else ())))
-        for other in [other for other in groups if other.keys() & group.keys()]:
+        group, stored = {key: None}, _stored(kind)
+        if stored is not None:
+            group[stored] = None
+        if isinstance(kind, Boxes):
+            group.update(dict.fromkeys(kind.fields_in(sample)))
+        for other in [other for other in groups if not group.keys().isdisjoint(other)]:
             groups.remove(other)
             group = {**other, **group}
         groups.append(group)
@@ -554,11 +544,6 @@ def _is_listed(value: Any) -> bool:
     return isinstance(value, (list, tuple)) or (
         KINDS[type(value)] is not None and getattr(value, "ndim", 0) > 0 and not hasattr(value, "getbands")
     )
-
-
-def _all(kept: Any) -> Any:
-    """Which elements all of these keep; None: each of them."""
-    return list(map(all, zip(*kept))) if kept else None
 
 
 def _selected(value: Any, keep: Any) -> Any:

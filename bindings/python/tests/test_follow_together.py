@@ -435,11 +435,11 @@ def test_images_that_exif_turns_are_refused_beside_boxes_and_points(batch):
 class Producer:
     """Has DLPack's methods alone."""
 
-    def __init__(self, array=None, error=None, capsule=True):
-        self.array, self.error, self.capsule = array, error, capsule
+    def __init__(self, array=None, error=None, capsule=True, device=(1, 0)):
+        self.array, self.error, self.capsule, self.device = array, error, capsule, device
 
     def __dlpack_device__(self):
-        return 1, 0
+        return self.device
 
     def __dlpack__(self, **how):
         if self.error:
@@ -467,6 +467,12 @@ def used_capsule():
 def test_producers_that_give_no_array_are_named(key, make, message):
     what = "the images are" if key == "image" else rf"sample\['{key}'\] is"
     refused(rf"{what} a Producer, .*{message}", Follow(NOTHING), {"image": IMAGE, key: make()})
+
+
+@needs_torch
+def test_producers_on_a_gpu_that_give_no_array_are_named():
+    image = Producer(error=RuntimeError("the bus is busy"), device=(2, 0))
+    refused("the images are a Producer, of which __dlpack__ gives no array: ", Follow(NOTHING), {"image": image})
 
 
 def test_producers_are_read():
