@@ -265,7 +265,7 @@ static motley_status run_all(rounds *call, motley_error *error)
     return run_part(call, from, job->dst, job->output, error);
 }
 
-/* Moves what follows by the images' steps, if the backend does that. */
+/* Moves the followers by the images' steps, if the backend does that. */
 static motley_status follow(rounds *call, motley_error *error)
 {
     for (size_t i = 0; i < call->job->count; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bilinear and bicubic WARPs along both axes, a block of pixels at a time. First the part of a row that reads inside
  * the image is found. The taps of each pixel are loaded as four neighbouring pixels at once, and transposed into
- * channels. The blend is computed in float, whose error is bounded. Results too near a whole number, and all pixels
- * with alpha, are computed in double as in kernels/warp.h. */
+ * channels. The blend is computed in float, whose error is bounded (BETWEEN_DOUBT). Results nearer than that to a whole
+ * number are in doubt; these, and all pixels with alpha, are computed in double as in kernels/warp.h. On the GPU
+ * kernels/cuda/interpolate_near.cuh does the same, with bounds of its own (MOT_DOUBT_*). */
 #ifndef MOT_BETWEEN_PLANE_CPU_H
 #define MOT_BETWEEN_PLANE_CPU_H
 

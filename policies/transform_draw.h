@@ -100,7 +100,7 @@ MOT_RANDOM_FN mot_rectangle mot_draw_crop(const mot_stage *stage, const mot_draw
     return mot_middle_crop(sample, stage->of.crop.ratio);
 }
 
-/* Puts down what RandomResizedCrop drew. */
+/* Stores the drawn crop. */
 MOT_FN void mot_put_crop(const mot_stage *stage, mot_rectangle crop, motley_place *drawn)
 {
     drawn->crop.left = crop.left, drawn->crop.top = crop.top;

@@ -213,8 +213,7 @@ static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *s
     MOT_TRY(mot_call_next(call, &drawing, error));
     draw->overlap = call->overlap;
     CUDA_TRY(mot_cuda_draw_launch(draw, call->lane), "launching the draw kernel");
-    /* the first wave loads images while they are drawn for, and knows from each sample's mark that its steps are there
-     */
+    /* The first wave loads pixels while draws are still running; `ready` tells it when a sample's steps are there. */
     const mot_node running = { .reads = MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_ORDER | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST,

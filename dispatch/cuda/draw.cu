@@ -206,6 +206,8 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     const bool alone = gridDim.x == 1; /* the batch is one CTA, which sorts without shared counters */
     for (int k = threadIdx.x; k < MOT_KEYS; k += blockDim.x)
         first[k] = 0;
+
+    /* Draws: the sample's first words while the tables arrive, then its steps. */
     const int samples = samples_of_cta(d), begin = blockIdx.x * samples;
     const int mine = threadIdx.x >> d.threads_log2, i = begin + mine;
     const int slot = threadIdx.x & ((1 << d.threads_log2) - 1);
@@ -229,8 +231,12 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
                    min(d.count - begin - first, of_warp) * d.max_steps);
         __syncwarp();
     }
-    if (first_slot && i < d.first_wave) /* its CTA does not wait for the order */
+
+    /* First wave: an image's CTA waits for the sample's mark, not for the order. */
+    if (first_slot && i < d.first_wave)
         store_released(&d.plan.ready[i], count + 1);
+
+    /* Keys: the sample's place among those of its cost. One CTA makes the order itself ... */
     int key = 0, rank = 0;
     if (first_slot) {
         key = mot_bucket_of(steps, count, d.op, 1) + (i < d.first_wave ? 0 : MOT_BUCKETS);
@@ -244,6 +250,8 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
         wait_for_previous_kernel();
         return;
     }
+
+    /* ... of several, the one that takes the last ticket does. */
     if (first_slot) {
         d.plan.key[i] = key;
         d.plan.rank[i] = rank;

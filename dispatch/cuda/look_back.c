@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* The bucket of an image, by its steps that are ops: up to MOT_MAX_STEPS are, and those that mix have none. */
+/* Returns an image's cost bucket. Mixing steps are ignored; of the others there are at most MOT_MAX_STEPS. */
 static int bucket_of(const mot_cuda_state *s, const mot_step *steps, int count, float share)
 {
     mot_step ops[MOT_MAX_STEPS];

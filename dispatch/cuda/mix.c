@@ -6,7 +6,7 @@
 
 /* ---- memory ---- */
 
-/* What is sent, which is the first of a call's memory; descriptions of images are there if src or dst has `images`. */
+/* The uploaded block at the start of the call's memory; image lists only if src or dst has `images`. */
 typedef struct room {
     motley_mixed *drawn;
     motley_image *src, *dst;

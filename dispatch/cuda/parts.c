@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs jobs with breaks: a kernel takes the steps apart, then parts and breaks alternate. Chains are run one after the
  * other from the source, each into its own pixels, and one kernel mixes them. The frames of a clip become one image
- * where they share statistics. */
+ * where they share statistics.
+ *
+ * An image of a job with 2 chains, 1 break in each (*) and 1 break behind them:
+ *
+ *     steps    rotate blur* invert mix_add   shear mix_add   mix_sum   color emboss* solarize
+ *     part       0           1                 2   (3: none)             4             5
+ *     after[]         0                                                       4
+ *     turn[]                         0               1          2
+ *
+ *     mix_chains   part 0: src -> chain 0, break 0, part 1 in chain 0; part 2: src -> chain 1, break 2, part 3;
+ *                  turns 0..2: src, chains -> work
+ *     queue_rest   part 4 in work, break 4, part 5: work -> dst, output
+ *
+ * Parts, breaks and turns are the same for all images, as many as any of them has: of an image that has fewer, or other
+ * ones, the steps in those places do nothing.
+ *
+ * Every function of a run is called twice: with call == NULL it only counts the memory, then it queues. */
 #include "dispatch/cuda/parts.h"
 #include "dispatch/clips.h"
 #include "dispatch/cuda/parts_draw.h"
@@ -437,7 +453,7 @@ motley_status mot_cuda_run_parts(mot_cuda_state *s, mot_cuda_call *call, const m
 
 /* ---- a whole job ---- */
 
-/* What `steps` has of it: steps and their numbers, and what they are drawn for. */
+/* Lays out the draw buffers of a whole job: steps, step counts, sample ids. */
 static void lay_out_draws(mot_cuda_steps *steps, const mot_job *job, mot_arena *slot)
 {
     mot_cuda_lay_out_draws(steps, job, 0, slot);

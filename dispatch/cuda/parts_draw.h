@@ -18,9 +18,9 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *draw, const mot_tables *t
 /* Writes `value` to each of `count` numbers in device memory. */
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream);
 
-/* Takes each sample's steps apart. A part is a run of ops, after which its break comes, if it has one. All steps up to
- * the last that mixes are chains: these have the first parts, chain_breaks + 1 for each chain that has ops, and what
- * follows them has the others. */
+/* Splits each sample's steps into parts. A part is a run of ops, ended by a break or by the end of the steps. All steps
+ * up to the last one that mixes belong to chains: they get the first parts, chain_breaks + 1 for each chain that has
+ * ops. The steps behind them get the remaining parts. */
 typedef struct mot_parts_job {
     int32_t count, max_steps;
     const mot_step *steps;        /* [count][max_steps] */

@@ -46,9 +46,9 @@ typedef struct mot_node {
 } mot_node;
 
 typedef struct mot_timeline {
-    cudaStream_t ahead;    /* for draws */
-    cudaEvent_t drawn;     /* recorded there */
-    cudaEvent_t done[2];   /* of each slot: recorded at the end of a call that took it, and of those that took none */
+    cudaStream_t ahead;  /* for draws */
+    cudaEvent_t drawn;   /* recorded there */
+    cudaEvent_t done[2]; /* of each slot: recorded at the end of a call that took it, and of later calls without one */
     cudaEvent_t last_done; /* the one that was recorded last */
     int slot;              /* that was taken last */
     int queued, captured;  /* a call was queued; a graph has captured one */

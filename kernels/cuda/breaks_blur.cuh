@@ -66,7 +66,7 @@ static __device__ float blur_limit(const float *weight, int size, float &wrong)
     return known && sum < 1.25f ? 0.5f - 1.01f * 255.0f * (wrong + unit * all * (float)(2 * size + 8)) : -1.0f;
 }
 
-/* A byte as a denormal number: 2^-149 of it. Weights that are 2^126 as large make normal sums of them. */
+/* A byte as a denormal float, byte * 2^-149. Weights are scaled by 2^126, so that products are normal again. */
 DEVICE float tiny_byte(uint32_t word, int k)
 {
     return __uint_as_float(__byte_perm(word, 0, 0x4440 | k));

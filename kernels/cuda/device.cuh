@@ -43,7 +43,7 @@ DEVICE int cta_threads()
 #endif
 }
 
-/* threadIdx.x, read again: what is made of it need not be kept in registers across a loop. */
+/* Re-reads threadIdx.x, so that values derived from it do not stay live across a loop. */
 DEVICE int thread_again()
 {
 #ifdef MOT_ON_DEVICE

@@ -118,8 +118,8 @@ template <int FORMAT> DEVICE void walk_pairs_to_lines(chain_form form)
     }
 }
 
-/* The end of the quads that must have arrived before the MOT_STRIP quads from `first` on are made: those that the warp
- * reads, and those that the result may overwrite. */
+/* Number of quads that must be loaded before the strip of MOT_STRIP quads from `first` on can run: everything that the
+ * warp reads, and everything that the strip's output overwrites. */
 template <int SOURCE>
 DEVICE int quads_read_by(const mot_warp_plan &plan, int first, int across, uint32_t rows_per_quad, bool blocks,
                          uint32_t block_rows_per_block)

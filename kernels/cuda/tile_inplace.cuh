@@ -44,7 +44,7 @@ template <int FORMAT, int PITCH, int RADIUS, int OP> OUTLINE void blur_lines(int
 }
 
 /* Calls body(quad's number, its four pixels) for each quad of the tile in shared memory, and writes the pixels back.
- * MARKS: but not those that a warp after the `level`-th filled. */
+ * MARKS: skips pixels that any warp after number `level` has filled. */
 template <int AT_ONCE, bool MARKS, class BODY> DEVICE void change_quads(int level, BODY body)
 {
     const tile_state &s = tile_cta();

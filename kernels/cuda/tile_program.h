@@ -5,8 +5,7 @@
  * The CTAs that share an image each own some of its tiles and run the same program. The instructions between two
  * BARRIERs are a phase: first those that run once (TABLE, CURRENT, CUT; a CTA with one tile may load it before them),
  * then the others for each tile. If a CTA has one tile, the tile stays in shared memory from phase to phase; if it has
- * several
- * (`one_tile` == 0), a phase reads its tiles from one place in memory and writes them to another. */
+ * several (`one_tile` == 0), a phase reads its tiles from one place in memory and writes them to another. */
 #ifndef MOT_TILE_PROGRAM_H
 #define MOT_TILE_PROGRAM_H
 
@@ -112,7 +111,21 @@ typedef struct mot_program_facts {
     uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
 } mot_program_facts;
 
-/* The state while a program is being made. */
+/* The state while a program is being made.
+ *
+ *   Pixels  What the steps so far make of the image is the pixels in memory, at `place`, then the pending warps
+ *           (`first`, then `second`; `warps` counts them), then the items from `base` on. The tile, unless it is
+ *           NOTHING, has the warps and the items before `applied`; base <= applied <= items. After mot_commit nothing
+ *           is pending, and base == items.
+ *   Levels  An item's level is the number of warps before it. Where it is below `warps`, the item must not change what
+ *           later warps filled, and tiles need marks.
+ *   Phases  op[phase] is the first op behind the last BARRIER, op[turn] the first one that a CTA with several tiles
+ *           runs for each of them; phase <= turn <= ops.
+ *   Memory  Between two barriers no CTA writes pixels in memory that another one may still read. A MOVED tile is made
+ *           of others' pixels, so storing it over `place` needs a barrier first, unless may_overwrite
+ *           (mot_is_in_the_way). Every barrier sets may_overwrite; loading a tile sets it anew.
+ *   Arrive  Ops behind `shared` work in the tile alone, so a CTA with one tile arrives before them and waits after
+ *           them (mot_emit_barrier). mot_load_before_barrier alone moves ops, and keeps all of this. */
 typedef struct mot_program_state {
     mot_program *p;
     const mot_program_facts *facts;

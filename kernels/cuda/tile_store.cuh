@@ -7,7 +7,14 @@
 #include "kernels/cuda/tile_state.cuh"
 #include "kernels/output.h"
 
-/* The tile's pixels as runs that are contiguous in memory: the whole tile, or one run a row. */
+/* The tile's pixels as runs that are contiguous in memory: the whole tile, or one run a row.
+ *
+ * A run in memory, with | at addresses that are multiples of 16. A head and a tail of up to 15 bytes are written byte
+ * by byte (for_odd_bytes), the blocks between them 16 bytes at a time (for_pieces).
+ *
+ *     |     .......|................|................|...         |
+ *           ^ head   block            block            ^ tail
+ *           t.data + run * t.row                         + bytes  */
 struct tile_runs {
     int runs, pixels; /* of a run */
     uint8_t *data;    /* of the first */
@@ -163,7 +170,12 @@ template <int FORMAT> DEVICE void store_bytes_of_planes(const mot_view &to)
     }
     /* 8, 16 or 32 threads take a row. Each packs a quad and writes an aligned word of each plane, which begins with
      * bytes of the quad before: the neighbouring thread has packed that one. They begin where a block of 32 bytes of
-     * the first plane does, which is then written whole. Bytes outside of such words come last. */
+     * the first plane does, which is then written whole. Bytes outside of such words come last.
+     *
+     *     memory    |    |  00|0011|1122|2233|3     in words; digits: the quad that a byte of the row comes from
+     *     written           bb [  ] [  ] [  ] b     b: byte by byte; [  ]: a word, of the quads of two threads
+     *               ^ block of 32                   begin: 4 bytes, to the word of the row's first; skip: 6, to the row
+     */
     const int bits = 3 + (rows <= 16) + (rows <= 8), group = 1 << bits;
     const int lane = threadIdx.x & 31, k = lane & (group - 1), neighbour = (lane & -group) | ((lane - 1) & (group - 1));
     const uint32_t end = 4 * (quads + k) + (row_bytes & 31 ? 28 : (uint32_t)(uintptr_t)data & 28);
