@@ -14,8 +14,7 @@
  * failure. */
 #include "dispatch/cuda/state.h"
 #include "motley.h"
-#include "tests/inputs.h"
-#include "tests/test.h"
+#include "tests/batches.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
@@ -203,21 +202,13 @@ static int same(batch *b, const char *what)
     for (size_t i = 0; i < b->count; i++) {
         const uint8_t *got = b->back + b->offset[i], *wanted = b->buffer[i].bytes;
         cases++;
-        if (memcmp(got, wanted, b->buffer[i].size) == 0)
+        const difference d = difference_of(got, wanted, b->buffer[i].size);
+        if (d.bytes == 0)
             continue;
-        size_t at = 0, differing = 0;
-        for (size_t k = b->buffer[i].size; k-- > 0;)
-            if (got[k] != wanted[k])
-                at = k, differing++;
         const motley_image *im = &b->host[i];
         fprintf(stderr, "%s: image %zu (%" PRId32 "x%" PRId32 "x%d): %zu bytes differ, first %zu is %d, want %d", what,
-                i, im->width, im->height, b->channels, differing, at, got[at], wanted[at]);
-        for (int32_t y = 0; y < im->height; y++)
-            for (int32_t x = 0; x < im->width; x++)
-                for (int c = 0; c < b->channels; c++)
-                    if (input_at(&b->buffer[i].image, x, y, c) == wanted + at)
-                        fprintf(stderr, " (x %" PRId32 ", y %" PRId32 ", channel %d)", x, y, c);
-        fprintf(stderr, "\n");
+                i, im->width, im->height, b->channels, d.bytes, d.first, got[d.first], wanted[d.first]);
+        print_component(&b->buffer[i], d.first);
         ok = 0;
         if (++failures >= 30) {
             fprintf(stderr, "check_cuda: stopped after %d failures\n", failures);
@@ -292,12 +283,8 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
             if (info->shape == MOTLEY_SHAPE_BLUR && some[v][0] > 40 && sizes[size].width > 40 && sizes_count > 1)
                 continue;
             add_image(src, pairs[pair].src, sizes[size], channels);
-            const size_t i = src->count - 1, bytes = src->buffer[i].size;
-            uint8_t *dense = malloc(bytes);
-            need(dense != NULL, "no memory");
-            input_fill((input_kind)((size_t)v % INPUT_KINDS), SEED + i, sizes[size], channels, dense);
-            input_buffer_set(&src->buffer[i], dense);
-            free(dense);
+            const size_t i = src->count - 1;
+            buffer_fill(&src->buffer[i], (input_kind)((size_t)v % INPUT_KINDS), SEED + i);
             memcpy(values + i * (size_t)info->values_max, some[v], (size_t)info->values_max * sizeof(double));
             if (!in_place)
                 add_image(dst, pairs[pair].dst, sizes[size], channels);
@@ -376,11 +363,7 @@ static void check_past_edge(void)
         batch *const src = calloc(1, sizeof *src);
         need(src != NULL, "no memory");
         add_image(src, INPUT_PACKED, size, 3);
-        uint8_t *const dense = malloc(src->buffer[0].size);
-        need(dense != NULL, "no memory");
-        input_fill((input_kind)0, SEED, size, 3, dense);
-        input_buffer_set(&src->buffer[0], dense);
-        free(dense);
+        buffer_fill(&src->buffer[0], (input_kind)0, SEED);
         send(src);
         const motley_op_params params = { .interpolation = (motley_interpolation)(k / 2) };
         const motley_batch host = { .count = 1, .channels = 3, .images = src->host };
@@ -499,13 +482,10 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
             int32_t count = 0;
             const motley_samples sample = { .seed = 7, .epoch = epoch, .first = 1000 + i, .levels = levels + i };
             motley_draw(policy, &sample, 1, &width, &height, channels, NULL, steps, &count, &error);
-            size_t at = 0, differing = 0;
-            for (size_t k = each; k-- > 0;)
-                if (host[i * each + k] != back[i * each + k])
-                    at = k, differing++;
+            const difference d = difference_of(back + i * each, host + i * each, each);
             fprintf(stderr,
                     "%s, image %zu of %zu %" PRId32 "x%" PRId32 "x%d layout %d: %zu bytes differ, first %zu:", name, i,
-                    n, width, height, channels, (int)layout, differing, at);
+                    n, width, height, channels, (int)layout, d.bytes, d.first);
             for (int32_t s = 0; s < count; s++)
                 fprintf(stderr, " %s(%.9g)", mot_step_info(steps[s].op)->name, steps[s].values[0]);
             fprintf(stderr, "\n");
@@ -738,16 +718,6 @@ static void check_graph(const char *name, size_t N, int32_t SIDE)
     motley_policy_destroy(policy);
 }
 
-static void wants_error(motley_status got, motley_status wanted, const motley_error *error, const char *piece)
-{
-    cases++;
-    if (got != wanted || !strstr(error->message, piece)) {
-        fprintf(stderr, "wanted %s with \"%s\", found %s: %s\n", motley_status_name(wanted), piece,
-                motley_status_name(got), error->message);
-        failures++;
-    }
-}
-
 /* Calls that must be refused before anything is launched. */
 static void check_refusals(void)
 {
@@ -803,11 +773,7 @@ static void check_policy_mixed(const char *name, size_t pair, int channels, uint
     for (size_t i = 0; i < 24; i++) {
         const input_size size = some[i % 6];
         add_image(src, pairs[pair].src, size, channels);
-        uint8_t *dense = malloc(src->buffer[i].size);
-        need(dense != NULL, "no memory");
-        input_fill((input_kind)(i % INPUT_KINDS), SEED + i, size, channels, dense);
-        input_buffer_set(&src->buffer[i], dense);
-        free(dense);
+        buffer_fill(&src->buffer[i], (input_kind)(i % INPUT_KINDS), SEED + i);
         if (!in_place)
             add_image(dst, pairs[pair].dst, size, channels);
     }

@@ -6,8 +6,7 @@
  *     test_custom cpu|reference|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
-#include "tests/inputs.h"
-#include "tests/test.h"
+#include "tests/batches.h"
 
 #include <stdio.h>
 
@@ -252,15 +251,6 @@ static motley_status apply_again(void *user, const motley_custom_batch *batch, m
 {
     return motley_apply(batch->context, user, &batch->images, &batch->images,
                         &(motley_apply_params){ .stream = batch->stream }, error);
-}
-
-static void wants_error(motley_status got, motley_status wanted, const motley_error *error, const char *piece)
-{
-    if (got != wanted || !strstr(error->message, piece)) {
-        fprintf(stderr, "test_custom: wanted %s with \"%s\", found %s: %s\n", motley_status_name(wanted), piece,
-                motley_status_name(got), error->message);
-        failures++;
-    }
 }
 
 static void check_failures(motley_context *context, const motley_policy *mine)
