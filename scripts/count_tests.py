@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the cases of finished `meson test` runs, skipped ones included, and prints the sums as the last line.
+"""Counts the cases of finished `meson test` runs, skipped ones included, and prints the sums as the last line. Before
+it stands what sweeps left out of their cases, as the tests themselves say it (tests/sweep.h).
 
     count_tests.py [--failed-steps N] [--skipped-steps N] BUILD_DIR...
 
@@ -64,8 +65,12 @@ def count_tap(text):
     return len(lines) - skipped - failed, failed, skipped
 
 
+def output(test):
+    return ANSI.sub("", (test.get("stdout") or "") + "\n" + (test.get("stderr") or ""))
+
+
 def count(test):
-    text = ANSI.sub("", (test.get("stdout") or "") + "\n" + (test.get("stderr") or ""))
+    text = output(test)
     good, skip = test["result"] in ("OK", "EXPECTEDFAIL"), test["result"] == "SKIP"
     for parse in (count_criterion, count_unittest, count_pytest, count_tap):
         found = parse(text)
@@ -93,6 +98,8 @@ def main():
             total = [a + b for a, b in zip(total, cases)]
             if cases[1] or cases[2]:
                 print(f"{folder}: {test['name']}: {cases[0]} passed, {cases[1]} failed, {cases[2]} skipped")
+            for part in re.findall(r"^left out: (.*)$", output(test), re.M):
+                print(f"{folder}: {test['name']}: left out {part}")
     passed, failed, skipped = total[0], max(total[1], args.failed_steps), total[2] + args.skipped_steps
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0

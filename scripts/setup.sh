@@ -21,13 +21,16 @@ optional_packages="python3-torchvision"
 packages=$build_packages
 optional=
 tests=auto
+sweeps=part     # whole takes minutes more
 python=disabled # the package is built for its tests; otherwise pip builds it
+targets=tools/motley
 case "${1:-}" in
 tests | ci*)
     packages="$packages $test_packages"
     optional=$optional_packages
     tests=enabled
     python=enabled
+    targets=
     ;;
 esac
 docs=
@@ -35,9 +38,11 @@ if [ "${1:-}" = docs ]; then
     docs=1
     packages="$packages $doc_packages"
     python=enabled
+    targets=
 fi
 if [ "${1:-}" = ci ] || [ "${1:-}" = ci-packages ]; then
     docs=1
+    sweeps=whole
     packages="$packages $doc_packages"
     optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     optional="$optional chromium-headless-shell" # tests/test_site.py looks at the site
@@ -137,10 +142,10 @@ if [ "${1:-}" = ci ] && .venv-torch/bin/python3 bindings/python/motley/adapters/
 fi
 
 # No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
-options="-Dtools=enabled -Dtests=$tests -Dpython=$python -Dexamples=auto -Dcuda=disabled"
+options="-Dtools=enabled -Dtests=$tests -Dsweeps=$sweeps -Dpython=$python -Dexamples=auto -Dcuda=disabled"
 if [ -f build/build.ninja ]; then
     meson configure build $options "-Ddali=$dali"
 else
     meson setup build $options "-Ddali=$dali"
 fi
-ninja -C build
+ninja -C build $targets

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds, and runs every test; the last line counts them.
+# Installs what is missing, builds, and runs every test, the longest sweeps in part; the last lines say what these left
+# out, and count.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/setup.sh tests

@@ -10,6 +10,7 @@
 #include "augmentations/table.h"
 #include "kernels/cpu.h"
 #include "tests/inputs.h"
+#include "tests/sweep.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -172,13 +173,13 @@ static void check_subject(subject *s, size_t turn, int large)
     const size_t pairs_count = large ? FIRST_PAIRS : PAIRS;
     const size_t bytes = (size_t)s->size.width * (size_t)s->size.height * (size_t)s->channels;
     uint8_t *input = need(bytes), *wanted = need(bytes);
-    const int left_out = subjects++ % every != 0;
+    const int skipped = subjects++ % every != 0;
     int computed = 0;
     s->input = input;
     s->wanted = wanted;
     for (size_t set = 0; set < sets_count - (size_t)large; set++) /* the reference is the last */
         for (size_t p = turn % (large ? 2 : TURNS); p < pairs_count; p += large ? 2 : TURNS, cases++) {
-            if (left_out || (only_case >= 0 && cases != only_case) ||
+            if (skipped || (only_case >= 0 && cases != only_case) ||
                 (only_set && strcmp(only_set, sets[set]->name) != 0))
                 continue;
             compared++;
@@ -295,6 +296,7 @@ int main(int argc, char **argv)
             check_op(op);
     for (size_t set = 0; set < sets_count && !only_op; set++)
         check_copies(set);
+    left_out((size_t)((subjects + every - 1) / every), (size_t)subjects, "images and values");
     if (coverage)
         for (size_t set = 0; set < sets_count; set++)
             for (size_t r = 0; r < sets[set]->count; r++)

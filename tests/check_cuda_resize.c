@@ -7,8 +7,8 @@
  * Sides go up to SIDE pixels. Without a CUDA device it prints that it skips and exits 77; with --require that is a
  * failure. Compiled with MOT_EMULATE, the kernels run on the CPU (tests/emulate). */
 #include "motley.h"
-#include "tests/inputs.h"
-#include "tests/test.h"
+#include "tests/batches.h"
+#include "tests/sweep.h"
 
 #ifdef MOT_EMULATE
 #include "kernels/cuda/tuning.h"
@@ -24,6 +24,7 @@
 #include <stdio.h>
 
 #define SEED 20260201u
+#define CASES 1200
 #define MOST_IMAGES 300 /* of up to 20 pixels a side; else: */
 #define FEW_IMAGES 12
 
@@ -195,20 +196,12 @@ static int compare(images *all, const images *wanted, const char *what)
         const input_buffer *const b = &wanted->buffer[i];
         copy(all->back, all->device[i], all->bytes[i]);
         compared += (int64_t)b->image.width * b->image.height * b->channels;
-        if (memcmp(all->back, b->bytes, all->bytes[i]) == 0)
+        const difference d = difference_of(all->back, b->bytes, all->bytes[i]);
+        if (d.bytes == 0)
             continue;
-        size_t at = 0, differing = 0;
-        for (size_t k = all->bytes[i]; k-- > 0;)
-            if (all->back[k] != b->bytes[k])
-                at = k, differing++;
         fprintf(stderr, "%s: %s image %d (%" PRId32 "x%" PRId32 "): %zu bytes differ, byte %zu is %d, want %d", how,
-                what, i, b->image.width, b->image.height, differing, at, all->back[at], b->bytes[at]);
-        for (int32_t y = 0; y < b->image.height; y++)
-            for (int32_t x = 0; x < b->image.width; x++)
-                for (int c = 0; c < b->channels; c++)
-                    if (input_at(&b->image, x, y, c) == b->bytes + at)
-                        fprintf(stderr, " (x %" PRId32 ", y %" PRId32 ", channel %d)", x, y, c);
-        fprintf(stderr, "\n");
+                what, i, b->image.width, b->image.height, d.bytes, d.first, all->back[d.first], b->bytes[d.first]);
+        print_component(b, d.first);
         return 0;
     }
     return 1;
@@ -255,11 +248,8 @@ static int check_case(uint64_t number, int32_t most_side)
         draw_box(&state, width, &box[i][0], &box[i][2]);
         draw_box(&state, height, &box[i][1], &box[i][3]);
         flip[i] = (uint8_t)(input_random(&state) & 1);
-        uint8_t *const dense = malloc((size_t)in.width * (size_t)in.height * (size_t)channels);
-        need(dense != NULL, "no memory");
-        input_fill((input_kind)(input_random(&state) % INPUT_KINDS), state, in, channels, dense);
-        input_buffer_set(&src->buffer[i], dense);
-        free(dense);
+        const input_kind kind = (input_kind)(input_random(&state) % INPUT_KINDS);
+        buffer_fill(&src->buffer[i], kind, state);
     }
     src->ends = number % 2 == 1;
     send(src);
@@ -307,7 +297,7 @@ static int check_case(uint64_t number, int32_t most_side)
 
 int main(int argc, char **argv)
 {
-    uint64_t cases = 1200, first = 0;
+    uint64_t cases = CASES, first = 0;
     int32_t most = 300;
     int require = 0, failures = 0;
     for (int i = 1; i < argc; i++) {
@@ -338,6 +328,7 @@ int main(int argc, char **argv)
 #endif
     for (uint64_t number = first; number < first + cases && failures < 10; number++)
         failures += check_case(number, most);
+    left_out((size_t)cases, CASES, "random batches");
     printf("%" PRIu64 " batches, %" PRId64 " bytes compared, %d failures\n", cases, compared, failures);
     (void)require;
 #ifdef MOT_EMULATE

@@ -9,9 +9,9 @@
  * 77; with --require that is a failure. Compiled with MOT_EMULATE, the kernels
  * run on the CPU (tests/emulate). */
 #include "motley.h"
+#include "tests/batches.h"
 #include "tests/builtins.h"
-#include "tests/inputs.h"
-#include "tests/test.h"
+#include "tests/sweep.h"
 
 #ifdef MOT_EMULATE
 #include "tests/emulate/calls.h"
@@ -25,10 +25,8 @@
 #include <stdio.h>
 
 #define SEED 20260301u
+#define CASES 24 /* of each transform */
 #define FEW_IMAGES 10
-#ifndef EVERY
-#define EVERY 1 /* which of the transforms are tried */
-#endif
 #define MOST_IMAGES 300 /* more than one CTA draws, and than the resize puts in order together */
 #define CANARY 64
 #define BEFORE 0x5A /* what results' bytes are before a call, and remain in gaps */
@@ -151,18 +149,15 @@ static int same(const result *r, const char *what)
 {
     need_cuda(cudaMemcpy(r->back, r->device, r->bytes, cudaMemcpyDeviceToHost));
     compared += (int64_t)r->bytes;
-    if (memcmp(r->back, r->host, r->bytes) == 0)
+    const difference d = difference_of(r->back, r->host, r->bytes);
+    if (d.bytes == 0)
         return 1;
-    size_t at = 0, differing = 0;
-    for (size_t k = r->bytes; k-- > 0;)
-        if (r->back[k] != r->host[k])
-            at = k, differing++;
     const motley_batch *b = &r->batch;
     fprintf(stderr,
             "%s: %zu x %" PRId32 "x%" PRId32 "x%" PRId32
             ", dtype %d, layout %d: %zu bytes differ, %zu is %d, want %d\n",
-            what, b->count, b->width, b->height, b->channels, (int)b->dtype, (int)b->layout, differing, at - CANARY,
-            r->back[at], r->host[at]);
+            what, b->count, b->width, b->height, b->channels, (int)b->dtype, (int)b->layout, d.bytes, d.first - CANARY,
+            r->back[d.first], r->host[d.first]);
     if (++failures >= 20)
         exit(1);
     return 0;
@@ -179,11 +174,7 @@ static void add_source(source *s, input_layout layout, input_size size, int chan
 {
     input_buffer *const b = &s->buffer[s->count];
     need(input_buffer_make(b, layout, size, channels), "no memory");
-    uint8_t *const dense = malloc((size_t)size.width * (size_t)size.height * (size_t)channels);
-    need(dense != NULL, "no memory");
-    input_fill((input_kind)(seed % INPUT_KINDS), seed, size, channels, dense);
-    input_buffer_set(b, dense);
-    free(dense);
+    buffer_fill(b, (input_kind)(seed % INPUT_KINDS), seed);
     need_cuda(cudaMalloc((void **)&s->device[s->count], b->size));
     need_cuda(cudaMemcpy(s->device[s->count], b->bytes, b->size, cudaMemcpyHostToDevice));
     s->host_image[s->count] = s->device_image[s->count] = b->image;
@@ -544,11 +535,9 @@ static void compare(const uint8_t *wanted, const uint8_t *device, size_t size, c
     need(got != NULL, "no memory");
     need_cuda(cudaMemcpy(got, device, size, cudaMemcpyDeviceToHost));
     compared += (int64_t)size;
-    size_t at = 0;
-    while (at < size && got[at] == wanted[at])
-        at++;
-    if (at < size) {
-        fprintf(stderr, "%s: byte %zu of %zu is %d, want %d\n", what, at, size, got[at], wanted[at]);
+    const difference d = difference_of(got, wanted, size);
+    if (d.bytes > 0) {
+        fprintf(stderr, "%s: byte %zu of %zu is %d, want %d\n", what, d.first, size, got[d.first], wanted[d.first]);
         failures++;
     }
     free(got);
@@ -662,13 +651,15 @@ static void check_mix(void)
         { .mixup = 0.4, .cutmix = 1, .mode = MOTLEY_MIX_ELEM, .drawn_partner = 1 },
     };
     static const size_t counts[] = { 2, 6, 64, 500, 3000, 70000 }; /* the last: more than shared memory holds */
-    const int before = failures, one_type = EVERY > 1 || getenv("EMULATE_SEED");
+    const int before = failures, random_order = getenv("EMULATE_SEED") != NULL,
+              one_type = sweep_every() > 1 || random_order;
+    const size_t most = sweep_every() > 1 && !random_order ? 500 : 70000; /* else in random order only */
     motley_error error;
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
         for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
             for (int dtype = MOTLEY_U8; dtype <= MOTLEY_BF16; dtype++) {
                 const size_t count = counts[n];
-                if (EMULATED && count > 500 && (k > 0 || (one_type && dtype != MOTLEY_U8))) /* which takes long */
+                if (EMULATED && (count > most || (count > 500 && (k > 0 || (one_type && dtype != MOTLEY_U8)))))
                     continue;
                 const int layout = (int)(k + n + (size_t)dtype) % 3;
                 const int32_t channels = 1 + (int32_t)(k + n) % 4,
@@ -698,7 +689,7 @@ static void check_mix(void)
 
 int main(int argc, char **argv)
 {
-    uint64_t cases = 24;
+    uint64_t cases = CASES;
     int32_t most = 300;
     const char *only = NULL;
     int require = 0;
@@ -729,7 +720,8 @@ int main(int argc, char **argv)
 #endif
     (void)require;
     const size_t parts = builtin_parts();
-    for (size_t i = 0; i < parts + TEXTS; i += EVERY) {
+    sweep(parts + TEXTS, "transforms");
+    for (size_t i = 0; i < parts + TEXTS; i += sweep_every()) {
         const size_t own = i - parts;
         char called[PART_NAME];
         motley_policy *transform = i < parts ? builtin_part(i, called) : NULL;
@@ -756,6 +748,7 @@ int main(int argc, char **argv)
     }
     if (!only || strcmp(only, "mix") == 0)
         check_mix();
+    left_out((size_t)cases, CASES, "batches of each transform");
     printf("%" PRId64 " bytes compared, %d batches refused, %d failures\n", compared, refused, failures);
 #ifdef MOT_EMULATE
     emulated_destroy(cuda);

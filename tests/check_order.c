@@ -6,6 +6,7 @@
  *
  *     check_order [--runs N] [--first SEED] */
 #include "tests/emulate/record.h"
+#include "tests/sweep.h"
 #include "tests/test.h"
 
 #include "dispatch/cuda/state.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RUNS 2000
 #define CALLS 100 /* of a run */
 #define MOST_IMAGES 300
 #define SIDE 96
@@ -532,7 +534,7 @@ static void check_captures(kind tested, int after_another)
 
 int main(int argc, char **argv)
 {
-    uint64_t runs = 2000, first = 1;
+    uint64_t runs = RUNS, first = 1;
     for (int i = 1; i < argc; i++) {
         if (i + 1 < argc && strcmp(argv[i], "--runs") == 0)
             runs = strtoull(argv[++i], NULL, 10);
@@ -566,6 +568,7 @@ int main(int argc, char **argv)
         record_again = again;
         run(seed);
     }
+    left_out((size_t)runs, RUNS, "random runs");
     printf("%" PRIu64 " runs: %d calls, %d of them ahead; %d captured, %d refused, %d graphs launched; %d failures\n",
            seed - first, calls, ahead, in_graphs, refused, launched, record_failures);
     for (int i = 0; i < POLICIES; i++)

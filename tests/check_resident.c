@@ -12,14 +12,13 @@
 #include "tests/emulate/calls.h"
 #include "tests/emulate/watch.h"
 #include "tests/rooms.h"
+#include "tests/sweep.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 
-#ifndef EVERY
-#define EVERY 1 /* which of the built-in policies draw */
-#endif
 #define SEED 20260823u
+#define TURNS 5000
 #define MOST_IMAGES 7
 #define MOST_STEPS MOT_WINDOW
 #define STALE 0x4D /* bytes of memory that the draw kernel has not written yet */
@@ -554,7 +553,8 @@ static void check_all_draws(void)
 {
     emulate_images = watch_pixels;
     emulated_late = NULL;
-    for (size_t k = 0; k < input_builtins(false); k += EVERY) {
+    sweep(input_builtins(false), "built-in policies' draws");
+    for (size_t k = 0; k < input_builtins(false); k += sweep_every()) {
         motley_policy *each;
         motley_error error = { 0 };
         need(motley_policy_builtin(input_builtin(false, k)->name, &each, &error) == MOTLEY_OK, error.message);
@@ -571,7 +571,7 @@ static void check_all_draws(void)
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = 5000, first = 0;
+    uint64_t turns = TURNS, first = 0;
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, USAGE);
         if (strcmp(argv[i], "--op") == 0)
@@ -610,6 +610,7 @@ int main(int argc, char **argv)
     }
     if (!only && first == 0)
         check_all_draws();
+    left_out((size_t)turns, TURNS, "random batches");
     long fewest = images;
     for (int i = 0; i < 4; i++)
         for (int format = 0; format < MOT_RESIDENT_FORMATS; format++)

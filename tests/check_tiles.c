@@ -10,16 +10,17 @@
 #include "augmentations/table.h"
 #include "dispatch/cuda/tiles.h"
 #include "kernels/cpu.h"
+#include "tests/batches.h"
 #include "tests/emulate/calls.h"
-#include "tests/inputs.h"
 #include "tests/rooms.h"
-#include "tests/test.h"
+#include "tests/sweep.h"
 
 #include <stdio.h>
 
 #define SEED 20181002u
 #define MOST_IMAGES 24
 #define MOST_STEPS 14
+#define SEQUENCES 90
 
 static int ctas = 3; /* that the device holds */
 
@@ -62,11 +63,7 @@ static void add_image(images *b, input_layout layout, input_size size, int chann
     need(b->count < MOST_IMAGES, "too many images");
     input_buffer *const buffer = &b->buffer[b->count];
     need(input_buffer_make(buffer, layout, size, channels), "no memory");
-    uint8_t *dense = malloc((size_t)size.width * (size_t)size.height * (size_t)channels);
-    need(dense != NULL, "no memory");
-    input_fill((input_kind)(seed % INPUT_KINDS), seed, size, channels, dense);
-    input_buffer_set(buffer, dense);
-    free(dense);
+    buffer_fill(buffer, (input_kind)(seed % INPUT_KINDS), seed);
     b->image[b->count++] = buffer->image;
 }
 
@@ -101,14 +98,11 @@ static void same(const images *got, const images *wanted, const char *what, cons
     for (size_t i = 0; i < got->count; i++) {
         cases++;
         const input_buffer *const g = &got->buffer[i], *const w = &wanted->buffer[i];
-        if (memcmp(g->bytes, w->bytes, g->size) == 0)
+        const difference d = difference_of(g->bytes, w->bytes, g->size);
+        if (d.bytes == 0)
             continue;
-        size_t at = 0, differing = 0;
-        for (size_t k = g->size; k-- > 0;)
-            if (g->bytes[k] != w->bytes[k])
-                at = k, differing++;
         fprintf(stderr, "%s: image %zu (%dx%d): %zu bytes differ, first %zu is %d, want %d:", what, i,
-                (int)g->image.width, (int)g->image.height, differing, at, g->bytes[at], w->bytes[at]);
+                (int)g->image.width, (int)g->image.height, d.bytes, d.first, g->bytes[d.first], w->bytes[d.first]);
         for (int s = 0; steps && s < max_steps; s++) {
             const mot_step *const step = &steps[i * (size_t)max_steps + (size_t)s];
             fprintf(stderr, " %s(%.9g)%s", name_of(step->op), step->value,
@@ -641,10 +635,8 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     run_tiles(&src.batch, where == NO_DST ? NULL : &work->batch, &params.output, steps, counts, STEPS);
     cases += N;
     const int src_same = out == &src || work == &src || memcmp(src.bytes, src_before, src.size) == 0;
-    if (memcmp(out->bytes, wanted, out->size) != 0 || !src_same) {
-        size_t at = 0;
-        while (at < out->size && out->bytes[at] == wanted[at])
-            at++;
+    const difference d = difference_of(out->bytes, wanted, out->size);
+    if (d.bytes > 0 || !src_same) {
         fprintf(stderr, "output, dtype %d, turn %d, %d channels, %dx%d, dst %s, output %s: ", (int)dtype, (int)turn,
                 channels, (int)size.width, (int)size.height,
                 where == NO_DST ? "none"
@@ -653,8 +645,8 @@ static void check_output(motley_dtype dtype, uint64_t turn)
                 alias == APART    ? "apart"
                 : alias == ON_SRC ? "over src"
                                   : "over dst");
-        if (at < out->size)
-            fprintf(stderr, "byte %zu is %d, want %d\n", at, out->bytes[at], wanted[at]);
+        if (d.bytes > 0)
+            fprintf(stderr, "byte %zu is %d, want %d\n", d.first, out->bytes[d.first], wanted[d.first]);
         else
             fprintf(stderr, "src changed\n");
         failures++;
@@ -673,7 +665,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = 90, first = 0;
+    uint64_t turns = SEQUENCES, first = 0;
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, USAGE);
         if (strcmp(argv[i], "--op") == 0)
@@ -712,6 +704,8 @@ int main(int argc, char **argv)
         check_sequences(turn);
         check_output((motley_dtype)(turn % 4), turn);
     }
+    left_out((size_t)((combinations + every - 1) / every), (size_t)combinations, "batches of one op");
+    left_out((size_t)turns, SEQUENCES, "random sequences of ops, and outputs");
     printf("%ld images compared, %d failures\n", cases, failures);
     emulated_destroy(gpu);
     motley_context_destroy(cpu);

@@ -9,6 +9,8 @@
 #ifndef MOT_HASHES_H
 #define MOT_HASHES_H
 
+#include "tests/sweep.h"
+
 #include <motley.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,6 +88,8 @@ static int hashes_main(const hashes *what, int argc, char **argv)
             fputs(lines[i], stdout);
     }
     motley_context_destroy(context);
+    if (argc > 2)
+        left_out((what->count + every - 1) / every, what->count, "lines");
     if (argc > 2 && !status)
         status = hash_differences(argv[0], argv[2], lines, what->count) > 0;
     return status;

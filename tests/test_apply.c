@@ -5,6 +5,7 @@
 #include "dispatch/threads.h"
 #include "policies/builtin.h"
 #include "tests/inputs.h"
+#include "tests/sweep.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -167,7 +168,8 @@ Test(apply, builtins_equal_reference)
     motley_context *cpu[3];
     for (int t = 0; t < 3; t++)
         cpu[t] = open_context(MOTLEY_BACKEND_CPU, t + 1);
-    for (size_t i = 0; i < mot_builtin_count; i += EVERY) {
+    sweep(mot_builtin_count, "built-in policies against the reference");
+    for (size_t i = 0; i < mot_builtin_count; i += sweep_every()) {
         motley_policy *policy = open_policy(i);
         if (motley_policy_describe(policy)->takes_boxes) { /* test_boxes.c has them */
             motley_policy_destroy(policy);

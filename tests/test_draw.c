@@ -10,6 +10,7 @@
 #include "policies/draw.h"
 #include "tests/chi_square.h"
 #include "tests/policies.h"
+#include "tests/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -444,7 +445,8 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
 
 Test(draw, joint_frequencies_of_every_builtin)
 {
-    for (size_t b = 0; b < mot_builtin_count; b += EVERY) {
+    sweep(mot_builtin_count, "built-in policies whose outcomes are counted");
+    for (size_t b = 0; b < mot_builtin_count; b += sweep_every()) {
         motley_policy *const policy = builtin(mot_builtins[b].name);
         policy->augmix.width = 0;
         policy->repeat = 1;

@@ -3,6 +3,7 @@
 #include "tests/builtins.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"
+#include "tests/sweep.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -57,7 +58,6 @@ static motley_status replay(motley_context *context, const motley_batch *src, co
 
 /* ---- draws in ---- */
 
-#define REPLAYED (EVERY > 1 ? 100 : 10000) /* samples of each policy, as many as a block and more */
 #define SMALL_W 19
 #define SMALL_H 13
 #define SMALL (SMALL_W * SMALL_H * 3)
@@ -65,29 +65,29 @@ static motley_status replay(motley_context *context, const motley_batch *src, co
 Test(follow, recorded_draws_give_the_same_bytes)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
-    uint8_t *in = malloc((size_t)REPLAYED * SMALL), *first = malloc((size_t)REPLAYED * SMALL);
-    uint8_t *again = malloc((size_t)REPLAYED * SMALL);
-    double *boxes = malloc((size_t)REPLAYED * 8 * sizeof *boxes);
-    size_t *offsets = malloc(((size_t)REPLAYED + 1) * sizeof *offsets);
-    for (int i = 0; i < REPLAYED; i++)
-        input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ SMALL_W, SMALL_H }, 3,
-                   in + (size_t)i * SMALL);
+    const size_t n = sweep(10000, "samples of each policy replayed"); /* as many as a block and more */
+    uint8_t *in = malloc(n * SMALL), *first = malloc(n * SMALL);
+    uint8_t *again = malloc(n * SMALL);
+    double *boxes = malloc(n * 8 * sizeof *boxes);
+    size_t *offsets = malloc((n + 1) * sizeof *offsets);
+    for (size_t i = 0; i < n; i++)
+        input_fill((input_kind)(i % INPUT_KINDS), i, (input_size){ SMALL_W, SMALL_H }, 3, in + i * SMALL);
     for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p);
         const size_t most = input_most_steps(policy, 2);
-        motley_step *steps = calloc(REPLAYED * most + 1, sizeof *steps);
-        int32_t *counts = calloc(REPLAYED, sizeof *counts);
-        const motley_batch src = batch_of(in, REPLAYED, 3, SMALL_W, SMALL_H);
-        const motley_batch dst = batch_of(first, REPLAYED, 3, SMALL_W, SMALL_H);
-        const motley_batch replayed = batch_of(again, REPLAYED, 3, SMALL_W, SMALL_H);
+        motley_step *steps = calloc(n * most + 1, sizeof *steps);
+        int32_t *counts = calloc(n, sizeof *counts);
+        const motley_batch src = batch_of(in, n, 3, SMALL_W, SMALL_H);
+        const motley_batch dst = batch_of(first, n, 3, SMALL_W, SMALL_H);
+        const motley_batch replayed = batch_of(again, n, 3, SMALL_W, SMALL_H);
         motley_apply_params params = { .samples = { .seed = p, .epoch = 60 }, .steps = steps, .step_counts = counts };
-        input_boxes(&params.samples, boxes, offsets, REPLAYED, SMALL_W, SMALL_H);
+        input_boxes(&params.samples, boxes, offsets, n, SMALL_W, SMALL_H);
         motley_error error;
         cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
-        memset(again, 0xEE, (size_t)REPLAYED * SMALL);
+        memset(again, 0xEE, n * SMALL);
         cr_assert_eq(replay(context, &src, &replayed, steps, counts, most, &error), MOTLEY_OK, "%s", error.message);
-        for (int i = 0; i < REPLAYED; i++)
-            cr_assert_arr_eq(again + (size_t)i * SMALL, first + (size_t)i * SMALL, SMALL, "%s, sample %d",
+        for (size_t i = 0; i < n; i++)
+            cr_assert_arr_eq(again + i * SMALL, first + (size_t)i * SMALL, SMALL, "%s, sample %zu",
                              motley_policy_describe(policy)->name, i);
         free(counts);
         free(steps);
@@ -996,10 +996,11 @@ Test(follow, follower_steps_of_a_transform_have_the_size_after_the_crop)
 Test(follow, draws_come_back_from_json)
 {
     const int32_t width = 200, height = 150;
+    const size_t ids = sweep(300, "samples of each policy through JSON");
     size_t compared = 0, levels = 0;
     for (size_t p = 0; p < input_builtins(false); p++) {
         motley_policy *policy = builtin(p);
-        for (uint64_t id = 0; id < 300 / EVERY; id++)
+        for (uint64_t id = 0; id < ids; id++)
             for (int32_t channels = 1; channels <= 4; channels++) {
                 motley_step steps[64], read[64];
                 int32_t count, read_count;
@@ -1035,8 +1036,8 @@ Test(follow, draws_come_back_from_json)
             }
         motley_policy_destroy(policy);
     }
-    cr_expect_gt(compared, 30000 / EVERY);
-    cr_expect_gt(levels, 3000 / EVERY);
+    cr_expect_gt(compared, 100 * ids);
+    cr_expect_gt(levels, 10 * ids);
 }
 
 Test(follow, steps_that_are_not_applied_are_left_out)
@@ -1320,7 +1321,8 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
     const motley_follower_params how = { .channels = 2, .fill = { 255, 255 } };
     uint8_t *sources = numbered_sources();
     size_t compared = 0;
-    for (size_t t = 0; t < builtin_parts(); t += EVERY) {
+    sweep(builtin_parts(), "built-in transforms' matrices");
+    for (size_t t = 0; t < builtin_parts(); t += sweep_every()) {
         placed p;
         double matrices[PLACED][6];
         motley_error error;
@@ -1386,7 +1388,7 @@ Test(follow, matrices_of_transforms_are_where_pixels_come_from)
         free(out);
         unplace(&p);
     }
-    cr_expect_gt(compared, 1000000 / EVERY);
+    cr_expect_gt(compared, 1000000 / sweep_every());
     free(sources);
     motley_context_destroy(context);
 }
@@ -1721,7 +1723,7 @@ Test(follow, planes_move_as_images_do)
 {
     uint64_t random = 1;
     motley_context *const contexts[] = { context_of(MOTLEY_BACKEND_CPU), context_of(MOTLEY_BACKEND_REFERENCE) };
-    for (int turn = 0; turn < 400 / EVERY + 20; turn++) {
+    for (size_t turn = 0, turns = 20 + sweep(400, "random planes"); turn < turns; turn++) {
         motley_step steps[4];
         const int32_t width = turn == 7 ? 40000 : 1 + (int32_t)(input_random(&random) % 300),
                       height = turn == 7 ? 3 : 1 + (int32_t)(input_random(&random) % 40);

@@ -10,6 +10,7 @@
 #include "tests/builtins.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"
+#include "tests/sweep.h"
 #include "tests/test.h"
 
 #ifdef MOT_EMULATE
@@ -24,9 +25,6 @@
 #include <stdio.h>
 
 #define SIDE 60 /* the longest side of an image */
-#ifndef EVERY
-#define EVERY 1 /* which of the built-in policies are tried */
-#endif
 #ifndef IMAGES
 #define IMAGES 300
 #endif
@@ -820,12 +818,13 @@ int main(int argc, char **argv)
         need(motley_context_create(&cpu, &host, &error) == MOTLEY_OK, error.message);
     make_set(&several, 0);
     make_set(&one, 1);
-    for (size_t i = 0; i < input_builtins(false); i += EVERY) {
+    sweep(input_builtins(false) + builtin_parts(), "built-in policies and transforms");
+    for (size_t i = 0; i < input_builtins(false); i += sweep_every()) {
         check_policy(&several, input_builtin(false, i)->name, (int)i);
         check_policy(&one, input_builtin(false, i)->name, (int)i + 1);
     }
     check_policy(&several, "timm:rand-m9-n16-mstd0.5-inc1", 1); /* boxes may get many corners: few threads have one */
-    for (size_t i = 0; i < builtin_parts(); i += EVERY)
+    for (size_t i = 0; i < builtin_parts(); i += sweep_every())
         check_transform(i % 2 ? &several : &one, &one, i);
 #ifdef HAVE_CUDART
     for (int i = 0; cuda && i < 2; i++) {

@@ -7,14 +7,12 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
 #include "tests/inputs.h"
 #include "tests/rooms.h"
+#include "tests/sweep.h"
 #include "tests/test.h"
 
 #include <stdio.h>
 
 #define MOST_IMAGES 40
-#ifndef TURNS
-#define TURNS 1500
-#endif
 
 static motley_context *context, *other; /* `other` works on the host's memory */
 static long calls;
@@ -155,7 +153,8 @@ int main(int argc, char **argv)
         need((k < TEXTS ? motley_policy_parse(texts[k], strlen(texts[k]), NULL, &policy[k], &error)
                         : motley_policy_builtin(builtin[k - TEXTS], &policy[k], &error)) == MOTLEY_OK,
              error.message);
-    for (uint64_t turn = 0; turn < (on_device ? TURNS : TURNS / 3); turn++)
+    const uint64_t turns = sweep(on_device ? 1500 : 500, "random outputs");
+    for (uint64_t turn = 0; turn < turns; turn++)
         check_turn(turn);
     for (int k = 0; k < POLICIES; k++)
         motley_policy_destroy(policy[k]);

@@ -5,6 +5,7 @@
 #include "policies/builtin.h"
 #include "policies/yaml.h"
 #include "tests/policies.h"
+#include "tests/sweep.h"
 
 #include <dirent.h>
 #include <locale.h>
@@ -381,9 +382,9 @@ Test(policy, each_difference_shows)
 Test(policy, numbers_keep_every_bit)
 {
     uint64_t state = 1;
-    for (int i = 0; i < 200000 / EVERY; i++) {
+    for (size_t i = 0, n = sweep(200000, "numbers"); i < n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        const uint64_t bits = i < 1000 ? (uint64_t)i : state ^ (state >> 31);
+        const uint64_t bits = i < 1000 ? i : state ^ (state >> 31);
         double value, back;
         memcpy(&value, &bits, sizeof value);
         if (!isfinite(value))

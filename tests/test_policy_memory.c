@@ -3,6 +3,7 @@
 #include "policies/builtin.h"
 #include "tests/allocations.h"
 #include "tests/policies.h"
+#include "tests/sweep.h"
 
 static const motley_policy *base_policy;
 static const char *base_text;
@@ -73,7 +74,8 @@ Test(policy, allocations_that_fail_with_custom_ops)
 
 Test(policy, allocations_that_fail)
 {
-    for (size_t b = 0; b < mot_builtin_count; b += EVERY) {
+    sweep(mot_builtin_count, "built-in policies with failing allocations");
+    for (size_t b = 0; b < mot_builtin_count; b += sweep_every()) {
         base_text = mot_builtins[b].text;
         motley_policy *policy = builtin(mot_builtins[b].name);
         base_policy = policy;

@@ -8,6 +8,7 @@
 #include "tests/allocations.h"
 #include "tests/builtins.h"
 #include "tests/chi_square.h"
+#include "tests/sweep.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -663,7 +664,8 @@ Test(transform, draws_are_written_and_read_back)
              "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
     cr_expect_gt(expect_draws_back(t, JSON_SAMPLES), JSON_SAMPLES / 4);
     motley_policy_destroy(t);
-    for (size_t i = 0; i < builtin_parts(); i += EVERY) {
+    sweep(builtin_parts(), "built-in transforms whose draws are read back");
+    for (size_t i = 0; i < builtin_parts(); i += sweep_every()) {
         char name[PART_NAME];
         cr_assert_not_null(t = builtin_part(i, name));
         expect_draws_back(t, JSON_SAMPLES / 10);

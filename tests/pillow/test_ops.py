@@ -48,10 +48,11 @@ class Ops(Test):
         r = np.random.default_rng([harness.options.seed, number, channels, interpolation, turn])
         _, published, draw = recipes.RECIPES[name]
         cases = []  # (array, values)
-        for values in published * (1 if len(published) > 40 else 60 // len(published)):
+        times = harness.sweep(range(max(1, 60 // len(published))), "images of each op, mode and published value")
+        for values in published * len(times):
             width, height = images.SIZES[r.integers(len(images.SIZES))]
             cases.append((images.make(r, r.choice(images.KINDS), width, height, channels), values))
-        for _ in range(24 if draw else 0):
+        for _ in harness.sweep(range(24 if draw else 0), "random values of ops"):
             width, height = r.integers(1, 70, 2)
             cases.append((images.make(r, r.choice(images.KINDS), width, height, channels), draw(r, width, height)))
         with_largest = harness.options.thorough or (channels == 3 and interpolation in (NEAREST, len(name) % 3))

@@ -68,7 +68,7 @@ class Replay(Test):
             for number, (width, height) in enumerate(SIZES):
                 r = np.random.default_rng([harness.options.seed, number, channels])
                 count = (150 if harness.options.thorough else 10) // (1 if width * height < 12000 else 3)
-                for seed in range(4):
+                for seed in harness.sweep(range(4), "batches of a policy, mode and size"):
                     with self.subTest(policy=policy.name, mode=recipes.MODES[channels], size=(width, height)):
                         arrays = [images.make(r, r.choice(images.KINDS), width, height, channels) for _ in range(count)]
                         self.replay_batch(policy, replay, arrays, seed, first)

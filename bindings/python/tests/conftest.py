@@ -36,12 +36,28 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore::motley.RepeatedSamples")  # tests compare what repeats
 
 
-def pytest_collection_modifyitems(items):
-    """Tests that start processes, which import everything again, are slow, whether marked or not."""
+def pytest_collection_modifyitems(config, items):
+    """Tests that start processes, which import everything again, are slow, whether marked or not. With EVERY=2 or more
+    in the environment each of them runs once for each way of starting processes, whatever its other parameters."""
+    started, seen, left_out = 0, set(), []
     for item in items:
         how = item.callspec.params if hasattr(item, "callspec") else {}
         if how.get("start") in ("spawn", "forkserver") or how.get("workers"):
             item.add_marker(pytest.mark.slow)
+            started += 1
+            key = item.nodeid.partition("[")[0], how.get("start")
+            if key in seen:
+                left_out.append(item)
+            seen.add(key)
+    if left_out and int(os.environ.get("EVERY", 1)) > 1:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+        config.left_out = f"left out: {len(left_out)} of {started} cases that start processes"
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if hasattr(config, "left_out"):
+        terminalreporter.line(config.left_out)
 
 
 def pytest_runtest_setup(item):
