@@ -2,6 +2,19 @@
 /* See values.h. */
 #include "base/values.h"
 
+motley_status mot_check_array(const char *what, size_t count, size_t bytes, motley_error *error)
+{
+    MOT_REQUIRE(mot_times(count, bytes) <= PTRDIFF_MAX, error, "%s is %zu, want as many as memory can hold", what,
+                count);
+    return MOTLEY_OK;
+}
+
+motley_status mot_check_count(const char *what, size_t count, motley_error *error)
+{
+    MOT_REQUIRE(count <= INT32_MAX, error, "%s is %zu, want at most %d", what, count, INT32_MAX);
+    return MOTLEY_OK;
+}
+
 motley_status mot_check_size(int32_t width, int32_t height, motley_error *error)
 {
     MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE, error,

@@ -8,7 +8,28 @@
 #include "motley/op.h"
 #include "motley/resize.h"
 
+#include <stdint.h>
+
 #define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
+
+/* Every product and sum of counts and sizes that a caller gives is made by these two: SIZE_MAX where it overflows,
+ * which no allocation gets and mot_check_array refuses. */
+static inline size_t mot_times(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+static inline size_t mot_plus(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+/* Requires that memory can hold `count` elements of `bytes` each. `what`: the count, in the caller's words. */
+motley_status mot_check_array(const char *what, size_t count, size_t bytes, motley_error *error);
+
+/* Requires that a batch may have so many images or samples. */
+motley_status mot_check_count(const char *what, size_t count, motley_error *error);
 
 /* Requires 1 to MOT_MAX_SIDE pixels each way. */
 motley_status mot_check_size(int32_t width, int32_t height, motley_error *error);

@@ -107,7 +107,8 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     samples.levels = policy->takes_levels ? samples.levels : NULL;
     MOT_TRY(mot_levels_check(&policy->info, &samples, src->count, error));
     MOT_TRY(mot_boxes_check(policy, &samples, src->count, error));
-    const size_t boxes = mot_most_boxes(policy, &samples, src->count);
+    size_t room;
+    MOT_TRY(mot_steps_room(policy, &samples, src->count, &room, error));
     motley_followed followed;
     MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
     const int follows = mot_followed_any(&followed) && src->count > 0;
@@ -116,7 +117,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     mot_job job = mot_job_of(src, dst);
     job.output = output;
     job.policy = policy;
-    job.max_steps = mot_policy_most_steps(policy, boxes);
+    job.max_steps = room;
     job.samples = samples;
     job.counter = params->counter;
     job.stream = params->stream;

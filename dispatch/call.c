@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepared calls: what is done and the batches' shapes are checked once, addresses and draws at each run. */
 #include "base/params.h"
+#include "base/values.h"
 #include "dispatch/transform_call.h"
 
 #include <stdbool.h>
@@ -33,7 +34,7 @@ static motley_status describe(const char *name, const motley_batch *from, motley
     batch->data = &somewhere;
     if (!from->images || from->count == 0)
         return MOTLEY_OK;
-    if (from->count > SIZE_MAX / sizeof **images || !(*images = malloc(from->count * sizeof **images)))
+    if (!(*images = malloc(mot_times(from->count, sizeof **images))))
         return mot_fail(error, MOTLEY_ERR_MEMORY, "%s: no memory to describe %zu images", name, from->count);
     memcpy(*images, from->images, from->count * sizeof **images);
     for (size_t i = 0; i < from->count; i++)

@@ -3,6 +3,7 @@
 #include "dispatch/follow.h"
 
 #include "base/params.h"
+#include "base/values.h"
 #include "followers/matrix.h"
 #include "policies/transform_draw.h"
 
@@ -27,6 +28,11 @@ static motley_status check_planes(const motley_followed *followed, const motley_
                     p->src ? "dst" : "src");
         MOT_REQUIRE(p->images || ((uintptr_t)p->src | (uintptr_t)p->dst) % size == 0, error,
                     "planes %zu: src or dst is not aligned to the %zu bytes of an element", k, size);
+        if (src && src->count > 0 && !p->images) {
+            const mot_view image = mot_batch_view(src, 0);
+            const size_t all = mot_times(size * (size_t)image.width * (size_t)image.height, src->count);
+            MOT_TRY(mot_fail_in(error, mot_check_array("count", p->count, all, error), "planes %zu: ", k));
+        }
         for (size_t i = 1; src && src->images && !p->images && i < src->count; i++)
             MOT_REQUIRE(src->images[i].width == src->images->width && src->images[i].height == src->images->height,
                         error, "planes %zu: images is NULL, but images 0 and %zu have two sizes", k, i);
@@ -48,9 +54,8 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
     MOT_REQUIRE(followed->points_count == 0 || (followed->points && followed->point_offsets), error,
                 "followed: %s is NULL, but points_count is %zu", followed->points ? "point_offsets" : "points",
                 followed->points_count);
-    MOT_REQUIRE(followed->boxes_count <= SIZE_MAX / 64 && followed->points_count <= SIZE_MAX / 64, error,
-                "followed: boxes_count is %zu and points_count %zu, want at most %zu", followed->boxes_count,
-                followed->points_count, SIZE_MAX / 64);
+    MOT_TRY(mot_check_array("followed: boxes_count", followed->boxes_count, 4 * sizeof(double), error));
+    MOT_TRY(mot_check_array("followed: points_count", followed->points_count, 2 * sizeof(double), error));
     const size_t real = followed->single ? sizeof(float) : sizeof(double);
     const struct {
         const char *name;
@@ -79,7 +84,7 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
 /* A copy of `count` numbers as double. */
 static double *doubles(const void *from, size_t count, int single)
 {
-    double *const made = malloc(count * sizeof *made);
+    double *const made = malloc(mot_times(count, sizeof *made));
     for (size_t i = 0; made && i < count; i++)
         made[i] = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
     return made;
@@ -110,7 +115,7 @@ static motley_status make_room(const motley_followed *f, size_t images, mot_move
     moved->visibility = f->visibility ? doubles(f->visibility, boxes, f->single) : NULL;
     moved->keep = f->keep ? malloc(boxes + 1) : NULL;
     moved->flags = f->flags ? malloc(points + 1) : NULL;
-    moved->matrices = f->matrices ? malloc((6 * images + 1) * sizeof(double)) : NULL;
+    moved->matrices = f->matrices ? malloc(mot_times(6 * images + 1, sizeof(double))) : NULL;
     if ((boxes && !moved->boxes) || (points && !moved->points) || (f->visibility && boxes && !moved->visibility) ||
         (f->keep && !moved->keep) || (f->flags && !moved->flags) || (f->matrices && !moved->matrices))
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu boxes and %zu points", boxes, points);
@@ -201,7 +206,7 @@ motley_status mot_follow_begin(motley_context *context, const motley_followed *f
     MOT_TRY(make_room(followed, n, moved, error));
     int32_t *const sides = malloc((2 * n + 1) * sizeof *sides);
     int32_t *const counts = draws_here ? malloc((n + 1) * sizeof *counts) : NULL;
-    motley_step *const steps = draws_here ? malloc((n * draws->max_steps + 1) * sizeof *steps) : NULL;
+    motley_step *const steps = draws_here ? malloc(mot_times(mot_times(n + 1, draws->max_steps), sizeof *steps)) : NULL;
     motley_place *const places = draws->transform ? malloc((n + 1) * sizeof *places) : NULL;
     motley_status status = MOTLEY_OK;
     if (!sides || (draws_here && (!counts || !steps)) || (draws->transform && !places))
@@ -247,6 +252,7 @@ motley_status motley_follow(const motley_drawn *drawn, const motley_followed *fo
     MOT_REQUIRE(followed, error, "followed is NULL, want what to move");
     MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
     MOT_TRY(mot_followed_read(followed, NULL, &read, error));
+    MOT_TRY(mot_check_count("drawn->count", drawn->count, error));
     motley_status status = make_room(&read, drawn->count, &moved, error);
     if (status == MOTLEY_OK)
         status = move(NULL, &read, drawn, &moved, error);

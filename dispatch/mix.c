@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_mix_apply and motley_mix_targets: checks, then one row of the whole batch per worker. */
 #include "kernels/mix.h"
+#include "base/values.h"
 #include "dispatch/backend.h"
 #include "kernels/cpu.h"
 
@@ -120,8 +121,7 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
     MOT_REQUIRE(count == 0 || labels || soft, error, "neither labels nor soft targets are given, want one of the two");
     MOT_REQUIRE(!labels || !soft, error, "both labels and soft targets are given, want one of the two");
     MOT_REQUIRE(classes >= 1, error, "classes is %" PRId32 ", want 1 or more", classes);
-    MOT_REQUIRE(count <= PTRDIFF_MAX / ((size_t)classes * sizeof *targets) && count <= PTRDIFF_MAX / sizeof *drawn,
-                error, "count is %zu and classes is %" PRId32 ", want as many as memory can hold", count, classes);
+    MOT_TRY(mot_check_array("count", count, mot_times((size_t)classes, sizeof *targets) + sizeof *drawn, error));
     MOT_REQUIRE(smoothing >= 0 && smoothing <= 1, error, "smoothing is %g, want 0 to 1", smoothing);
     MOT_REQUIRE((uintptr_t)labels % sizeof *labels == 0, error, "labels is not aligned to %zu bytes", sizeof *labels);
     MOT_REQUIRE((uintptr_t)soft % sizeof *soft == 0 && (uintptr_t)targets % sizeof *targets == 0, error,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recorded steps: checks them, prepares them, and runs them on the context's backend. */
 #include "augmentations/table.h"
+#include "base/values.h"
 #include "dispatch/follow.h"
 #include "policies/draw.h"
 
@@ -147,6 +148,7 @@ static motley_status check_given(const motley_context *context, const motley_bat
     const int32_t *counts = params->given_step_counts;
     MOT_REQUIRE(counts || src->count == 0, error, "given_step_counts is NULL, want the number of steps of %zu images",
                 src->count);
+    MOT_TRY(mot_check_array("given_max_steps", max_steps, mot_times(src->count, sizeof *params->given_steps), error));
     *most = 1;
     for (size_t i = 0; i < src->count; i++) {
         MOT_REQUIRE(counts[i] >= 0 && (size_t)counts[i] <= max_steps, error, "image %zu has %d steps, want 0 to %zu", i,
@@ -173,7 +175,7 @@ motley_status mot_replay(motley_context *context, const motley_policy *policy, c
     MOT_TRY(check_origin(policy, src->count, steps, counts, max_steps, error));
     motley_followed followed;
     MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
-    mot_step *prepared = calloc(src->count * most, sizeof *prepared + sizeof(mot_rect));
+    mot_step *prepared = calloc(mot_times(src->count, most), sizeof *prepared + sizeof(mot_rect));
     if (!prepared)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
     mot_rect *inside = (mot_rect *)(void *)(prepared + src->count * most);

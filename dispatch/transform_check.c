@@ -253,6 +253,7 @@ motley_status mot_transform_check_run(const motley_context *context, mot_transfo
         return MOTLEY_OK;
     MOT_TRY(check_alignment(call->dst, error));
     MOT_TRY(mot_given_sizes_check(p, src, error));
+    MOT_TRY(mot_check_array("given_max_steps", call->given_row, mot_times(src->count, sizeof *p->given_steps), error));
     if (p->given || !call->sides_checked) {
         MOT_TRY(check_sides(call, error));
         for (size_t i = 0; p->given && i < src->count; i++)

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PIXELS INT32_MAX /* counters of pixels are 32 bits wide */
+#define MAX_PIXELS INT32_MAX         /* counters of pixels are 32 bits wide */
+#define MOST_BYTES (PTRDIFF_MAX / 4) /* from a batch's first to its last: distances of two batches do not overflow */
 
 /* A batch of one size with its default dense strides filled in. */
 static motley_batch with_strides(const motley_batch *batch)
@@ -72,9 +73,9 @@ typedef struct axis {
     int64_t count, stride;
 } axis;
 
-/* True when no two elements share bytes: sorted by stride, each axis must step past everything that the smaller ones
- * cover. */
-static int separate(axis *axes, int n, int64_t element)
+/* How many bytes there are from the first element to the last; 0: some share bytes, -1: more than memory can hold.
+ * Sorted by stride, each axis must step past everything that the smaller ones cover. */
+static int64_t span_of(axis *axes, int n, int64_t element)
 {
     int64_t covered = element;
     for (int i = 1; i < n; i++) /* a call of qsort for each image would take longer than all other checks */
@@ -88,9 +89,12 @@ static int separate(axis *axes, int n, int64_t element)
             continue;
         if (llabs(axes[i].stride) < covered)
             return 0;
-        covered += (axes[i].count - 1) * llabs(axes[i].stride);
+        const size_t more = mot_times((size_t)axes[i].count - 1, (size_t)llabs(axes[i].stride));
+        if (mot_plus((size_t)covered, more) > MOST_BYTES)
+            return -1;
+        covered += (int64_t)more;
     }
-    return 1;
+    return covered;
 }
 
 static motley_status check_size(const char *name, size_t i, int32_t width, int32_t height, motley_error *error)
@@ -123,11 +127,12 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
                 " are not multiples of a component's %" PRId64 " bytes",
                 name, i, row, pixel, channel, element);
     MOT_REQUIRE(channels == 1 || channel != 0 || pixel == 0, error,
-                "%s image %zu: its channel stride is 0, as grey's, want that of %" PRId32
-                " channels, or a transform that begins with 'to_rgb: {}'",
-                name, i, channels);
+                "%s image %zu: its channel stride is 0, as grey's, want that of %" PRId32 " channels%s", name, i,
+                channels, strcmp(name, "src") == 0 ? ", or a transform that begins with 'to_rgb: {}'" : "");
     axis axes[] = { { height, row }, { width, pixel }, { channels, channel } };
-    MOT_REQUIRE(separate(axes, 3, element), error,
+    const int64_t span = span_of(axes, 3, element);
+    MOT_REQUIRE(span >= 0, error, "%s image %zu: its strides span more bytes than memory can hold", name, i);
+    MOT_REQUIRE(span > 0, error,
                 "%s image %zu: strides row %" PRId64 ", pixel %" PRId64 ", channel %" PRId64
                 " bytes make components of a %" PRId32 "x%" PRId32 " image with %" PRId32 " channels overlap",
                 name, i, row, pixel, channel, width, height, channels);
@@ -171,8 +176,11 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
                     { b.height, b.row_stride },
                     { b.width, b.pixel_stride },
                     { channels, b.channel_stride } };
-    MOT_REQUIRE(separate(axes, 4, element), error,
-                "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name, b.image_stride, b.count);
+    const int64_t span = span_of(axes, 4, element);
+    MOT_REQUIRE(span >= 0, error, "%s: %zu images with a stride of %" PRId64 " bytes are more than memory can hold",
+                name, b.count, b.image_stride);
+    MOT_REQUIRE(span > 0, error, "%s: an image stride of %" PRId64 " bytes makes its %zu images overlap", name,
+                b.image_stride, b.count);
     return MOTLEY_OK;
 }
 

@@ -2,6 +2,7 @@
 /* All views of a batch: each is a call of its own transform, in which every image stands once for each result. */
 #include "motley/views.h"
 #include "base/params.h"
+#include "base/values.h"
 #include "dispatch/transform_call.h"
 #include "policies/views.h"
 
@@ -17,7 +18,8 @@ typedef struct repeated {
 /* Lays out the arrays for so many images. */
 static motley_status make_room(motley_context *context, size_t most, repeated *r, motley_error *error)
 {
-    MOT_TRY(mot_keep(&context->views, most * (sizeof *r->images + sizeof *r->ids + sizeof *r->views), most, error));
+    MOT_TRY(
+        mot_keep(&context->views, mot_times(most, sizeof *r->images + sizeof *r->ids + sizeof *r->views), most, error));
     r->images = context->views.memory;
     r->ids = (uint64_t *)(void *)(r->images + most);
     r->views = (uint32_t *)(void *)(r->ids + most);
@@ -117,7 +119,7 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
     const uint32_t views = transform->views_count;
     for (uint32_t v = 0; v < views; v++)
         most = (size_t)transform->views[v].count > most ? (size_t)transform->views[v].count : most;
-    MOT_TRY(make_room(context, most * src->count, &r, error));
+    MOT_TRY(make_room(context, mot_times(most, src->count), &r, error));
     if (transform->shares) {
         MOT_REQUIRE(results[views].dst.dtype == MOTLEY_U8, error, "shared stages: dst has the type %d, want MOTLEY_U8",
                     (int)results[views].dst.dtype);

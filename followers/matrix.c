@@ -48,6 +48,9 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                               motley_error *error)
 {
     MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
+    MOT_TRY(mot_check_count("drawn->count", drawn->count, error));
+    MOT_TRY(mot_check_array("drawn->max_steps", drawn->max_steps,
+                            mot_times(drawn->count + 1, sizeof(mot_geometry) + sizeof(mot_trace_step)), error));
     MOT_REQUIRE(
         (drawn->width == 0 && drawn->height == 0) ||
             (drawn->width >= 1 && drawn->height >= 1 && drawn->width <= MOT_MAX_SIDE && drawn->height <= MOT_MAX_SIDE),

@@ -2,6 +2,7 @@
 /* Planes on the host: what each image drew becomes a trace, by which the kernels move its elements. */
 #include "augmentations/table.h"
 #include "base/error.h"
+#include "base/values.h"
 #include "followers/matrix.h"
 
 #include <inttypes.h>
@@ -84,8 +85,9 @@ static motley_status check_plane(const mot_planes_call *call, size_t i, motley_e
                 i, w, h, call->drawn->widths[0], call->drawn->heights[0]);
     result_size(call->drawn, i, &width, &height);
     const size_t most = (size_t)((int64_t)w * h > (int64_t)width * height ? (int64_t)w * h : (int64_t)width * height);
-    MOT_REQUIRE(plane.count <= PTRDIFF_MAX / size / most / (call->planes->images ? 1 : call->drawn->count), error,
-                "planes of image %zu: count is %zu, want as many as memory can hold", i, plane.count);
+    const size_t alike = call->planes->images ? 1 : call->drawn->count;
+    MOT_TRY(mot_fail_in(error, mot_check_array("count", plane.count, mot_times(mot_times(size, most), alike), error),
+                        "planes of image %zu: ", i));
     const uintptr_t src = (uintptr_t)plane.src, dst = (uintptr_t)plane.dst;
     MOT_REQUIRE(dst + plane.count * size * (size_t)width * (size_t)height <= src ||
                     src + plane.count * size * (size_t)w * (size_t)h <= dst,
@@ -98,7 +100,7 @@ motley_status mot_planes_begin(const motley_drawn *drawn, const motley_planes *p
 {
     *call = (mot_planes_call){ .drawn = drawn, .planes = planes, .most = drawn->max_steps + MOT_TRACE_PLACES };
     MOT_TRY(mot_drawn_check(drawn, NULL, planes, "planes", error));
-    call->steps = malloc((drawn->count * call->most + 1) * sizeof *call->steps);
+    call->steps = malloc(mot_times(mot_times(drawn->count + 1, call->most), sizeof *call->steps));
     call->counts = malloc((drawn->count + 1) * sizeof *call->counts);
     if (!call->steps || !call->counts)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", drawn->count);

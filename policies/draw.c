@@ -48,6 +48,7 @@ _Static_assert(MOT_MAX_REPEAT <= MOT_MAX_WALK, "the blocks of all repetitions mu
 
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error)
 {
+    MOT_TRY(mot_check_count("count", count, error));
     MOT_REQUIRE(samples->epoch < 1u << 30, error, "epoch is %u, want under 2^30", samples->epoch);
     MOT_REQUIRE(samples->view <= MOT_MAX_VIEW, error, "view is %u, want at most %u", samples->view, MOT_MAX_VIEW);
     for (size_t i = 0; samples->views && i < count; i++)
@@ -116,7 +117,8 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     MOT_TRY(mot_levels_check(&policy->info, samples, count, error));
     for (size_t i = 0; places && i < count; i++)
         places[i] = mot_whole_place(widths[i], heights[i]);
-    const size_t room = mot_policy_most_steps(policy, mot_most_boxes(policy, samples, count));
+    size_t room;
+    MOT_TRY(mot_steps_room(policy, samples, count, &room, error));
     if (policy->takes_boxes)
         return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);
     for (size_t i = 0; i < count; i++) {

@@ -6,6 +6,7 @@
  * counter. Word 0: applied or not, 1 and 2: where a cutout lies, 3: the order in which boxes are worked on, the lowest
  * first. */
 #include "base/error.h"
+#include "base/values.h"
 #include "motley/follow.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
@@ -34,14 +35,17 @@ typedef struct drawing {
     int32_t moves_count;
 } drawing;
 
-size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count)
+motley_status mot_steps_room(const motley_policy *policy, const motley_samples *samples, size_t count, size_t *room,
+                             motley_error *error)
 {
-    size_t most = 0;
-    for (size_t i = 0; policy->takes_boxes && samples->box_offsets && i < count; i++) {
+    size_t most = 1; /* boxes of an image */
+    for (size_t i = 0; policy->takes_boxes && i < count; i++) {
         const size_t own = samples->box_offsets[i + 1] - samples->box_offsets[i];
         most = own > most ? own : most;
     }
-    return most;
+    *room = mot_times(policy->tables.max_steps, most);
+    MOT_TRY(mot_check_count("the most steps of an image in its boxes", *room, error));
+    return mot_check_array("the number of all steps", mot_times(count, *room), 4 * sizeof(motley_step), error);
 }
 
 motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
@@ -57,6 +61,7 @@ motley_status mot_boxes_check(const motley_policy *policy, const motley_samples 
         MOT_REQUIRE(offsets[i] <= offsets[i + 1], error,
                     "samples.box_offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i],
                     offsets[i + 1], i);
+    MOT_TRY(mot_check_array("the last of samples.box_offsets", offsets[count], 4 * sizeof(double), error));
     MOT_REQUIRE(offsets[count] == offsets[0] || samples->boxes, error, "samples.boxes is NULL, want %zu boxes",
                 offsets[count] - offsets[0]);
     return MOTLEY_OK;

@@ -216,11 +216,13 @@ motley_status mot_boxes_check(const motley_policy *policy, const motley_samples 
 motley_status mot_levels_check(const motley_policy_info *policy, const motley_samples *samples, size_t count,
                                motley_error *error);
 
-/* The most boxes of any image; 0 for a policy that takes no boxes. */
-size_t mot_most_boxes(const motley_policy *policy, const motley_samples *samples, size_t count);
+/* *room: the most steps that an image can get with its boxes, after mot_boxes_check. Requires that memory can hold the
+ * steps of all images. */
+motley_status mot_steps_room(const motley_policy *policy, const motley_samples *samples, size_t count, size_t *room,
+                             motley_error *error);
 
 /* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
- * `inside`, both [mot_policy_most_steps of its boxes]. */
+ * `inside`, both [mot_steps_room of its boxes]. */
 motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
                              int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
                              motley_error *error);
@@ -262,11 +264,5 @@ motley_policy *mot_policy_copy(const motley_policy *policy);
 /* The formats of motley_policy_print, but JSON, which is made of the text. */
 motley_status mot_policy_print_text(const motley_policy *policy, char **text, motley_error *error);
 motley_status mot_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
-
-/* The most steps of an image with so many boxes. */
-static inline size_t mot_policy_most_steps(const motley_policy *policy, size_t boxes)
-{
-    return motley_policy_describe(policy)->max_steps * (policy->takes_boxes && boxes > 1 ? boxes : 1);
-}
 
 #endif

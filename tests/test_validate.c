@@ -92,6 +92,13 @@ Test(validate, batches)
         refuses(&b, &b, mistakes[i].piece);
     }
     const motley_batch b = good();
+    motley_batch flat = b; /* of which only src could be read as grey */
+    flat.pixel_stride = CHANNELS, flat.row_stride = CHANNELS * SIDE, flat.image_stride = EACH;
+    motley_error error;
+    const double values[COUNT] = { 3, 3, 3 };
+    cr_expect_eq(motley_op_apply(context, motley_op_find("posterize"), values, 1, &b, &flat, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "dst image 0: its channel stride is 0, as grey's, want that of 3 channels");
     refuses(NULL, &b, "src is NULL");
     refuses(&b, NULL, "dst is NULL");
     end();
@@ -331,6 +338,98 @@ Test(validate, resize_apart)
         wants(motley_resize(context, &first, &apart, NULL, &error), MOTLEY_ERR_ARGUMENT, &error,
               "dst image 0: it shares memory with src image 0");
     }
+    end();
+}
+
+/* Counts and strides whose products, or sums of them, are more than a number of 64 bits, or than memory, holds. */
+Test(validate, more_than_memory)
+{
+    begin();
+    motley_error error = { 0 };
+    const int64_t far = ((int64_t)1 << 40) - 4;
+    const struct {
+        size_t count;
+        int64_t image, row;
+        int32_t height;
+        const char *piece;
+    } batches[] = {
+        { 1u << 23, far, CHANNELS * SIDE, SIDE, "8388608 images with a stride of 1099511627772 bytes are more than" },
+        { INT32_MAX, -far, CHANNELS * SIDE, SIDE, "are more than memory can hold" },
+        { 1u << 30, 1 << 20, CHANNELS * SIDE, SIDE, NULL },
+        { 2, far, far / 4, 1 << 20, "image stride of 1099511627772 bytes makes its 2 images overlap" },
+        { (size_t)INT32_MAX + 1, EACH, CHANNELS * SIDE, SIDE, "count is 2147483648, want at most 2147483647" },
+        { SIZE_MAX, EACH, CHANNELS * SIDE, SIDE, "count is 18446744073709551615, want at most 2147483647" },
+    };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        motley_batch b = good();
+        b.count = batches[i].count;
+        b.image_stride = batches[i].image, b.row_stride = batches[i].row;
+        b.pixel_stride = CHANNELS, b.channel_stride = 1;
+        b.height = batches[i].height;
+        size_t bytes;
+        if (batches[i].piece)
+            wants(motley_context_workspace(context, NULL, &b, &bytes, &error), MOTLEY_ERR_ARGUMENT, &error,
+                  batches[i].piece);
+        else
+            cr_expect_eq(motley_context_workspace(context, NULL, &b, &bytes, &error), MOTLEY_OK, "%s", error.message);
+    }
+    motley_policy *policy, *boxed;
+    motley_mix *mix;
+    static const char text[] =
+        "motley: 1\nname: b\ntop: 10\nops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
+        "branches: [[{op: t, level: 4}]]\n";
+    cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_policy_parse(text, sizeof text - 1, NULL, &boxed, NULL), MOTLEY_OK);
+    cr_assert_eq(motley_mix_create(&(motley_mix_params){ .mixup = 1 }, &mix, NULL), MOTLEY_OK);
+    const int32_t side = SIDE;
+    motley_step step = { .op = -1 };
+    int32_t count = 0;
+    motley_mixed mixed;
+    const motley_samples samples = { .seed = 1 };
+    wants(motley_draw(policy, &samples, SIZE_MAX, &side, &side, 3, NULL, &step, &count, &error), MOTLEY_ERR_ARGUMENT,
+          &error, "count is 18446744073709551615, want at most 2147483647");
+    wants(motley_mix_draw(mix, &samples, SIZE_MAX / 2, SIDE, SIDE, &mixed, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "count is 9223372036854775807, want at most 2147483647");
+    const double box[4] = { 1, 1, 4, 4 };
+    for (int k = 0; k < 3; k++) { /* the boxes of one image: their steps, and their bytes, wrap round to few */
+        const size_t offsets[2] = { 0, k == 0 ? SIZE_MAX : k == 1 ? SIZE_MAX / 32 + 1 : (size_t)1 << 58 };
+        const motley_samples many = { .seed = 1, .boxes = box, .box_offsets = offsets };
+        wants(motley_draw(boxed, &many, 1, &side, &side, 3, NULL, &step, &count, &error), MOTLEY_ERR_ARGUMENT, &error,
+              "want as many as memory can hold");
+    }
+    uint64_t id;
+    wants(motley_draw_read("{", SIZE_MAX, 3, &id, NULL, &step, 1, &count, &error), MOTLEY_ERR_POLICY, &error,
+          "the text has 18446744073709551615 bytes, want at most 1048576");
+    const motley_batch one = { .count = 1, .channels = CHANNELS, .data = pixels, .width = SIDE, .height = SIDE };
+    wants(motley_apply(
+              context, NULL, &one, &one,
+              &(motley_apply_params){ .given_steps = &step, .given_step_counts = &count, .given_max_steps = SIZE_MAX },
+              &error),
+          MOTLEY_ERR_ARGUMENT, &error, "given_max_steps is 18446744073709551615, want as many as memory can hold");
+    double points[4][2] = { { 0 } };
+    const size_t none[2] = { 0, 0 };
+    const motley_followed followed[] = {
+        { .boxes_count = SIZE_MAX / 48, .boxes = points, .box_offsets = none },
+        { .points_count = SIZE_MAX / 16, .points = points, .point_offsets = none },
+        { .planes = &(motley_planes){ .element_size = 8, .src = points, .dst = points, .count = SIZE_MAX / 512 + 2 },
+          .planes_count = 1 },
+    };
+    for (size_t i = 0; i < sizeof followed / sizeof *followed; i++)
+        wants(motley_apply(context, policy, &one, &one, &(motley_apply_params){ .followed = &followed[i] }, &error),
+              MOTLEY_ERR_ARGUMENT, &error, "want as many as memory can hold");
+    for (int k = 0; k < 2; k++) {
+        const motley_drawn drawn = { .count = k ? SIZE_MAX / 48 + 1 : 1,
+                                     .steps = &step,
+                                     .step_counts = &count,
+                                     .max_steps = k ? 1 : SIZE_MAX / 8,
+                                     .widths = &side,
+                                     .heights = &side };
+        wants(motley_follow(&drawn, &(motley_followed){ .matrices = points[0] }, &error), MOTLEY_ERR_ARGUMENT, &error,
+              k ? "drawn->count is" : "drawn->max_steps is 2305843009213693951, want as many as memory can hold");
+    }
+    motley_policy_destroy(policy);
+    motley_policy_destroy(boxed);
+    motley_mix_destroy(mix);
     end();
 }
 

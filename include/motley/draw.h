@@ -92,8 +92,9 @@ typedef struct motley_place {
 
 /** Draws without touching pixels.
  *
- *  Shapes   places: [count], or NULL: not wanted. steps: [count][max_steps of motley_policy_describe], step_counts:
- *           [count]. Steps that were drawn but not applied are left out. widths and heights: [count] pixels, of the
+ *  Shapes   count: at most 2^31 - 1. places: [count], or NULL: not wanted. steps: [count][max_steps of
+ *           motley_policy_describe], step_counts: [count]. Steps that were drawn but not applied are left out.
+ *           widths and heights: [count] pixels, of the
  *           source images. For a policy that takes boxes, steps: [count][max_steps * the boxes of the image that
  *           has most], with one step for each box that is changed. channels: of the images, 1 to 4; `fill` of
  *           each step gets as many values.
