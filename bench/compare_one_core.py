@@ -66,7 +66,7 @@ def pillow_rows():
             yield name, kind, size, must, theirs, functools.partial(ours, threads=1)
 
 
-def dropin_rows():
+def torchvision_rows():
     from torchvision import transforms
 
     import motley.torchvision
@@ -77,12 +77,11 @@ def dropin_rows():
         ("GaussianBlur", "square", 4, {"kernel_size": 9}),
         ("ColorJitter", "square", 5, jitter),
         ("RandomResizedCrop", "photo", 6, {"size": 224}),
-        ("Resize", "photo", 6, {"size": 256}),
         ("Resize", "photo", 1.2, {"size": (224, 224), "interpolation": transforms.InterpolationMode.NEAREST}),
     ]:
         shown = ", ".join(f"{key}={getattr(value, 'value', value)}" for key, value in keywords.items())
-        ours = getattr(motley.torchvision, name)(**keywords)
-        yield f"{name}({shown})", "PIL", size, must, getattr(transforms, name)(**keywords), ours
+        transform = getattr(transforms, name)(**keywords)
+        yield f"fuse({name}({shown}))", "PIL", size, must, transform, motley.torchvision.fuse(transform)
 
 
 def timm_rows():
@@ -98,14 +97,10 @@ def timm_rows():
 
     for config in ("v0r", "original"):
         theirs = auto_augment.auto_augment_transform(config, dict(HPARAMS))
-        ours = motley.timm.auto_augment_transform(config, dict(HPARAMS))
-        yield config, "PIL", "square", 5, functools.partial(or_as_it_is, theirs), ours
-    make = functools.partial(timm.data.create_transform, 224, is_training=True, auto_augment="rand-m9-mstd0.5-inc1")
-    theirs = functools.partial(or_as_it_is, make())
-    motley.timm.take_over()
-    ours = make()
-    motley.timm.hand_back()
-    yield "create_transform, take_over", "PIL", "photo", 3.5, theirs, ours
+        yield config, "PIL", "square", 5, functools.partial(or_as_it_is, theirs), motley.from_timm(config, HPARAMS)
+    how = {"input_size": 224, "is_training": True, "auto_augment": "rand-m9-mstd0.5-inc1"}
+    theirs = functools.partial(or_as_it_is, timm.data.create_transform(**how))
+    yield "create_transform", "PIL", "photo", 5, theirs, motley.timm.create_transform(**how)
 
 
 def albumentations_rows():
@@ -128,7 +123,7 @@ def albumentations_rows():
 
 LIBRARIES = {
     "Pillow": (pillow_rows, [PIL]),
-    "torchvision": (dropin_rows, [torchvision]),
+    "torchvision": (torchvision_rows, [torchvision]),
     "timm": (timm_rows, [timm]),
     "albumentations": (albumentations_rows, [albumentations, cv2]),
 }

@@ -11,8 +11,8 @@ PYTHON has Pillow-SIMD, built for AVX2, and fast_image_resize; without --peers t
     CC='cc -mavx2' peers/bin/pip install numpy cykooz-resizer --no-binary pillow-simd pillow-simd
 
 Arrays go through the C call and into an array that is there, as fast_image_resize has it; torchvision gets them as a
-uint8 tensor (antialiased, channels_last), whose filters are bilinear and bicubic. PIL images go through the drop-in
-Resize and the peers' Python calls, which make new ones. Only Motley's bytes are Pillow's: that is checked here, in the
+uint8 tensor (antialiased, channels_last), whose filters are bilinear and bicubic. PIL images go through motley.ops
+and the peers' Python calls, which make new ones. Only Motley's bytes are Pillow's: that is checked here, in the
 order of passes that the Pillow at hand has. Writes one JSON file; bench/tables.py makes the table of doc/benchmarks.md
 of it. About three minutes."""
 
@@ -33,7 +33,7 @@ from PIL import Image
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional
 
-import motley.torchvision
+from motley import ops
 from motley._resize import FILTERS, ORDERS, order_of
 
 SIZES = [((500, 375), (224, 224)), ((1024, 768), (224, 224)), ((2560, 1600), (320, 200)), ((224, 224), (448, 448))]
@@ -77,8 +77,8 @@ def works_of(library, context, image, out_size, name, kind):
     pillow = Image.fromarray(image)
     works = {"pillow_us": lambda: pillow.resize(out_size, getattr(Image.Resampling, name.upper()))}
     if kind == "PIL":
-        dropin = motley.torchvision.Resize(out_size[::-1], InterpolationMode(name))
-        works["motley_us"] = lambda: dropin(pillow)
+        order = order_of(PIL.__version__)
+        works["motley_us"] = lambda: ops.resize(pillow, out_size[::-1], filter=name, order=order)
         return works, numpy.asarray(works["motley_us"]())
     out = numpy.empty((*out_size[::-1], 3), numpy.uint8)
     src, dst = (

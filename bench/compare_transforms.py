@@ -1,92 +1,73 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times whole transforms beside torchvision's and timm's on Pillow images: one thread, processor time, in turns.
+"""Times whole transforms of scripts, before and after one line changed: one thread, processor time, in turns.
 
     PYTHONPATH=BUILD_DIR/bindings/python bench/compare_transforms.py [--rounds N] [--images N] [--out FILE.json]
 
-Decoded images of 500x375 in, a normalised float32 batch of 224x224 out, stacked as a loader stacks it. Motley gets the
-same images as Pillow images and as arrays. The evaluation row is compared value by value before it is timed; the
-others draw at random, and tests/pillow/test_transform.py compares their values. Writes one JSON file; bench/tables.py
-makes the table of doc/benchmarks.md of it."""
+Decoded images of 500x375 in, normalised float32 of 224x224 out. Theirs are torchvision's and timm's on Pillow images,
+one by one; Motley's the same images one by one through fuse() of them, or timm's create_transform by motley.timm; and
+the same as arrays in one call, which makes a batch. What draws nothing is compared value by
+value before it is timed; tests/pillow/test_transform.py and the package's tests compare the others. Writes one JSON
+file; bench/tables.py makes README's first figures and the tables of doc/benchmarks.md of it. About a minute."""
 
 import argparse
 import json
 import pathlib
 import time
 
-import motley
 import numpy
 import PIL
 import timm.data
 import torch
 import torchvision
 from compare_pillow import paint
-from motley._resize import order_of
 from conditions import PYTHON_PATHS, ROOT, conditions
 from PIL import Image
 from torchvision import transforms
 
+import motley.timm
+import motley.torchvision
+
 WIDTH, HEIGHT = 500, 375
-ORDER = order_of(PIL.__version__)
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+NOTHING_DRAWN = "resize, centre crop"
 
 
 def torchvision_train(*policy):
-    return transforms.Compose(
-        [
-            transforms.RandomResizedCrop(224),
-            transforms.RandomHorizontalFlip(),
-            *policy,
-            transforms.ToTensor(),
-            transforms.Normalize(MEAN, STD),
-        ]
-    )
-
-
-def motley_train(policy=""):
-    return (
-        "motley: 1\nname: train\nstages:\n"
-        f"  - random_resized_crop: {{size: 224, order: {ORDER}}}\n  - flip: {{horizontal: 0.5}}\n{policy}"
-        f"  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n"
-    )
-
-
-def motley_eval():
-    return (
-        f"motley: 1\nname: eval\nstages:\n  - resize: {{size: 256, order: {ORDER}}}\n  - center_crop: {{size: 224}}\n"
-        f"  - output: {{mean: {list(MEAN)}, std: {list(STD)}}}\n"
-    )
+    start = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip()]
+    return transforms.Compose([*start, *policy, transforms.ToTensor(), transforms.Normalize(MEAN, STD)])
 
 
 def cases():
-    """Name, Motley's transform, the other library's and its name."""
-    resize = transforms.Compose(
-        [transforms.Resize(256), transforms.CenterCrop(224), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
-    )
-    timm_auto = timm.data.create_transform(224, is_training=True, auto_augment="rand-m9-mstd0.5-inc1")
-    return [
-        ("resize, centre crop", motley_eval(), resize, "torchvision"),
-        ("crop, flip", motley_train(), torchvision_train(), "torchvision"),
-        (
-            "crop, flip, RandAugment(2, 9)",
-            motley_train("  - policy: rand_augment\n"),
-            torchvision_train(transforms.RandAugment()),
-            "torchvision",
-        ),
-        (
-            "crop, flip, TrivialAugmentWide",
-            motley_train("  - policy: trivial_augment_wide\n"),
-            torchvision_train(transforms.TrivialAugmentWide()),
-            "torchvision",
-        ),
-        (
-            "crop, flip, colour jitter",
-            motley_train("  - jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4}\n"),
-            timm.data.create_transform(224, is_training=True),
-            "timm",
-        ),
-        ("crop, flip, rand-m9-mstd0.5-inc1", motley_train("  - policy: timm_rand_m9_mstd05_inc1\n"), timm_auto, "timm"),
-    ]
+    """name, library, its transform, Motley's"""
+    resize, crop = transforms.Resize(256), transforms.CenterCrop(224)
+    for name, compose in [
+        (NOTHING_DRAWN, transforms.Compose([resize, crop, transforms.ToTensor(), transforms.Normalize(MEAN, STD)])),
+        ("crop, flip", torchvision_train()),
+        ("crop, flip, RandAugment(2, 9)", torchvision_train(transforms.RandAugment())),
+        ("crop, flip, TrivialAugmentWide", torchvision_train(transforms.TrivialAugmentWide())),
+        ("crop, flip, colour jitter", torchvision_train(transforms.ColorJitter(0.4, 0.4, 0.4))),
+    ]:
+        yield name, "torchvision", compose, motley.torchvision.fuse(compose)
+    for name, settings in [
+        ("crop, flip, colour jitter", {}),
+        ("crop, flip, rand-m9-mstd0.5-inc1", {"auto_augment": "rand-m9-mstd0.5-inc1"}),
+    ]:
+        makers = timm.data.create_transform, motley.timm.create_transform
+        yield name, "timm", *(make(224, is_training=True, **settings) for make in makers)
+
+
+def or_as_it_is(transform):
+    """timm posterizes to 0 bits at times, which Pillow refuses from 12 on: then another draw is taken."""
+
+    def call(image):
+        while True:
+            try:
+                return transform(image)
+            except ValueError:
+                pass
+
+    return call
 
 
 def milliseconds(work, images):
@@ -95,17 +76,24 @@ def milliseconds(work, images):
     return (time.process_time() - start) / images * 1e3
 
 
+def each(transform, pictures):
+    for picture in pictures:  # a result makes way for the next one, as a pipeline's do
+        transform(picture)
+
+
 def measure(case, arrays, pictures, rounds):
-    name, text, compose, library = case
-    transform = motley.Transform(text, threads=1, seed=1)
+    name, library, theirs, fused = case
+    assert not fused.not_taken
+    theirs = or_as_it_is(theirs)
     works = {
-        "theirs_ms": lambda: torch.stack([compose(picture) for picture in pictures]).numpy(),
-        "motley_pillow_ms": lambda: transform(pictures),
-        "motley_arrays_ms": lambda: transform(arrays),
+        "theirs_ms": lambda: each(theirs, pictures),
+        "motley_fused_ms": lambda: each(fused, pictures),
+        "motley_arrays_ms": lambda: fused.transform(arrays),
     }
-    if name == "resize, centre crop":
-        for key in ("motley_pillow_ms", "motley_arrays_ms"):
-            if not numpy.array_equal(works[key](), works["theirs_ms"]()):
+    if name == NOTHING_DRAWN:
+        wanted = torch.stack([*map(theirs, pictures)])
+        for batch in torch.stack([*map(fused, pictures)]), torch.from_numpy(fused.transform(arrays)):
+            if not torch.equal(wanted, batch):
                 raise SystemExit(f"compare_transforms.py: {name}: not the values of {library}")
     turns = [{key: milliseconds(work, len(arrays)) for key, work in works.items()} for _ in range(rounds + 1)][1:]
     row = {"transform": name, "library": library}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the line that changes in a script: torchvision's and timm's transforms on PIL images, Motley's drop-ins for
-them on the same images, and Motley's policies on the same images as a batch of arrays. One thread, called image by
-image.
+"""Times one transform of a script: torchvision's and timm's on PIL images, Motley's for them on the same images (its
+class of the same name, timm's string, or fuse() of the transform), and Motley's policies on the same images as a batch
+of arrays. One thread, called image by image. (compare_transforms.py times whole transforms.)
 
     PYTHONPATH=BUILD_DIR/bindings/python bench/dropins.py [--rounds N] [--out FILE.json]
 
@@ -28,7 +28,6 @@ from PIL import Image
 from torchvision import transforms
 
 import motley
-import motley.timm
 import motley.torchvision
 from compare_pillow import paint
 from conditions import PYTHON_PATHS, ROOT, conditions
@@ -43,8 +42,8 @@ POLICIES = ["RandAugment", "TrivialAugmentWide", "AutoAugment"]
 CONFIGS = ["rand-m9-mstd0.5-inc1", "v0r", "original", "3a", "augmix-m3-w3", "augmix-m3-w3-b1"]
 CALLS = 2000  # on one pixel, in a round
 KINDS = {"rand": "rand_augment_transform", "augmix": "augment_and_mix_transform"}  # else auto_augment_transform
-PHOTO = 500, 375  # width and height of what RandomResizedCrop and Resize are given
-CROPPING = [("RandomResizedCrop", {"size": 224}), ("Resize", {"size": 256})]
+PHOTO = 500, 375  # width and height of what RandomResizedCrop is given
+CROPPING = [("RandomResizedCrop", {"size": 224})]
 RECIPE = [
     ("RandomGrayscale", {"p": 1}),
     ("GaussianBlur", {"kernel_size": 9}),
@@ -72,23 +71,15 @@ def larger_policies():
     for config in CONFIGS if timm else []:
         hparams = {"translate_const": 100, "img_mean": (124, 116, 104)}  # as timm.data.create_transform gives them
         kind = KINDS.get(config.split("-")[0], "auto_augment_transform")
-        yield (
-            "timm " + config,
-            or_as_it_is(getattr(auto_augment, kind)(config, dict(hparams))),
-            getattr(motley.timm, kind)(config, dict(hparams)),
-            motley.from_timm(config, dict(hparams), threads=1),
-        )
+        ours = motley.from_timm(config, hparams, threads=1)
+        yield "timm " + config, or_as_it_is(getattr(auto_augment, kind)(config, dict(hparams))), ours, ours
 
 
 def parts(listed):
     for name, keywords in listed:
         shown = ", ".join(f"{key}={value}" for key, value in keywords.items())
-        yield (
-            f"{name}({shown})",
-            getattr(transforms, name)(**keywords),
-            getattr(motley.torchvision, name)(**keywords),
-            None,
-        )
+        transform = getattr(transforms, name)(**keywords)
+        yield f"fuse({name}({shown}))", transform, motley.torchvision.fuse(transform), None
 
 
 def or_as_it_is(transform):

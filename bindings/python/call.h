@@ -95,19 +95,3 @@ static int run_op(kept_call *kept, const double *values, int each, uintptr_t src
     kept->params.values_per_image = each;
     return (int)run_kept(kept, src, dst, stream);
 }
-
-/* Images one behind the other; strides in bytes. */
-static motley_batch batch_of(uintptr_t data, size_t count, int32_t channels, int32_t height, int32_t width,
-                             int64_t images, int64_t planes, int64_t rows, int64_t pixels)
-{
-    const motley_batch batch = { .count = count,
-                                 .data = (void *)data,
-                                 .channels = channels,
-                                 .height = height,
-                                 .width = width,
-                                 .image_stride = images,
-                                 .channel_stride = planes,
-                                 .row_stride = rows,
-                                 .pixel_stride = pixels };
-    return batch;
-}

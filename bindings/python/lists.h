@@ -395,35 +395,3 @@ static int run_again(call_again *again, uintptr_t src, uintptr_t dst)
     PyGILState_Release(gil);
     return to ? run_op(again->kept, NULL, 0, from, to, 0) : -1;
 }
-
-/* Resizes a Pillow image to another, by the addresses of their cores, whose pixels take 4 bytes, or 1 if there is one
- * channel, and are found as `how` says. `crop` is the part of the image that is read: left, top, width and height. -1:
- * the pixels cannot be found. */
-static int resize_picture(motley_context *context, uintptr_t src, int32_t width, int32_t height, uintptr_t dst,
-                          int32_t out_width, int32_t out_height, int how, int32_t channels, int filter, int order,
-                          int32_t left, int32_t top, int32_t crop_width, int32_t crop_height, motley_error *error)
-{
-    const int64_t pixel = channels == 1 ? 1 : 4;
-    const uintptr_t read = picture_pixels(src, how, pixel, width, height);
-    const uintptr_t written = read ? picture_pixels(dst, how, pixel, out_width, out_height) : 0;
-    if (!written)
-        return -1;
-    const motley_batch from = { .count = 1,
-                                .channels = channels,
-                                .data = (void *)read,
-                                .width = width,
-                                .height = height,
-                                .row_stride = width * pixel,
-                                .pixel_stride = pixel,
-                                .channel_stride = 1 };
-    motley_batch to = from;
-    to.data = (void *)written;
-    to.width = out_width;
-    to.height = out_height;
-    to.row_stride = out_width * pixel;
-    const motley_crop crop = { .left = left, .top = top, .width = crop_width, .height = crop_height };
-    const motley_resize_params params = { .filter = (motley_filter)filter,
-                                          .order = (motley_resize_order)order,
-                                          .crops = &crop };
-    return motley_resize(context, &from, &to, &params, error);
-}

@@ -87,8 +87,8 @@ def write_headers(app):
     (target / "index.rst").write_text("\n".join(top + pages) + "\n")
 
 
-def write_drop_ins(app):
-    """motley.torchvision from its source, because it takes torchvision's classes apart when it is imported."""
+def write_torchvision(app):
+    """motley.torchvision from its source, because its classes are made of torchvision's."""
     folder = ROOT / "bindings" / "python" / "motley" / "torchvision"
     text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())).split("\n")
     keep_columns(app, "module", "", None, None, text)
@@ -125,5 +125,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", keep_columns)
     app.connect("build-finished", write_llms_txt)
     app.connect("builder-inited", write_headers, priority=400)
-    app.connect("builder-inited", write_drop_ins, priority=401)
+    app.connect("builder-inited", write_torchvision, priority=401)
     app.connect("source-read", keep_links_inside)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection: torchvision's Faster R-CNN on images that RandAugment changes, boxes and all.
 
-The transform is torchvision's v2 with one import of Motley's. torchvision's own RandAugment refuses boxes."""
+The transform is torchvision's v2, fused: crop, flip and RandAugment are one call. torchvision's own RandAugment refuses
+boxes."""
 
 from __future__ import annotations
 
@@ -10,13 +11,15 @@ from typing import Any
 import torch
 from torchvision import tv_tensors
 from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn
+from torchvision.transforms import v2
 
-import motley
-from motley.torchvision.transforms import v2
+import motley.torchvision
 
 SIDE = 96
-augment = v2.Compose(
+augment = motley.torchvision.v2.Compose(
     [
+        v2.RandomResizedCrop(SIDE, scale=(0.5, 1.0)),
+        v2.RandomHorizontalFlip(),
         v2.RandAugment(num_ops=2, magnitude=9, fill={tv_tensors.Image: 114, "others": 0}),
         v2.SanitizeBoundingBoxes(min_size=4),  # drops boxes that left the image, with their labels
         v2.ToDtype(torch.float32, scale=True),
@@ -26,8 +29,6 @@ augment = v2.Compose(
 
 class Rectangles(torch.utils.data.Dataset[Any]):
     """Images with one to three rectangles each, red ones of class 1 and green ones of class 2."""
-
-    epoch = 0
 
     def __len__(self) -> int:
         return 8
@@ -48,8 +49,7 @@ class Rectangles(torch.utils.data.Dataset[Any]):
             "boxes": tv_tensors.BoundingBoxes(boxes, format="XYXY", canvas_size=canvas, dtype=torch.float32),
             "labels": torch.tensor(labels),
         }
-        with motley.samples(index, epoch=self.epoch):  # the same in any worker, order or resumed run
-            return augment(tv_tensors.Image(image), target)
+        return augment(tv_tensors.Image(image), target)
 
 
 def main(epochs: int = 1) -> None:
@@ -58,7 +58,7 @@ def main(epochs: int = 1) -> None:
     optimiser = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     dataset = Rectangles()
     loader = torch.utils.data.DataLoader(dataset, 2, shuffle=True, collate_fn=lambda batch: tuple(zip(*batch)))
-    for dataset.epoch in range(epochs):
+    for epoch in range(epochs):
         for images, targets in loader:
             losses = model(list(images), list(targets))
             loss = torch.stack(list(losses.values())).sum()
@@ -66,7 +66,7 @@ def main(epochs: int = 1) -> None:
             loss.backward()
             optimiser.step()
             boxes = sum(len(target["boxes"]) for target in targets)
-            print(f"epoch {dataset.epoch}: {boxes} boxes, loss {loss.item():.3f}")
+            print(f"epoch {epoch}: {boxes} boxes, loss {loss.item():.3f}")
 
 
 if __name__ == "__main__":

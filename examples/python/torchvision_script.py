@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A torchvision training script that knows nothing of Motley. Change the import line, and its augmentation runs there:
+"""A torchvision training script that knows nothing of Motley. One line behind `augment` makes all of it one call:
 
-    from motley.torchvision import transforms
+    augment = motley.torchvision.fuse(augment)
 
-and back. (Or leave it as it is, and put `import motley.torchvision; motley.torchvision.take_over()` at its top.)"""
+(Or leave the script as it is, and put `import motley.torchvision; motley.torchvision.take_over()` at its top.)"""
 
 import torch
 from torchvision import transforms
@@ -32,4 +32,4 @@ if __name__ == "__main__":
         loss.backward()
         optimiser.step()
         print(f"loss {loss.item():.3f}, mean of the images {images.mean().item():+.4f}")
-    print(f"augmented by {transforms.RandAugment.forward.__module__}")
+    print(f"augmented by {type(augment).__module__}")

@@ -422,8 +422,8 @@ class Pillow(Kind):
         return cls.channels_of[x.mode]
 
     @classmethod
-    def shows(cls, x: Any, also: int = 0) -> bool:
-        """Whether an image has its pixels, and Pillow shows where. also: as many pixels of a new image of its mode."""
+    def shows(cls, x: Any) -> bool:
+        """Whether an image has its pixels, and Pillow shows where."""
         if x.__class__ is not cls.image:  # the classes of image files read their pixels when they are asked to
             if cls.image is None:
                 cls._choose()
@@ -432,7 +432,7 @@ class Pillow(Kind):
         if pixel is None or cls.how is None or (cls.only_own and x.readonly):
             return False
         width, height = x.size  # in several blocks only a copy is shown
-        return bool(max(width * height, also) * pixel < sys.modules["PIL.Image"].core.get_block_size())
+        return bool(width * height * pixel < sys.modules["PIL.Image"].core.get_block_size())
 
     @classmethod
     def pointer(cls, x: Any) -> Any:

@@ -78,6 +78,16 @@ def output_of(*command, **how):
     return done.stdout
 
 
+def next_seed(seed):
+    """By which motley.torchvision and motley.timm draw next, with torch's generator seeded by `seed`, as it is then."""
+    from motley.torchvision.images import fresh_seed
+
+    torch.manual_seed(seed)
+    drawn = fresh_seed()
+    torch.manual_seed(seed)
+    return drawn
+
+
 @pytest.fixture(autouse=True)
 def numbered_from_0(monkeypatch):
     """What a test draws without ids does not depend on the tests before it."""

@@ -6,8 +6,7 @@ it gives in the default stream. Without a GPU its tensors only say that they are
 library is looked at. A test sees to it that no public name is forgotten."""
 
 import functools
-import importlib
-import random
+import itertools
 import sys
 
 import numpy as np
@@ -32,10 +31,6 @@ try:
     from torchvision import transforms as T1
 except ImportError:
     T1 = None
-try:
-    from torchvision.transforms import v2 as T2
-except ImportError:  # before torchvision 0.15
-    T2 = None
 
 COUNT, IDS = 8, range(8)
 ROUNDS = 3
@@ -356,91 +351,47 @@ def _(x):
 # ---- motley.torchvision, motley.timm ----
 
 
-def drawn_alike(call, ids=5):
-    """The same draws in each run: of torch's and Python's generators, and of a block of samples."""
+def drawn_alike(call):
+    """The same draws of torch's generator in each run."""
 
     def run(x):
         torch.manual_seed(3)
-        random.seed(3)
-        free = [call(x) for _ in range(2)]
-        with motley.samples(ids):
-            return free, call(x)
+        return [call(x) for _ in range(2)]
 
     return run
 
 
-DROP_INS = {
-    "RandAugment": {},
-    "TrivialAugmentWide": {},
-    "AutoAugment": {},
-    "AugMix": {},
-    "RandomResizedCrop": {"size": 32},
-    "Resize": {"size": (32, 24)},
-    "RandomHorizontalFlip": {"p": 0.9},
-    "ColorJitter": {"brightness": 0.4, "contrast": 0.4, "saturation": 0.4, "hue": 0.1},
-    "RandomGrayscale": {"p": 0.9},
-    "GaussianBlur": {"kernel_size": 5},
-    "RandomErasing": {"p": 0.9, "value": 7},
-}
-OTHERWISE = (
-    "Resize RandomResizedCrop ColorJitter GaussianBlur RandomHorizontalFlip RandomErasing".split()
-)  # in torch's own ops
 if T1 is not None:
-    homes = {"motley.torchvision": motley.torchvision}
-    if T2 is not None:
-        homes["motley.torchvision.transforms.v2"] = importlib.import_module("motley.torchvision.transforms.v2")
-    for home, module in homes.items():
-        for name, arguments in DROP_INS.items():
-            entry(f"{home}.{name}", only_cuda=name in OTHERWISE)(
-                drawn_alike(lambda x, cls=getattr(module, name), how=arguments: cls(**how)(x.images), IDS)
-            )
-        if "v2" in home and hasattr(T2, "MixUp"):
-            for name in ("MixUp", "CutMix"):
-                entry(f"{home}.{name}", only_cuda=True)(
-                    drawn_alike(lambda x, cls=getattr(module, name): cls(num_classes=10)(x.floats, x.labels), IDS)
-                )
+    homes = [motley.torchvision]
+    if hasattr(motley.torchvision, "v2"):
+        homes.append(motley.torchvision.v2)
+    for home, name in itertools.product(homes, ("RandAugment", "TrivialAugmentWide", "AutoAugment", "AugMix")):
+        entry(f"{home.__name__}.{name}")(drawn_alike(lambda x, cls=getattr(home, name): cls()(x.images)))
 
     @entry("motley.torchvision.fuse")
     @drawn_alike
     def _(x):
-        recipe = [T1.RandomResizedCrop(32), T1.RandomHorizontalFlip(), T1.RandAugment(), T1.ColorJitter(0.4, hue=0.1)]
-        fused = motley.torchvision.fuse(T1.Compose([*recipe, T1.RandomGrayscale(0.5), T1.GaussianBlur(5)]))
+        crop, jitter = T1.RandomResizedCrop(32, antialias=True), T1.ColorJitter(0.4, hue=0.1)
+        recipe = [crop, T1.RandomHorizontalFlip(), T1.RandAugment(), jitter, T1.RandomGrayscale(0.5)]
+        fused = motley.torchvision.fuse(T1.Compose([*recipe, T1.GaussianBlur(5)]))
         assert not fused.not_taken
         return [fused(image) for image in x.images]
 
-    @entry("motley.torchvision.take_over", only_cuda=True)
-    @drawn_alike
-    def _(x):
-        motley.torchvision.take_over()
-        try:
-            return T1.RandAugment()(x.images), T1.Resize(32)(x.images), T1.GaussianBlur(5)(x.images)
-        finally:
-            motley.torchvision.hand_back()
+    if len(homes) > 1:
 
-    if T2 is not None and hasattr(T2, "RandAugment"):
-
-        @entry("motley.torchvision.transforms.v2 samples", only_cuda=True)
+        @entry("motley.torchvision.v2.Compose", only_cuda=True)
         @drawn_alike
         def _(x):
             from torchvision import tv_tensors
+            from torchvision.transforms import v2
 
-            crop = homes["motley.torchvision.transforms.v2"].RandomResizedCrop(32)
-            augment = homes["motley.torchvision.transforms.v2"].RandAugment()
-            return augment(crop(tv_tensors.Image(x.images[0]), tv_tensors.Mask(x.bytes[0])))
-
-
-for name, text in [
-    ("rand_augment_transform", "rand-m9-mstd0.5-inc1"),
-    ("auto_augment_transform", "original-mstd0.5"),
-    ("augment_and_mix_transform", "augmix-m5-w3"),
-]:
-    entry(f"motley.timm.{name}")(
-        drawn_alike(lambda x, name=name, text=text: [getattr(motley.timm, name)(text, {})(i) for i in x.images])
-    )
+            composed = motley.torchvision.v2.Compose([v2.RandomResizedCrop(32), v2.RandAugment()])
+            assert not composed.not_taken
+            return composed(tv_tensors.Image(x.images[0]), tv_tensors.Mask(x.bytes[0]))
 
 
 entry("motley.timm.Mixup")(
-    drawn_alike(lambda x: motley.timm.Mixup(1.0, 1.0, num_classes=10)(x.floats.clone(), x.labels), IDS)
+    drawn_alike(lambda x: motley.timm.Mixup(1.0, 1.0, num_classes=10)(x.floats.clone(), x.labels))
 )
 
 
@@ -458,7 +409,7 @@ def _(x):
 # Public names that touch no CUDA tensors, or whose work another row has.
 NOT_HERE = {
     "motley.Policy": "data", "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers",
-    "motley.group_ids": "numbers", "motley.samples": "says which samples; the drop-ins' rows are in it",
+    "motley.group_ids": "numbers", "motley.samples": "says which samples",
     "motley.adapters.libdali_motley": "the adapter's operator",  # where it has been built
     "motley.RepeatedSamples": "a warning", "motley.ops.table": "data",
     "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Views": "a sampler",
@@ -466,7 +417,8 @@ NOT_HERE = {
     "motley.torch.ask_for_queues": "sets a variable", "motley.torch.read_file": "bytes",
     "motley.torchvision.AutoAugmentPolicy": "torchvision's",
     "motley.torchvision.InterpolationMode": "torchvision's", "motley.torchvision.hand_back": "ends take_over",
-    "motley.timm.hand_back": "ends take_over", "motley.timm.take_over": "the factories of this table",
+    "motley.torchvision.take_over": "sets names", "motley.torchvision.Fused": "what fuse returns",
+    "motley.torchvision.Compose": "what fuse returns",
     "motley.adapters.webdataset": "samples in a worker's memory", "motley.adapters.ffcv": "calls a stage; needs FFCV",
     "motley.adapters.dali": "on DALI's stream: test_adapters.py", "motley.adapters.dali_flags": "compiler flags",
     "motley.ops.bbox_cutout": "works in boxes: the detection policies",

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from PIL import Image
 import pytest
-from conftest import output_of, refused
+from conftest import refused
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, TensorDataset  # noqa: E402
@@ -822,62 +822,6 @@ def test_followers_that_cannot_be_collated():
         MotleyCollate(motley.Follow("rand_augment"), images="image")
 
 
-# ---- data sets whose own transforms draw ----
-
-
-class Transformed(torch.utils.data.Dataset):
-    """As torchvision's data sets are: a transform, and a target beside the image."""
-
-    def __init__(self, transform):
-        self.transform, self.images, self.classes = transform, pictures(), ["a", "b"]
-
-    def __len__(self):
-        return COUNT
-
-    def __getitem__(self, i):
-        return self.transform(self.images[i]), i
-
-
-class TransformedStream(torch.utils.data.IterableDataset):
-    def __init__(self, transform):
-        self.whole = Transformed(transform)
-
-    def __iter__(self):
-        return (self.whole[i] for i in range(COUNT))
-
-
-@pytest.mark.parametrize("workers, persistent, start", [*WORKERS, STARTED[0][1:]])
-def test_drop_ins_draw_by_id_in_a_wrapped_data_set(workers, persistent, start):
-    transforms = pytest.importorskip("motley.torchvision.transforms")
-    dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
-    assert dataset.classes == ["a", "b"] and len(dataset) == COUNT
-    options = dict(num_workers=workers, batch_size=5)
-    if workers:
-        options.update(persistent_workers=persistent, multiprocessing_context=start)
-    loader = DataLoader(dataset, shuffle=True, **options)
-    for epoch in (0, 1, 5):  # each pass is an epoch, also in workers that live on
-        if epoch == 5:
-            dataset.set_epoch(5)
-        for images, ids in loader:
-            assert torch.equal(images, wanted(ids, epoch))
-    sampler = Views(RASampler(dataset, 1, 0))
-    order = [(int(i), i.view) for i in sampler]
-    ids, views = map(torch.tensor, zip(*order))
-    dataset.set_epoch(2)
-    seen = torch.cat([images for images, _ in DataLoader(dataset, sampler=sampler, **options)])
-    assert torch.equal(seen, wanted(ids, 2, views))
-    assert torch.equal(dataset[-1][0], wanted([COUNT - 1], 2)[0])
-
-
-def test_drop_ins_draw_by_place_in_a_wrapped_stream():
-    transforms = pytest.importorskip("motley.torchvision.transforms")
-    dataset = motley.torch.Reproducible(TransformedStream(transforms.TrivialAugmentWide(seed=7)))
-    assert isinstance(dataset, torch.utils.data.IterableDataset)
-    for epoch in (0, 1):
-        for images, ids in DataLoader(dataset, batch_size=5):
-            assert torch.equal(images, wanted(ids, epoch))
-
-
 # ---- whatever draws by id in a loader draws for the loader's pass ----
 
 
@@ -1045,21 +989,6 @@ def test_threads_of_a_data_set_that_do_not_know_the_pass_warn():
         list(DataLoader(InThreads(False), 4))
 
 
-def test_drop_ins_in_threads_that_know_no_block_warn():
-    transforms = pytest.importorskip("motley.torchvision.transforms")
-    image, transform = Image.new("RGB", (8, 8)), transforms.RandAugment()
-    with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pool.submit(transform, image).result()
-        with motley.samples(3):
-            pool.submit(contextvars.copy_context().run, transform, image).result()
-        pool.submit(transform, image).result()
-        with motley.samples(3), pytest.warns(UserWarning, match="a thread draws that does not see") as warned:
-            pool.submit(transform, image).result()
-            pool.submit(transform, image).result()
-    assert len(warned) == 1
-
-
 class Slow(ByHand):
     def __getitem__(self, i):
         time.sleep(0.02)
@@ -1115,13 +1044,9 @@ class MultiEpochsDataLoader(DataLoader):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("kind", ["endless", "multi-epochs"])
-@pytest.mark.parametrize("form", ["augmented", "reproducible", "by hand"])
+@pytest.mark.parametrize("form", ["augmented", "by hand"])
 def test_a_pass_without_an_end_is_said_once_in_the_parent(form, kind, workers):
-    if form == "reproducible":
-        transforms = pytest.importorskip("motley.torchvision.transforms")
-        dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
-    else:
-        dataset = augmented() if form == "augmented" else ByHand(STAGES[0]())
+    dataset = augmented() if form == "augmented" else ByHand(STAGES[0]())
     if kind == "endless":
         batches = iter(DataLoader(dataset, 4, sampler=Endless(), num_workers=workers))
     else:
@@ -1136,14 +1061,9 @@ def test_a_pass_without_an_end_is_said_once_in_the_parent(form, kind, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("form", ["augmented", "reproducible"])
-def test_views_number_the_rounds_of_a_pass_without_an_end(form, workers):
+def test_views_number_the_rounds_of_a_pass_without_an_end(workers):
     """Each is the epoch that a run which is resumed there draws."""
-    if form == "reproducible":
-        transforms = pytest.importorskip("motley.torchvision.transforms")
-        dataset = motley.torch.Reproducible(Transformed(transforms.TrivialAugmentWide(seed=7)))
-    else:
-        dataset = augmented()
+    dataset = augmented()
     sampler = Views(torch.utils.data.RandomSampler(range(COUNT)))
     loader = MultiEpochsDataLoader(dataset, 4, sampler=sampler, num_workers=workers)
     with warnings.catch_warnings():
@@ -1156,66 +1076,6 @@ def test_views_number_the_rounds_of_a_pass_without_an_end(form, workers):
             assert torch.equal(images, wanted(ids, epoch))
             seen += ids.tolist()
     assert sorted(seen) == sorted([*range(COUNT)] * 2)
-
-
-class TwoCrops:
-    """As MoCo's and SimCLR's scripts have it."""
-
-    def __init__(self, transform):
-        self.transform = transform
-
-    def __call__(self, image):
-        return [self.transform(image), self.transform(image)]
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_transform_that_is_called_twice_for_a_sample_is_said(workers):
-    transforms = pytest.importorskip("motley.torchvision.transforms")
-    dataset = motley.torch.Reproducible(Transformed(TwoCrops(transforms.TrivialAugmentWide())))
-    with pytest.warns(RepeatedSamples, match=r"called twice for a sample wants view=, or motley.torch.Augmented"):
-        list(DataLoader(dataset, 4, num_workers=workers))
-
-
-OF_A_PASS = """
-import torch, motley.torchvision, torchvision
-from torch.utils.data import DataLoader, Dataset
-{made}
-images = torch.randint(256, (6, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-
-class Blocks(Dataset):
-    def __init__(self, transform):
-        self.transform = transform
-    def __len__(self):
-        return len(images)
-    def __getitem__(self, i):
-        with motley.samples(i):
-            return (self.transform or TRANSFORM)(images[i]), i
-
-def drawn(i, epoch):
-    with motley.samples(i, epoch=epoch):
-        return TRANSFORM(images[i])
-
-if __name__ == "__main__":
-    loader = DataLoader(Blocks({held}), 3, num_workers={workers}, multiprocessing_context={start},
-                        persistent_workers={persistent})
-    print([all(torch.equal(image, drawn(i, epoch)) for batch, ids in passed for image, i in zip(batch, ids.tolist()))
-           for epoch, passed in enumerate([list(loader) for _ in range(3)])])
-"""
-OURS = "TRANSFORM = motley.torchvision.TrivialAugmentWide(seed=7)"
-TAKEN = "motley.torchvision.take_over(); TRANSFORM = torchvision.transforms.TrivialAugmentWide()"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("made, held, workers, start, persistent", [
-    (OURS, "None", 0, None, False), (OURS, "None", 2, "fork", True), (OURS, "None", 1, "spawn", False),
-    (OURS, "TRANSFORM", 1, "forkserver", True), (TAKEN, "None", 1, "fork", False),
-])  # fmt: skip
-def test_block_without_an_epoch_is_of_the_loaders_pass(tmp_path, made, held, workers, start, persistent):
-    """In a program that has nothing else of Motley; a transform is an object of the module, or of the data set."""
-    pytest.importorskip("torchvision")
-    script = tmp_path / "script.py"
-    script.write_text(OF_A_PASS.format(made=made, held=held, workers=workers, start=repr(start), persistent=persistent))
-    assert output_of(sys.executable, script) == "[True, True, True]\n"
 
 
 BY_ID = """
@@ -1359,7 +1219,6 @@ def test_any_whole_number_is_an_index(i):
 
 def test_batches_of_indices():
     """sampler=BatchSampler(...), batch_size=None, as torch's page on loading has it."""
-    transforms = pytest.importorskip("motley.torchvision.transforms")
     sampler = torch.utils.data.BatchSampler(torch.utils.data.SequentialSampler(range(COUNT)), 6, False)
 
     def loader(dataset):
@@ -1369,14 +1228,6 @@ def test_batches_of_indices():
         assert torch.equal(images, wanted(ids))
     for images, ids, index in loader(Indexed(data())):
         assert torch.equal(images, pictures()[ids]) and index.tolist() == ids.tolist()
-
-    class Batched(Transformed):
-        def __getitem__(self, indices):
-            return self.transform(self.images[indices]), torch.tensor(indices)
-
-    loaded = loader(motley.torch.Reproducible(Batched(transforms.TrivialAugmentWide(seed=7))))
-    for images, ids in loaded:
-        assert torch.equal(images, wanted(ids))
 
 
 def test_prefetcher_takes_a_name():

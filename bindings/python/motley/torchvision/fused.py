@@ -1,243 +1,334 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script's Compose([...]) as one transform of Motley's: crop, resize, flips, policies, jitter, normalising, erasing.
+"""A script's Compose([...]) on Motley: each run of transforms that a policy with stages can say is one call.
 
-What torchvision's and timm's transforms are is read off their attributes and written as the stages of a transform file.
-The stages of a file have a fixed order, so a run of transforms ends before the first one that would break it."""
+What torchvision's and timm's transforms are is read off their attributes. A policy's stages have a fixed order, so a
+run ends before the first transform that would break it, and another one may begin there."""
 
 from __future__ import annotations
 
 import functools
 import json
 import math
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import PIL
 import PIL.Image
 import torch
+from torch.utils._pytree import tree_map
 from torchvision import transforms as _v1
 
 import motley
 from motley._core import lib
-from motley._resize import FILTERS
-from motley._native import seed_given
-from motley.samples import samples_of, torch_seed
-from motley.torchvision.pixels import ORDER, NotOurs, augmented, filter_of, is_v2, like, say, tv_tensors
-from motley.torchvision.policies import new_transform
+from motley._resize import FILTERS, order_of
+from motley.follow import Kind
+from motley.policy import filter_number
+from motley.torchvision.images import (
+    IMAGES, NotOurs, augmented, augmented_sample, channels_of, fresh_seed, is_image, is_v2, kind_of, like, say,
+    tv_tensors,
+)  # fmt: skip
+from motley.torchvision.policies import fill_of_masks, policy_of
 
+Transforming = Callable[..., Any]  # one of torchvision's transforms, or whatever a script composes
+
+ORDER = order_of(PIL.__version__)
 RANKS = {
-    "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3, "jitter": 3,
-    "grayscale": 3, "blur": 3, "output": 4, "erase": 5,
+    "to_rgb": -1, "random_resized_crop": 0, "resize": 0, "center_crop": 1, "random_crop": 1, "flip": 2, "policy": 3,
+    "jitter": 3, "grayscale": 3, "blur": 3, "output": 4, "erase": 5,
 }  # fmt: skip
+KINDS = (*IMAGES, PIL.Image.Image, torch.Tensor)
 SINGLE = ("random_resized_crop", "resize", "center_crop", "random_crop", "output", "erase")
 
 
-class Fused(torch.nn.Module):
-    """Transforms of which a run is done at once by Motley; see fuse().
+# ---- what scripts see ----
+
+
+class Fused:
+    """What Compose of v1 and of v2 have beside torchvision's: see fuse().
 
     Attributes:
-        before, after: The transforms that run as they are.
-        transform: The motley.Transform of those between.
-        not_taken: [(transform, why)] of `before` and `after`.
+        not_taken: [(transform, why)] of those that run as they are.
     """
 
-    def __init__(self, before: Any, run: Any, after: Any, not_taken: Any, seed: Any = None) -> None:
-        super().__init__()
-        self.before, self.after, self.not_taken = before, after, not_taken
-        self.transform = motley.Transform(run.text(), stream=0)
-        self._to_tensor, self._to_image = "output" in dict(run.stages), run.to_image
-        self._to_rgb, self._seed, self._lineage = run.to_rgb, seed, self.transform._lineage
+    transforms: Sequence[Transforming]
+    not_taken: list[tuple[Transforming, str]]
+    _parts: list[Run | Transforming]
+    _fused: list[Transforming]
 
-    def forward(self, image: Any) -> Any:
-        for transform in self.before:
-            image = transform(image)
-        image = self._staged(_rgb(image) if self._to_rgb else image)
-        if self._to_tensor and not isinstance(image, torch.Tensor):
-            image = torch.from_numpy(image)
-        if self._to_image and type(image) is torch.Tensor:
-            image = tv_tensors.Image(image)
-        for transform in self.after:
-            image = transform(image)
-        return image
+    if TYPE_CHECKING:
 
-    def _staged(self, image: Any) -> Any:
-        if isinstance(image, (list, tuple)):
-            raise motley.ArgumentError(
-                f"the input is a {type(image).__name__}, want a PIL image or a uint8 tensor; `transform` takes lists"
-            )
-        return like(augmented(self.transform, image, samples_of(self, torch_seed)), image)
+        def __call__(self, *inputs: Any) -> Any: ...
 
-    def __repr__(self) -> Any:
-        lines = [*map(repr, self.before), repr(self.transform), *map(repr, self.after)]
-        lines += [] if self._seed is None else [f"seed={self._seed}"]
-        return "Fused(\n" + "".join(f"    {line}\n" for line in lines) + ")"
+    def __init__(self, transforms: Sequence[Transforming]) -> None:
+        super().__init__(transforms)  # type: ignore[call-arg]
+        self._parts_now()
+
+    def _parts_now(self) -> list[Run | Transforming]:
+        """What runs; of a list that was changed, or unpickled from torchvision's own Compose, anew."""
+        if vars(self).get("_fused") != [*self.transforms]:
+            self._fused = [*self.transforms]
+            self._parts, self.not_taken = _parts_of(self._fused)
+            for transform, why in self.not_taken:
+                say(type(transform).__name__, why, "is not fused")
+        return self._parts
+
+    @property
+    def transform(self) -> motley.Transform:
+        """The motley.Transform that all of them are, for whole batches, sample ids and loaders.
+
+        Raises:
+            motley.ArgumentError: They are not one call.
+        """
+        parts = self._parts_now()
+        if len(parts) == 1 and isinstance(parts[0], Run):
+            return parts[0].transform
+        shown = "; ".join(f"{type(transform).__name__}: {why}" for transform, why in self.not_taken)
+        raise motley.ArgumentError(f"the transforms are {len(parts)} calls, want one: {shown or 'of their order'}")
 
 
-def fuse(compose: Any, *, seed: int | None = None) -> Fused:
-    """The same transforms with as many as possible done at once by Motley.
+class Compose(Fused, _v1.Compose):
+    """torchvision.transforms.Compose, fused when it is made, and again when its list was changed: see fuse()."""
+
+    def __call__(self, img: Any) -> Any:
+        for part in self._parts_now():
+            img = part(img)
+        return img
+
+
+def fuse(compose: Transforming | Sequence[Transforming]) -> Fused:
+    """The same transforms, with as many as possible done at once by Motley.
 
         transform = motley.torchvision.fuse(transforms.Compose([
             transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.RandAugment(),
             transforms.ToTensor(), transforms.Normalize(mean, std), transforms.RandomErasing(0.25)]))
         print(transform.not_taken)                  # [(transform, why)], here none
 
-    The result takes a PIL image (L, LA, RGB, RGBA) or a uint8 tensor, whose images share one draw, and gives what
-    torchvision gives on PIL images for the same draw, bit for bit. (Images keep their alpha, which torchvision's hue
-    makes opaque. A fused GaussianBlur computes its weights itself. Their last bits depend on how torch was built, so a
-    few bytes differ by 1; motley.torchvision.GaussianBlur takes torch's weights.) The draws are others than torchvision
-    makes from the same generator. Each call takes a new seed from torch's generator, or draws for the sample of a
-    `motley.samples` block around it. `result.transform` is the motley.Transform, which takes whole batches, in a
-    motley.torch.MotleyCollate for one.
+    The result is a Compose, of v2 if a transform is. It takes what they take, and gives what torchvision gives on PIL
+    images for the same draw, bit for bit. (Images keep their alpha, which torchvision's hue makes opaque. A blur's
+    weights depend on how torch was built in their last bits, so that a few bytes differ by 1.) A uint8 tensor gets the
+    bytes of the PIL image with its pixels; its images share a draw. In samples of v2, masks, boxes and keypoints move
+    with their image, under policies, too. Each call takes a seed from torch's generator, from which torchvision would
+    make other draws. `result.transform` is the motley.Transform, which takes whole batches and sample ids.
+
+    An image that Motley does not take (of floats, of other modes, smaller than its crop) goes through torchvision's
+    transforms; the logger "motley.torchvision" says so once.
 
     Args:
-        compose: torchvision's Compose, v1 or v2, a list of transforms of torchvision or timm, or what
-            `weights.transforms()` makes for a classification model. Transforms that are not taken run as they are,
-            before or after; the logger "motley.torchvision" says which and why, once for each class and reason.
-        seed: Makes two runs differ where motley.samples() says which samples are drawn for. None: that of the
-            transforms that are taken, if they have one.
+        compose: torchvision's Compose, v1 or v2, a transform or a list of them, of torchvision, timm or Motley; or what
+            `weights.transforms()` makes for a classification model.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
     """
-    listed = list(_flat(compose if isinstance(compose, (list, tuple, torch.nn.ModuleList)) else [compose]))
-    why, at = {}, 0
-    while at < len(listed):
-        run = Run()
-        end = at
-        while end < len(listed):
-            try:
-                run.take(listed[end])
-            except NotOurs as found:
-                why[end] = str(found)
-                break
-            end += 1
-        try:
-            run.finish()
-            break
-        except NotOurs as found:
-            why.setdefault(at, str(found))
-        at += 1
-    else:
-        reasons = "; ".join(f"{type(t).__name__}: {why[i]}" for i, t in enumerate(listed))
+    listed = [*_flat(compose if isinstance(compose, (list, tuple, torch.nn.ModuleList)) else [compose])]
+    parts, not_taken = _parts_of(listed)
+    if len(not_taken) == len(parts):
+        reasons = "; ".join(f"{type(transform).__name__}: {why}" for transform, why in not_taken)
         raise motley.ArgumentError(f"no transform can be taken: {reasons or 'there is none'}")
-    why = {i: reason for i, reason in why.items() if not at <= i < end}
-    for i in range(end + 1, len(listed)):
-        why[i] = f"it comes behind {type(listed[end]).__name__}"
-    not_taken = [(listed[i], reason) for i, reason in sorted(why.items())]
-    for transform, reason in not_taken:
-        say(type(transform).__name__, reason, "is not fused")
-    run.finish()
-    seeds: Any = {getattr(transform, "_seed", None) for transform in listed[at:end]}
-    own = sorted(seeds - {None})
-    if seed is None and own:
-        if len(own) > 1:
-            raise motley.ArgumentError(
-                f"the transforms have the seeds {own}, and draw at once: want one, fuse's `seed`"
-            )
-        seed = own[0]
-    return Fused(listed[:at], run, listed[end:], not_taken, None if seed is None else seed_given(seed))
+    if any(map(is_v2, listed)):
+        from motley.torchvision.v2 import Compose as Compose2
+
+        result: Fused = Compose2(listed)
+        return result
+    return Compose(listed)
 
 
-def _flat(transforms: Any) -> Any:
+def _flat(transforms: Any) -> Iterator[Transforming]:
     for transform in transforms:
-        name = type(transform).__name__ if _is_known(transform, "torch") else None
-        if name in ("Compose", "Sequential"):
+        if type(transform).__name__ in ("Compose", "Sequential") and _is_known(transform, "torch"):
             yield from _flat(getattr(transform, "transforms", transform))
-        elif name == "ImageClassification":
-            size = transform.resize_size[0] if len(transform.resize_size) == 1 else transform.resize_size
-            yield _v1.Resize(size, transform.interpolation)
-            yield from (_v1.CenterCrop(transform.crop_size), _v1.ToTensor())
-            yield _v1.Normalize(transform.mean, transform.std)
         else:
             yield transform
 
 
+def _parts_of(transforms: Sequence[Transforming]) -> tuple[list[Run | Transforming], list[tuple[Transforming, str]]]:
+    """Runs and the transforms between them; and these, with why they are."""
+    listed, i, ended = [*_flat(transforms)], 0, ""
+    parts: list[Run | Transforming] = []
+    not_taken: list[tuple[Transforming, str]] = []
+    while i < len(listed):
+        scaled = any(isinstance(part, Run) and part.scaled for part in parts)
+        run, end, why = Run(scaled), i, ""
+        try:
+            while end < len(listed):
+                run.take(listed[end])
+                end += 1
+        except NotOurs as found:
+            why = str(found)
+        if end > i:
+            try:
+                run.finish()
+            except NotOurs as found:
+                why, end = str(found), i
+        if end > i:
+            parts.append(run)
+            i, ended = end, why
+        else:
+            parts.append(listed[i])
+            not_taken.append((listed[i], ended if scaled and ended else why))
+            i, ended = i + 1, ""
+    return parts, not_taken
+
+
+# ---- transforms that are one call ----
+
+
 @functools.lru_cache(maxsize=256)
-def _transform_of(text: Any) -> Any:
-    return motley.Transform(text, stream=0)
+def _policy_of(text: str) -> motley.Policy:
+    return motley.Policy.parse(text)
 
 
 class Run:
-    """Transforms that were taken so far, as stages."""
+    """Transforms in a row, as the stages of a policy. behind_scaled: its images are no bytes any more."""
 
-    def __init__(self) -> None:
-        self.stages: list[Any] = []  # (name, settings)
+    transform: motley.Transform
+
+    def __init__(self, behind_scaled: bool) -> None:
+        self.transforms: list[Transforming] = []
+        self.stages: list[tuple[str, dict[str, Any]]] = []  # (name, settings)
+        self.behind_scaled = behind_scaled
         self.scaled = False  # whether ToTensor or its like has been
-        self.began_as_tensor = False  # by ToImage, before everything else
+        self.began_as_tensor = False  # by ToImage or its like, before everything else
         self.to_image = False  # whether a tv_tensors.Image comes out
-        self.to_rgb = False  # whether grey images become RGB
-        self.transform = None  # the motley.Transform that they are, shared with equal runs
+        self.to_pure = False  # whether ToPureTensor has been
+        self.fill_of_masks: float = 0
+        self.refused: dict[type, str] = {}  # kinds of images that torchvision does otherwise, and why
+        self._said = False
 
-    def text(self) -> Any:
+    # ---- what is taken ----
+
+    def text(self) -> str:
         return json.dumps({"motley": 1, "name": "fused", "stages": [{name: how} for name, how in self.stages]})
 
+    def take(self, transform: Transforming) -> None:
+        """One more. Raises NotOurs, and is as it was."""
+        before = {**vars(self), "stages": [*self.stages], "refused": {**self.refused}}
+        try:
+            self.read(transform)
+            if self.stages != before["stages"] and not self._lacks_crop():
+                _policy_of(self.text())
+            if self.began_as_tensor and torch.Tensor in self.refused:
+                raise NotOurs(self.refused[torch.Tensor])
+        except (NotOurs, motley.PolicyError) as error:
+            vars(self).update(before)
+            sentences = [problem[2] for problem in error.problems] if isinstance(error, motley.PolicyError) else []
+            raise NotOurs("; ".join(dict.fromkeys(sentences)) or str(error)) from None
+        self.transforms.append(transform)
+
+    def read(self, transform: Transforming) -> None:
+        """Its stages."""
+        if self.behind_scaled:
+            raise NotOurs("its images are no bytes any more")
+        if self.to_pure:
+            raise NotOurs("it comes behind ToPureTensor")
+        names = [cls.__name__ for cls in type(transform).__mro__]
+        take = next((READERS[name] for name in names if name in READERS), None)
+        if isinstance(transform, motley.Transform):
+            take = _motley_policy
+        if take is None or not _is_known(transform):
+            raise NotOurs("Motley has no such stage")
+        take(self, transform)
+
     def finish(self) -> None:
-        names = [name for name, _ in self.stages]
+        names = {name for name, _ in self.stages}
         if not names:
             raise NotOurs("there is nothing to do at once")
-        if self.lacks_crop():
+        if self._lacks_crop():
             raise NotOurs("it leaves images of many sizes, and no crop stands behind it")
-        if self.began_as_tensor and not {"output", "erase"} & {*names}:
+        if self.began_as_tensor and not {"output", "erase"} & names:
             self.add("output", type="u8")
+        self.transform = motley.Transform(_policy_of(self.text()))
 
-    def lacks_crop(self) -> Any:
+    def _lacks_crop(self) -> bool:
         resize = dict(self.stages).get("resize", {})
         return isinstance(resize.get("size"), int) and not {"center_crop", "random_crop"} & {*dict(self.stages)}
 
-    def take(self, transform: Any) -> None:
-        names = [cls.__name__ for cls in type(transform).__mro__]
-        take = next((TAKERS[name] for name in names if name in TAKERS), None)
-        if take is None or not _is_known(transform):
-            raise NotOurs("Motley has no such stage")
-        before = {**vars(self), "stages": [*self.stages]}
-        take(self, transform)
-        try:
-            if self.stages != before["stages"] and not self.lacks_crop():
-                self.transform = _transform_of(self.text())
-        except motley.PolicyError as error:
-            vars(self).update(before)
-            raise NotOurs("; ".join(dict.fromkeys(sentence for _, _, sentence in error.problems))) from None
-
-    def add(self, name: Any, settings: Any = None, **more: Any) -> None:
+    def add(self, stage: str, **settings: Any) -> None:
         for other, _ in self.stages:
-            if RANKS[other] > RANKS[name] or (other == name and name in SINGLE):
-                raise NotOurs(f"'{name}' cannot stand behind '{other}'")
-        if {"random_resized_crop", "resize"} <= {name, *(other for other, _ in self.stages)}:
-            raise NotOurs("there is another crop or resize before it")
-        if {"center_crop", "random_crop"} <= {name, *(other for other, _ in self.stages)}:
-            raise NotOurs("there is another crop before it")
-        self.stages.append((name, more if settings is None else settings))
+            if RANKS[other] > RANKS[stage] or (other == stage and stage in SINGLE):
+                raise NotOurs(f"'{stage}' cannot stand behind '{other}'")
+            if other != stage and RANKS[other] == RANKS[stage] < RANKS["flip"]:
+                raise NotOurs(f"there is another crop{' or resize' * (RANKS[stage] == 0)} before it")
+        self.stages.append((stage, settings))
 
-    def flip(self, which: Any, p: Any) -> None:
-        if self.stages and self.stages[-1][0] == "flip" and which not in self.stages[-1][1]:
-            self.stages[-1] = "flip", {**self.stages[-1][1], which: p}
-        elif any(name == "flip" for name, _ in self.stages):
-            raise NotOurs("there is another flip before it")
-        else:
-            self.add("flip", **{which: p})
+    # ---- calls ----
+
+    def __call__(self, *inputs: Any) -> Any:
+        try:
+            return self._augmented(inputs)
+        except (NotOurs, motley.ArgumentError, motley.UnsupportedError) as error:
+            why = str(error)
+        if not self._said:  # once, as sentences of images have their sizes in them
+            say(" and ".join(type(transform).__name__ for transform in self.transforms), why)
+            self._said = True
+        return composed(self.transforms, inputs)
+
+    def _augmented(self, inputs: tuple[Any, ...]) -> Any:
+        if len(inputs) == 1 and is_image(inputs[0]):
+            return self._finished(augmented(self._for(inputs[0]), inputs[0], fresh_seed()), inputs[0])
+        if not all(map(is_v2, self.transforms)):
+            raise NotOurs(f"an input of type {type(inputs[0]).__name__}")
+        result = augmented_sample(inputs, self._for, self._kind_for, self._finished)
+        return tree_map(_pure, result) if self.to_pure else result
+
+    def _for(self, image: Any) -> motley.Transform:
+        """The transform of an image. Raises NotOurs for those that torchvision does otherwise."""
+        channels_of(image)
+        if why := self.refused.get(next(kind for kind in KINDS if isinstance(image, kind))):
+            raise NotOurs(why)
+        return self.transform
+
+    def _kind_for(self, entry: Any) -> Kind:
+        """How what follows an image moves. Raises NotOurs for what torchvision moves otherwise."""
+        if "flip" in dict(self.stages) and not isinstance(entry, (tv_tensors.Mask, tv_tensors.BoundingBoxes)):
+            raise NotOurs("torchvision's flips move keypoints as pixels, by one less than points of Motley")
+        return kind_of(entry, self.fill_of_masks)
+
+    def _finished(self, result: Any, image: Any) -> Any:
+        if not isinstance(result, (torch.Tensor, PIL.Image.Image)):
+            result = torch.from_numpy(result)
+        if self.to_pure:
+            return result
+        result = like(result, image)
+        return tv_tensors.Image(result) if self.to_image and type(result) is torch.Tensor else result
+
+    def __repr__(self) -> str:
+        return f"Run({', '.join(map(repr, self.transforms))})"
 
 
-def _is_known(transform: Any, *others: Any) -> Any:
+def composed(transforms: Sequence[Transforming], inputs: tuple[Any, ...]) -> Any:
+    """What v2's Compose does: several inputs are several outputs of each."""
+    several = len(inputs) > 1
+    for transform in transforms:
+        outputs = transform(*inputs)
+        inputs = outputs if several else (outputs,)
+    return inputs if several else inputs[0]
+
+
+def _pure(entry: Any) -> Any:
+    return entry.as_subclass(torch.Tensor) if isinstance(entry, tv_tensors.TVTensor) else entry
+
+
+def _is_known(transform: object, *others: str) -> bool:
     return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley", *others)
 
 
-def _rgb(image: Any) -> Any:
-    """A grey image as RGB. All stages do the same to three equal channels, so it can come before them."""
-    channels = 3
-    if isinstance(image, PIL.Image.Image):
-        channels = len(image.getbands())
-        if image.mode == "L":
-            return image.convert("RGB")
-    elif isinstance(image, torch.Tensor) and image.ndim > 2:
-        channels = image.shape[-3]
-        if channels == 1:
-            return image.repeat_interleave(3, -3)
-    if channels in (2, 4):
-        raise motley.ArgumentError(f"the image has {channels} channels, want 1 or 3: Grayscale makes 3 of them")
-    return image
+# ---- one function for each kind of transform, which adds its stages to a run ----
 
 
-def _filters(interpolation: Any) -> Any:
-    several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
-    names = [FILTERS[filter_of(each)] for each in several]
+def _filters(run: Run, t: Any) -> Any:
+    """Motley's filters of a transform's interpolation, which is Pillow's on PIL images."""
+    several = t.interpolation if isinstance(t.interpolation, (list, tuple)) else [t.interpolation]
+    try:
+        names = [FILTERS[filter_number("interpolation", each, FILTERS)] for each in several]
+    except motley.ArgumentError:
+        raise NotOurs(f"interpolation {t.interpolation}") from None
+    why = ""
+    if "nearest" in names:
+        why = "nearest takes other pixels of a tensor than of a PIL image"
+    elif not getattr(t, "antialias", True):  # of PIL images Pillow always does it
+        why = "antialias is not set for tensors"
+    run.refused.update({kind: why for kind in KINDS if why and kind is not PIL.Image.Image})
     return names[0] if len(names) == 1 else names
 
 
@@ -247,28 +338,25 @@ def _size(size: Any) -> Any:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _numbers(values: Any) -> Any:
+def _numbers(values: Any) -> list[float]:
     values = values.tolist() if hasattr(values, "tolist") else values
     return [float(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
 
 
-# ---- one function for each kind of transform ----
+def _random_resized_crop(run: Run, t: Any) -> None:
+    how = {"size": _size(t.size), "scale": _numbers(t.scale), "ratio": _numbers(t.ratio)}
+    run.add("random_resized_crop", filter=_filters(run, t), order=ORDER, **how)
 
 
-def _random_resized_crop(run: Any, t: Any) -> None:
-    size = _size(t.size)
-    run.add("random_resized_crop", size=size, scale=_numbers(t.scale), ratio=_numbers(t.ratio),
-            filter=_filters(t.interpolation), order=ORDER)  # fmt: skip
-
-
-def _resize(run: Any, t: Any) -> None:
-    if getattr(t, "max_size", None) is not None:
+def _resize(run: Run, t: Any) -> None:
+    if t.size is None or getattr(t, "max_size", None) is not None:
         raise NotOurs("max_size is given")
-    run.add("resize", size=_size(t.size), filter=_filters(t.interpolation), order=ORDER)
+    run.add("resize", size=_size(t.size), filter=_filters(run, t), order=ORDER)
 
 
-def _random_crop(run: Any, t: Any) -> None:
-    if t.pad_if_needed or t.padding_mode != "constant" or _fill(t) != 0:
+def _random_crop(run: Run, t: Any) -> None:
+    fill = _fill_of_images(run, t.fill)
+    if t.pad_if_needed or t.padding_mode != "constant" or fill not in (0, None, [0], (0,)):
         raise NotOurs("pad_if_needed, padding_mode or fill is given")
     padding = t.padding if t.padding is not None else 0
     sides = set(padding) if isinstance(padding, (list, tuple)) else {padding}
@@ -277,144 +365,171 @@ def _random_crop(run: Any, t: Any) -> None:
     run.add("random_crop", size=_size(t.size), padding=int(sides.pop()))
 
 
-def _fill(t: Any) -> Any:
-    fill = _fill_of_images(t.fill)
-    return 0 if fill in (0, None, [0], (0,)) else fill
-
-
-def _fill_of_images(fill: Any) -> Any:
-    """v2 has a fill for each type of input, and for "others"."""
+def _fill_of_images(run: Run, fill: Any) -> Any:
+    """v2 has a fill for each type of input, and for "others": that of the first type; the run refuses other types."""
     if not isinstance(fill, dict):
         return fill
-    kinds = PIL.Image.Image, torch.Tensor, tv_tensors.Image
-    found = [fill[kind if kind in fill else "others"] for kind in kinds if {kind, "others"} & {*fill}]
-    if not found or found.count(found[0]) < len(found):
-        raise NotOurs("fill differs for types of images" if found else "fill has none for images")
-    return found[0]
+    fills = {kind: fill[kind if kind in fill else "others"] for kind in KINDS if kind in fill or "others" in fill}
+    if not fills:
+        raise NotOurs("fill has none for images")
+    first = next(iter(fills.values()))
+    for kind in KINDS:
+        if fills.get(kind) != first and not (run.to_image and kind is not tv_tensors.Video):
+            run.refused[kind] = f"fill is another for images of type {kind.__name__}"
+    return first
 
 
-def _policy(run: Any, t: Any) -> None:
-    v2 = is_v2(t)
-    fill = _fill_of_images(vars(t)["_fill" if v2 else "fill"])
+def _flip(which: str) -> Callable[[Run, Any], None]:
+    def read(run: Run, t: Any) -> None:
+        if run.stages and run.stages[-1][0] == "flip" and which not in run.stages[-1][1]:
+            run.stages[-1] = "flip", {**run.stages[-1][1], which: float(t.p)}
+        elif any(name == "flip" for name, _ in run.stages):
+            raise NotOurs("there is another flip before it")
+        else:
+            run.add("flip", **{which: float(t.p)})
+
+    return read
+
+
+def _policy(run: Run, t: Any) -> None:
+    if getattr(t, "num_ops", None) == 0:
+        return
+    fill = _fill_of_images(run, vars(t)["_fill" if is_v2(t) else "fill"])
     try:
-        run.add("policy", _data(new_transform(t, v2, 3, fill).policy))
+        policy = policy_of(t, 3, fill)
     except (ValueError, IndexError) as found:  # what torchvision refuses, or takes of other channels only
         raise NotOurs(str(found)) from None
+    _add_policy(run, policy)
+    if is_v2(t):
+        fills = fill_of_masks(t)
+        if any(name == "policy" for name, _ in run.stages[:-1]) and fills != run.fill_of_masks:
+            raise NotOurs("its fill of masks is another than that of the policy before it")
+        run.fill_of_masks = fills
 
 
-def _data(policy: Any) -> Any:
-    """A policy as settings of a stage."""
-    return {key: value for key, value in policy.as_dict().items() if key != "motley"}
+def _augmix(run: Run, t: Any) -> None:
+    if not type(t).__module__.startswith("motley"):
+        raise NotOurs("torchvision mixes chains of its kernels for tensors: motley.torchvision.AugMix is fused")
+    _policy(run, t)
 
 
-def _timm_policy(run: Any, t: Any) -> None:
-    if not hasattr(t, "config"):  # a Transform of v2
-        raise NotOurs("Motley has no such stage")
-    if "augmix" in t.transform.policy.as_dict() and {"policy", "jitter", "grayscale", "blur"} & {
-        name for name, _ in run.stages
-    }:
+def _motley_policy(run: Run, t: Any) -> None:
+    if t.policy.whole or t._kept():
+        raise NotOurs("it has stages or settings of its own")
+    _add_policy(run, t.policy)
+
+
+def _add_policy(run: Run, policy: motley.Policy) -> None:
+    settings = {key: value for key, value in policy.as_dict().items() if key != "motley"}
+    if "augmix" in settings and any(RANKS[name] == RANKS["policy"] for name, _ in run.stages):
         raise NotOurs("it mixes chains of ops, and a stage that draws ops stands before it")
-    run.add("policy", _data(t.transform.policy))
+    run.add("policy", **settings)
 
 
-def _jitter(run: Any, t: Any, p: Any = 1.0) -> None:
-    ranges = {}
-    for name in ("brightness", "contrast", "saturation", "hue"):
-        given = getattr(t, name)
-        if given is not None:
-            ranges[name] = _numbers(given)
+def _jitter(run: Run, t: Any, p: float = 1.0) -> None:
+    given = {name: getattr(t, name) for name in ("brightness", "contrast", "saturation", "hue")}
+    ranges: dict[str, Any] = {name: _numbers(range_) for name, range_ in given.items() if range_ is not None}
     if ranges:
         run.add("jitter", p=float(p), **ranges)
 
 
-def _blur(run: Any, t: Any, p: Any = 1.0) -> None:
+def _blur(run: Run, t: Any, p: float = 1.0) -> None:
     width, height = t.kernel_size
     if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
         raise NotOurs(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
     run.add("blur", p=float(p), kernel_size=width, sigma=_numbers(t.sigma))
 
 
-def _random_apply(run: Any, t: Any) -> None:
+def _random_apply(run: Run, t: Any) -> None:
     inner = list(t.transforms)
-    take = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and _is_known(inner[0]) else None
-    if take is None:
+    read = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and _is_known(inner[0]) else None
+    if read is None:
         raise NotOurs(f"it applies something else than one {' or '.join(APPLIED)}")
-    take(run, inner[0], t.p)
+    read(run, inner[0], t.p)
 
 
-def _grayscale(run: Any, t: Any) -> None:
+def _grayscale(run: Run, t: Any) -> None:
+    """All stages do the same to three equal channels, so grey images can become RGB before them."""
     if getattr(t, "num_output_channels", 3) != 3:
         raise NotOurs("num_output_channels is not 3")
     run.add("grayscale", p=float(getattr(t, "p", 1.0)))
-    run.to_rgb = run.to_rgb or type(t).__name__ == "Grayscale"
+    if not hasattr(t, "p") and run.stages[0][0] != "to_rgb":
+        run.stages.insert(0, ("to_rgb", {}))
 
 
-def _to_tensor(run: Any, t: Any) -> None:
+def _to_tensor(run: Run, t: Any) -> None:
     if hasattr(t, "dtype"):  # timm's
         raise NotOurs("it does not divide by 255")
     run.add("output")
     run.scaled = True
 
 
-def _to_bytes(run: Any, t: Any) -> None:
+def _to_bytes(run: Run, t: Any) -> None:
     if run.stages:
         run.add("output", type="u8")
-    run.began_as_tensor = True
+    else:
+        run.began_as_tensor = True
     run.to_image = type(t).__name__ == "ToImage"
 
 
-def _to_dtype(run: Any, t: Any) -> None:
-    dtypes = t.dtype if isinstance(t.dtype, dict) else {None: t.dtype}
-    if not t.scale or set(dtypes.values()) != {torch.float32}:
+def _to_dtype(run: Run, t: Any) -> None:
+    by_type = t.dtype if isinstance(t.dtype, dict) else {torch.Tensor: t.dtype}
+    if not t.scale or {*by_type.values()} - {None} != {torch.float32} or (by_type is t.dtype and not run.to_image):
         raise NotOurs("it is not to float32 with scale=True")
+    if by_type is t.dtype and by_type.get(tv_tensors.Image, by_type.get("others")) is None:
+        raise NotOurs("it is not to float32 with scale=True")
+    if by_type is t.dtype and by_type.get(tv_tensors.Video, by_type.get("others")) is None:
+        run.refused[tv_tensors.Video] = "videos stay bytes"
     if run.stages and run.stages[-1] == ("output", {"type": "u8"}):  # ToImage before it
         run.stages.pop()
+    elif not run.began_as_tensor:
+        run.refused[PIL.Image.Image] = "PIL images stay as they are"
     run.add("output", convention="torchvision_v2")
     run.scaled = True
 
 
-def _normalize(run: Any, t: Any) -> None:
+def _normalize(run: Run, t: Any) -> None:
     if not run.scaled or not run.stages or run.stages[-1][0] != "output" or "mean" in run.stages[-1][1]:
         raise NotOurs("there is no ToTensor right before it")
-    mean, std = _numbers(t.mean), _numbers(t.std)
-    run.stages[-1] = "output", {**run.stages[-1][1], "mean": mean, "std": std}
+    run.stages[-1] = "output", {**run.stages[-1][1], "mean": _numbers(t.mean), "std": _numbers(t.std)}
 
 
-def _erasing(run: Any, t: Any) -> None:
-    value = t.value
-    if value is None or value == "random":
-        value = "pixel"
-    elif isinstance(value, (list, tuple)) and len(value) == 1:
-        value = float(value[0])
-    elif isinstance(value, (list, tuple)):
-        value = _numbers(value)
-    _erase(run, t.p, t.scale, t.ratio, value, 1)
-
-
-def _timm_erasing(run: Any, t: Any) -> None:
-    low, high = (math.exp(side) for side in t.log_aspect_ratio)
-    value = "pixel" if t.per_pixel else "channel" if t.rand_color else 0
-    _erase(run, t.probability, (t.min_area, t.max_area), (low, high), value, [t.min_count, t.max_count])
-
-
-def _erase(run: Any, p: Any, area: Any, ratio: Any, value: Any, boxes: Any) -> None:
+def _erasing(run: Run, t: Any) -> None:
+    if hasattr(t, "per_pixel"):  # timm's
+        value: Any = "pixel" if t.per_pixel else "channel" if t.rand_color else 0
+        area, ratio = (t.min_area, t.max_area), [math.exp(side) for side in t.log_aspect_ratio]
+        how: dict[str, Any] = {"p": t.probability, "boxes": [t.min_count, t.max_count]}
+    else:
+        values = t.value if isinstance(t.value, (list, tuple)) else [t.value]
+        value = "pixel" if t.value is None or t.value == "random" else _numbers(values)
+        value = value[0] if len(value) == 1 else value
+        area, ratio, how = t.scale, t.ratio, {"p": t.p, "boxes": 1}
     if not run.scaled:
         raise NotOurs("there is no ToTensor before it")
-    run.add("erase", p=float(p), area=_numbers(area), ratio=_numbers(ratio), value=value, boxes=boxes)
+    run.add("erase", area=_numbers(area), ratio=_numbers(ratio), value=value, **how)
+
+
+def _classification(run: Run, t: Any) -> None:
+    """What the weights of torchvision's classification models name as their transforms."""
+    run.read(_v1.Resize([*t.resize_size], t.interpolation, antialias=getattr(t, "antialias", None)))
+    run.read(_v1.CenterCrop(t.crop_size))
+    run.read(_v1.ToTensor())
+    run.read(_v1.Normalize(t.mean, t.std))
 
 
 APPLIED = {"ColorJitter": _jitter, "GaussianBlur": _blur}  # what RandomApply may apply
-TAKERS = {
+READERS: dict[str, Callable[[Run, Any], None]] = {
     "RandomResizedCrop": _random_resized_crop,
     "RandomResizedCropAndInterpolation": _random_resized_crop,
     "Resize": _resize,
     "CenterCrop": lambda run, t: run.add("center_crop", size=_size(t.size)),
     "RandomCrop": _random_crop,
-    "RandomHorizontalFlip": lambda run, t: run.flip("horizontal", float(t.p)),
-    "RandomVerticalFlip": lambda run, t: run.flip("vertical", float(t.p)),
+    "RandomHorizontalFlip": _flip("horizontal"),
+    "RandomVerticalFlip": _flip("vertical"),
     "RandAugment": _policy,
     "TrivialAugmentWide": _policy,
     "AutoAugment": _policy,
+    "AugMix": _augmix,
     **APPLIED,
     "RandomApply": _random_apply,
     "RandomGrayscale": _grayscale,
@@ -422,10 +537,11 @@ TAKERS = {
     "ToTensor": _to_tensor,
     "PILToTensor": _to_bytes,
     "ToImage": _to_bytes,
-    "ToPureTensor": lambda run, t: setattr(run, "to_image", False),
     "MaybePILToTensor": _to_bytes,
+    "ToPureTensor": lambda run, t: setattr(run, "to_pure", True),
     "ToDtype": _to_dtype,
     "Normalize": _normalize,
-    "RandomErasing": lambda run, t: (_timm_erasing if hasattr(t, "per_pixel") else _erasing)(run, t),
-    "Transform": _timm_policy,  # motley.timm's, of timm's strings
+    "RandomErasing": _erasing,
+    "ImageClassification": _classification,
+    "ClampBoundingBoxes": lambda run, t: None,  # boxes that follow are cut off at the image's edge
 }

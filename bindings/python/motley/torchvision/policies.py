@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's policies, RandAugment and the like, on Motley; and samples of v2, whose entries beside an image move
-with the image."""
+"""torchvision's policies, RandAugment and the like, on Motley."""
 
 from __future__ import annotations
 
 import functools
-from numbers import Integral
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten, tree_unflatten
+from torchvision import transforms as _v1
 
 from motley import ArgumentError, Policy, Transform
-from motley._core import lib
-from motley._follow import BoxRows, Moves, PointRows
 from motley._native import keep
-from motley.follow import FORMATS
 from motley.policy import INTERPOLATIONS, interpolation_number
-from motley.samples import samples_of, torch_seed
-from motley.torchvision import pixels
-from motley.torchvision.pixels import FOLLOWERS, POLICIES, NotOurs, augmented, channels_of, class_of, like, tv_tensors
+from motley.torchvision.images import (
+    FOLLOWERS, NotOurs, augmented, augmented_sample, channels_of, fresh_seed, is_image, is_v2, kind_of, like,
+    say, tv_tensors,
+)  # fmt: skip
 
+Fill = int | tuple[int, ...]  # a byte for all channels, or one for each
+
+POLICIES = {
+    "RandAugment": "rand_augment",
+    "TrivialAugmentWide": "trivial_augment_wide",
+    "AutoAugment": "auto_augment_",
+    "AugMix": "augmix",
+}
 OVERRIDES = ("_augmentation_space", "_AUGMENTATION_SPACE", "_get_policies", "_apply_image_or_video_transform",
              "_flatten_and_extract_image_or_video", "_unflatten_and_insert_image_or_video",
              "_needs_transform_list")  # fmt: skip
@@ -33,7 +37,7 @@ MOST_OPS = 16
 # ---- which policy a transform is ----
 
 
-def _level_value(level: Any, bins: Any) -> Any:
+def _level_value(level: int, bins: int) -> float:
     """The threshold that v2 gives solarize at a level: 255.0 * torch.linspace(1, 0, bins)[level], as its vectorised
     kernels round it. (v1 and our files have torch.linspace(255, 0, bins).)"""
     step = torch.tensor(-1.0) / (bins - 1)
@@ -41,12 +45,12 @@ def _level_value(level: Any, bins: Any) -> Any:
     return 255.0 * float(exact.float())  # both are exact in binary64, so they are rounded once, as an fma rounds
 
 
-def _as_in_v2(policy: Any, bins: Any) -> Any:
+def _as_in_v2(policy: Policy, bins: int) -> Policy:
     """`policy` with the thresholds of v2. Each that can be drawn gets a separate branch."""
     data = policy.as_dict()
     branches: list[Any] = []
 
-    def changed(step: Any, level: Any) -> Any:
+    def changed(step: Any, level: int | None) -> Any:
         step = step if isinstance(step, dict) else {"op": step}
         if step.get("op") != "solarize":
             return step
@@ -65,11 +69,11 @@ def _as_in_v2(policy: Any, bins: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _changed(name: Any, bins: Any, v2: Any, **keys: Any) -> Any:
+def _changed(name: str, bins: int | None, v2: bool, **keys: Any) -> Policy:
     if bins is not None:
         keys["bins"] = bins
     policy = Policy.builtin(name).change(**keys)
-    return Transform(_as_in_v2(policy, bins or AUTO_BINS) if v2 else policy, stream=0)
+    return _as_in_v2(policy, bins or AUTO_BINS) if v2 else policy
 
 
 AUTO_BINS = 10  # of AutoAugment and AugMix
@@ -78,8 +82,8 @@ ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
 
 @functools.lru_cache(maxsize=64)
 def _augmix(
-    severity: Any, width: Any, depth: Any, alpha: Any, all_ops: Any, interpolation: Any, fill: Any, v2: Any
-) -> Any:
+    severity: int, width: int, depth: int, alpha: float, all_ops: bool, interpolation: str, fill: Fill, v2: bool
+) -> Policy:
     """Each op at each of the first `severity` bins."""
     keys = {"fill": fill, "interpolation": interpolation, **({"repeat": depth} if depth > 0 else {})}
     policy, branches = Policy.builtin("augmix"), []
@@ -90,11 +94,11 @@ def _augmix(
             branches += [{**branch, "level": level} for level in range(severity)]
     mixed = {"width": width, "alpha": alpha, "form": "one_sum"}
     policy = policy.change(branches=branches, augmix=mixed, **keys)
-    return Transform(_as_in_v2(policy, AUTO_BINS) if v2 else policy, stream=0)
+    return _as_in_v2(policy, AUTO_BINS) if v2 else policy
 
 
-def _fill_of(fill: Any, channels: Any) -> Any:
-    """torchvision's fill as a policy's: a byte for every channel, or one for each."""
+def _fill_of(fill: Any, channels: int) -> Fill:
+    """torchvision's fill as a policy's."""
     if fill is None:
         return 0
     values = [fill] if isinstance(fill, (int, float)) else list(fill)
@@ -107,18 +111,23 @@ def _fill_of(fill: Any, channels: Any) -> Any:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def overridden(transform: Any) -> Any:
+def _theirs(transform: object) -> type:
+    """torchvision's class that a transform's class is, or is made of."""
+    return next(base for base in type(transform).__mro__ if base.__module__.startswith("torchvision."))
+
+
+def _overridden(transform: object) -> str | None:
     """What a subclass defines itself and Motley would not call; None if nothing."""
-    cls = class_of(type(transform))
-    return next((n for n in OVERRIDES if getattr(type(transform), n, None) is not getattr(cls, n, None)), None)
+    cls, theirs = type(transform), _theirs(transform)
+    return next((name for name in OVERRIDES if getattr(cls, name, None) is not getattr(theirs, name, None)), None)
 
 
 _transforms: dict[Any, Transform] = {}  # what a policy depends on -> Transform
 
 
-def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
+def transform_of(transform: Any, image: object, channels: int) -> Transform:
     """Motley's transform for the arguments of torchvision's as they are now."""
-    own = vars(transform)
+    own, v2 = vars(transform), is_v2(transform)
     fill = own["_fill" if v2 else "fill"]
     if isinstance(fill, dict):  # v2: by type of image
         fill = fill.get(type(image), fill.get("others"))
@@ -127,13 +136,15 @@ def transform_of(transform: Any, v2: Any, image: Any, channels: Any) -> Any:
     key = type(transform), v2, channels, fill, *map(own.get, SETTINGS)
     ours = _transforms.get(key)
     if ours is None:
-        ours = keep(_transforms, key, new_transform(transform, v2, channels, fill))
+        ours = Transform(policy_of(transform, channels, fill))
+        keep(_transforms, key, ours)
     return ours
 
 
-def new_transform(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
-    cls = class_of(type(transform))
-    if name := overridden(transform):
+def policy_of(transform: Any, channels: int, fill: Any) -> Policy:
+    """Motley's policy, for images of so many channels. Raises NotOurs, or what torchvision raises for arguments."""
+    kind, v2 = _theirs(transform).__name__, is_v2(transform)
+    if name := _overridden(transform):
         raise NotOurs(f"{type(transform).__name__} defines {name} itself")
     try:
         interpolation = INTERPOLATIONS[interpolation_number(transform.interpolation)]
@@ -146,15 +157,16 @@ def new_transform(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
         raise NotOurs(f"num_ops is {repeat}, Motley has up to {MOST_OPS}")
     if bins is not None and not 2 <= bins <= MOST_BINS:
         raise NotOurs(f"num_magnitude_bins is {bins}, Motley has 2 to {MOST_BINS} for torchvision")
-    if cls.__name__ == "AugMix":
+    if kind == "AugMix":
         try:
-            return _augmix(*map(vars(transform).get, AUGMIX), interpolation, fill, v2)
+            settings: Any = map(vars(transform).get, AUGMIX)
+            return _augmix(*settings, interpolation, fill, v2)
         except ArgumentError as error:  # more or longer chains than Motley mixes
             raise NotOurs(str(error)) from None
-    name = POLICIES[cls.__name__]
-    if cls.__name__ == "AutoAugment":
+    name = POLICIES[kind]
+    if kind == "AutoAugment":
         name += transform.policy.value
-    keys = {"interpolation": interpolation, "fill": fill}
+    keys: dict[str, Any] = {"interpolation": interpolation, "fill": fill}
     if repeat:
         keys["repeat"] = repeat
     if (level := getattr(transform, "magnitude", None)) is not None:
@@ -164,102 +176,74 @@ def new_transform(transform: Any, v2: Any, channels: Any, fill: Any) -> Any:
     return _changed(name, bins, v2, **keys)
 
 
-# ---- running it ----
+# ---- the classes ----
 
 
-def _transform_for(transform: Any, image: Any, v2: Any) -> Any:
-    """Motley's transform for `image`; None where there is nothing to do. Raises NotOurs where torchvision does it."""
-    if isinstance(image, FOLLOWERS):
-        raise TypeError(f"Inputs of type {type(image).__name__} are not supported by {type(transform).__name__}(): "
-                        "want an image or a video")  # fmt: skip
-    if isinstance(image, torch.Tensor) and image.dtype == torch.uint8 and not image.numel():
-        return None
-    ours = transform_of(transform, v2, image, channels_of(image))
-    return None if vars(transform).get("num_ops") == 0 else ours
-
-
-def augment(self: Any, img: Any, v2: Any = False) -> Any:
-    """forward() of v1. Raises NotOurs when torchvision has to do it."""
-    ours, which = _transform_for(self, img, v2), samples_of(self, torch_seed)
-    made = img if ours is None else augmented(ours, img, which)
-    return like(made, img) if v2 else made
-
-
-def augment_sample(self: Any, *inputs: Any) -> Any:
-    """forward() of v2. Raises NotOurs when torchvision has to do it."""
-    if len(inputs) == 1 and pixels.is_plain(inputs[0]):
-        return augment(self, inputs[0], True)
-    flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
-    mine = [i for i, needed in enumerate(self._needs_transform_list(flat)) if needed]
-    followers = [i for i in mine if isinstance(flat[i], FOLLOWERS)]
-    places = [i for i in mine if i not in followers]
-    if not places and followers:
-        name = type(flat[followers[0]]).__name__
-        raise TypeError(f"Inputs of type {name} are not supported by {type(self).__name__}() without their image")
-    if not places:
-        raise TypeError("Found no image in the sample.")
-    sizes = sorted({size_of(flat[i]) for i in mine})
-    if len(sizes) > 1:
-        raise ValueError(f"Found multiple HxW dimensions in the sample: {', '.join(map(str, sizes))}")
-    each, which = [_transform_for(self, flat[i], True) for i in places], samples_of(self, torch_seed)
-    for i, ours in zip(places, each):
-        flat[i] = flat[i] if ours is None else like(augmented(ours, flat[i], which), flat[i])
-    if followers and each[0] is not None:
-        moves = _moves(each[0], sizes[0], which)
-        for i in followers:
-            flat[i] = _follow(flat[i], moves, self)
-    return tree_unflatten(flat, spec)
-
-
-# ---- what goes with an image ----
-
-
-def size_of(value: Any) -> Any:
-    """(height, width) of an image, a video or what belongs to one."""
-    return tuple(value.canvas_size) if hasattr(value, "canvas_size") else pixels.size_of(value)
-
-
-def _moves(ours: Any, size: Any, which: Any) -> Any:
-    ids, *rest = which
-    single = isinstance(ids, Integral)
-    ids = [int(ids)] if single else ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    return Moves(ours, [size[::-1]] * len(ids), single, (ids, *rest))
-
-
-def _follow(value: Any, moves: Any, transform: Any) -> Any:
-    plain, name = value.as_subclass(torch.Tensor), f"the sample's {type(value).__name__}"
-    if isinstance(value, tv_tensors.Mask):
-        lead = plain.shape[:-2] if moves.single else plain.shape[1:-2]
-        first = () if moves.single else plain.shape[:1]
-        masks = plain.reshape(*first, lead.numel(), *plain.shape[-2:])
-        made = moves.mask(name, masks, _fill(transform), False).reshape(plain.shape)
-    else:
-        rows = _rows(value, name, plain, moves)
-        rows.move(moves)
-        (made,), *_ = rows.moved()
-    return tv_tensors.wrap(made, like=value)
-
-
-def _rows(value: Any, name: Any, plain: Any, moves: Any) -> Any:
-    if not moves.single:
-        raise ArgumentError(
-            f"motley.samples has an id for each image of a batch, and {name} are those of one: want one id"
-        )
-    if not isinstance(value, tv_tensors.BoundingBoxes):
-        return PointRows(name, [plain], moves.sizes, lib.MOTLEY_CONTINUOUS, ())
-    form = FORMATS.get(value.format.value.lower())
-    if form is None:
-        raise TypeError(f"{name} have the format {value.format.value}, want XYXY, XYWH or CXCYWH")
-    if getattr(value, "clamping_mode", "soft") is None:
-        raise TypeError(f"{name} have the clamping_mode None, but boxes are cut off at the image's edge: want 'soft'")
-    return BoxRows(name, [plain], moves.sizes, form, False, (0, 0, 0))
-
-
-def _fill(transform: Any) -> Any:
-    """That of masks: `fill` by type says it; a number is the image's, and would be a class of the mask's."""
-    fill = transform.fill
-    if not isinstance(fill, dict):
+def fill_of_masks(transform: Any) -> float:
+    """That of v2's masks: `fill` by type says it; a number is the image's, and would be a class of the mask's."""
+    by_type = transform.fill
+    if not isinstance(by_type, dict):
         return 0
-    fill = fill.get(tv_tensors.Mask, fill.get("others", 0))
+    fill: Any = by_type.get(tv_tensors.Mask, by_type.get("others", 0))
     fill = fill[0] if isinstance(fill, (list, tuple)) and len(fill) == 1 else fill
-    return 0 if fill is None else fill
+    return 0 if fill is None else float(fill)
+
+
+class _Policy:
+    """What Motley's policies have in place of torchvision's; the classes say which."""
+
+    def _for(self, image: Any) -> Transform:
+        """Motley's transform of an image. Raises NotOurs where torchvision does it."""
+        return transform_of(self, image, channels_of(image))
+
+    def _by_torchvision(self, why: str, *inputs: Any) -> Any:
+        say(type(self).__name__, why)
+        return super().forward(*inputs)  # type: ignore[misc]
+
+
+class PolicyOfImages(_Policy):
+    """Of v1: an image in, an image out."""
+
+    def forward(self, img: Any, *others: Any) -> Any:
+        if others or isinstance(img, FOLLOWERS):
+            name, got = type(self).__name__, ", ".join(type(entry).__name__ for entry in (img, *others))
+            raise TypeError(f"{name} takes one image and got {got}: want motley.torchvision.v2.{name} for samples")
+        if getattr(self, "num_ops", None) == 0:
+            return img
+        try:
+            return augmented(self._for(img), img, fresh_seed())
+        except NotOurs as error:
+            why = str(error)
+        return self._by_torchvision(why, img)
+
+
+class PolicyOfSamples(_Policy):
+    """Of v2: a sample in, in which masks, boxes and keypoints move with their image."""
+
+    def forward(self, *inputs: Any) -> Any:
+        if getattr(self, "num_ops", None) == 0:
+            return inputs if len(inputs) > 1 else inputs[0]
+        try:
+            if len(inputs) == 1 and is_image(inputs[0]):
+                return like(augmented(self._for(inputs[0]), inputs[0], fresh_seed()), inputs[0])
+            return augmented_sample(inputs, self._for, lambda entry: kind_of(entry, fill_of_masks(self)), like)
+        except NotOurs as error:
+            why = str(error)
+        return self._by_torchvision(why, *inputs)
+
+
+class RandAugment(PolicyOfImages, _v1.RandAugment):
+    """torchvision's RandAugment on Motley: its arguments, and the pixels of its PIL images."""
+
+
+class TrivialAugmentWide(PolicyOfImages, _v1.TrivialAugmentWide):
+    """torchvision's TrivialAugmentWide on Motley: its arguments, and the pixels of its PIL images."""
+
+
+class AutoAugment(PolicyOfImages, _v1.AutoAugment):
+    """torchvision's AutoAugment on Motley: its arguments, and the pixels of its PIL images."""
+
+
+class AugMix(PolicyOfImages, _v1.AugMix):
+    """torchvision's AugMix on Motley: its arguments, and Pillow's pixels in its chains, which torchvision makes by its
+    kernels for tensors: interpolated warps, color, contrast and sharpness differ by a rounding."""

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import motley
-from motley.torchvision import transforms
-from motley.torchvision.transforms import RandAugment as DropIn
-from motley.torchvision.transforms import RandomResizedCrop
-from motley.torchvision.transforms.autoaugment import TrivialAugmentWide
+import motley.timm
+import motley.torchvision
 
 Batch = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -78,9 +77,11 @@ def what_goes_wrong(batch: Batch) -> None:
         pass
 
 
-# The drop-ins, by the import that a user changes: their names are exported, and they take a seed.
-dropped = DropIn(2, 9, seed=3)
-dropped_seed = dropped.seed
-crop = RandomResizedCrop(224, seed=None)
-TrivialAugmentWide(num_magnitude_bins=31, seed=4)
-transforms.ColorJitter(0.4, seed=1)
+def scripts(compose: Callable[[Any], Any], image: Any) -> list[str]:
+    fused = motley.torchvision.fuse(compose)
+    print(fused(image), fused(image, 3), fused.transform.policy.name, motley.torchvision.Compose([compose])(image))
+    motley.torchvision.RandAugment(2, 9)
+    motley.torchvision.take_over()
+    made = motley.timm.create_transform(224, is_training=True, auto_augment="rand-m9-mstd0.5-inc1")
+    print(made, motley.timm.Mixup(0.8, 1.0, num_classes=10)(image, image)[0])
+    return [why for _, why in fused.not_taken]

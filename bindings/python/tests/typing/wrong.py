@@ -5,7 +5,7 @@ import numpy as np
 
 import motley
 import motley.torch
-from motley.torchvision.transforms import RandAugment as DropIn
+import motley.torchvision
 
 batch = np.zeros((2, 8, 8, 3), np.uint8)
 stage = motley.RandAugment()
@@ -46,4 +46,5 @@ motley.Follow("rand_augment")(batch, sample_ids=[1, 2])  # wrong
 motley.torch.Transform("rand_augment", layot="nhwc")  # wrong
 motley.torch.Transform("rand_augment")(batch, sampel_ids=[0, 1])  # wrong
 motley.torch.Transform("rand_augment")(batch, epoch="3")  # wrong
-DropIn(seed="x")  # wrong
+motley.torchvision.fuse()  # wrong
+motley.torchvision.fuse([]).transform.nothing()  # wrong

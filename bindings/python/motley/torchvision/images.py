@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What transforms are called with: an image or a clip, or a sample of v2, whose other entries move with its image."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import PIL.Image
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+import motley
+from motley._arrays import Pillow
+from motley.follow import FORMATS, Boxes, Kind, Mask, Points
+from motley.samples import rank_key, torch_seed
+
+try:
+    from torchvision import tv_tensors as tv_tensors
+    from torchvision.transforms import v2 as v2
+except ImportError:  # before torchvision 0.16
+    tv_tensors = v2 = None
+
+IMAGES = (tv_tensors.Image, tv_tensors.Video) if tv_tensors else ()
+FOLLOWERS = tuple(
+    getattr(tv_tensors, name) for name in ("Mask", "BoundingBoxes", "KeyPoints") if hasattr(tv_tensors, name)
+)
+
+
+class NotOurs(Exception):
+    """Why torchvision runs a transform, and not Motley."""
+
+
+@functools.lru_cache(maxsize=None)
+def say(name: str, why: str, what: str = "runs in torchvision") -> None:
+    """Logs, once, that a transform is not Motley's."""
+    logging.getLogger("motley.torchvision").warning("%s %s: %s", name, what, why)
+
+
+def is_v2(transform: object) -> bool:
+    return v2 is not None and isinstance(transform, v2.Transform)
+
+
+def is_image(entry: object) -> bool:
+    """Whether it is an image or a clip by itself: a PIL image, a tensor, or a tv_tensors.Image or Video."""
+    return isinstance(entry, PIL.Image.Image) or type(entry) is torch.Tensor or type(entry) in IMAGES
+
+
+def channels_of(image: object) -> int:
+    """How many channels an image has. Raises NotOurs where Motley does not take it."""
+    if isinstance(image, PIL.Image.Image):
+        channels: int | None = Pillow.channels_of.get(image.mode)
+        if channels is None:
+            raise NotOurs(f"a PIL image of mode {image.mode}")
+        return channels
+    if not isinstance(image, torch.Tensor):
+        raise NotOurs(f"an image of type {type(image).__name__}")
+    if image.dtype != torch.uint8:
+        raise NotOurs(f"a tensor of {image.dtype}")
+    if torch.jit.is_tracing():
+        raise NotOurs("torch.jit.trace sees only what torch does")
+    if image.ndim < 3 or not image.numel() or image.shape[-3] > 4:
+        raise NotOurs(f"a tensor of shape {tuple(image.shape)}")
+    return int(image.shape[-3])
+
+
+def fresh_seed() -> int:
+    """A number of torch's generator, other ones in each rank."""
+    return torch_seed() ^ rank_key()
+
+
+def augmented(transform: motley.Transform, image: Any, seed: int) -> Any:
+    """The result of an image, or of a tensor [..., C, H, W], whose images share the draw."""
+    if isinstance(image, torch.Tensor):
+        image = image.as_subclass(torch.Tensor)
+        if image.ndim > 3:
+            batch = image.flatten(0, -4)
+            result = transform(batch, sample_ids=torch.zeros(len(batch), dtype=torch.int64), epoch=0, seed=seed)
+            return result.reshape(*image.shape[:-3], *result.shape[1:])
+    return transform(image, sample_ids=0, epoch=0, seed=seed)
+
+
+def like(result: Any, image: object) -> Any:
+    """A tensor in torchvision's type of the image that it was made of."""
+    typed = tv_tensors is not None and isinstance(image, tv_tensors.TVTensor)
+    return tv_tensors.wrap(result, like=image) if typed and isinstance(result, torch.Tensor) else result
+
+
+def augmented_sample(
+    inputs: tuple[Any, ...],
+    transform_for: Callable[[Any], motley.Transform],
+    kind_for: Callable[[Any], Kind],
+    finish: Callable[[Any, Any], Any],
+) -> Any:
+    """The result of a sample of v2, in its structure: images and clips share a draw, masks, boxes and keypoints move as
+    they do, all else stays as it is.
+
+    transform_for: of an image; kind_for: of what follows one, as kind_of; finish: the entry that (result, image)
+    becomes. Raises NotOurs before anything is drawn."""
+    flat, spec = tree_flatten(inputs if len(inputs) > 1 else inputs[0])
+    places = [i for i, entry in enumerate(flat) if isinstance(entry, (PIL.Image.Image, *IMAGES))]
+    if not places:  # as in torchvision, the first pure tensor is the image then
+        places = [i for i, entry in enumerate(flat) if type(entry) is torch.Tensor][:1]
+    if not places:
+        raise NotOurs("there is no image in the sample")
+    followers = [i for i, entry in enumerate(flat) if isinstance(entry, FOLLOWERS)]
+    sizes = {_size_of(flat[i]) for i in (*places, *followers)}
+    if len(sizes) > 1:
+        raise NotOurs(f"the sample has images, or what follows them, of {len(sizes)} sizes")
+    transforms = [transform_for(flat[i]) for i in places]
+    kinds = [kind_for(flat[i]) for i in followers]
+    seed, results = fresh_seed(), {}
+    if followers:
+        image, entries = flat[places[0]], [flat[i] for i in followers]
+        clip = isinstance(image, torch.Tensor) and image.ndim > 3
+        frame, moved = _followed(transforms[0], image.flatten(0, -4)[0] if clip else image, entries, kinds, seed)
+        results = {} if clip else {places[0]: frame}
+        for i, entry in zip(followers, moved):
+            flat[i] = entry
+    for i, transform in zip(places, transforms):
+        flat[i] = finish(results[i] if i in results else augmented(transform, flat[i], seed), flat[i])
+    return tree_unflatten(flat, spec)
+
+
+def _size_of(entry: Any) -> tuple[int, int]:
+    """(height, width) of an image, a clip or what follows one."""
+    if isinstance(entry, PIL.Image.Image):
+        return entry.height, entry.width
+    return tuple(entry.canvas_size if hasattr(entry, "canvas_size") else entry.shape[-2:])
+
+
+def kind_of(entry: Any, fill_of_masks: float) -> Kind:
+    """What motley.Follow has to know of an entry."""
+    if isinstance(entry, tv_tensors.Mask):
+        return Mask(fill_of_masks)
+    if not isinstance(entry, tv_tensors.BoundingBoxes):
+        return Points()
+    if entry.format.value.lower() not in FORMATS:
+        raise NotOurs(f"boxes of the format {entry.format.value}")
+    if getattr(entry, "clamping_mode", "soft") is None:
+        raise NotOurs("boxes of the clamping_mode None, and Motley cuts them off at the image's edge")
+    return Boxes(drop=False, label_fields=())
+
+
+def _followed(
+    transform: motley.Transform, image: Any, entries: list[Any], kinds: list[Kind], seed: int
+) -> tuple[Any, list[Any]]:
+    """The result of an image, and what follows it."""
+    plain = image.as_subclass(torch.Tensor) if isinstance(image, torch.Tensor) else image
+    sample: dict[str, Any] = {"image": plain}
+    keys: list[str] = []
+    for entry in entries:
+        keys.append(f"{type(entry).__name__} {len(keys)}")
+        is_mask = isinstance(entry, tv_tensors.Mask)
+        sample[keys[-1]] = entry.as_subclass(torch.Tensor).flatten(0, -3) if is_mask and entry.ndim > 3 else entry
+    results = motley.Follow(transform, dict(zip(keys, kinds)))(sample, sample_ids=0, epoch=0, seed=seed)
+    moved = []
+    for key, entry in zip(keys, entries):
+        result = results[key].as_subclass(torch.Tensor)
+        if isinstance(entry, tv_tensors.Mask):
+            moved.append(tv_tensors.wrap(result.reshape(*entry.shape[:-2], *result.shape[-2:]), like=entry))
+        else:
+            size = transform.size or entry.canvas_size
+            moved.append(tv_tensors.wrap(result, like=entry, canvas_size=tuple(size)))
+    return results["image"], moved
