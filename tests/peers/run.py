@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs torchvision's and timm's own tests of the transforms that Motley stands in for: on the library itself, with
-Motley's import, and after take_over(). Writes the counts beside each other, and fails when a test that passes on the
-library does not pass on Motley and REASONS does not say why.
+"""Runs torchvision's and timm's own tests of Compose, of the policies and of whole recipes: on the library itself, and
+after motley.torchvision.take_over(), which fuses every Compose. Writes the counts beside each other, and fails when a
+test that passes on the library does not pass on Motley and REASONS does not say why.
 
     PYTHONPATH=BUILD_DIR/bindings/python tests/peers/run.py [--torchvision PATH] [--timm PATH] [--report]
     tests/peers/run.py --fetch DIRECTORY
@@ -13,8 +13,8 @@ library does not pass on Motley and REASONS does not say why.
     --timm PATH           the same of timm; without, pip downloads the source distribution of the installed version
     --report              run nothing; write README.md's table from results/
     --fetch DIRECTORY     put torchvision's archive there, if none is there yet
-    --check DIRECTORY     run torchvision's tests of the archive there, without the changed import, and write nothing;
-                          the status is 77 where torchvision or the archive is missing
+    --check DIRECTORY     run torchvision's tests of the archive there, and write nothing; the status is 77 where
+                          torchvision or the archive is missing
 
 Run it by the Python whose torchvision and timm are to be tested (pytest and expecttest have to be there). The tests may
 be of another release than the library: what fails on the library itself counts for nothing."""
@@ -33,30 +33,16 @@ import tempfile
 import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The tests of the classes that Motley stands in for, and in v2 of the recipes that have them.
-V1 = (
-    "autoaugment or randaugment or trivialaugmentwide or resize or randomresized or color_jitter or random_erasing "
-    "or gaussian_blur or grayscale or hflip or HorizontalFlip"
-)
-TENSORS = V1 + " or ColorJitter or auto_augment or rand_augment or trivial_augment"
-V2 = (
-    "TestAutoAugmentTransforms or classification_preset or detection_preset or TestResize or HorizontalFlip or "
-    "ColorJitter or TestErase or GaussianBlur or Grayscale or CutMixMixUp"
-)
-SUITES = [  # name, library, file, -k, whether there is an import to change
-    ("v1 on PIL images", "torchvision", "test/test_transforms.py", V1, True),
-    ("v1 on tensors, scripted", "torchvision", "test/test_transforms_tensor.py", TENSORS, True),
-    ("v2", "torchvision", "test/test_transforms_v2.py", V2, True),
-    ("timm data", "timm", "tests/test_data.py", "", False),
+V1 = "autoaugment or randaugment or trivialaugmentwide or compose or Compose"
+V2 = "TestAutoAugmentTransforms or classification_preset or detection_preset or TestCompose or ContainerTransforms"
+SUITES = [  # name, library, file, -k
+    ("v1 on PIL images", "torchvision", "test/test_transforms.py", V1),
+    ("v2", "torchvision", "test/test_transforms_v2.py", V2),
+    ("timm data", "timm", "tests/test_data.py", ""),
 ]
-HOWS = ("itself", "import", "take_over")
+HOWS = ("itself", "take_over")
 ARCHIVE = "pytorch-vision_*.orig.tar.*"
 REASONS = {  # pattern of a test's id -> why Motley cannot pass what the library passes
-    r"test_auto_augment_factory_accepts_default_none_hparams"
-    r"|test_rand_augment_inc_flag_respects_zero": "asserts that the transform is of timm's own class, "
-    "or looks at the list of ops in it",
-    r"test_augmix_blended_flag_respects_zero"
-    r"|test_augmix_basic_mixes_non_square_and_single_band_images": "looks at `blended` of timm's own class",
 }
 
 
@@ -122,14 +108,7 @@ def fetched(library, version, into):
     return archives[0]
 
 
-def changed(text):
-    """A test file with the import line that a user would change."""
-    text = re.sub(r"(?<!motley\.)\btorchvision\.transforms\b", "motley.torchvision.transforms", text)
-    text = re.sub(r"^from torchvision import transforms", "from motley.torchvision import transforms", text, flags=re.M)
-    return "import motley.torchvision.transforms  # noqa\n" + text
-
-
-def run(root, file, selection, how, library, scratch):
+def run(root, file, selection, how, scratch):
     """{test id: 'passed', 'failed' or 'skipped'}"""
     place = scratch / how
     tests = place / pathlib.Path(file).parent
@@ -139,11 +118,9 @@ def run(root, file, selection, how, library, scratch):
             to = tests / path.relative_to(root / pathlib.Path(file).parent)
             if path.is_dir():
                 to.mkdir(exist_ok=True)
-            elif how == "import" and path.suffix == ".py":
-                to.write_text(changed(path.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 to.write_bytes(path.read_bytes())
-    (place / "takes_over.py").write_text(f"import motley.{library}\nmotley.{library}.take_over()\n")
+    (place / "takes_over.py").write_text("import motley.torchvision\nmotley.torchvision.take_over()\n")
     (place / "pytest.ini").write_text("[pytest]\n")
     xml_path = place / "result.xml"
     xml_path.unlink(missing_ok=True)
@@ -176,14 +153,12 @@ def reason(test):
     return next((why for pattern, why in REASONS.items() if re.search(pattern, test)), None)
 
 
-def compare(library, version, root, scratch, hows=HOWS):
+def compare(library, version, root, scratch):
     rows = []
-    for name, owner, file, selection, has_import in SUITES:
+    for name, owner, file, selection in SUITES:
         if owner != library or not (root / file).exists():
             continue
-        outcomes = {
-            how: run(root, file, selection, how, library, scratch) for how in hows if has_import or how != "import"
-        }
+        outcomes = {how: run(root, file, selection, how, scratch) for how in HOWS}
         itself = outcomes["itself"]
         row = {"tests": name, "file": file, "ran": sum(o != "skipped" for o in itself.values())}
         for how, found in outcomes.items():
@@ -203,17 +178,14 @@ def compare(library, version, root, scratch, hows=HOWS):
 
 
 def report():
-    lines = [
-        "| library | its tests of | run | on the library | with Motley's import | after take_over() |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
+    lines = ["| library | its tests of | run | on the library | after take_over() |", "|---|---|---:|---:|---:|"]
     reasons = collections.Counter()
     for path in sorted((HERE / "results").glob("*.json"), reverse=True):
         result = json.loads(path.read_text())
         for row in result["rows"]:
             lines.append(
                 f"| {result['library']} {result['version']} | {row['tests']} ({result['tests']}) | "
-                f"{row['ran']} | " + " | ".join(str(row.get(how, "")) for how in HOWS) + " |"
+                f"{row['ran']} | " + " | ".join(str(row[how]) for how in HOWS) + " |"
             )
             reasons.update(
                 (row["tests"], how, test.split("[")[0].split("::")[-1], reason(test) or "not explained")
@@ -265,7 +237,7 @@ def check(directory):
         scratch = pathlib.Path(scratch)
         (scratch / "source").mkdir()
         root = unpacked(archives[-1], scratch / "source")
-        refuse(unexplained_of(compare("torchvision", version, root, scratch, ("itself", "take_over"))))
+        refuse(unexplained_of(compare("torchvision", version, root, scratch)))
 
 
 def main():
