@@ -308,6 +308,7 @@ class Many:
     size = 1, 1  # of the images of an empty list
     table: Any  # motley_image[]
     pointers: Any
+    by: Any = None  # how C has found them
     _channels: Any
     first: Any  # its Batch, Picture or Foreign; None: the list is empty
     kind: Any
@@ -337,12 +338,11 @@ class Many:
         if by is None:
             return False
         by.channel, by.row, by.column = (-1 if axis is None else axis for axis in self.first.axes[1:])
-        given = self.given if type(self.given) is list else list(self.given)
-        table, pointers = ffi.new("motley_image[]", self.count), ffi.new("uintptr_t[]", self.count)
-        has = ffi.new("images_have *")
-        if not lib.describe_list(id(given), self.count, by, table, pointers, has):
+        found = described_list(self.given, by)
+        if found is None:
             return False
-        self.table, self.pointers, self._channels, self.read_only = table, pointers, has.channels, has.read_only
+        self.table, self.pointers, has = found
+        self._channels, self.read_only, self.by = has.channels, has.read_only, by
         return True
 
     def _looked_at(self) -> list[Any]:
@@ -400,9 +400,7 @@ class Many:
     def sizes(self) -> list[tuple[int, int]]:
         if self.table is None:
             return [part.sizes()[0] for part in self.parts]
-        numbers = memoryview(ffi.buffer(self.table)).cast("B").cast("i")  # two of the address, width, height, ...
-        each = ffi.sizeof("motley_image") // numbers.itemsize
-        return list(zip(numbers[2::each].tolist(), numbers[3::each].tolist()))
+        return sizes_in(self.table)
 
     def require_bytes(self) -> None:
         for part in () if self.table is not None else self.parts:
@@ -462,6 +460,21 @@ class Many:
 
     def finish_for(self) -> Any:
         return None if self.first is None else self.first.finish_for()
+
+
+def described_list(given: Any, by: Any) -> Any:
+    """What C finds of a list of images by an images_found_by: motley_image[], uintptr_t[], images_have. None: some
+    image is not like the others, or cannot be reached."""
+    given, count = given if type(given) is list else list(given), len(given)
+    table, pointers, has = ffi.new("motley_image[]", count), ffi.new("uintptr_t[]", count), ffi.new("images_have *")
+    return (table, pointers, has) if lib.describe_list(id(given), count, by, table, pointers, has) else None
+
+
+def sizes_in(table: Any) -> list[tuple[int, int]]:
+    """(width, height) of each image of a motley_image[]."""
+    numbers = memoryview(ffi.buffer(table)).cast("B").cast("i")  # two of the address, width, height, ...
+    each = ffi.sizeof("motley_image") // numbers.itemsize
+    return list(zip(numbers[2::each].tolist(), numbers[3::each].tolist()))
 
 
 def list_of(parts: list[Any], cls: type = list) -> Many:

@@ -22,6 +22,8 @@ class Call:
     like: Any = None  # makes what is written to; None: the caller has given it
     finish: Any = None  # makes of what was written what the caller gets
     written: Callable[[Any], int]  # where what is written to has its pixels
+    by: Any  # how the images of a list are found
+    listed: Any  # motley_image[] and uintptr_t[] of the list that it is of
 
     def __init__(self, transform: Any, source: Any, target: Any, what: Any) -> None:
         self.context = _native.context_of(source.device, transform.threads)
@@ -46,15 +48,42 @@ class Call:
 
     def _describe(self, transform: Any, source: Any, target: Any) -> None:
         """Tells the library what is read and written."""
-        batches, params, _held = described(transform, source, target, self.what)
-        self.c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *batches, params)
+        self.batches, self.how, self._held = described(transform, source, target, self.what)
+        self._create()
+
+    def _create(self) -> None:
+        self.c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *self.batches, self.how)
         self.made: Any = ffi.gc(self.c.call, lib.motley_call_destroy)
+
+    def keep_for_lists(self, key: Any, source: Any) -> None:
+        """Keeps the call for lists of as many images, of which only the images have to be described."""
+        self.by, self.listed = source.by, (source.table, source.pointers)
+        self.have = source.channels, source.device
+        self.keep = None
+        _native.keep(_native.local.calls, key, self)
+
+    def takes_list(self, given: Any) -> bool:
+        """Whether a list is like the one that it was made for; it is of that list then."""
+        found = images.described_list(given, self.by)
+        if found is None:
+            return False
+        table, pointers, has = found
+        if (has.channels, has.device if has.device_type in images.ON_CUDA else None) != self.have:
+            return False
+        self.listed, self._sizes = (table, pointers), None
+        self._take(table)
+        return True
+
+    def _take(self, table: Any) -> None:
+        """Takes a list's images, described."""
+        self.batches[0].images = table
+        self._create()
 
     @property
     def sizes(self) -> Any:
         """(width, height) of each image."""
         if self._sizes is None:
-            self._sizes = self.keep[0].sizes()
+            self._sizes = images.sizes_in(self.listed[0]) if self.keep is None else self.keep[0].sizes()
         return self._sizes
 
     def for_any_pixels(self) -> None:

@@ -473,12 +473,23 @@ class Transform(Sampled):
         return call, None, None, pixels, call.written(result), result
 
     def _prepare_once(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
+        key = None
+        if batch.__class__ is list and batch and out is None and policy is not None and policy.size:
+            key = "list", batch[0].__class__, len(batch), layout, self._flavour, what
+            call = _native.local.calls.get(key)
+            if call is not None and call.takes_list(batch):
+                result = call.like(batch[0])
+                return call, None, None, arrays.address(call.listed[1]), call.written(result), result
         source = images.source_of(batch, layout, out)
         source.to_rgb = policy is not None and policy.to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
         target = self._target(source, batch, out, layout, policy)
-        return calls.Call(self, source, target, what), source, target, source.pointer, target.pointer, out
+        call = calls.Call(self, source, target, what)
+        if key is not None and source.by is not None and type(target) is images.Batch and not source.finish_for():
+            call.like, call.written = target.make, target.kind.pointer
+            call.keep_for_lists(key, source)
+        return call, source, target, source.pointer, target.pointer, out
 
     def _channels(self, source: Any) -> Any:
         """How many channels the steps for these images know."""

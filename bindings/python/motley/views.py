@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _images as images
 from . import _native
-from ._arrays import KINDS, dtype_name
+from ._arrays import KINDS, address, dtype_name
 from ._core import ffi, lib
 from ._native import ArgumentError, epoch_given, layout_given, outside_graphs, threads_given
 from .calls import Call
@@ -201,16 +201,24 @@ class MultiView(Sampled):
             call = _native.local.calls.get(key)
             if call is not None:
                 return call, pixels, call.made_for(batch), None
+        elif batch.__class__ is list and batch and out is None:
+            key = "list", batch[0].__class__, len(batch), layout, self._flavour, policy._what
+            call = _native.local.calls.get(key)
+            if call is not None and call.takes_list(batch):
+                return call, address(call.listed[1]), call.made_for(batch[0]), None
         source = images.source_of(batch, layout)
         call = ViewsCall(views, source, batch, out, policy._what)
         _, targets = call.keep
         pictures = [isinstance(target, (images.Many, images.Picture)) for target in targets]
         written = [target if is_none else target.array for target, is_none in zip(targets, pictures)]
-        if key is not None and source.array is batch and not any(pictures):
+        if key is not None and not any(pictures):
             call.makes = [(target.make, target.kind.pointer) for target in targets]
+        if key is not None and source.array is batch and not any(pictures):
             call.finish = source.finish_for()
             call.for_any_pixels()
             _native.keep(_native.local.calls, key, call)
+        elif key is not None and getattr(source, "by", None) and not any(pictures) and not source.finish_for():
+            call.keep_for_lists(key, source)
         else:
             images.hold_until_done(call, source, *targets)
         return call, source.pointer, written, source
@@ -248,6 +256,9 @@ class ViewsCall(Call):
             source.describe(kept.src)
             for to, target in zip(self.to, targets):
                 target.describe(to.dst)
+
+    def _take(self, table: Any) -> None:
+        self.c.views.src.images = table
 
     def made_for(self, batch: Any) -> Any:
         """New arrays for what is made of a batch like the one that it was made for."""

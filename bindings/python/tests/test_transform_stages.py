@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 import motley
-from motley import ops
+from motley import _native, calls, ops
 from motley._resize import order_of
 
 torch = pytest.importorskip("torch")
@@ -320,7 +320,7 @@ def test_module(photographs):
     core = motley.Transform(TEXT, seed=4, stream=2, rank=3, views=2, clip_frames=4, dtype="float16")
     assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
     assert TorchTransform(core, rank=3).seed == 4
-    with pytest.raises(TypeError, match="positional argument"):
+    with pytest.raises(TypeError, match="by position"):
         module(photographs, range(6))
     refused("seed is 5, but the Transform that is given has seed=4", TorchTransform, core, seed=5)
 
@@ -455,9 +455,7 @@ def test_an_empty_list_through_a_transform_without_a_size():
 @pytest.mark.parametrize("text", [TEXT, BYTES])
 @pytest.mark.parametrize("kind", ["array", "tensor", "picture"])
 def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
-    """Of images of one shape and kind; its results are those of a list of the same images, which is described anew."""
-    from motley import calls, _native
-
+    """Of images of one shape and kind; its results are those of a list of the same images."""
     made = []
     monkeypatch.setattr(_native.local, "calls", {})
     monkeypatch.setattr(calls.Call, "for_any_pixels", lambda self: made.append(self) or setattr(self, "keep", None))
@@ -473,7 +471,8 @@ def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
             out = stacked([alone, alone]) * 0
             assert transform(stacked([image, image]), sample_ids=[number, number], epoch=1, out=out) is out
             assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
-    assert len(made) == len(_native.local.calls) == (1 if kind == "picture" else 2)
+    lists = kind != "picture" or text is TEXT  # those that come out in one array
+    assert len(made) == len(_native.local.calls) - lists == (1 if kind == "picture" else 2)
 
 
 def test_a_kept_call_is_of_its_transform(photographs):
@@ -515,3 +514,73 @@ def test_the_device_reads_its_counter(photographs):
     for _ in range(3):
         graph.replay()
         assert torch.equal(out.cpu(), on_cpu(images))
+
+
+# ---- lists, one after the other ----
+
+
+def of_sizes(*sizes, channels=3, seed=0):
+    random = np.random.default_rng(seed)
+    return [random.integers(0, 256, (h, w, channels), np.uint8) for h, w in sizes]
+
+
+KINDS = {
+    "arrays": lambda images: images,
+    "tensors": lambda images: [torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1))) for x in images],
+    "pictures": lambda images: [PIL.Image.fromarray(x if x.shape[2] > 1 else x[..., 0]) for x in images],
+}
+LISTS = [
+    of_sizes((50, 60), (80, 90), (33, 41)), of_sizes((70, 31), (36, 120), (64, 64), seed=1), of_sizes((5, 6), (80, 90)),
+    of_sizes((70, 31), (36, 120), (64, 64), seed=2), of_sizes((50, 60), (80, 90), (33, 41), channels=1, seed=3),
+    of_sizes((41, 50), (80, 90), (99, 41), seed=4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cls", [motley.Transform, motley.MultiView])
+def test_a_list_is_described_and_the_call_kept(kind, cls, monkeypatch):
+    """Lists of as many images of other sizes, among them some that no kept call takes, each as if it came first."""
+    text = "motley: 1\nname: two\nstages:\n  - to_rgb: {}\n  - random_resized_crop: {size: 24}\n  - output: {}\n"
+    if cls is motley.MultiView:
+        views = "{name: %s, count: %d, stages: [{to_rgb: {}}, {random_resized_crop: {size: %d}}, {output: {}}]}"
+        text = f"motley: 1\nname: two\nviews: [{views % ('large', 1, 24)}, {views % ('small', 2, 9)}]\n"
+    made, count = [], [0]
+    monkeypatch.setattr(_native.local, "calls", {})
+    init = calls.Call.__init__
+
+    def counted(self, *how):
+        count[0] += 1
+        init(self, *how)
+
+    monkeypatch.setattr(calls.Call, "__init__", counted)
+    transform = cls(text, seed=7)
+    for images in LISTS:
+        made.append(transform(KINDS[kind](images), sample_ids=range(len(images)), epoch=1, return_draws=True))
+    assert count[0] == 4  # three of RGB, two of RGB, three of grey, and of RGB again
+    for images, found in zip(LISTS, made):
+        monkeypatch.setattr(_native.local, "calls", {})
+        wanted = transform(KINDS[kind](images), sample_ids=range(len(images)), epoch=1, return_draws=True)
+        assert str(found) == str(wanted)
+        flat = [list(x.values()) if isinstance(x, dict) else [x] for x in (found, wanted)]
+        for one, other in zip(*flat):
+            pairs = zip(one, other) if isinstance(one[0], tuple) else [(one, other)]
+            assert all(np.array_equal(np.asarray(a[0]), np.asarray(b[0])) and a[1] == b[1] for a, b in pairs)
+
+
+def test_a_kept_call_refuses_what_a_new_one_refuses(monkeypatch):
+    transform = motley.Transform("torchvision_train", seed=7)
+    images = KINDS["tensors"](LISTS[0])
+    wanted = transform(images, sample_ids=range(3), epoch=1)
+    for wrong, message in (
+        ([*images[:2], images[2].float()], "dtype is torch.float32, want uint8"),
+        ([*images[:2], images[2][0]], "the list has 1 channels|3 axes"),
+        ([*images[:2], LISTS[0][2]], "image 2 of the list is a NumPy array, image 0 a torch tensor"),
+    ):
+        with pytest.raises(motley.ArgumentError, match=message):
+            transform(wrong, sample_ids=range(3), epoch=1)
+        assert torch.equal(transform(images, sample_ids=range(3), epoch=1), wanted)
+    expanded = [*images[:2], torch.zeros(3, 1, 41, dtype=torch.uint8).expand(3, 33, 41)]
+    dense = [*images[:2], torch.zeros(3, 33, 41, dtype=torch.uint8)]
+    assert torch.equal(
+        transform(expanded, sample_ids=range(3), epoch=1), transform(dense, sample_ids=range(3), epoch=1)
+    )
