@@ -307,7 +307,7 @@ def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
 def seed_given(seed: Any) -> int:
     """64 bits; a negative number stands for its two's complement bits."""
     if seed is None:
-        raise ArgumentError("seed is None, want a whole number: random.getrandbits(64) is one by chance")
+        raise ArgumentError("seed is None, want a whole number from 0 to 2^64 - 1, such as random.getrandbits(64)")
     return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
 
 
