@@ -111,7 +111,7 @@ def measure(arrays, rounds, name, theirs, ours, stage):
     for turn in range(rounds + 1):
         works = [lambda: each(theirs, images), lambda: each(ours, images)]
         if stage:
-            works.append(lambda: stage(arrays, sample_ids=range(turn * count, (turn + 1) * count)))
+            works.append(lambda: stage(arrays, sample_ids=range(turn * count, (turn + 1) * count), epoch=0))
         turns.append([seconds(work) for work in works])
     times = [[us * 1e6 / count for us in column] for column in zip(*turns[1:])]  # of each; the first turn warms up
     height, width = arrays[0].shape[:2]

@@ -13,7 +13,6 @@ import functools
 import json
 import pathlib
 import time
-import warnings
 
 import torch
 
@@ -83,7 +82,6 @@ def main():
     parser.add_argument("--commit", help="where git cannot say it")
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore", motley.RepeatedSamples)
     torch.set_num_threads(1)
     rows = {}
     for name in POLICIES:

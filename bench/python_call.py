@@ -28,7 +28,7 @@ from motley._core import ffi, lib
 HERE = pathlib.Path(__file__).resolve().parent.parent / "bindings" / "python"
 INCLUDE = HERE.parent.parent / "include"
 
-OURS = "#include <string.h>\n" + (HERE / "repeats.h").read_text() + (HERE / "call.h").read_text()
+OURS = "#include <string.h>\n" + (HERE / "call.h").read_text()
 C_COMMON = "#include <Python.h>\n#include <motley.h>\n" + OURS
 C_MODULE = (
     C_COMMON
@@ -44,7 +44,7 @@ static PyObject *run(PyObject *self, PyObject *const *a, Py_ssize_t n)
     }
     int status;
     Py_BEGIN_ALLOW_THREADS
-    status = run_call((kept_call *)v[0], v[1], v[2], v[3], v[4], (uint32_t)v[5], v[6], v[7], 0, 0, 0, NULL);
+    status = run_call((kept_call *)v[0], v[1], v[2], v[3], v[4], (uint32_t)v[5], v[6], v[7], 0, 0, 0);
     Py_END_ALLOW_THREADS
     return PyLong_FromLong(status);
 }
@@ -69,11 +69,11 @@ NB_MODULE(nano, m)
     m.def("run", [](uintptr_t call, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed, uint32_t epoch,
                     uint64_t first, uintptr_t ids) {
         nb::gil_scoped_release release;
-        return (int)run_call((kept_call *)call, src, dst, stream, seed, epoch, first, ids, 0, 0, 0, NULL);
+        return (int)run_call((kept_call *)call, src, dst, stream, seed, epoch, first, ids, 0, 0, 0);
     });
     m.def("run_array", [](uintptr_t call, nb::ndarray<uint8_t> a, uint64_t seed, uint32_t epoch, uint64_t first) {
         nb::gil_scoped_release release;
-        return (int)run_call((kept_call *)call, (uintptr_t)a.data(), 0, 0, seed, epoch, first, 0, 0, 0, 0, NULL);
+        return (int)run_call((kept_call *)call, (uintptr_t)a.data(), 0, 0, seed, epoch, first, 0, 0, 0, 0);
     });
 }
 """
@@ -136,7 +136,7 @@ def on_cuda():
     of_batch, other = motley.Transform("torchvision_train", seed=1, dtype="float16"), torch.empty_like(batch)
     calls = {
         "stage.apply_(batch)": lambda: plain.apply_(batch),
-        "stage.apply_(batch, sample_ids=tensor)": lambda: plain.apply_(batch, sample_ids=ids),
+        "stage.apply_(batch, sample_ids=tensor)": lambda: plain.apply_(batch, sample_ids=ids, epoch=0),
         "stage(batch)": lambda: plain(batch),
         "stage(batch), fused float16 output": lambda: fused(batch),
         "stage.apply_(list of 256 tensors)": lambda: in_place.apply_(images),
@@ -206,7 +206,7 @@ def main():
     stage.apply_(pixels)
     call = next(iter(_native.local.calls.values())).c
     address = int(ffi.cast("uintptr_t", call))
-    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, pointer, 0, 0, 1, 2, 3, 0, 0, 0, 0, ffi.NULL)
+    rows["CFFI, run_call (ours)"] = lambda: lib.run_call(call, pointer, 0, 0, 1, 2, 3, 0, 0, 0, 0)
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         plain = compiled(folder, "plain", "cc", C_MODULE, ".c", library)
@@ -234,7 +234,7 @@ def main():
             rows["nanobind, run_call"] = lambda: nano.run(address, pointer, 0, 0, 1, 2, 3, 0)
             rows["nanobind, given the array"] = lambda: nano.run_array(address, pixels, 1, 2, 3)
         rows["stage.apply_(array)"] = lambda: stage.apply_(pixels)
-        rows["stage.apply_(array, sample_ids=ids)"] = lambda: stage.apply_(pixels, sample_ids=ids)
+        rows["stage.apply_(array, sample_ids=ids)"] = lambda: stage.apply_(pixels, sample_ids=ids, epoch=0)
         rows["stage(array)"] = lambda: stage(pixels)
         rows["transform(array)"] = lambda: transform(pixels)
         rows["ops.invert(array)"] = lambda: motley.ops.invert(pixels, threads=1)

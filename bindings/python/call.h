@@ -4,7 +4,6 @@
 typedef struct kept_call {
     motley_call *call;
     struct kept_views *views; /* in place of `call`, of a policy with views */
-    const char *name;         /* of what draws, for repeats_note */
     size_t count;
     int in_place, fused;
     uintptr_t levels; /* motley_samples.levels of the next runs, or 0 */
@@ -20,9 +19,7 @@ typedef struct kept_views {
     motley_view_results *results;
 } kept_views;
 
-/* What run_call returns beside a motley_status: the work was done, and `seen` reports repeated samples; the work was
- * not done. */
-#define CALL_REPEATS 101
+/* What run_call returns beside a motley_status; the work was not done. */
 #define CALL_NEGATIVE_ID 102
 
 /* An address as a number. CFFI's own way, a cast and int(), takes five times as long. */
@@ -73,20 +70,16 @@ static void forget(kept_call *kept)
     kept->params = params;
 }
 
-/* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter.
- * seen: NULL, or where the samples are noted. */
+/* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter. */
 static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t stream, uint64_t seed, uint32_t epoch,
-                    uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views, uintptr_t counter, repeats *seen)
+                    uint64_t first, uintptr_t ids, int ids_signed, uintptr_t views, uintptr_t counter)
 {
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
     kept->params.samples.levels = (const float *)kept->levels;
     kept->params.counter = (const uint64_t *)counter;
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;
-    const motley_status status = run_kept(kept, src, dst, stream);
-    if (status == MOTLEY_OK && seen && repeats_note(seen, &kept->params.samples, kept->count, kept->name))
-        return CALL_REPEATS;
-    return (int)status;
+    return (int)run_kept(kept, src, dst, stream);
 }
 
 static int run_op(kept_call *kept, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream)

@@ -38,14 +38,14 @@ if __name__ == "__main__":
     optimisers = torch.optim.Adam(target.parameters(), lr=0.002), torch.optim.Adam(policy.parameters(), lr=0.0003)
     for step in range(STEPS):
         images, labels = (x.to(device) for x in pictures(generator))
-        ids = range(step * BATCH, (step + 1) * BATCH)  # with a seed of its own, since draws are repeated on purpose
-        plain = augment(images, sample_ids=ids, seed=1, levels=0)
+        ids = range(BATCH)  # of this step, which stands for an epoch: its draws are repeated on purpose
+        plain = augment(images, sample_ids=ids, epoch=step, levels=0)
         actor, value = policy(plain).unbind(1)
         action = torch.distributions.Normal(actor.sigmoid(), 0.1)
         strength = action.sample()  # stays on the device, where the draws read it: nothing waits
-        adapted = target(augment(images, sample_ids=ids, seed=1, levels=strength))
+        adapted = target(augment(images, sample_ids=ids, epoch=step, levels=strength))
         with torch.no_grad():
-            whole = target(augment(images, sample_ids=ids, seed=1, levels=1))
+            whole = target(augment(images, sample_ids=ids, epoch=step, levels=1))
             losses = [cross_entropy(out, labels, reduction="none") for out in (whole, adapted, target(plain))]
             share = 1 - step / STEPS
             reward = share * (losses[0] - losses[1]) + (1 - share) * (losses[1] - losses[2])

@@ -36,7 +36,7 @@ def grey_square(
 def main() -> None:
     images = np.random.default_rng(1).integers(0, 256, (8, 64, 64, 3), np.uint8)
     augment = motley.Transform(POLICY, seed=7)
-    out, draws = augment(images, sample_ids=range(100, 108), return_draws=True)
+    out, draws = augment(images, sample_ids=range(100, 108), epoch=0, return_draws=True)
     for sample, image, steps in zip(range(100, 108), out, draws):
         steps_text = ", ".join(f"{step['op']} {step['value']:.3g}" for step in steps)
         print(f"sample {sample}: {int((image == 128).all(-1).sum()):4} grey pixels after {steps_text}")

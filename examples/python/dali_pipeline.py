@@ -19,7 +19,7 @@ def pipeline() -> Any:
         num_outputs=2,
         batch=False,
     )
-    return augment(images, ids, policy="rand_augment", seed=7), ids
+    return augment(images, ids, policy="rand_augment", seed=7, epoch=0), ids
 
 
 if __name__ == "__main__":

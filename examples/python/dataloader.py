@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three places in a PyTorch DataLoader for Motley. With sample ids, all give the same images."""
+"""Three places in a PyTorch DataLoader for Motley. With a motley.torch.Sampler, all give the same images."""
 
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -9,26 +9,29 @@ import motley.torch
 SEED, EPOCH = 7, 3
 
 
+def sampler() -> motley.torch.Sampler:
+    """The order, whose indices say by which epoch their samples are drawn."""
+    return motley.torch.Sampler(range(64), EPOCH)
+
+
 def in_the_dataset(dataset: TensorDataset, augment: motley.torch.Transform) -> list[torch.Tensor]:
     """Image by image, in the workers: what transforms do. Takes images of any sizes."""
     augmented = motley.torch.Augmented(dataset, augment.policy, seed=SEED)
-    augmented.set_epoch(EPOCH)
-    return [images for images, _ in DataLoader(augmented, batch_size=16, num_workers=2)]
+    return [images for images, _ in DataLoader(augmented, batch_size=16, sampler=sampler(), num_workers=2)]
 
 
 def in_collate(dataset: TensorDataset, augment: motley.torch.Transform) -> list[torch.Tensor]:
     """Batch by batch, in the workers: one call a batch, and the workers' cores do the work."""
-    collate = motley.torch.MotleyCollate(augment, ids=2)
-    collate.set_epoch(EPOCH)
-    loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, collate_fn=collate)
+    collate, indexed = motley.torch.MotleyCollate(augment, ids=2), motley.torch.Indexed(dataset)
+    loader = DataLoader(indexed, batch_size=16, sampler=sampler(), num_workers=2, collate_fn=collate)
     return [images for images, _, _ in loader]
 
 
 def after_the_batch(dataset: TensorDataset, augment: motley.torch.Transform, device: str) -> list[torch.Tensor]:
     """Batch by batch, on the GPU beside the model: the workers only read."""
-    loader = DataLoader(motley.torch.Indexed(dataset), batch_size=16, num_workers=2, pin_memory=device == "cuda")
+    indexed, pin = motley.torch.Indexed(dataset), device == "cuda"
+    loader = DataLoader(indexed, batch_size=16, sampler=sampler(), num_workers=2, pin_memory=pin)
     batches = motley.torch.Prefetcher(loader, augment.to(device), device, ids=2)
-    batches.set_epoch(EPOCH)
     return [images.cpu() for images, _, _ in batches]
 
 

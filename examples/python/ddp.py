@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed.nn  # before the process group is there: its functions' defaults would keep it, and its threads
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, Subset, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
 import motley.torch
 
@@ -43,7 +43,7 @@ def main() -> None:
         ).to(device)
     )
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01)
-    sampler = DistributedSampler(dataset)
+    sampler = motley.torch.Sampler(DistributedSampler(dataset))  # whose indices carry their epoch
     lines = []
     loss = torch.zeros(())  # of a run that has nothing left to do
     for epoch in range(args.start_epoch, args.epochs):
@@ -51,14 +51,13 @@ def main() -> None:
         order = list(sampler)
         if epoch == args.start_epoch:
             order = order[args.start_batch * 8 :]
-        batches = motley.torch.Prefetcher(DataLoader(Subset(dataset, order), batch_size=8), augment, device, ids=2)
-        batches.set_epoch(epoch)
+        batches = motley.torch.Prefetcher(DataLoader(dataset, 8, sampler=order), augment, device, ids=2)
         for images, labels, ids in batches:
             loss = torch.nn.functional.cross_entropy(model(images), labels)
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-            for image, i in zip(images.cpu(), ids.tolist()):
+            for image, i in zip(images.cpu(), ids[:, 0].tolist()):
                 lines.append(f"{epoch} {i} {hashlib.sha256(image.numpy().tobytes()).hexdigest()}\n")
     everyones: list[list[str]] = [[]] * dist.get_world_size()
     dist.all_gather_object(everyones, lines)

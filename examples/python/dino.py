@@ -38,7 +38,7 @@ if __name__ == "__main__":
     teacher = copy.deepcopy(student).requires_grad_(False)
     optimiser, center = torch.optim.AdamW(student.parameters(), lr=0.001), torch.zeros(OUTPUTS, device=device)
     for step, images in enumerate(pixels):
-        made = views_of(images, sample_ids=range(step * BATCH, (step + 1) * BATCH))
+        made = views_of(images)
         large, small = [made["global_1"], made["global_2"]], made["local"]
         wanted = teacher(torch.cat(large)).chunk(2)
         found = [*student(torch.cat(large)).chunk(2), *student(torch.cat(small)).chunk(len(small))]

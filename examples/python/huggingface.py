@@ -14,10 +14,8 @@ if __name__ == "__main__":
         {"image": pictures, "id": list(range(16))},
         features=datasets.Features(image=datasets.Image(), id=datasets.Value("int64")),
     )
-    augment = Augment("rand_augment", ids="id", seed=7)
-    dataset.set_transform(augment)
     for epoch in range(2):
-        augment.set_epoch(epoch)
+        dataset.set_transform(Augment("rand_augment", ids="id", seed=7, epoch=epoch))
         batch = dataset[:4]
         print(
             f"epoch {epoch}:",

@@ -12,7 +12,7 @@ import motley
 from motley.follow import Mask
 
 SIDE, IGNORE = 64, 255
-augment = motley.Transform("trivial_augment_wide", normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)), seed=1)
+augment = motley.Transform("trivial_augment_wide", normalize=((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 follow = motley.Follow(augment, {"mask": Mask(fill=IGNORE)})
 
 
@@ -29,7 +29,7 @@ class Discs(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
         rows, columns = torch.arange(SIDE).view(-1, 1), torch.arange(SIDE).view(1, -1)
         mask = ((columns - x) ** 2 + (rows - y) ** 2 < 12**2).long()
         image[index % 3][mask == 1] = 220
-        return {"image": image, "mask": mask, "id": torch.tensor(index)}
+        return {"image": image, "mask": mask}
 
 
 def main(epochs: int = 1) -> None:
@@ -39,10 +39,8 @@ def main(epochs: int = 1) -> None:
     optimiser = torch.optim.Adam(model.parameters(), lr=0.002)
     loader = torch.utils.data.DataLoader(Discs(), 4, shuffle=True)
     for epoch in range(epochs):
-        follow.set_epoch(epoch)
         for batch in loader:
-            ids = batch.pop("id")
-            sample = follow({key: value.to(device) for key, value in batch.items()}, sample_ids=ids)
+            sample = follow({key: value.to(device) for key, value in batch.items()})
             out = model(sample["image"])["out"]
             loss = torch.nn.functional.cross_entropy(out, sample["mask"], ignore_index=IGNORE)
             optimiser.zero_grad()

@@ -25,7 +25,7 @@ def averaged(model: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
     """The mean probability over the views that show a pixel, [N, H, W]."""
     total, seen = torch.zeros(2, len(images), SIDE, SIDE)
     for view in range(VIEWS):
-        batch, draws = views_of(images, sample_ids=range(len(images)), view=view, return_draws=True)
+        batch, draws = views_of(images, sample_ids=range(len(images)), epoch=0, view=view, return_draws=True)
         back = motley.Inverse(draws, views_of)
         probability, valid = back.images(model(batch).sigmoid()[:, 0], interpolation="bilinear")
         total, seen = total + probability, seen + valid.float()

@@ -28,12 +28,12 @@ if __name__ == "__main__":
         dataset = (
             webdataset.WebDataset(os.path.join(folder, "{00..01}.tar"), shardshuffle=False)
             .decode("pil")
-            .map(Augment("rand_augment", seed=7, epoch=0))
+            .map(Augment("rand_augment"))
             .to_tuple("jpg", "cls")
             .map_tuple(pil_to_tensor, int)
             .batched(16)
         )
         loader = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
-        for epoch in range(2):  # the first is the 0 that was given, and each pass of the loader is the next
+        for epoch in range(2):
             for images, _ in loader:
                 print(f"epoch {epoch}: images {tuple(images.shape)}, mean {images.float().mean().item():.2f}")

@@ -2,7 +2,7 @@
 """Motley: a different augmentation for every image of a batch, from policy files, with Pillow's bits on CPU and GPU.
 
 import motley
-augment = motley.RandAugment(num_ops=2, magnitude=9, seed=7)
+augment = motley.RandAugment(num_ops=2, magnitude=9)
 batch = augment(batch)                          # torch, CuPy, NumPy, JAX; CPU or CUDA; or a PIL image, or a list
 batch = augment(batch, sample_ids=indices, epoch=3)    # a sample draws the same in whatever batch it comes
 
@@ -23,8 +23,7 @@ from ._native import (
 from .mix import Mix
 from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
 from .policy import Policy
-from .sampled import group_ids
-from .samples import RepeatedSamples, samples
+from ._random import group_ids
 from .transform import Transform
 from .views import MultiView
 from . import draws, ops
@@ -37,9 +36,8 @@ if _TYPE_CHECKING:
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
     "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError", "Inverse",
-    "Mix", "MultiView", "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "RepeatedSamples", "Transform",
+    "Mix", "MultiView", "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "Transform",
     "TrivialAugmentWide", "UnsupportedError", "custom_op", "draws", "follow", "from_timm", "group_ids", "ops",
-    "samples",
 ]  # fmt: skip
 
 

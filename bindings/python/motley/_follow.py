@@ -10,6 +10,7 @@ import itertools
 import math
 import struct
 import sys
+import warnings
 from typing import Any
 
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, device_of, finished, has_floats, name_of, plain
@@ -18,8 +19,7 @@ from ._images import Many, images_of, like_foreign, on_host
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
-from .sampled import levels_on_host, views_of
-from .samples import warn_once
+from ._random import levels_on_host, views_of
 from .transform import Transform
 
 # dtype -> how struct writes an element
@@ -47,8 +47,7 @@ class Moves:
     def which(self) -> Any:
         """The samples with the key that the library draws by. A counter on a device is asked for its epoch."""
         ids, view, epoch, seed = self._which
-        epoch = self.transform.epoch if epoch is None else epoch
-        return ids, view, epoch, self.transform._key(seed, counted=False)
+        return ids, view, self.transform.epoch if epoch is None else epoch, seed
 
     # ---- one value for all images, and one for each ----
 
@@ -144,7 +143,7 @@ def follower_of(transform: Any, given: Any, fill: Any, erase: Any, interpolation
     if found is None:
         params = follower_params(fill, erase, interpolation)
         handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
-        made = Transform(Policy._of(handle), stream=0, threads=transform.threads)
+        made = Transform(Policy._of(handle), threads=transform.threads)
         found = keep(_followers, key, (followed, made))  # what is followed, too, so that its id stays its own
     return found[1]
 
@@ -565,8 +564,8 @@ class PointRows(Rows):
         super().__init__(name, parts, sizes, (2, 3), device)
         self.convention, self.order = convention, None
         if not self.on_device and self._looks_scaled():
-            warn_once(f"{name} has numbers in 0..1 only: want pixels, so multiply x by the image's width and y by its "
-                      "height", UserWarning)  # fmt: skip
+            warnings.warn(f"{name} has numbers in 0..1 only: want pixels, so multiply x by the image's width and y by "
+                          "its height", stacklevel=7)  # fmt: skip
         if pairs and self.count:
             self.order = list(itertools.chain.from_iterable(self._paired(i, pairs) for i in range(len(parts))))
 

@@ -166,6 +166,7 @@ class Local(threading.local):
         self.held: collections.deque[Any] = collections.deque()
         self.caller: Any = None  # of custom operations: (library of the arrays, CUDA device)
         self.raised: BaseException | None = None  # by one
+        self.apart: Any = None  # _random.apart()
         self.drawn: Any = None  # a tensor that drawn numbers are written to: a new one costs three times the draw
 
 
@@ -187,7 +188,7 @@ def keep(kept: dict[Any, Any], key: Any, value: Any) -> Any:
 def default_threads() -> int:
     """As many threads as the library gives, but no more than torch uses or, without torch, OMP_NUM_THREADS says; one in
     a multiprocessing worker (a DataLoader's, say), which is one of many."""
-    if is_child():
+    if child() is not None:
         return 1
     given: int = lib.motley_default_threads()
     torch: Any = sys.modules.get("torch")
@@ -199,24 +200,14 @@ def default_threads() -> int:
     return min(given, most or given)
 
 
-def process_name() -> str:
-    """What distinguishes this process from others that have copies of its transforms; empty in a single process."""
-    data = sys.modules.get("torch.utils.data")
-    worker = data.get_worker_info() if data is not None else None
-    if worker is not None:
-        return f"worker seed {worker.seed}"
-    return name_of_child()
-
-
-def name_of_child() -> str:
-    """The name of a process that multiprocessing started, or Hugging Face's copy of it; else empty. They are imported
-    there; importing them here costs time."""
+def child() -> Any:
+    """This process as multiprocessing, or Hugging Face's copy of it, knows it; None where they did not start it. They
+    are imported there; importing them here costs time."""
     for module in "multiprocessing.process", "multiprocess.process":
         process = sys.modules.get(module)
         if process is not None and process.parent_process() is not None:
-            name: str = process.current_process().name
-            return name
-    return ""
+            return process.current_process()
+    return None
 
 
 def outside_graphs(function: F) -> F:
@@ -240,16 +231,6 @@ def eagerly() -> Any:
     from ._compiled import eagerly
 
     return eagerly
-
-
-def is_child() -> bool:
-    return name_of_child() != ""
-
-
-def spawning() -> bool:
-    """Whether an object is being pickled for a process that multiprocessing spawns."""
-    context = sys.modules.get("multiprocessing.context")
-    return context is not None and context.get_spawning_popen() is not None
 
 
 def context_of(device: int | None, threads: int | None = None) -> Context:
@@ -306,8 +287,6 @@ def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
 
 def seed_given(seed: Any) -> int:
     """64 bits; a negative number stands for its two's complement bits."""
-    if seed is None:
-        raise ArgumentError("seed is None, want a whole number from 0 to 2^64 - 1, such as random.getrandbits(64)")
     return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
 
 
@@ -321,18 +300,6 @@ def size_given(size: Any) -> tuple[int, int]:
         raise ArgumentError(f"size is {size!r}, want (height, width)")
     height, width = (whole("a side of size", side, 1, 1 << 20, "from 1 to 1048576") for side in size)
     return height, width
-
-
-def next_sample_given(number: Any) -> int:
-    return whole("next_sample", number, 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
-
-
-def rank_given(rank: Any) -> int | None:
-    return None if rank is None else whole("rank", rank, 0, (1 << 63) - 1, "from 0, or None to have it found out")
-
-
-def stream_given(stream: Any) -> int | None:
-    return None if stream is None else whole("stream", stream, 0, (1 << 32) - 1, "from 0 to 2^32 - 1, or None")
 
 
 def threads_given(threads: Any) -> int | None:

@@ -114,7 +114,7 @@ class _Resizer(Transform):
 
 @functools.lru_cache(maxsize=64)
 def _resizer(numbers: tuple[int, ...], filter: int, order: int, threads: int | None) -> _Resizer:
-    resizer = _Resizer(NO_AUGMENTATION, stream=0, threads=threads)
+    resizer = _Resizer(NO_AUGMENTATION, threads=threads)
     params = ffi.new("motley_resize_params *")
     params.filter, params.order = filter, order
     resizer.result_size, resizer.what = numbers, ("resize", params)

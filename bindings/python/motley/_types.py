@@ -30,6 +30,20 @@ class HasPolicy(Protocol):
     def policy(self) -> Policy: ...
 
 
+class TorchGenerator(Protocol):
+    """A torch.Generator."""
+
+    def initial_seed(self) -> int: ...
+
+
+class NumPyGenerator(Protocol):
+    """A numpy.random.Generator."""
+
+    @property
+    def bit_generator(self) -> Any: ...
+
+
+Generator = Union[TorchGenerator, NumPyGenerator]
 PolicyLike = Union[Policy, HasPolicy, str, "os.PathLike[str]", Mapping[str, Any]]
 Ids = Union[int, Sequence[int], Array]
 Drawing = Union[dict[str, Any], Sequence[Any]]
@@ -48,10 +62,9 @@ CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]
 class Settings(TypedDict, total=False):
     """The keywords that every transform takes."""
 
-    seed: int
-    stream: Union[int, None]
-    epoch: int
-    rank: Union[int, None]
+    seed: Union[int, None]
+    generator: Union[Generator, None]
+    epoch: Union[int, None]
     layout: Union[Layout, None]
     normalize: Union[tuple[Numbers, Numbers], None]
     mean: Union[Numbers, None]

@@ -43,8 +43,6 @@ class Call:
                 self.stream = source.kind.stream_of(source.device)
         self.what = what  # which the call borrows
         self._describe(transform, source, target)
-        if what[:1] == ("policy",):
-            c.name = lib.motley_policy_describe(what[1]).name
 
     def _describe(self, transform: Any, source: Any, target: Any) -> None:
         """Tells the library what is read and written."""
@@ -98,10 +96,8 @@ class Call:
             return target.result(source) if result is None else result
         return result if self.finish is None else self.finish(result, batch)
 
-    def repeats(self, policy: Any, status: int) -> bool:
-        """Of run_call's status, which is not 0, whether samples come again; raises if nothing was done."""
-        if status == lib.CALL_REPEATS:
-            return True
+    def failed(self, policy: Any, status: int) -> None:
+        """Raises what run_call's status says."""
         if status == lib.CALL_NEGATIVE_ID:
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         boxes_given(policy, None)
@@ -109,7 +105,6 @@ class Call:
         if raised is not None:
             raise raised
         check(status, self.c.error)
-        return False
 
     def give(self, drawn: Any) -> None:
         """Draws for the next run, a Drawn."""

@@ -28,12 +28,12 @@ class TransformDraw(_Origin, dict[str, Any]):
 
 class Samples:
     """What samples draw by as a motley_samples, `c`: (seed, epoch, first, ids, views). ids, views: addresses, whose
-    memory `keep` holds; 0 for ids that follow `first`; below 65536 the view of all. seen: where they are noted."""
+    memory `keep` holds; 0 for ids that follow `first`; below 65536 the view of all."""
 
-    __slots__ = "c", "keep", "seen"
+    __slots__ = "c", "keep"
 
-    def __init__(self, numbers: Any, keep: Any = None, seen: Any = ffi.NULL) -> None:
-        self.c, self.keep, self.seen = ffi.new("motley_samples *", lib.samples_of(*numbers)), keep, seen
+    def __init__(self, numbers: Any, keep: Any = None) -> None:
+        self.c, self.keep = ffi.new("motley_samples *", lib.samples_of(*numbers)), keep
 
 
 class Drawn:

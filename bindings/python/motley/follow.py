@@ -6,7 +6,6 @@ its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is h
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import enum
 import itertools
@@ -14,7 +13,6 @@ import sys
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
-from . import _native
 from ._core import lib
 from ._arrays import KINDS, Pillow, finished, plain, taken
 from ._native import ArgumentError, UnsupportedError, one_of, whole
@@ -23,7 +21,7 @@ from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
 from .policy import fill_bytes, interpolation_number
-from .sampled import levels_on_host, split_views, views_of_each
+from ._random import levels_on_host, split_ids, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -202,7 +200,7 @@ class Follow:
         from motley.follow import Boxes, Mask
 
         follow = motley.Follow("rand_augment", {"mask": Mask(fill=255), "boxes": Boxes("xywh")})
-        sample = follow({"image": image, "mask": mask, "boxes": boxes, "labels": labels, "name": "a.png"}, sample_ids=7)
+        sample = follow({"image": image, "mask": mask, "boxes": boxes, "labels": labels, "name": "a.png"})
 
     Call it with one sample, with a dictionary whose image is a batch, or with a list of samples. Arrays are NumPy's,
     torch's or CuPy's, masks also PIL's, boxes and points also JAX's or lists of rows. The results are of the same kind,
@@ -286,23 +284,16 @@ class Follow:
         views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
         if views == 1 or not self.transform.training:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
-        if sample_ids is not None:
-            sample_ids, view = split_views(sample_ids, view)
-        made: list[Any] = []
-        with _native.counting if sample_ids is None else contextlib.nullcontext():
-            first = self.transform.next_sample
-            for numbers in views_of_each(view, views):
-                if sample_ids is None:
-                    self.transform.next_sample = first  # counted samples are the same in each view
-                made.append(self._view(sample, (sample_ids, numbers, epoch, seed), return_draws, levels))
-        return tuple(made)
+        sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
+        each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
+        return tuple(self._view(sample, which, return_draws, levels) for which in each)
 
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Any) -> Any:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self._following(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
-        which = transform._with_ids(source.count, which)
+        which = transform._with_ids(source.count, which, source.device)
         if transform.policy_now.takes_boxes:
             return self._in_boxes(sample, source, following, which, return_draws, levels)
         moves = Moves(transform, source.sizes(), source.single, which, levels=levels)
@@ -334,7 +325,6 @@ class Follow:
             _held, samples.c.levels = levels_on_host(levels, source.count)
         boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
         drawn = Drawn.of(policy, samples.c, sizes, channels, boxes.corners())
-        self.transform._done(samples, source.count)
         made = self._replayed(sample, following, source, drawn, drawn)
         if not return_draws:
             return made

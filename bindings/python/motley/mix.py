@@ -14,10 +14,10 @@ from ._core import ffi, lib
 from ._arrays import DTYPES, Torch, kind_of
 from ._native import ArgumentError, checked, for_each, layout_given, made_by, one_of, outside_graphs, size_given
 from ._native import threads_given, whole
-from .sampled import Sampled
+from ._random import Sampled
 
 if TYPE_CHECKING:
-    from ._types import Array, Ids, Labels, Layout
+    from ._types import Array, Generator, Ids, Labels, Layout
 
 RULES, MODES, KINDS = ("torchvision", "timm"), ("batch", "pair", "elem"), ("none", "mixup", "cutmix")
 BOX = ("left", "top", "width", "height")
@@ -46,7 +46,7 @@ class Mix(Sampled):
         smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
             A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
         multi_label: Soft targets have several labels an image: y becomes y (1 - s) + s / 2, as in timm.
-        seed, stream, epoch, rank, layout, threads: As motley.Transform's, and so are sample ids and views.
+        seed, generator, epoch, layout, threads: As motley.Transform's, and so are sample ids and views.
     """
 
     _made_of = (
@@ -69,14 +69,13 @@ class Mix(Sampled):
         classes: int | None = None,
         smoothing: float = 0.0,
         multi_label: bool = False,
-        seed: int = 0,
-        stream: int | None = None,
-        epoch: int = 0,
-        rank: int | None = None,
+        seed: int | None = None,
+        generator: Generator | None = None,
+        epoch: int | None = None,
         layout: Layout | None = None,
         threads: int | None = None,
     ) -> None:
-        self._begin(seed, stream, epoch, rank, None)
+        self._begin(seed, generator, epoch, None)
         self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.mixup, self.cutmix, self.p, self.switch, self.minmax = mixup, cutmix, p, switch, minmax
         self.rules, self.mode = one_of("rules", rules, RULES), one_of("mode", mode, MODES)
@@ -164,8 +163,8 @@ class Mix(Sampled):
         epoch: int | None = None,
         seed: int | None = None,
     ) -> list[Any]:
-        """How the next `count` samples (or `sample_ids`) are mixed, taken for one batch, as a call with return_draws
-        would return it; none of them is counted.
+        """How `count` samples (or `sample_ids`) are mixed, taken for one batch, as a call with return_draws would
+        return it; with a seed the next samples, none of which is counted.
 
         Args:
             count: How many, where there are no sample_ids.
@@ -174,9 +173,6 @@ class Mix(Sampled):
         """
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         return plain(self._drawn(samples, count, size), count)
-
-    def _what(self) -> tuple[Any, ...]:
-        return tuple(str(getattr(self, name)) for name in self._made_of)
 
     def _repr_html_(self) -> str:
         """For notebooks, which show its name only."""
@@ -202,30 +198,23 @@ class Mix(Sampled):
                 "derived by them their mixing in torch"
             )
         count, size = source.count, (source.shape[source.axes[2]], source.shape[source.axes[3]])
-        samples = self._samples(count, which, True) if given is None else None
-        try:
-            drawn = structs(given, count) if samples is None else self._drawn(samples, count, size)
-            # before pixels are touched, as labels may be refused
-            targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source, self.multi_label)
-            if out is batch:
-                target = source
-            else:
-                target = source.output() if out is None else images.images_of(out, source.layout)
-            if out is not None:
-                target.require_writable()
-            if count:
-                src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
-                source.describe(src[0])
-                target.describe(dst[0])
-                context = _native.context_of(source.device, self.threads)
-                written = src if out is batch else dst
-                checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
-        except BaseException:
-            if samples is not None:
-                self._give_back(which, samples.c.first, count)
-            raise
-        if samples is not None:
-            self._done(samples, count)
+        samples = self._samples(count, which, source.device) if given is None else None
+        drawn = structs(given, count) if samples is None else self._drawn(samples, count, size)
+        # before pixels are touched, as labels may be refused
+        targets = targets_of(drawn, labels, count, self.classes, self.smoothing, source, self.multi_label)
+        if out is batch:
+            target = source
+        else:
+            target = source.output() if out is None else images.images_of(out, source.layout)
+        if out is not None:
+            target.require_writable()
+        if count:
+            src, dst = ffi.new("motley_batch *"), ffi.new("motley_batch *")
+            source.describe(src[0])
+            target.describe(dst[0])
+            context = _native.context_of(source.device, self.threads)
+            written = src if out is batch else dst
+            checked(lib.motley_mix_apply, context.handle, src, written, drawn, images.stream_of(source))
         images.hold_until_done((source, target), source, target)
         made = out if out is not None else target.result(source)
         return (made, targets, plain(drawn, count)) if return_draws else (made, targets)

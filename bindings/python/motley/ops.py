@@ -105,7 +105,7 @@ _BLACK = bytes(4)
 @functools.lru_cache(maxsize=None)
 def _plain(threads: int | None) -> Transform:
     """The transform behind the operations: bytes in, bytes out."""
-    return Transform(NO_AUGMENTATION, stream=0, threads=threads)
+    return Transform(NO_AUGMENTATION, threads=threads)
 
 
 def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from motley import ArgumentError, Mix, from_timm
-from motley.samples import rank_key, torch_seed
 
 if TYPE_CHECKING:
     from motley.torchvision import Compose
@@ -102,7 +101,7 @@ class Mixup:
         if not (self._on and self.mixup_enabled):
             same = {"kind": "none", "lambda": 1.0, "share": 1.0}
             return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
-        return self.mix(x, target, sample_ids=range(len(x)), epoch=0, seed=torch_seed() ^ rank_key(), out=x)
+        return self.mix(x, target, out=x)
 
     def __repr__(self) -> str:
         return f"motley.timm.Mixup({self.mix!r})"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
@@ -20,10 +19,10 @@ from .mix import plain as mixed_plain
 from .mix import structs as mixed_structs
 from .mix import targets_of
 from .policy import Policy, as_html
-from .sampled import Sampled, levels_of, levels_on_host, levels_without_use, split_views, views_of_each
+from ._random import Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
-    from ._types import Array, CallSettings, Drawing, DtypeLike, Ids, Labels, Layout, Levels, Numbers
+    from ._types import Array, CallSettings, Drawing, DtypeLike, Generator, Ids, Labels, Layout, Levels, Numbers
     from ._types import PolicyLike
 
 T = TypeVar("T")
@@ -72,18 +71,10 @@ class Transform(Sampled):
     CUDA tensors are worked on in the current stream of torch (or CuPy), and nothing waits. motley.torch.Transform is
     the same as an nn.Module.
 
-    Sample ids: a draw depends on (policy, seed, epoch, sample id, view) and on nothing else. With `sample_ids` (a
-    dataset's indices) an image draws the same in any batch, worker, rank or resumed run; when the samples of an epoch
-    come again under the same number of epoch and view, the transform warns. Without, samples are counted: a call takes
-    the next ids, threads that share a transform count together, and `state_dict` keeps the count. Processes that count
-    alone must not draw alike, so without `sample_ids` the seed is mixed with the rank; in a DataLoader's worker also
-    with the worker's seed, which torch draws again each epoch (torch.manual_seed makes it repeat); and in another
-    process of multiprocessing with its name. The seed is 0 unless `seed` says otherwise, whatever torch.manual_seed
-    does: seed=torch.initial_seed() follows it.
-
-    Streams: by id, transforms of equal seed draw by the same random numbers, even if their policies differ; the two
-    sides of BYOL, SimCLR or FixMatch want `stream=0` and `stream=1`, or `view=`. Without ids, each transform of a
-    process has a stream of its own, by the order in which they are made; state_dict() and copies keep it.
+    Random numbers: without `sample_ids` each call draws anew, by a word from torch's generator (Python's `random` where
+    torch is not imported), so that `torch.manual_seed` repeats a run; ranks, workers and other processes differ. With
+    `sample_ids` (a dataset's indices) and an epoch a draw depends on (policy, seed, epoch, sample id, view) and on
+    nothing else: an image draws the same in any batch, worker, rank or resumed run.
 
     Views: a sample that is read several times in an epoch gets a separate draw for each view. `view` numbers them, and
     `views=2` makes two at once, as contrastive training wants.
@@ -91,12 +82,10 @@ class Transform(Sampled):
     Args:
         policy: A motley.Policy, a built-in's name, a path or a policy's text; or another transform, whose settings are
             kept and cannot be contradicted by other arguments.
-        seed: What the draws depend on, beside a sample's id; a call can be given another.
-        stream: Sets apart the draws of transforms that share a seed: a number from 0 to 2^32 - 1; 0 leaves draws by id
-            as they are. None: 0 by id; for samples without ids the transform's own.
-        epoch: The current epoch, on which draws depend; set_epoch() sets another, and a call can be given one.
-        rank: Sets apart the draws of samples without ids in processes that share a seed. None: that of
-            torch.distributed or of the launcher (torchrun, mpirun, srun), looked up when samples are drawn.
+        seed: What draws by id depend on, beside the id; a call can be given another. None: 0. A transform that has a
+            seed also draws by it without ids, for one sample after the other: state_dict() has the count.
+        generator: A torch.Generator or a NumPy one, from which calls without ids take their word.
+        epoch: Of draws by id; set_epoch() sets another, and a call can be given one, or ids that carry it.
         layout: "chw" ("nchw"), "hwc" ("nhwc") or "hw", the axes of arrays. None: torch tensors are chw, other arrays
             hwc, arrays of two axes hw. A further axis in front is the batch's. Strides do not matter: torch's
             channels_last is chw.
@@ -117,15 +106,15 @@ class Transform(Sampled):
         clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
             image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
             brightness does not flicker. 0: each image its own. Not with counter, since the host draws then.
-        counter: An array of two int64, the epoch and the number of the next sample, to count in. In memory of the CUDA
-            device that the images are on it is read when the work runs, so that a CUDA graph makes new draws each time
-            it is replayed.
+        counter: An array of two int64, the epoch of draws by id and the number of the next sample without one, to count
+            in. In memory of the CUDA device that the images are on it is read when the work runs, so that a CUDA graph
+            makes new draws each time it is replayed.
     """
 
     policy: Policy
     _made_of = ("policy",)
     _defaults = {  # the settings that it keeps, and the values that say nothing
-        **Sampled._defaults, "seed": 0, "mean": None, "std": None, "dtype": None, "output_layout": None, "views": 1,
+        **Sampled._defaults, "mean": None, "std": None, "dtype": None, "output_layout": None, "views": 1,
         "clip_frames": 0,
     }  # fmt: skip
 
@@ -134,10 +123,9 @@ class Transform(Sampled):
         self,
         policy: PolicyLike,
         *,
-        seed: int = 0,
-        stream: int | None = None,
-        epoch: int = 0,
-        rank: int | None = None,
+        seed: int | None = None,
+        generator: Generator | None = None,
+        epoch: int | None = None,
         layout: Layout | None = None,
         normalize: tuple[Numbers, Numbers] | None = None,
         mean: Numbers | None = None,
@@ -158,7 +146,7 @@ class Transform(Sampled):
         if self.policy.whole and (normalize, mean, std) != (None, None, None):
             raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
                                 "says how it normalises")  # fmt: skip
-        self._begin(seed, stream, epoch, rank, counter)
+        self._begin(seed, generator, epoch, counter)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
         self.layout, self.threads = layout_given(layout), threads_given(threads)
@@ -214,11 +202,12 @@ class Transform(Sampled):
 
         Args:
             batch: An array of images, one image, or a list of images of one kind; uint8.
-            sample_ids: A whole number for each image (for one image: the number); None: the next ones. An array [N,
-                2] has each image's id and view.
+            sample_ids: A whole number for each image (for one image: the number), with an epoch; None: the call draws
+                anew. What a motley.torch.Sampler hands out carries epoch and view: an Index, a list of them, or an
+                array [N, 3] of ids, views and epochs; an array [N, 2] has ids and views.
             view: Which view of the samples this is, from 0: a number, or one for each image.
-            epoch: In place of the transform's.
-            seed: In place of the transform's.
+            epoch: Of draws by id, in place of the transform's.
+            seed: Of draws by id, in place of the transform's.
             views: How many views to make, in place of the transform's; more than one: the result is a tuple of that
                 many, views view * views, view * views + 1, ... of each sample.
             labels: Of a policy that mixes images, as motley.Mix takes them.
@@ -256,13 +245,9 @@ class Transform(Sampled):
             return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels)
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
-        sample_ids, view = split_views(sample_ids, view)
-        made: list[Any] = []
-        with _native.counting if sample_ids is None else contextlib.nullcontext():  # the same samples in each view
-            for numbers in views_of_each(view, views):
-                which, last = (sample_ids, numbers, epoch, seed), len(made) == views - 1
-                made.append(self._run(batch, None, layout, which, return_draws, levels, counting=last))
-        return tuple(made)
+        sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
+        each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
+        return tuple(self._run(batch, None, layout, which, return_draws, levels) for which in each)
 
     def _mixing(
         self, batch: Any, out: Any, layout: Any, which: Any, return_draws: bool, mixing: Any, views: Any, levels: Any
@@ -315,8 +300,9 @@ class Transform(Sampled):
         boxes: Sequence[Sequence[float]] | None = None,
         levels: Levels | None = None,
     ) -> list[Any]:
-        """The draws of the next `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws
-        would return them; none of them is counted. Mixing takes the samples for one batch.
+        """The draws of `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws would
+        return them; of a transform with a seed the next samples, none of which is counted. Mixing takes them for one
+        batch.
 
         Args:
             count: How many, where there are no sample_ids.
@@ -364,12 +350,6 @@ class Transform(Sampled):
             raise ArgumentError(f"labels or classes are given, but policy '{self.policy.name}' has no stage 'mix'")
         return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
 
-    def _what(self) -> tuple[Any, ...]:
-        return self.policy, self.views, self._flavour
-
-    def _named(self) -> bytes:
-        return self.policy.name.encode()
-
     def _repr_html_(self) -> str:
         """For notebooks."""
         return as_html(self, self.policy.show())
@@ -390,21 +370,18 @@ class Transform(Sampled):
         samples: Any,
         return_draws: bool = False,
         levels: Any = None,
-        counting: bool = True,
         followed: Any = NULL,
     ) -> Any:
         """followed: a motley_followed, what the call moves with the images."""
         if compiling():  # as outside_graphs() does it, in a third of the time
-            return eagerly()(self._run, batch, out, layout, samples, return_draws, levels, counting, followed)
+            return eagerly()(self._run, batch, out, layout, samples, return_draws, levels, followed)
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
         if call is None:
-            return self._run_by_channels(source, batch, out, layout, samples, return_draws, counting, levels)
-        device = call.caller[1]
-        if device is not None and (return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)):
-            device = None  # which the host draws for
+            return self._run_by_channels(source, batch, out, layout, samples, return_draws, levels)
+        on_host = return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)
         takes = levels is not None and (policy.takes_levels or self._takes(levels))
-        numbers, keep = self._numbers(call.count, samples, device, counting)
+        numbers, keep = self._numbers(call.count, samples, call.caller[1], on_host)
         if policy.custom_ops:
             _native.local.caller = call.caller
         if followed:
@@ -413,14 +390,11 @@ class Transform(Sampled):
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
             status = lib.run_call(call.c, pixels, written, call.stream(), *numbers)
-            if status and call.repeats(policy, status):
-                self._repeats.warn()
-        except BaseException as error:
-            if counting and not numbers[6]:
-                self._give_back(samples, numbers[2], call.count)
-            if isinstance(error, (OverflowError, TypeError)):
-                epoch_given(numbers[1])
-                whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            if status:
+                call.failed(policy, status)
+        except (OverflowError, TypeError):
+            epoch_given(numbers[1])
+            whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
             raise
         finally:
             if followed:
@@ -428,8 +402,8 @@ class Transform(Sampled):
             if takes:
                 call.c.levels = 0
         images.keep_if_captured(self, call, batch, out, levels)
-        if numbers[6] and samples[0] is None and counting and self.training:  # behind the work that reads it
-            self._count(self.counter, call.count)
+        if numbers[6] and samples[0] is None:
+            self._add(call.count)
         result = call.result(batch, source, target, result)
         if return_draws:
             return result, self._recorded(call, policy, ffi.addressof(call.c.params, "samples"), levels)
@@ -496,20 +470,12 @@ class Transform(Sampled):
         return 3 if self.policy.to_rgb or not source.count else source.channels
 
     def _run_by_channels(
-        self,
-        source: Any,
-        batch: Any,
-        out: Any,
-        layout: Any,
-        samples: Any,
-        return_draws: bool,
-        counting: bool,
-        levels: Any,
+        self, source: Any, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool, levels: Any
     ) -> Any:
         """A list of images of different numbers of channels: a call for each number."""
         if self.policy.whole:
             return source.channels  # raises, and says which image has another number
-        ids, view, epoch, seed = self._with_ids(len(batch), samples, counting)
+        ids, view, epoch, seed = self._with_ids(len(batch), samples, source.device)
         views = view if hasattr(view, "__len__") else [view] * len(batch)
         made: list[Any] = list(batch)
         drawn: list[Any] = [None] * len(batch)
@@ -549,7 +515,7 @@ class Transform(Sampled):
         samples: Any = None
         try:
             if given is None:
-                samples = self._samples(count, which, True)
+                samples = self._samples(count, which, call.caller[1])
                 if self._takes(levels):
                     _held, at = levels_of(levels, count, call.caller[1])
                     samples.c.levels = ffi.cast("float *", at)
@@ -570,16 +536,10 @@ class Transform(Sampled):
             call.run_as_set(pixels, written)
             if return_draws:
                 made.append(self._recorded(call, policy, samples.c, levels, mixed_plain(mixed, count)))
-        except BaseException:
-            if samples is not None:
-                self._give_back(which, samples.c.first, count)
-            raise
         finally:
             lib.forget(call.c)
             params.followed = NULL
         images.keep_if_captured(self, call, batch, out, levels, mixing)
-        if samples is not None:
-            self._done(samples, count)
         result = call.result(batch, source, target, result)
         return (result, *made) if made else result
 

@@ -13,12 +13,11 @@ from ._native import ArgumentError, epoch_given, layout_given, outside_graphs, t
 from .calls import Call
 from .draws import Drawn
 from .policy import Policy
-from .sampled import Sampled, levels_of, levels_on_host, levels_without_use
-from .samples import Epoch
+from ._random import Sampled, levels_of, levels_on_host, levels_without_use, split_ids
 from .transform import Transform, keeping
 
 if TYPE_CHECKING:
-    from ._types import DtypeLike, Ids, Layout, Levels, PolicyLike
+    from ._types import DtypeLike, Generator, Ids, Layout, Levels, PolicyLike
 
 
 class MultiView(Sampled):
@@ -38,38 +37,36 @@ class MultiView(Sampled):
 
     Args:
         policy: A motley.Policy, a built-in's name, a path or a text; or another MultiView, whose settings are kept.
-        seed: What the draws depend on, beside a sample's id; a call can be given another.
-        stream: Sets apart the draws of several that share a seed, as motley.Transform's.
-        epoch: The current epoch, which set_epoch() changes; a call can be given one.
-        layout: Of the images, as motley.Transform's, like dtype, output_layout and threads.
+        seed, generator: As motley.Transform's, like dtype, output_layout and threads.
+        epoch: Of draws by id, and of the numbers that change with it; set_epoch() sets another, and a call can be given
+            one, or ids that carry it.
+        layout: Of the images, as motley.Transform's.
     """
 
     _made_of = ("policy",)
-    _defaults = {**Sampled._defaults, "seed": 0, "dtype": None, "output_layout": None}
+    _defaults = {**Sampled._defaults, "dtype": None, "output_layout": None}
 
     @keeping
     def __init__(
         self,
         policy: PolicyLike,
         *,
-        seed: int = 0,
-        stream: int | None = None,
-        epoch: int = 0,
+        seed: int | None = None,
+        generator: Generator | None = None,
+        epoch: int | None = None,
         layout: Layout | None = None,
         dtype: DtypeLike | None = None,
         output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
         threads: int | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
-        self._begin(seed, stream, epoch, None, None)
-        if self._said is None:
-            self._said = Epoch()  # before torch is imported, too
+        self._begin(seed, generator, epoch, None)
         self.layout, self.threads = layout_given(layout), threads_given(threads)
         self.output_layout, self._dtype = output_layout, None if dtype is None else dtype_name(dtype)
         self._flavour = repr((threads, self._dtype, output_layout))
         self._transforms: dict[tuple[str, str], Transform] = {}  # by view and text
         self._now: tuple[int, Policy, dict[str, tuple[int, int, Transform]]] | None = None
-        self.in_epoch(epoch)
+        self.in_epoch(epoch or 0)
 
     def _same(self) -> MultiView:
         made: MultiView = super()._same()
@@ -110,8 +107,7 @@ class MultiView(Sampled):
     def _transform(self, policy: Policy, last: bool) -> Transform:
         """last: whether its results are the caller's."""
         written: dict[str, Any] = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
-        how: dict[str, Any] = {"seed": self.seed, "stream": self.stream, "layout": self.layout, "threads": self.threads}
-        return Transform(policy, **how, **written)
+        return Transform(policy, seed=self.seed, layout=self.layout, threads=self.threads, **written)
 
     @outside_graphs
     def __call__(
@@ -132,10 +128,10 @@ class MultiView(Sampled):
 
         Args:
             batch: As of motley.Transform: a list of images of any sizes, a batch, or one image.
-            sample_ids: A number for each image, such as the data set's indices; None: the next ones.
+            sample_ids: As of motley.Transform.
             view: Which time the samples are read in this epoch, 0 to 255: a number, or one for each image.
-            epoch: In place of the current one.
-            seed: In place of the one that was given.
+            epoch: In place of the one that was said; numbers that change with the epoch want one.
+            seed: Of draws by id, in place of the one that was given.
             levels: As of motley.Transform, for the views that take them.
             out: Where to write: a dictionary with an array for each view, of the shape and dtype of its results; where
                 a view has several, one array of all images of the first, then of the second, and so on. Of a policy
@@ -149,8 +145,14 @@ class MultiView(Sampled):
             return_draws also, under "", the draws of stages that the views share. Of a policy without views, what a
             motley.Transform returns.
         """
-        if epoch is None:
-            epoch = self.epoch if sample_ids is None else self._epoch_by_id(self.epoch)
+        sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
+        if sample_ids is not None or epoch is not None or (self.policy.scheduled and self._epoch is not None):
+            epoch, _ = self._epoch_by_id(epoch)
+        elif self.policy.scheduled:
+            raise ArgumentError(f"policy '{self.policy.name}' changes with the epoch, and none is said: want epoch= or "
+                                "set_epoch(), or the ids of a motley.torch.Sampler, which carry it")  # fmt: skip
+        else:
+            epoch = 0
         _, policy, views = self._in_epoch(epoch_given(epoch))
         takes = any(transform.policy.takes_levels for *_, transform in views.values())
         if levels is not None and not takes and not self.policy.scheduled:
@@ -163,17 +165,14 @@ class MultiView(Sampled):
         if rest:
             raise ArgumentError(f"{', '.join(rest)}: want a policy that mixes images, and '{policy.name}' has views")
         call, pixels, written, source = self._prepare(batch, out, layout or self.layout, policy, views)
-        numbers, _keep = self._numbers(call.count, how, counting=True)
+        numbers, _keep = self._numbers(call.count, how, call.caller[1], True)
         _native.local.caller = call.caller  # of custom operations
         try:
             if levels is not None:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
             status = lib.run_call(call.c, pixels, 0, call.stream(), *numbers)
-            if status and call.repeats(policy, status):
-                self._repeats.warn()
-        except BaseException:
-            self._give_back(how, numbers[2], call.count)
-            raise
+            if status:
+                call.failed(policy, status)
         finally:
             call.c.levels = 0
         images.keep_if_captured(self, call, batch, out, levels)
@@ -185,10 +184,9 @@ class MultiView(Sampled):
         return call.with_draws(made)
 
     def _alone(self, transform: Any, batch: Any, how: Any, **rest: Any) -> Any:
-        """A call of a policy without views, whose samples are counted here."""
+        """A call of a policy without views, which draws as this object does."""
         sample_ids, view, epoch, seed = how
-        for name in ("seed", "counter", "_stream", "_repeats"):
-            setattr(transform, name, getattr(self, name))
+        transform._source = self._source
         return transform(batch, sample_ids=sample_ids, view=view, epoch=epoch, seed=seed, **rest)
 
     def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, views: Any) -> Any:
@@ -222,9 +220,6 @@ class MultiView(Sampled):
         else:
             images.hold_until_done(call, source, *targets)
         return call, source.pointer, written, source
-
-    def _what(self) -> tuple[Any, ...]:
-        return self.policy, self._flavour
 
 
 class ViewsCall(Call):

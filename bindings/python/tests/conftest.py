@@ -6,7 +6,6 @@ python -m pytest bindings/python/tests          the package as installed
 python -m pytest bindings/python/tests -m cuda  what needs a GPU
 python -m pytest bindings/python/tests -m "not slow"    what takes less than a second"""
 
-import itertools
 import os
 import pathlib
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import numpy as np
 import pytest
 
-import motley.sampled
+import motley
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests" / "pillow"))  # recipes, images, replay
 
@@ -33,7 +32,6 @@ DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
 def pytest_configure(config):
     config.addinivalue_line("markers", "cuda: needs torch and a CUDA device")
     config.addinivalue_line("markers", "slow: takes seconds; -m 'not slow' leaves it out")
-    config.addinivalue_line("filterwarnings", "ignore::motley.RepeatedSamples")  # tests compare what repeats
 
 
 def pytest_collection_modifyitems(config, items):
@@ -80,22 +78,12 @@ def output_of(*command, **how):
 
 def next_seed(seed):
     """By which motley.torchvision and motley.timm draw next, with torch's generator seeded by `seed`, as it is then."""
-    from motley.torchvision.images import fresh_seed
+    from motley._random import fresh
 
     torch.manual_seed(seed)
-    drawn = fresh_seed()
+    drawn = fresh()
     torch.manual_seed(seed)
     return drawn
-
-
-@pytest.fixture(autouse=True)
-def numbered_from_0(monkeypatch):
-    """What a test draws without ids does not depend on the tests before it."""
-    monkeypatch.setattr(motley.sampled, "_objects", itertools.count())
-    samples = sys.modules["motley.samples"]  # motley.samples is the class
-    samples._by_copies.clear()
-    samples.warn_once.cache_clear()
-    monkeypatch.setattr(samples, "_no_epoch", samples.Repeats(samples.NO_EPOCH))
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import io
 import pathlib
 import runpy
 import sys
-import types
-import warnings
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from conftest import DEVICES, output_of, refused
 from PIL import Image
 
 import motley
-from motley import RepeatedSamples
 from motley.adapters.columns import Augment
 from motley.adapters.webdataset import Augment as WebAugment
 from motley.adapters.webdataset import id_of
@@ -69,10 +66,11 @@ def test_columns(kind):
     images["objects"][:] = images["ragged"]
     images = images[kind]
     ids = np.arange(16)[::-1] * 3
-    augment = Augment("rand_augment", image="pixels", ids="where", seed=7)
+    now = [0]
+    augment = Augment("rand_augment", image="pixels", ids="where", seed=7, epoch=lambda: now[0])
     batch = {"pixels": images, "where": ids, "label": list("abcdefghijklmnop")}
     for epoch in (0, 5):
-        augment.set_epoch(epoch)
+        now[0] = epoch
         out = augment(batch)
         assert out["label"] is batch["label"] and out["where"] is ids
         assert same(out["pixels"], wanted(list(images) if kind == "objects" else images, ids, epoch))
@@ -116,8 +114,13 @@ def test_columns_of_no_images():
     refused(
         "has no column 'image' for the images, it has 'pixels', 'id'", Augment("rand_augment"), {"pixels": [], "id": []}
     )
-    refused("has no column 'id' for the sample ids, it has 'image'", Augment("rand_augment", ids="id"), {"image": []})
-    refused("no column True for the sample ids", Augment("rand_augment", ids=True), {"image": [], 1: []})
+    refused(
+        "has no column 'id' for the sample ids, it has 'image'",
+        Augment("rand_augment", ids="id", epoch=0),
+        {"image": []},
+    )
+    refused("ids is 'id', but no epoch is given", Augment, "rand_augment", ids="id")
+    refused("no column True for the sample ids", Augment("rand_augment", ids=True, epoch=0), {"image": [], 1: []})
     refused("the batch is a list, want a dictionary of columns", Augment("rand_augment"), [arrays()])
 
 
@@ -160,15 +163,14 @@ def hugging_face(pictures):
 
 def test_hugging_face():
     pictures = [Image.fromarray(a) for a in ragged()]
-    dataset, augment = hugging_face(pictures), Augment("rand_augment", ids="id", seed=7)
-    dataset.set_transform(augment)
+    dataset = hugging_face(pictures)
     for epoch in (0, 1):
-        augment.set_epoch(epoch)
+        dataset.set_transform(Augment("rand_augment", ids="id", seed=7, epoch=epoch))
         want = wanted(pictures, range(16), epoch)
         assert same(dataset[:]["image"], want) and same([dataset[11]["image"]], want[11:12])
         shuffled = dataset.shuffle(seed=1)[:]
         assert same(shuffled["image"], [want[i] for i in shuffled["id"]])
-    dataset.set_transform(Augment(motley.Transform(TRANSFORM, seed=7), ids="id"))
+    dataset.set_transform(Augment(motley.Transform(TRANSFORM, seed=7), ids="id", epoch=0))
     want = transformed(pictures, range(16))
     assert np.array_equal(dataset[:]["image"], want) and np.array_equal(dataset[11]["image"], want[11])
 
@@ -192,49 +194,13 @@ def test_ray_data(capsys):
             Augment,
             fn_constructor_args=[motley.Transform(TRANSFORM, seed=7)],
             concurrency=1,
-            fn_constructor_kwargs={"ids": "id"},
+            fn_constructor_kwargs={"ids": "id", "epoch": 0},
             batch_size=5,
         )
         rows = {row["id"]: row["image"] for row in made.iter_rows()}
         assert same([rows[i] for i in range(16)], transformed(ragged(), range(16)))
     finally:
         ray.shutdown()
-
-
-def test_ray_warns_of_epochs_that_stand_still(monkeypatch):
-    ray = types.ModuleType("ray")
-    ray.is_initialized = lambda: True
-    ray.get_runtime_context = lambda: types.SimpleNamespace(get_actor_id=lambda: "of an actor", get_worker_id=lambda: 7)
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    with pytest.warns(RepeatedSamples, match="give each epoch's map_batches its number"):
-        Augment("rand_augment", ids="id")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Augment("rand_augment", ids="id", epoch=0), Augment("rand_augment")
-        ray.is_initialized = lambda: False
-        Augment("rand_augment", ids="id")
-
-
-def test_rays_workers_draw_differently_without_ids(monkeypatch):
-    samples, ray = sys.modules["motley.samples"], types.ModuleType("ray")
-    for name in samples.LAUNCHERS:
-        monkeypatch.delenv(name, raising=False)
-    context = types.SimpleNamespace(get_worker_id=lambda: "1f", get_task_id=lambda: None, get_actor_id=lambda: None)
-    ray.is_initialized, ray.get_runtime_context = lambda: True, lambda: context
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr(samples, "_group_is_there", lambda: False)
-
-    def drawn():
-        monkeypatch.setattr(samples, "_keys", {})
-        return motley.TrivialAugmentWide(seed=7, stream=0).draw(16)
-
-    alone = drawn()  # in the driver
-    context.get_task_id = lambda: "of a task"
-    first = drawn()
-    context.get_worker_id = lambda: "2e"
-    assert alone != first != drawn() != alone
-    monkeypatch.setenv("RANK", "0")  # Ray Train's processes have ranks, and repeat
-    assert drawn() == alone
 
 
 class Apart:
@@ -272,8 +238,8 @@ def test_a_seed_counts_without_ids(module):
         augment = Augment(*policy or ("trivial_augment_wide",), **seed)
         return [augment({key: image})[key] for _ in range(8)]
 
-    assert same(made(seed=7), made(seed=7)) and same(made(), made(seed=0))
-    assert not same(made(seed=7), made(seed=8)) and not same(made(seed=7), made())
+    assert same(made(seed=7), made(seed=7)) and same(made(), made())  # by torch.manual_seed
+    assert not same(made(seed=7), made(seed=8)) and not same(made(), made(seed=0))
     assert same(made(motley.Transform("trivial_augment_wide", seed=7)), made(seed=7))
     assert "trivial_augment_wide" in repr(Augment("trivial_augment_wide", seed=7)) and "seed=7" in repr(
         Augment("trivial_augment_wide", seed=7)
@@ -325,7 +291,7 @@ def test_webdataset_files_to_the_prefetcher(shards):
 
     files = shards.to_tuple("png", "cls", "__key__").map(lambda sample: (sample[0], int(sample[1]), id_of(sample[2])))
     loader = torch.utils.data.DataLoader(files, 6, collate_fn=motley.torch.list_images)
-    batches = motley.torch.Prefetcher(loader, motley.torch.Transform(TRANSFORM, seed=7), "cpu", ids=2)
+    batches = motley.torch.Prefetcher(loader, motley.torch.Transform(TRANSFORM, seed=7, epoch=0), "cpu", ids=2)
     got = {int(label): image for images, labels, _ in batches for image, label in zip(images, labels)}
     ids = [id_of(f"picture{i:03}") for i in range(16)]
     want = transformed([torch.from_numpy(a).permute(2, 0, 1) for a in arrays()], ids)
@@ -382,8 +348,7 @@ def test_ffcv(tmp_path, order, device, whole):
     )
     mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
     for epoch in (0, 1, 5):
-        if epoch == 5:
-            stage.set_epoch(epoch)  # the passes before it advance by themselves
+        stage.set_epoch(epoch)
         rows = {}
         for images, labels in loader:
             rows.update(zip(labels.flatten().tolist(), images.cpu().clone()))
@@ -620,8 +585,8 @@ def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_dali_keeps_the_stream(operator):
-    dali, transform = dali_operator(operator), motley.Transform("rand_augment", seed=7, stream=3)
+def test_dali_takes_a_transform(operator):
+    dali, transform = dali_operator(operator), motley.Transform("rand_augment", seed=7)
 
     def made(images, ids, epoch):
         return dali.augment(images, ids, policy=transform, epoch=epoch, operator=operator)
@@ -632,9 +597,9 @@ def test_dali_keeps_the_stream(operator):
         dali_pipe(operator, "cpu", lambda images, ids, _: made(images, ids, True))
 
 
-def test_dali_warns_of_epochs_that_stand_still():
+def test_dali_wants_an_epoch_with_ids():
     dali = dali_operator("python")
-    with pytest.warns(motley.RepeatedSamples, match="ids are given and no epoch"):
+    with pytest.raises(motley.ArgumentError, match="ids are given, but no epoch"):
         dali_pipe(
             "python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python", **plain_policy())
         )
@@ -813,7 +778,7 @@ RUN = {  # the packages that an example needs, and what it prints
     "test_time.py": ("torch", "from 8 views"),
     "webdataset_shards.py": ("webdataset torchvision", "images (16, 3, 32, 32)"),
 }
-ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_samples_ddp.py", "ray_data.py": "test_ray_data"}
+ELSEWHERE = {"custom_cutout.py": "test_custom.py", "ddp.py": "test_random_ddp.py", "ray_data.py": "test_ray_data"}
 
 
 def test_every_example_is_tested():

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorData
 
 import motley.torch  # noqa: E402
 from motley.adapters.lightning import Augments  # noqa: E402
-from motley.torch import Augmented, Indexed, Transform, list_images  # noqa: E402
+from motley.torch import Augmented, Indexed, Sampler, Transform, list_images  # noqa: E402
 
 COUNT, MEAN, STD = 24, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -117,12 +117,12 @@ def test_views_are_refused():
 
 def test_the_transform_is_in_checkpoints(tmp_path):
     whole = fit(Augmenting(), DataLoader(data(), 6), max_epochs=3)
-    assert "motley_transform.counter" in whole.state_dict()
+    assert "motley_transform._extra_state" in whole.state_dict()
     some = trainer(max_epochs=None, max_steps=6)
     some.fit(Augmenting(), DataLoader(data(), 6))
     some.save_checkpoint(tmp_path / "after.ckpt")
     state = torch.load(tmp_path / "after.ckpt", weights_only=False)["state_dict"]
-    assert state["motley_transform.counter"].tolist() == [1, 12]
+    assert state["motley_transform._extra_state"].tolist() == [1, 7, 36, 1]
 
 
 def test_validation_needs_no_ids():
@@ -191,11 +191,11 @@ def test_ranks_draw_apart(tmp_path):
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("sampled", [False, True])
 def test_a_resumed_run_has_its_epoch(tmp_path, sampled, workers):
-    """Of a data set that nobody tells of it; Lightning begins the first pass before a sampler hears of it, too."""
+    """Lightning tells the Sampler, also of a pass that it has begun before."""
 
     def trained(epochs, **how):
         dataset, model = Augmented(data(), "trivial_augment_wide", seed=7), Model()
-        sampler = DistributedSampler(dataset, num_replicas=1, rank=0) if sampled else None
+        sampler = Sampler(DistributedSampler(dataset, num_replicas=1, rank=0) if sampled else dataset)
         one = trainer(max_epochs=epochs)
         one.fit(model, DataLoader(dataset, 6, sampler=sampler, num_workers=workers), **how)
         return one, model.seen

@@ -40,12 +40,12 @@ def test_an_image_is_its_array(stage, mode, size):
     for seed in range(5):
         image = picture(mode, *size, seed=seed)
         before = image.tobytes()
-        out, drawn = stage(image, sample_ids=seed, return_draws=True)
-        wanted = stage(pixels(mode, *size, seed), sample_ids=seed)
+        out, drawn = stage(image, sample_ids=seed, epoch=0, return_draws=True)
+        wanted = stage(pixels(mode, *size, seed), sample_ids=seed, epoch=0)
         assert numpy.array_equal(numpy.asarray(out), wanted)
         assert type(out) is Image.Image and (out.mode, out.size) == (mode, size)
         assert drawn and image.tobytes() == before
-        many = stage([image, image], sample_ids=[seed, seed])
+        many = stage([image, image], sample_ids=[seed, seed], epoch=0)
         assert [numpy.array_equal(numpy.asarray(each), wanted) for each in many] == [True, True]
 
 
@@ -68,11 +68,11 @@ def test_no_copies_by_pillow(stage, mode, monkeypatch):
 
 def test_the_result_owns_its_memory(stage):
     """It outlives its source, can be written to, and what is written to it is nobody else's."""
-    outs = [stage(picture("RGB", 64, 64, seed), sample_ids=seed) for seed in range(20)]
+    outs = [stage(picture("RGB", 64, 64, seed), sample_ids=seed, epoch=0) for seed in range(20)]
     gc.collect()
     filled = [Image.new("RGB", (64, 64), (255, 0, 255)) for _ in range(40)]
     for seed, out in enumerate(outs):
-        assert numpy.array_equal(numpy.asarray(out), stage(pixels("RGB", 64, 64, seed), sample_ids=seed))
+        assert numpy.array_equal(numpy.asarray(out), stage(pixels("RGB", 64, 64, seed), sample_ids=seed, epoch=0))
         assert not out.readonly
         out.putpixel((1, 1), (9, 8, 7))
         assert out.getpixel((1, 1)) == (9, 8, 7)
@@ -90,8 +90,8 @@ def test_sources_that_cannot_be_written_to(stage):
     for step in (1, -1):  # an image over the caller's bytes, upright and upside down
         image = Image.frombuffer("RGBA", (40, 30), data, "raw", "RGBA", 0, step)
         assert image.readonly
-        wanted = stage(pixels("RGBA", 40, 30)[::step], sample_ids=4)
-        assert numpy.array_equal(numpy.asarray(stage(image, sample_ids=4)), wanted)
+        wanted = stage(pixels("RGBA", 40, 30)[::step], sample_ids=4, epoch=0)
+        assert numpy.array_equal(numpy.asarray(stage(image, sample_ids=4, epoch=0)), wanted)
     assert data == pixels("RGBA", 40, 30).tobytes()
 
 
@@ -99,8 +99,8 @@ def test_large_images(stage):
     """Above 16 MiB Pillow keeps an image in several blocks."""
     image = picture("RGB", 2500, 2000)
     assert Pillow.pointer(image) is None
-    out = stage(image, sample_ids=2)
-    assert numpy.array_equal(numpy.asarray(out), stage(pixels("RGB", 2500, 2000), sample_ids=2))
+    out = stage(image, sample_ids=2, epoch=0)
+    assert numpy.array_equal(numpy.asarray(out), stage(pixels("RGB", 2500, 2000), sample_ids=2, epoch=0))
 
 
 def test_files_and_what_they_say(stage):
@@ -109,8 +109,8 @@ def test_files_and_what_they_say(stage):
     exif[0x0112] = 6
     picture("RGB").save(file, "JPEG", exif=exif.tobytes(), dpi=(72, 72))
     image = Image.open(file)  # not decoded yet
-    out = stage(image, sample_ids=3)
-    assert numpy.array_equal(numpy.asarray(out), stage(numpy.asarray(image), sample_ids=3))
+    out = stage(image, sample_ids=3, epoch=0)
+    assert numpy.array_equal(numpy.asarray(out), stage(numpy.asarray(image), sample_ids=3, epoch=0))
     assert type(out) is Image.Image and out.info == image.info and out.info is not image.info
     assert out.getexif()[0x0112] == 6 and out.info["dpi"] == (72, 72)
 

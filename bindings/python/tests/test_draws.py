@@ -48,8 +48,8 @@ def test_into_out_and_in_place(pixels):
     assert stage.replay(batch, draws, out=out) is out and torch.equal(out, wanted)
     assert stage.replay(batch, draws, out=batch) is batch and torch.equal(batch, wanted)
     expanded = torch.from_numpy(pixels[:1]).expand(12, -1, -1, -1)
-    wanted = stage(expanded, sample_ids=range(12))
-    assert torch.equal(stage.replay(expanded, stage.draw(12, size=(29, 37), sample_ids=range(12))), wanted)
+    wanted = stage(expanded, sample_ids=range(12), epoch=0)
+    assert torch.equal(stage.replay(expanded, stage.draw(12, size=(29, 37), sample_ids=range(12), epoch=0)), wanted)
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
@@ -58,7 +58,7 @@ def test_pil_images_one_and_several(pixels, mode):
     stage = motley.TrivialAugmentWide(seed=6)
     out, draws = stage(images, return_draws=True)
     assert [x.tobytes() for x in stage.replay(images, through_json(draws))] == [x.tobytes() for x in out]
-    one, steps = stage(images[0], sample_ids=9, return_draws=True)
+    one, steps = stage(images[0], sample_ids=9, epoch=0, return_draws=True)
     assert stage.replay(images[0], steps).tobytes() == one.tobytes()
 
 
@@ -137,7 +137,7 @@ def test_matrices_of_one_image_and_of_sizes():
 
 
 def test_draws_of_another_policy_or_size(pixels):
-    stage, other = motley.Transform("trivial_augment_wide"), motley.Transform("timm_3_augment", stream=0)
+    stage, other = motley.Transform("trivial_augment_wide"), motley.Transform("timm_3_augment", seed=0)
     _, draws = stage(pixels, return_draws=True)
     _, theirs = other(pixels, return_draws=True)
     with pytest.raises(ValueError, match="draws of image 0 are of policy 'timm_3_augment', want those of 'trivial_aug"):
@@ -179,10 +179,12 @@ def test_ids_of_other_libraries(listed):
     images = np.random.default_rng(3).integers(0, 256, (6, 20, 24, 3), np.uint8)
     ids = np.arange(6) * 3
     for make in (motley.RandAugment, lambda: motley.Transform("rand_augment")):
-        wanted = make()(images, sample_ids=ids)
-        assert np.array_equal(make()(images, sample_ids=Elsewhere(ids, listed)), wanted)
+        wanted = make()(images, sample_ids=ids, epoch=0)
+        assert np.array_equal(make()(images, sample_ids=Elsewhere(ids, listed), epoch=0), wanted)
         pairs = np.stack([ids, ids % 2], 1)
-        assert np.array_equal(make()(images, sample_ids=Elsewhere(pairs, listed)), make()(images, sample_ids=pairs))
+        assert np.array_equal(
+            make()(images, sample_ids=Elsewhere(pairs, listed), epoch=0), make()(images, sample_ids=pairs, epoch=0)
+        )
     sample = {"image": images, "mask": images[..., 0]}
-    made = motley.Follow("rand_augment")(sample, sample_ids=Elsewhere(ids, listed))
-    assert np.array_equal(made["mask"], motley.Follow("rand_augment")(sample, sample_ids=ids)["mask"])
+    made = motley.Follow("rand_augment")(sample, sample_ids=Elsewhere(ids, listed), epoch=0)
+    assert np.array_equal(made["mask"], motley.Follow("rand_augment")(sample, sample_ids=ids, epoch=0)["mask"])

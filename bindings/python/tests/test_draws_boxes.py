@@ -64,7 +64,7 @@ def test_pixels_are_pillows(name):
     inside = cut = 0
     for i in range(150):
         image = picture(i)
-        made, steps = follow({"image": image, "boxes": np.array(BOXES)}, sample_ids=i, return_draws=True)
+        made, steps = follow({"image": image, "boxes": np.array(BOXES)}, sample_ids=i, epoch=0, return_draws=True)
         assert (made["image"] == by_pillow(image, steps)).all(), (name, i, steps)
         inside += sum("inside" in step for step in steps)
         cut += sum(step["op"] == "bbox_cutout" for step in steps)
@@ -121,7 +121,7 @@ def test_bbox_cutout_draws_one_box():
     follow = motley.Follow(motley.Policy(text), {"boxes": Boxes()})
     chosen = set()
     for sample in range(60):
-        _, steps = follow({"image": picture(), "boxes": BOXES}, sample_ids=sample, return_draws=True)
+        _, steps = follow({"image": picture(), "boxes": BOXES}, sample_ids=sample, epoch=0, return_draws=True)
         shared = words_of(0, 0, sample, 0, 1 + 1 + 1)
         b = shared[0] * 3 >> 32
         words = numbers(reference.philox([0, 0, b, 0], shared[2:]))
@@ -140,9 +140,9 @@ def test_a_batch_is_its_samples():
          "boxes": np.array(xywh[: i % 4]).reshape(-1, 4), "labels": list(range(i % 4))}
         for i in range(12)
     ]  # fmt: skip
-    together = follow(samples, sample_ids=range(12))
+    together = follow(samples, sample_ids=range(12), epoch=0)
     for i, (sample, got) in enumerate(zip(samples, together)):
-        alone = follow(sample, sample_ids=i)
+        alone = follow(sample, sample_ids=i, epoch=0)
         assert (got["image"] == alone["image"]).all() and (got["mask"] == alone["mask"]).all()
         assert np.array_equal(got["boxes"], alone["boxes"]) and list(got["labels"]) == list(alone["labels"])
 
@@ -155,7 +155,7 @@ def test_masks_move_inside_boxes():
     places = np.arange(HEIGHT * WIDTH, dtype=np.int32).reshape(HEIGHT, WIDTH)
     for i in range(30):
         image = picture(i)
-        made = follow({"image": image, "boxes": np.array(BOXES), "mask": places}, sample_ids=i)
+        made = follow({"image": image, "boxes": np.array(BOXES), "mask": places}, sample_ids=i, epoch=0)
         wanted = np.where(made["mask"][..., None] < 0, 90, image.reshape(-1, 3)[made["mask"]])
         assert (made["image"] == wanted).all()
 
@@ -189,11 +189,4 @@ def test_what_is_refused():
 @pytest.mark.parametrize("ids", [-1, 1.5, 2**64])
 def test_wrong_sample_ids_raise(policy, ids):
     with pytest.raises(motley.ArgumentError, match="sample_ids"):
-        motley.Follow(policy)({"image": picture(), "boxes": BOXES}, sample_ids=ids)
-
-
-def test_samples_that_come_again_in_an_epoch_are_noticed():
-    follow, samples = motley.Follow(DETECTION[0]), [{"image": picture(), "boxes": BOXES}] * 16
-    follow(samples, sample_ids=range(16))
-    with pytest.warns(motley.RepeatedSamples, match="came again in one epoch"):
-        follow(samples, sample_ids=range(16))
+        motley.Follow(policy)({"image": picture(), "boxes": BOXES}, sample_ids=ids, epoch=0)

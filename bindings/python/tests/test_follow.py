@@ -94,7 +94,7 @@ def test_pil_masks(mode):
     mask.info["dpi"] = (72, 72)
     follow = Follow(geometric(), {"mask": Mask(fill=1)})
     for i, image in enumerate(images):
-        made, steps = follow({"image": image, "mask": mask}, sample_ids=i, return_draws=True)
+        made, steps = follow({"image": image, "mask": mask}, sample_ids=i, epoch=0, return_draws=True)
         got = made["mask"]
         assert got.mode == mode and got.info == mask.info and got.getpalette() == mask.getpalette()
         origin = np.asarray(
@@ -196,7 +196,7 @@ def test_boxes_hold_the_pixels_of_filled_rectangles(form):
             "cxcywh": [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top],
         }[form]
         image = filled((left, top, right, bottom), height, width)
-        made = follow({"image": image, "boxes": np.array([box], "float64")}, sample_ids=i)
+        made = follow({"image": image, "boxes": np.array([box], "float64")}, sample_ids=i, epoch=0)
         rows, columns = np.where(made["image"][..., 0])
         if len(made["boxes"]) == 0:
             assert len(rows) < 40  # of a sliver along the edge
@@ -227,7 +227,7 @@ def test_boxes_of_torchvision_are_torchvisions():
     for dtype, most in (torch.float32, 1e-4), (torch.float64, 1e-10):
         for i in range(100):
             image = np.zeros((90, 120, 3), np.uint8)
-            made, steps = follow({"image": image, "boxes": corners}, sample_ids=i, return_draws=True)
+            made, steps = follow({"image": image, "boxes": corners}, sample_ids=i, epoch=0, return_draws=True)
             boxes = tv_tensors.BoundingBoxes(
                 torch.from_numpy(corners), dtype=dtype, format="XYXY", canvas_size=(90, 120)
             )
@@ -304,9 +304,9 @@ def test_no_list_is_left_longer_than_the_boxes():
 def test_samples_without_followers_pass():
     image = photographs(1)[0]
     follow = Follow("rand_augment", image="image")
-    follow({"image": np.stack([image] * 2), "label": np.eye(2), "caption": ["a", "b"]}, sample_ids=[1, 2])
-    follow([{"image": image, "size": (41, 53), "name": "a"}] * 2, sample_ids=[1, 2])
-    follow({"image": image, "size": (41, 53)}, sample_ids=1)
+    follow({"image": np.stack([image] * 2), "label": np.eye(2), "caption": ["a", "b"]}, sample_ids=[1, 2], epoch=0)
+    follow([{"image": image, "size": (41, 53), "name": "a"}] * 2, sample_ids=[1, 2], epoch=0)
+    follow({"image": image, "size": (41, 53)}, sample_ids=1, epoch=0)
 
 
 @pytest.mark.parametrize("form", ["xyxy", "xywh", "cxcywh"])
@@ -325,12 +325,12 @@ def test_points_in_shares_of_the_image_warn(kind):
     follow, image = Follow("rand_augment"), photographs(1)[0]
     with pytest.warns(UserWarning, match="'points'.*0..1 only: want pixels, so multiply x by the image's width") as all:
         for sample in range(2):
-            follow({"image": image, "points": kind([[0.1, 0.9, 2], [0, 1, 0]])}, sample_ids=sample)
-    assert len(all) == 1
+            follow({"image": image, "points": kind([[0.1, 0.9, 2], [0, 1, 0]])}, sample_ids=sample, epoch=0)
+    assert len(all) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for i, right in enumerate(([[0, 0, 0], [0, 0, 1]], [[0.5, 0.5, 1], [0.5, 1.5, 1]], [[0, 1, 0.5]])):  # one pixel
-            follow({"image": image, "points": kind(right)}, sample_ids=7 + i)
+            follow({"image": image, "points": kind(right)}, sample_ids=7 + i, epoch=0)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ def test_boxes_of_clips_are_dropped_frame_by_frame(limits):
     areas = [np.arange(len(box)) for box in boxes]
     sample = {"image": photographs(clips * frames), "boxes": boxes, "labels": names, "area": areas}
     kind = Boxes(label_fields=("labels", "area"), **limits)
-    made, draws = Follow(policy, {"boxes": kind})(sample, sample_ids=ids, return_draws=True)
+    made, draws = Follow(policy, {"boxes": kind})(sample, sample_ids=ids, epoch=0, return_draws=True)
     dropped = 0
     for i, box in enumerate(boxes):
         assert draws[i] == draws[i - i % frames]  # a clip's frames move alike
@@ -405,7 +405,7 @@ def test_points_are_where_the_blob_is(interpolation, name):
         at = random.uniform([65, 55], [95, 85])  # of a pixel's index
         blob = 250 * np.exp(-((x - at[0]) ** 2 + (y - at[1]) ** 2) / 72)
         image = np.repeat(blob.round().astype(np.uint8)[..., None], 3, axis=2)
-        made = follow({"image": image, "index": at + rim, "continuous": at + 0.5 + rim}, sample_ids=i)
+        made = follow({"image": image, "index": at + rim, "continuous": at + 0.5 + rim}, sample_ids=i, epoch=0)
         assert np.allclose(made["continuous"], made["index"] + 0.5)
         if made["inside"].all():
             weight = made["image"][..., 0].astype(float)
@@ -424,7 +424,7 @@ def test_points_are_torchvisions_where_it_is_right():
     points = np.random.default_rng(6).uniform(0, 1, (40, 2)) * [120, 90]
     for i in range(100):
         image = np.zeros((90, 120, 3), np.uint8)
-        made, steps = Follow(geometric())({"image": image, "points": points}, sample_ids=i, return_draws=True)
+        made, steps = Follow(geometric())({"image": image, "points": points}, sample_ids=i, epoch=0, return_draws=True)
         wanted = tv_tensors.KeyPoints(torch.from_numpy(points), canvas_size=(90, 120))
         for step in steps:
             wanted = by_torchvision(functional, wanted, step)
@@ -438,7 +438,7 @@ def test_points_move_by_the_matrix():
     points = np.random.default_rng(1).uniform(0, 40, (6, 2))
     for i in range(50):
         made, steps = Follow(geometric())(
-            {"image": photographs(1)[0], "points": points}, sample_ids=i, return_draws=True
+            {"image": photographs(1)[0], "points": points}, sample_ids=i, epoch=0, return_draws=True
         )
         matrix = np.array(drawing.matrices(steps, (41, 53)))
         assert np.allclose(made["points"] @ matrix[:, :2].T + matrix[:, 2], points)
@@ -509,10 +509,10 @@ def test_boxes_and_points_as_one_array():
     batch = torch.from_numpy(photographs(6)).permute(0, 3, 1, 2)
     boxes, points = torch.rand(6, 3, 2, 2).sort(dim=2).values.reshape(6, 3, 4) * 40, torch.rand(6, 5, 2) * 40
     follow = Follow("trivial_augment_wide", {"boxes": Boxes(drop=False, visibility="v"), "points": Points(inside="in")})
-    made = follow({"image": batch, "boxes": boxes, "points": points}, sample_ids=range(6))
+    made = follow({"image": batch, "boxes": boxes, "points": points}, sample_ids=range(6), epoch=0)
     assert made["boxes"].shape == boxes.shape and made["v"].shape == (6, 3) and made["in"].shape == (6, 5)
     for i in range(6):
-        one = follow({"image": batch[i], "boxes": boxes[i], "points": points[i]}, sample_ids=i)
+        one = follow({"image": batch[i], "boxes": boxes[i], "points": points[i]}, sample_ids=i, epoch=0)
         assert all(torch.equal(one[key], made[key][i]) for key in ("boxes", "points", "v", "in"))
 
 
@@ -520,35 +520,35 @@ def test_sizes_that_differ():
     random = np.random.default_rng(3)
     images = [random.integers(0, 256, (20 + i, 40 - i, 3), np.uint8) for i in range(8)]
     masks = [image[..., 0].copy() for image in images]
-    made = Follow(geometric())({"image": images, "mask": masks, "points": [[[1, 2]]] * 8}, sample_ids=range(8))
+    made = Follow(geometric())({"image": images, "mask": masks, "points": [[[1, 2]]] * 8}, sample_ids=range(8), epoch=0)
     for i in range(8):
-        one = Follow(geometric())({"image": images[i], "mask": masks[i], "points": [[1, 2]]}, sample_ids=i)
+        one = Follow(geometric())({"image": images[i], "mask": masks[i], "points": [[1, 2]]}, sample_ids=i, epoch=0)
         assert all(np.array_equal(made[key][i], one[key]) for key in made)
 
 
 def test_samples_are_counted_views_and_epochs():
     sample = samples(1)[0]
-    stage = motley.Transform("trivial_augment_wide", seed=2, stream=0)
+    stage = motley.Transform("trivial_augment_wide", seed=2)
     follow = Follow(motley.Transform(stage))
     for _ in range(5):
         assert (follow(sample)["image"] == stage(sample["image"])).all()
-    follow.set_epoch(1)
+    assert follow.transform.state_dict() == stage.state_dict()
     images = photographs(4)
     batch = {"image": images, "mask": images[..., 0], "masks": images.transpose(0, 3, 1, 2)}
     batch["points"] = np.full((4, 1, 2), 9)
     ids = np.array([[5, 0], [5, 1], [6, 0], [6, 3]])
-    made = follow(batch, sample_ids=ids)
+    made = follow(batch, sample_ids=ids, epoch=0)
     for i, (id_, view) in enumerate(ids):
-        one = follow({key: value[i] for key, value in batch.items()}, sample_ids=int(id_), view=int(view))
+        one = follow({key: value[i] for key, value in batch.items()}, sample_ids=int(id_), epoch=0, view=int(view))
         assert all((one[key] == made[key][i]).all() for key in one)
-    assert (follow(batch, sample_ids=[1, 2, 3, 4], view=[0, 1, 0, 1])["mask"] != made["mask"]).any()
+    assert (follow(batch, sample_ids=[1, 2, 3, 4], epoch=0, view=[0, 1, 0, 1])["mask"] != made["mask"]).any()
 
 
 def test_pickles_and_says_what_it_is():
     follow = Follow(motley.Transform("rand_augment", seed=7), {"mask": Mask(255)})
     again = pickle.loads(pickle.dumps(follow))
     sample = {"image": photographs(1)[0], "mask": photographs(1)[0, ..., 0]}
-    assert (again(sample, sample_ids=3)["mask"] == follow(sample, sample_ids=3)["mask"]).all()
+    assert (again(sample, sample_ids=3, epoch=0)["mask"] == follow(sample, sample_ids=3, epoch=0)["mask"]).all()
     assert repr(again) == repr(follow) and "Mask(fill=255, erase=False)" in repr(follow)
 
 
@@ -557,9 +557,9 @@ def test_normalised_images_are_followed():
     batch = torch.from_numpy(photographs(4)).permute(0, 3, 1, 2)
     stage = motley.Transform("trivial_augment_wide", normalize=(0.5, 0.25), seed=1)
     mask = batch[:, 0].clone()
-    made = Follow(stage)({"image": batch, "mask": mask}, sample_ids=range(4))
+    made = Follow(stage)({"image": batch, "mask": mask}, sample_ids=range(4), epoch=0)
     follow = Follow(motley.Transform("trivial_augment_wide", seed=1))
-    plain = follow({"image": batch, "mask": mask}, sample_ids=range(4))
+    plain = follow({"image": batch, "mask": mask}, sample_ids=range(4), epoch=0)
     assert made["image"].dtype == torch.float32 and torch.equal(made["mask"], plain["mask"])
 
 
@@ -568,7 +568,7 @@ def test_normalised_images_are_followed():
 def test_masks_on_cuda_wait_for_nothing():
     batch = torch.from_numpy(photographs(64)).permute(0, 3, 1, 2).cuda()
     sample, follow = {"image": batch, "mask": batch[:, 0].contiguous()}, Follow("rand_augment")
-    follow(sample, sample_ids=range(64))
+    follow(sample, sample_ids=range(64), epoch=0)
     torch.cuda.synchronize()
     with torch.cuda.device(0):
         torch.cuda.set_sync_debug_mode("error")
@@ -607,7 +607,7 @@ def test_boxes_and_points_on_cuda_are_the_hosts(stage, dtype):
     sample = {"image": images, "boxes": boxes, "points": points, "labels": labels}
     there = {key: [x.cuda() for x in value] if key != "image" else value.cuda() for key, value in sample.items()}
     follow = Follow(motley.Transform(TRANSFORM) if stage == "transform" else motley.Transform(stage, seed=1), KINDS)
-    wanted, made = (follow(given, sample_ids=range(32)) for given in (sample, there))
+    wanted, made = (follow(given, sample_ids=range(32), epoch=0) for given in (sample, there))
     assert sum(len(own) for own in wanted["boxes"]) < sum(len(own) for own in boxes)
     for key in ("boxes", "points", "labels", "seen", "inside"):
         for own, other in zip(wanted[key], made[key]):
@@ -623,7 +623,7 @@ def test_boxes_and_points_on_cuda_wait_for_nothing():
     images = torch.from_numpy(photographs(64)).permute(0, 3, 1, 2).contiguous().cuda()
     sample = {"image": images, "boxes": boxes, "points": points}
     follow = Follow("rand_augment", {"boxes": Boxes(drop=False), "points": Points(pairs=[(0, 1)])})
-    follow(sample, sample_ids=range(64))
+    follow(sample, sample_ids=range(64), epoch=0)
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -639,8 +639,8 @@ def test_wrong_boxes_on_cuda_are_named():
     wrong = torch.tensor([[1.0, 1.0, 5.0, 5.0], [5.0, 1.0, 1.0, 5.0]]).cuda()
     sample = {"image": images, "boxes": [wrong[:1], wrong]}
     with pytest.raises(motley.ArgumentError, match=r"image 1, box 1 is \(5.0, 1.0, 1.0, 5.0\), want finite"):
-        Follow("rand_augment")(sample, sample_ids=range(2))
-    made = Follow("rand_augment", {"boxes": Boxes(drop=False)})(sample, sample_ids=range(2))
+        Follow("rand_augment")(sample, sample_ids=range(2), epoch=0)
+    made = Follow("rand_augment", {"boxes": Boxes(drop=False)})(sample, sample_ids=range(2), epoch=0)
     assert made["boxes"][1][1].isnan().all() and not made["boxes"][1][0].isnan().any()
 
 
@@ -650,15 +650,14 @@ def test_wrong_boxes_on_cuda_are_named():
 @pytest.mark.parametrize("ids", [None, range(4)])
 def test_several_views(ids):
     batch = {"image": photographs(4), "mask": photographs(4)[..., 0], "points": np.full((4, 1, 2), 9)}
-    follow, plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, stream=4, views=n)) for n in (3, 1))
-    first, second, third = follow(batch, sample_ids=ids)
+    follow, plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, views=n)) for n in (3, 1))
+    first, second, third = follow(batch, sample_ids=ids, epoch=0)
     for view, made in enumerate((first, second, third)):
-        plain.transform.next_sample = 0
-        wanted = plain(batch, sample_ids=ids, view=view)
+        wanted = plain(batch, sample_ids=ids, epoch=0, view=view)
         assert all((made[key] == wanted[key]).all() for key in wanted)
-    assert (first["mask"] != second["mask"]).any() and follow.transform.next_sample == (0 if ids else 4)
-    one, two = follow(batch, sample_ids=range(4), views=2, view=5)
-    assert (two["mask"] == plain(batch, sample_ids=range(4), view=11)["mask"]).all() and len(one) == 3
+    assert (first["mask"] != second["mask"]).any() and follow.transform.state_dict()["count"] == (0 if ids else 12)
+    one, two = follow(batch, sample_ids=range(4), epoch=0, views=2, view=5)
+    assert (two["mask"] == plain(batch, sample_ids=range(4), epoch=0, view=11)["mask"]).all() and len(one) == 3
 
 
 def detection(count, size=None):
@@ -683,10 +682,10 @@ def same_samples(a, b):
 def test_replay_of_everything(name):
     stage = motley.Transform(name, seed=3)
     follow, batch = Follow(stage), detection(6)
-    made, draws = follow(batch, sample_ids=range(6), return_draws=True)
+    made, draws = follow(batch, sample_ids=range(6), epoch=0, return_draws=True)
     again = follow.replay(batch, json.loads(json.dumps(draws)))
     assert same_samples(made, again)
-    assert same_samples([follow.replay(batch[2], draws[2])], [follow(batch[2], sample_ids=2)])
+    assert same_samples([follow.replay(batch[2], draws[2])], [follow(batch[2], sample_ids=2, epoch=0)])
     with pytest.raises(ValueError, match="draws has|is of another|were made for|leaves the image"):
         follow.replay(batch, draws[::-1])
 
@@ -711,7 +710,7 @@ def test_transforms_take_everything_along():
         {"mask": Mask(fill=-1), "masks": Mask(), "boxes": Boxes(), "keypoints": Points()},
     )
     batch = detection(12)
-    made, draws = follow(batch, sample_ids=range(12), return_draws=True)
+    made, draws = follow(batch, sample_ids=range(12), epoch=0, return_draws=True)
     for sample, out, draw in zip(batch, made, draws):
         crop, flip = draw["crop"], draw["flip"]["horizontal"]
         assert (
@@ -741,23 +740,23 @@ def test_transforms_take_everything_along():
 def test_transforms_of_batches_lists_and_pictures():
     follow = Follow(motley.Transform(TRANSFORM, seed=1), {"mask": Mask(fill=250), "second": Second("bilinear")})
     arrays = [{"image": x["image"], "mask": x["masks"][0], "second": x["image"]} for x in detection(5)]
-    made = follow(arrays, sample_ids=range(5))
+    made = follow(arrays, sample_ids=range(5), epoch=0)
     pictures = [{key: Image.fromarray(value) for key, value in sample.items()} for sample in arrays]
     for i, (one, picture) in enumerate(zip(made, pictures)):
-        out = follow(picture, sample_ids=i)
+        out = follow(picture, sample_ids=i, epoch=0)
         assert (np.asarray(out["mask"]) == one["mask"]).all() and out["mask"].size == (40, 32)
         assert (np.asarray(out["second"]) == one["second"]).all() and (out["image"] == one["image"]).all()
     batch = {key: [sample[key] for sample in arrays] for key in arrays[0]}
-    stacked = follow(batch, sample_ids=range(5))
+    stacked = follow(batch, sample_ids=range(5), epoch=0)
     assert stacked["image"].shape == (5, 3, 32, 40) and stacked["mask"].shape == (5, 32, 40)
     assert all((stacked[key][i] == made[i][key]).all() for key in made[0] for i in range(5))
     tensors = {
         key: [torch.from_numpy(x if x.ndim == 2 else x.transpose(2, 0, 1).copy()) for x in value]
         for key, value in batch.items()
     }
-    of_torch = follow(tensors, sample_ids=range(5))
+    of_torch = follow(tensors, sample_ids=range(5), epoch=0)
     assert (of_torch["mask"].numpy() == stacked["mask"]).all() and (of_torch["image"].numpy() == stacked["image"]).all()
-    nothing = follow({**arrays[0], "mask": np.zeros((0, *arrays[0]["mask"].shape), "uint8")}, sample_ids=0)
+    nothing = follow({**arrays[0], "mask": np.zeros((0, *arrays[0]["mask"].shape), "uint8")}, sample_ids=0, epoch=0)
     assert nothing["mask"].shape == (0, 32, 40)
 
 
@@ -774,9 +773,10 @@ def test_wide_integers_move_whole(most, fill):
     origin = Follow(geometric(), {"mask": Mask(fill=-1)})(
         {"image": photographs(12), "mask": np.stack([np.arange(41 * 53, dtype="int32").reshape(41, 53)] * 12)},
         sample_ids=range(12),
+        epoch=0,
     )["mask"]
     follow = Follow(geometric(), {"mask": Mask(fill=fill)})
-    made = follow({"image": photographs(12), "mask": masks}, sample_ids=range(12))["mask"]
+    made = follow({"image": photographs(12), "mask": masks}, sample_ids=range(12), epoch=0)["mask"]
     wanted = np.stack([np.where(o < 0, fill, m.reshape(-1)[o]) for m, o in zip(masks, origin)])
     assert made.dtype == np.int64 and (made == wanted).all() and (origin < 0).any()
 
@@ -792,18 +792,19 @@ class Detections:
 @needs_torch
 @pytest.mark.parametrize("workers", [0, 2])
 def test_data_sets_of_samples(workers):
-    """Whatever process reads it, sample i of epoch e is what Follow makes of id i; passes are epochs."""
+    """Whatever process reads it, sample i of epoch e is what Follow makes of id i."""
     follow = Follow(motley.Transform("trivial_augment_wide", seed=4, layout="hwc"))
     dataset = motley.torch.Augmented(Detections(), follow)
-    loader = torch.utils.data.DataLoader(dataset, 3, num_workers=workers, collate_fn=list)
+    sampler = motley.torch.Sampler(range(9))
+    loader = torch.utils.data.DataLoader(dataset, 3, sampler=sampler, num_workers=workers, collate_fn=list)
     for epoch in range(2):
         made = [sample for batch in loader for sample in batch]
         wanted = [follow(Detections()[i], sample_ids=i, epoch=epoch) for i in range(9)]
         assert same_samples(made, wanted)
-    first, second = motley.torch.Augmented(Detections(), follow, views=2)[5]
-    assert same_samples([first, second], [follow(Detections()[5], sample_ids=5, view=view) for view in (0, 1)])
-    dataset.set_epoch(1)
-    assert same_samples([dataset[5, 1]], [follow(Detections()[5], sample_ids=5, epoch=1, view=1)])
+    index = motley.torch.Index
+    first, second = motley.torch.Augmented(Detections(), follow, views=2)[index(5, 0)]
+    assert same_samples([first, second], [follow(Detections()[5], sample_ids=5, epoch=0, view=view) for view in (0, 1)])
+    assert same_samples([dataset[index(5, 1, 1)]], [follow(Detections()[5], sample_ids=5, epoch=1, view=1)])
 
 
 @needs_torch
@@ -824,10 +825,11 @@ def test_what_moves_in_the_call_asks_for_no_epoch(monkeypatch):
     sample = {"image": torch.from_numpy(photographs(2)).permute(0, 3, 1, 2), "mask": torch.arange(2 * 41 * 53)}
     sample["mask"] = sample["mask"].reshape(2, 41, 53)
     module = motley.torch.Transform("rand_augment", seed=5)
-    module.set_epoch(3)
     wanted = Follow(module)(sample, sample_ids=[1, 2], epoch=3)
-    monkeypatch.setattr(motley.torch.Transform, "epoch", property(lambda self: pytest.fail("the counter was asked")))
+    module.set_epoch(3)
+    monkeypatch.setattr(torch.Tensor, "__getitem__", lambda *_: pytest.fail("the counter was asked"))
     made = Follow(module)(sample, sample_ids=[1, 2])
+    monkeypatch.undo()
     assert made["image"].equal(wanted["image"]) and made["mask"].equal(wanted["mask"])
 
 
@@ -923,7 +925,7 @@ def test_wrong_boxes_of_batches():
     with pytest.raises(ValueError, match=r"sample\['points'\]: image 1, point 0 is \(nan, 2\), want finite numbers"):
         follow({"image": BATCH, "points": [[], [[np.nan, 2]], []]})
     with pytest.raises(ValueError, match=r"sample_ids has 2 numbers, there are 3 images"):
-        follow({"image": BATCH}, sample_ids=[1, 2])
+        follow({"image": BATCH}, sample_ids=[1, 2], epoch=0)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def check_one(made):
 def test_what_follows_loses_the_elements_of_dropped_boxes_in_any_order(order, kind):
     sample = objects(KINDS[kind])
     before = {key: np.asarray(value).copy() for key, value in sample.items()}
-    made, draws = follow_in(order)(sample, sample_ids=0, return_draws=True)
+    made, draws = follow_in(order)(sample, sample_ids=0, epoch=0, return_draws=True)
     check_one(made)
     assert all(type(made[key]) is type(sample[key]) for key in ("boxes", "masks", "keypoints", "full", "labels"))
     assert all((np.asarray(sample[key]) == value).all() for key, value in before.items())
@@ -97,16 +97,16 @@ def test_what_follows_loses_the_elements_of_dropped_boxes_in_any_order(order, ki
 def test_lists_batches_and_views_lose_them_too(order, kind):
     follow, sample = follow_in(order), objects(KINDS[kind])
     empty = {key: value if key == "image" else value[:0] for key, value in sample.items()}
-    first, nothing, last = follow([sample, empty, sample], sample_ids=range(3))
+    first, nothing, last = follow([sample, empty, sample], sample_ids=range(3), epoch=0)
     check_one(first)
     check_one(last)
     assert {key: len(nothing[key]) for key in RESULTS} == dict.fromkeys(RESULTS, 0)
     assert nothing["keypoints"].shape == (0, 4, 3) and nothing["masks"].shape == (0, 16, 16)
     batch = {key: value[None] if key == "image" else [value] for key, value in sample.items()}
-    made, draws = follow(batch, sample_ids=[0], return_draws=True)
+    made, draws = follow(batch, sample_ids=[0], epoch=0, return_draws=True)
     check_one({key: made[key][0] for key in made})
     check_one({key: value[0] for key, value in follow.replay(batch, draws).items()})
-    for made in follow(sample, sample_ids=0, views=2):
+    for made in follow(sample, sample_ids=0, epoch=0, views=2):
         check_one(made)
 
 
@@ -180,20 +180,20 @@ def test_lists_of_masks(kind, sequence):
     for policy in CROP, MIRROR:
         follow = Follow(motley.Transform(policy, layout="hwc"), kinds)
         given = {"image": IMAGE, "boxes": BOXES, "labels": labels}
-        wanted = follow({**given, "masks": sample["masks"]}, sample_ids=0)
-        made = follow({**given, "masks": masks}, sample_ids=0)
+        wanted = follow({**given, "masks": sample["masks"]}, sample_ids=0, epoch=0)
+        made = follow({**given, "masks": masks}, sample_ids=0, epoch=0)
         assert type(made["masks"]) is sequence and len(made["masks"]) == len(made["boxes"]) == len(made["labels"])
         assert {type(mask) for mask in made["masks"]} == {type(masks[0]) if kind != "pil" else Image.Image}
         assert (np.stack([np.asarray(mask) for mask in made["masks"]]) == wanted["masks"]).all()
         nothing = {"image": IMAGE, "boxes": BOXES[:0], "labels": [], "masks": sequence()}
         first, second, third = follow(
-            [{**given, "masks": masks}, nothing, {**given, "masks": masks}], sample_ids=[0] * 3
+            [{**given, "masks": masks}, nothing, {**given, "masks": masks}], sample_ids=[0] * 3, epoch=0
         )
         assert second["masks"] == sequence() and second["boxes"].shape == (0, 4)
         for one in first, third:
             assert all(np.array_equal(a, b) for a, b in zip(one["masks"], made["masks"]))
             assert type(one["masks"]) is sequence and len(one["masks"]) == len(made["masks"])
-        assert follow(nothing, sample_ids=0)["masks"] == sequence()
+        assert follow(nothing, sample_ids=0, epoch=0)["masks"] == sequence()
 
 
 def test_masks_of_a_list_keep_their_modes():
@@ -228,10 +228,10 @@ def test_empty_points_keep_their_other_axes(shape, kind):
     points = KINDS[kind](np.zeros(shape))
     for pairs in (), ((0, 1),):
         follow = Follow(MIRROR, {"keypoints": Points(inside="in", pairs=pairs)})
-        made = follow({"image": IMAGE, "keypoints": points}, sample_ids=0)
+        made = follow({"image": IMAGE, "keypoints": points}, sample_ids=0, epoch=0)
         assert made["keypoints"].shape == shape and made["in"].shape == shape[:-1]
         people = KINDS[kind](np.full((2, 17, shape[-1]), 9.0))
-        both = follow([{"image": IMAGE, "keypoints": value} for value in (people, points)], sample_ids=[0, 1])
+        both = follow([{"image": IMAGE, "keypoints": value} for value in (people, points)], sample_ids=[0, 1], epoch=0)
         assert both[0]["keypoints"].shape == people.shape and both[0]["in"].shape == (2, 17)
         assert both[1]["keypoints"].shape == shape and both[1]["in"].shape == shape[:-1]
 
@@ -289,13 +289,13 @@ def test_boxes_are_dropped_by_the_visibility_that_is_stored(policy, rule, dtype)
     policy = f"motley: 1\nname: x\n{policy}"
     kinds = {"boxes": Boxes(rule=rule, drop=False, visibility="seen"), "corners": Points(inside="inside")}
     sample = {"image": np.zeros((97, 131, 3), np.uint8), "boxes": boxes, "corners": points, "labels": list(range(300))}
-    everything = Follow(policy, kinds)(sample, sample_ids=3)
+    everything = Follow(policy, kinds)(sample, sample_ids=3, epoch=0)
     seen, inside = np.array(everything["seen"]), everything["inside"].all(axis=1)
     empty = (np.array(boxes)[:, 0] == np.array(boxes)[:, 2]) | (np.array(boxes)[:, 1] == np.array(boxes)[:, 3])
     assert (seen[inside & ~empty] == 1).all() and inside.sum() > 20
     for least in 1, 0.7, 0.999999, float(np.median(seen)):
         kept = Follow(policy, {"boxes": Boxes(rule=rule, min_visibility=least, visibility="seen")})
-        kept = kept({key: sample[key] for key in ("image", "boxes", "labels")}, sample_ids=3)
+        kept = kept({key: sample[key] for key in ("image", "boxes", "labels")}, sample_ids=3, epoch=0)
         wide = np.array(everything["boxes"])
         area = (wide[:, 2] > wide[:, 0]) & (wide[:, 3] > wide[:, 1])
         assert kept["labels"] == np.flatnonzero((seen >= seen.dtype.type(least)) & area).tolist()

@@ -30,7 +30,7 @@ def tensors(count=6):
 
 
 def one_by_one(given):
-    return [STAGE(image, sample_ids=i) for i, image in enumerate(given)]
+    return [STAGE(image, sample_ids=i, epoch=0) for i, image in enumerate(given)]
 
 
 def same(made, wanted):
@@ -61,8 +61,8 @@ def test_c_describes_them(kind, monkeypatch):
     if not (found.kind is images.Pillow and images.Pillow.how is None):
         assert found.table is not None and found._parts is None
     assert found.sizes() == [images.images_of(each, None).sizes()[0] for each in given]
-    assert same(STAGE(given, sample_ids=range(6)), one_by_one(given))
-    assert type(STAGE(tuple(given), sample_ids=range(6))) is tuple
+    assert same(STAGE(given, sample_ids=range(6), epoch=0), one_by_one(given))
+    assert type(STAGE(tuple(given), sample_ids=range(6), epoch=0)) is tuple
 
 
 def expanded():
@@ -93,7 +93,7 @@ OTHERS = {
 def test_others_are_looked_at(kind):
     given = OTHERS[kind]()
     assert images.images_of(given, None)._parts is not None
-    assert same(STAGE(given, sample_ids=range(6)), one_by_one(given))
+    assert same(STAGE(given, sample_ids=range(6), epoch=0), one_by_one(given))
 
 
 @pytest.mark.parametrize("odd, wanted", [
@@ -113,11 +113,11 @@ def test_one_that_cannot_be_taken_is_named(odd, wanted):
 def test_in_place():
     given = arrays()
     wanted = one_by_one(given)
-    STAGE.apply_(given, sample_ids=range(6))
+    STAGE.apply_(given, sample_ids=range(6), epoch=0)
     assert same(given, wanted)
     given[4].flags.writeable = False
     before = [image.copy() for image in given]
-    refused("NumPy array to write to is read-only", STAGE.apply_, given, sample_ids=range(6))
+    refused("NumPy array to write to is read-only", STAGE.apply_, given, sample_ids=range(6), epoch=0)
     assert same(given, before)
 
 
@@ -172,18 +172,18 @@ WRITES = numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0"  # what from_dlpac
 
 def test_dlpack(pixels):
     stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    wanted = stage(pixels, sample_ids=ids)
-    assert numpy.array_equal(stage(OnlyDlpack(pixels), sample_ids=ids), wanted)
+    wanted = stage(pixels, sample_ids=ids, epoch=0)
+    assert numpy.array_equal(stage(OnlyDlpack(pixels), sample_ids=ids, epoch=0), wanted)
     chw = OnlyDlpack(pixels.transpose(0, 3, 1, 2))
-    assert numpy.array_equal(stage(chw, sample_ids=ids, layout="chw"), wanted.transpose(0, 3, 1, 2))
-    assert same(stage([OnlyDlpack(x) for x in pixels], sample_ids=ids), list(wanted))
+    assert numpy.array_equal(stage(chw, sample_ids=ids, epoch=0, layout="chw"), wanted.transpose(0, 3, 1, 2))
+    assert same(stage([OnlyDlpack(x) for x in pixels], sample_ids=ids, epoch=0), list(wanted))
     refused("the images' dtype is uint16, want uint8", stage, OnlyDlpack(pixels.astype(numpy.uint16)))
     locked, work = pixels.copy(), pixels.copy()
     locked.flags.writeable = False
     with pytest.raises((motley.ArgumentError, BufferError)):  # NumPy before 2.1 does not hand it out
         stage.apply_(OnlyDlpack(locked))
     if WRITES:
-        stage.apply_(OnlyDlpack(work), sample_ids=ids)
+        stage.apply_(OnlyDlpack(work), sample_ids=ids, epoch=0)
         assert numpy.array_equal(work, wanted)
     else:
         refused("the NumPy array to write to is read-only", stage.apply_, OnlyDlpack(work))
@@ -196,12 +196,12 @@ def test_dlpack_as_on_cuda(pixels, monkeypatch):
     monkeypatch.setattr(images, "ON_CUDA", (1,))  # host memory
     monkeypatch.setitem(images.sys.modules, "cupy", None)
     stage, ids, given = motley.RandAugment(seed=7), range(len(pixels)), OnlyDlpack(torch.from_numpy(pixels))
-    wanted = stage(pixels, sample_ids=ids)
-    made = stage(given, sample_ids=ids)
+    wanted = stage(pixels, sample_ids=ids, epoch=0)
+    made = stage(given, sample_ids=ids, epoch=0)
     assert type(made) is torch.Tensor and numpy.array_equal(made, wanted)
     work = torch.from_numpy(pixels.copy())
-    stage(given, sample_ids=ids, out=OnlyDlpack(work))
+    stage(given, sample_ids=ids, epoch=0, out=OnlyDlpack(work))
     assert numpy.array_equal(work, wanted)
     train = motley.Transform("torchvision_train", seed=7)
-    assert numpy.array_equal(train(given, sample_ids=ids), train(pixels, sample_ids=ids))
+    assert numpy.array_equal(train(given, sample_ids=ids, epoch=0), train(pixels, sample_ids=ids, epoch=0))
     assert same([numpy.asarray(motley.ops.resize(given, (8, 9)))], [motley.ops.resize(pixels, (8, 9))])

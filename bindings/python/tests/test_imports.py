@@ -98,7 +98,6 @@ def test_public_names():
     assert {*dir(motley.ops)} == {"apply", "resize", "table", *motley.ops.table}
     with pytest.raises(AttributeError, match="'motley' has no attribute 'Folow'"):
         _ = motley.Folow
-    assert motley.RepeatedSamples.__module__ == "motley"
 
 
 @pytest.mark.slow

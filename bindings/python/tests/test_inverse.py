@@ -36,7 +36,7 @@ def moved(text, count, **entries):
         {"boxes": Boxes("xyxy", drop=False), "points": Points("continuous", inside="seen"), "mask": Mask(fill=255)},
     )
     follow.following = {key: kind for key, kind in follow.following.items() if key in entries}
-    return follow({"image": pictures(count), **entries}, sample_ids=range(count), return_draws=True)
+    return follow({"image": pictures(count), **entries}, sample_ids=range(count), epoch=0, return_draws=True)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -56,7 +56,7 @@ def test_a_million_boxes_return_to_where_they_were(form, library):
     corner = random.uniform(0, 40, (50, 20000, 2))
     boxes = np.concatenate([corner, corner + random.uniform(1, 20, corner.shape)], -1)
     transform = motley.Transform(TRANSFORM, seed=3)
-    _, draws = transform(pictures(50), sample_ids=range(50), return_draws=True)
+    _, draws = transform(pictures(50), sample_ids=range(50), epoch=0, return_draws=True)
     inverse = motley.Inverse(draws, transform)
     a, e = (np.array([m[axis][axis] for m in inverse.matrices])[:, None] for axis in (0, 1))
     c, f = (np.array([m[axis][2] for m in inverse.matrices])[:, None] for axis in (0, 1))
@@ -113,7 +113,7 @@ def test_masks_return_where_they_are_valid(library):
 def test_smooth_maps_return_bilinear_and_from_fewer_pixels(library):
     """A plane a x + b y comes back as itself, also from an output of half the resolution."""
     transform = motley.Transform(WARPING, seed=3)
-    _, draws = transform(pictures(20), sample_ids=range(20), return_draws=True)
+    _, draws = transform(pictures(20), sample_ids=range(20), epoch=0, return_draws=True)
     inverse = motley.Inverse(draws, transform)
     y, x = np.mgrid[: SIZE[0], : SIZE[1]] + 0.5
     for h, w in ((70, 90), (35, 45)):
@@ -174,7 +174,7 @@ def test_where_a_result_shows_its_fill_nothing_is_valid(steps, stages, interpola
         policy = policy.replace("\nbranches", "\n      branches")
     transform = motley.Transform(motley.Policy.parse(policy), seed=1)
     images = np.full((6, 40, 50, 3), 200, np.uint8)
-    made, draws = transform(images, sample_ids=range(6), return_draws=True)
+    made, draws = transform(images, sample_ids=range(6), epoch=0, return_draws=True)
     back, valid = motley.Inverse(draws, transform).images(made[..., 0])
     assert (back[valid] > 0).all() and 0.3 < valid.mean() < 1
 
@@ -194,14 +194,14 @@ def test_a_pixel_whose_centre_lies_on_a_border_is_found():
 def test_one_image_and_sources_of_many_sizes():
     transform = motley.Transform(TRANSFORM, seed=1)
     images = [pictures(1, (40 + i, 50 + 2 * i))[0] for i in range(4)]
-    made, draws = transform(images, sample_ids=range(4), return_draws=True)
+    made, draws = transform(images, sample_ids=range(4), epoch=0, return_draws=True)
     back, valid = motley.Inverse(draws, transform).images(made[..., 0])
     assert [b.shape for b in back] == [v.shape for v in valid] == [image.shape[:2] for image in images]
     stored = json.loads(json.dumps(draws))
     refused(r"draws of image 0 were stored without a size: want size=", motley.Inverse, stored, transform)
     again = motley.Inverse(stored, transform, [image.shape[:2] for image in images]).images(made[..., 0])[0]
     assert all((a == b).all() for a, b in zip(again, back))
-    one, draw = transform(images[2], sample_ids=2, return_draws=True)
+    one, draw = transform(images[2], sample_ids=2, epoch=0, return_draws=True)
     single = motley.Inverse(draw, transform)
     assert (single.images(one[..., 0])[0] == back[2]).all() and single.points([[45.0, 35]]).shape == (1, 2)
     stage = motley.Transform("trivial_augment_wide", seed=5)

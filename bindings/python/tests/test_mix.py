@@ -169,8 +169,10 @@ def test_soft_targets(batch):
 def test_smoothed_soft_targets_still_sum_to_one(batch):
     images, labels = batch
     one_hot, ids = torch.nn.functional.one_hot(labels, CLASSES), range(len(images))
-    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(images, labels, sample_ids=ids)
-    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, sample_ids=ids)
+    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(
+        images, labels, sample_ids=ids, epoch=0
+    )
+    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, sample_ids=ids, epoch=0)
     assert torch.allclose(soft[1].sum(1), torch.ones(len(images))) and torch.allclose(soft[1], hard[1])
     with pytest.raises(motley.ArgumentError, match=r"labels have shape \(\d+, 1\), want \[\d+\]: a class"):
         motley.Mix(mixup=0.2)(images, labels.reshape(-1, 1))
@@ -181,21 +183,23 @@ def test_smoothed_soft_targets_still_sum_to_one(batch):
 def test_layouts_in_place_and_replay(batch):
     images, labels = batch
     mix = motley.Mix(mixup=1, cutmix=1, classes=CLASSES, mode="elem", drawn_partner=True, seed=8)
-    made, targets, draws = mix(images, labels, sample_ids=range(len(images)), return_draws=True)
+    made, targets, draws = mix(images, labels, sample_ids=range(len(images)), epoch=0, return_draws=True)
     assert all(d["partner"] != i for i, d in enumerate(draws)) or len(images) == 1
     hwc = np.ascontiguousarray(images.numpy().transpose(0, 2, 3, 1))
-    assert np.array_equal(mix(hwc, labels, sample_ids=range(len(images)))[0].transpose(0, 3, 1, 2), made.numpy())
+    assert np.array_equal(
+        mix(hwc, labels, sample_ids=range(len(images)), epoch=0)[0].transpose(0, 3, 1, 2), made.numpy()
+    )
     assert same(mix.replay(images, labels, draws)[0], made) and same(mix.replay(images, labels, draws)[1], targets)
     clone = images.clone()
-    assert mix.apply_(clone, labels, sample_ids=range(len(images)))[0] is clone and same(clone, made)
+    assert mix.apply_(clone, labels, sample_ids=range(len(images)), epoch=0)[0] is clone and same(clone, made)
     again = pickle.loads(pickle.dumps(mix))
-    assert again == mix and same(again(images, labels, sample_ids=range(len(images)))[0], made)
-    assert mix.draw(sample_ids=list(range(len(images))), size=images.shape[-2:]) == draws
+    assert same(again(images, labels, sample_ids=range(len(images)), epoch=0)[0], made)
+    assert mix.draw(sample_ids=list(range(len(images))), epoch=0, size=images.shape[-2:]) == draws
     first = motley.Mix(mixup=1, seed=1, classes=CLASSES)
     one, two = first(images, labels)[0], first(images, labels)[0]
     with pytest.raises(motley.ArgumentError, match="epoch"):
         first(images, labels, epoch=-1)
-    assert first.next_sample == 2 * len(images) and not same(one, two)
+    assert first.state_dict()["count"] == 2 * len(images) and not same(one, two)
 
 
 @pytest.mark.parametrize(
@@ -263,10 +267,10 @@ def test_as_a_transforms_last_stage():
     photographs = [random.integers(0, 256, (30 + i, 40 - i, 3), np.uint8) for i in range(8)]
     labels = random.integers(0, 10, 8)
     transform = motley.Transform(TEXT, seed=6)
-    images, targets, draws = transform(photographs, labels=labels, sample_ids=range(8), return_draws=True)
-    plain = motley.Transform(TEXT[: TEXT.index("  - mix")], seed=6)(photographs, sample_ids=range(8))
+    images, targets, draws = transform(photographs, labels=labels, sample_ids=range(8), epoch=0, return_draws=True)
+    plain = motley.Transform(TEXT[: TEXT.index("  - mix")], seed=6)(photographs, sample_ids=range(8), epoch=0)
     mix = motley.Mix(mixup=0.2, cutmix=1, mode="elem", rules="timm", classes=10, smoothing=0.1, seed=6)
-    wanted, wanted_targets = mix(plain, labels, sample_ids=range(8), layout="chw")
+    wanted, wanted_targets = mix(plain, labels, sample_ids=range(8), epoch=0, layout="chw")
     assert np.array_equal(images, wanted) and np.array_equal(targets, wanted_targets)
     again = transform.replay(photographs, draws, labels=labels)
     assert np.array_equal(again[0], images) and np.array_equal(again[1], targets)
@@ -328,7 +332,8 @@ def test_labels_become_targets_in_loaders(how, keys):
     transform = mixing(how)
     at = dict(zip(("images", "labels", "ids"), keys or range(3)))
     collate = motley.torch.MotleyCollate(mixing(how), **at)
-    loader = torch.utils.data.DataLoader(Photographs(keys), batch_size=4, collate_fn=collate, num_workers=keys is None)
+    sampler, workers = motley.torch.Sampler(range(len(Photographs()))), int(keys is None)
+    loader = torch.utils.data.DataLoader(Photographs(keys), 4, sampler=sampler, collate_fn=collate, num_workers=workers)
     raw = torch.utils.data.DataLoader(
         Photographs(), batch_size=4, collate_fn=lambda samples: [list(column) for column in zip(*samples)]
     )
@@ -338,6 +343,7 @@ def test_labels_become_targets_in_loaders(how, keys):
     assert transform.mixes
     for epoch in range(2):
         wanted = list(wanted_batches(transform, epoch))
+        ahead.set_epoch(epoch)
         assert not any(torch.equal(targets, targets.round()) for _, targets in wanted[:1])
         for made in (list(loader), list(ahead)):
             assert len(made) == len(wanted) == 3
@@ -350,9 +356,9 @@ def test_a_mix_behind_another_stage():
     import motley.torch
 
     batches = [(torch.rand(6, 3, 9, 8), torch.arange(6), torch.arange(6))]
-    mix = motley.Mix(mixup=0.2, cutmix=1, classes=6)
+    mix = motley.Mix(mixup=0.2, cutmix=1, classes=6, epoch=0)
     ((images, targets, ids),) = motley.torch.Prefetcher(batches, mix, "cpu", ids=2, labels=1)
-    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], sample_ids=ids)
+    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], sample_ids=ids, epoch=0)
     assert torch.equal(images, wanted[0]) and torch.equal(targets, wanted[1]) and torch.equal(ids, torch.arange(6))
 
 

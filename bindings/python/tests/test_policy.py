@@ -142,7 +142,7 @@ def test_a_name_a_path_or_a_text(tmp_path, monkeypatch):
     "shown",
     [
         motley.Policy.builtin("rand_augment"),
-        motley.Transform("trivial_augment_wide", seed=5, stream=1),
+        motley.Transform("trivial_augment_wide", seed=5),
         motley.Transform("torchvision_train", seed=3),
         motley.Policy.builtin("tf_auto_augment_detection_v0"),
     ],
@@ -158,7 +158,7 @@ def test_the_name_and_the_text(shown):
 def test_what_wraps_a_stage_shows_it():
     stage = motley.Transform("rand_augment", seed=5)
     assert motley.Follow(stage)._repr_html_() == stage._repr_html_()
-    assert motley.Mix(mixup=0.2)._repr_html_() == "<code>Mix(mixup=0.2, seed=0)</code>"
+    assert motley.Mix(mixup=0.2)._repr_html_() == "<code>Mix(mixup=0.2)</code>"
 
 
 def test_nothing_of_a_policy_is_read_as_html():

@@ -77,7 +77,7 @@ def test_the_python_runs(folder, block):
         image = names["train"](PIL.Image.open("photos/0.jpg"))
         assert image.shape == (3, 224, 224)
     elif "loader" in names:
-        assert sorted(names["ids"].tolist()) == [0, 1, 2] and len(names["images"]) == 3
+        assert len(names["labels"]) == len(names["images"]) == 3
     else:
         assert names["images"].shape == (64, 3, 224, 224) and names["images"].is_floating_point()
 

@@ -92,38 +92,40 @@ NORMALISED = {"mean": 0.5, "std": 0.25, "dtype": "float16"}
 
 
 def stage_entries(name, make, *covers):
-    entry(f"{name} batch", *covers)(lambda x: make()(x.images, sample_ids=IDS))
-    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1)))
-    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, views=2))
-    entry(f"{name} out")(lambda x: make()(x.images, sample_ids=IDS, out=torch.empty_like(x.images)))
-    entry(f"{name} apply_")(lambda x: make().apply_(x.images, sample_ids=IDS))
-    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, return_draws=True)[0])
-    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
+    entry(f"{name} batch", *covers)(lambda x: make()(x.images, sample_ids=IDS, epoch=0))
+    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7, epoch=0))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1), epoch=0))
+    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, views=2))
+    entry(f"{name} out")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, out=torch.empty_like(x.images)))
+    entry(f"{name} apply_")(lambda x: make().apply_(x.images, sample_ids=IDS, epoch=0))
+    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, return_draws=True)[0])
+    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS, epoch=0)))
 
 
 stage_entries("motley.Transform", lambda: motley.Transform("rand_augment", seed=3))
 stage_entries("motley.torch.Transform", lambda: motley.torch.Transform("rand_augment", seed=3))
 for cls in (motley.RandAugment, motley.TrivialAugmentWide, motley.AutoAugment):
-    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, sample_ids=IDS))
-entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, sample_ids=IDS))
-entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, sample_ids=IDS))
-entry("motley.Transform normalised")(lambda x: motley.Transform("rand_augment", **NORMALISED)(x.images, sample_ids=IDS))
+    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, sample_ids=IDS, epoch=0))
+entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, sample_ids=IDS, epoch=0))
+entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, sample_ids=IDS, epoch=0))
+entry("motley.Transform normalised")(
+    lambda x: motley.Transform("rand_augment", **NORMALISED)(x.images, sample_ids=IDS, epoch=0)
+)
 entry("motley.Transform channels_last")(
     lambda x: motley.torch.Transform("rand_augment", memory_format=torch.channels_last, **NORMALISED)(
-        x.images, sample_ids=IDS
+        x.images, sample_ids=IDS, epoch=0
     )
 )
 entry("motley.Transform clips")(
-    lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, sample_ids=motley.group_ids([3, 4], 4))
+    lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, sample_ids=motley.group_ids([3, 4], 4), epoch=0)
 )
 GIVEN = motley.Policy.of("rand_augment").change(level="given")
 entry("motley.Transform levels", only_cuda=True)(
-    lambda x: motley.Transform(GIVEN)(x.images, sample_ids=IDS, levels=x.levels)
+    lambda x: motley.Transform(GIVEN)(x.images, sample_ids=IDS, epoch=0, levels=x.levels)
 )
-entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", stream=1)(x.images))
+entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", seed=1)(x.images))
 entry("motley.Transform expanded")(
-    lambda x: motley.Transform("rand_augment")(x.images[:1].expand(4, -1, -1, -1), sample_ids=range(4))
+    lambda x: motley.Transform("rand_augment")(x.images[:1].expand(4, -1, -1, -1), sample_ids=range(4), epoch=0)
 )
 entry("motley.torch.Transform eval")(lambda x: motley.torch.Transform("rand_augment", **NORMALISED).eval()(x.images))
 
@@ -131,7 +133,7 @@ entry("motley.torch.Transform eval")(lambda x: motley.torch.Transform("rand_augm
 def inverse():
     """The way back from draws of images of Inputs' size. Torch does its work: the library sees host memory only."""
     augment = motley.Transform(POINTS)
-    return motley.Inverse(augment.draw(size=(40, 48), sample_ids=IDS), augment)
+    return motley.Inverse(augment.draw(size=(40, 48), sample_ids=IDS, epoch=0), augment)
 
 
 entry("motley.Inverse images", only_cuda=True)(lambda x: inverse().images(x.floats, interpolation="bilinear"))
@@ -141,8 +143,9 @@ entry("motley.Inverse points", only_cuda=True)(lambda x: inverse().points(x.poin
 
 @entry("motley.torch.Transform counter", only_cuda=True)
 def _(x):
-    stage = motley.torch.Transform("rand_augment", stream=1).to(x.images.device)
-    return stage(x.images), stage(x.images), stage.counter
+    stage = motley.torch.Transform("rand_augment", seed=1).to(x.images.device)
+    stage.set_epoch(3)
+    return stage(x.images), stage(x.images, sample_ids=IDS), stage.counter
 
 
 @entry("motley.torch.Transform compiled", only_cuda=True)
@@ -151,35 +154,41 @@ def _(x):
         return x.images.clone()
     stage = motley.torch.Transform("rand_augment").to(x.images.device)
     ids = torch.arange(COUNT)
-    return torch.compile(lambda images: stage(images, sample_ids=ids), backend="aot_eager", fullgraph=True)(x.images)
+    return torch.compile(lambda images: stage(images, sample_ids=ids, epoch=0), backend="aot_eager", fullgraph=True)(
+        x.images
+    )
 
 
 def transform_entries(name, make):
-    entry(f"{name} batch")(lambda x: make()(x.images, sample_ids=IDS))
-    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1)))
-    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, views=2))
-    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, return_draws=True)[0])
-    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS)))
+    entry(f"{name} batch")(lambda x: make()(x.images, sample_ids=IDS, epoch=0))
+    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7, epoch=0))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1), epoch=0))
+    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, views=2))
+    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, return_draws=True)[0])
+    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS, epoch=0)))
     entry(f"{name} out")(
-        lambda x: make()(x.images, sample_ids=IDS, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device))
+        lambda x: make()(x.images, sample_ids=IDS, epoch=0, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device))
     )
 
 
 transform_entries("motley.Transform stages", lambda: motley.Transform(TRAIN, seed=3))
 transform_entries("motley.torch.Transform stages", lambda: motley.torch.Transform(TRAIN, seed=3))
 entry("motley.Transform pictures")(
-    lambda x: motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n")(x.images, sample_ids=IDS)
+    lambda x: motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n")(
+        x.images, sample_ids=IDS, epoch=0
+    )
 )
 entry("motley.Transform mix")(
     lambda x: motley.Transform(f"{TRAIN}  - mix: {{cutmix: 1, classes: 10}}\n")(
-        x.images, sample_ids=IDS, labels=x.labels
+        x.images, sample_ids=IDS, epoch=0, labels=x.labels
     )
 )
 for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
     policy = motley.Policy.builtin(name)
     kind = motley.MultiView if policy.views or policy.scheduled else motley.Transform
-    entry(f"motley.{kind.__name__} {name}")(lambda x, kind=kind, name=name: kind(name)(list(x.images), sample_ids=IDS))
+    entry(f"motley.{kind.__name__} {name}")(
+        lambda x, kind=kind, name=name: kind(name)(list(x.images), sample_ids=IDS, epoch=0)
+    )
 
 for how in ("batch", "list", "draws", "out"):
 
@@ -187,22 +196,26 @@ for how in ("batch", "list", "draws", "out"):
     def _(x, how=how):
         views = motley.MultiView("dino", seed=3)
         if how == "out":
-            return views(x.images, sample_ids=IDS, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
-        return views(list(x.images) if how == "list" else x.images, sample_ids=IDS, return_draws=how == "draws")
+            return views(x.images, sample_ids=IDS, epoch=0, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
+        return views(
+            list(x.images) if how == "list" else x.images, sample_ids=IDS, epoch=0, return_draws=how == "draws"
+        )
 
 
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())
-    entry(f"motley.Mix {label}")(lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS))
+    entry(f"motley.Mix {label}")(
+        lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS, epoch=0)
+    )
     entry(f"motley.Mix bytes {label}")(
-        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, sample_ids=IDS, out=x.images)
+        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, sample_ids=IDS, epoch=0, out=x.images)
     )
 
 
 @entry("motley.Mix replay")
 def _(x):
     mix = motley.Mix(mixup=1.0, classes=10)
-    return mix.replay(x.floats, x.labels, mix.draw(COUNT, size=(40, 48), sample_ids=IDS))
+    return mix.replay(x.floats, x.labels, mix.draw(COUNT, size=(40, 48), sample_ids=IDS, epoch=0))
 
 
 def sample_of(x, **more):
@@ -214,35 +227,39 @@ FOLLOWING = {**PIXELS, "boxes": Boxes(drop=False), "points": Points()}
 
 
 def follow_entries(name, make):
-    entry(f"{name} pixels", "motley.follow")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS))
+    entry(f"{name} pixels", "motley.follow")(
+        lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, epoch=0)
+    )
     entry(f"{name} boxes, points")(
         lambda x: motley.Follow(make(), FOLLOWING)(
-            sample_of(x, boxes=list(x.boxes), points=list(x.points)), sample_ids=IDS
+            sample_of(x, boxes=list(x.boxes), points=list(x.points)), sample_ids=IDS, epoch=0
         )
     )
     entry(f"{name} dropped boxes")(
         lambda x: motley.Follow(make(), {"boxes": Boxes(min_area=200)})(
-            {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS
+            {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS, epoch=0
         )
     )
     entry(f"{name} list")(
         lambda x: motley.Follow(make(), {"bytes": Mask(), "points": Points()})(
-            [{"image": a, "bytes": b, "points": c} for a, b, c in zip(x.images, x.bytes, x.points)], sample_ids=IDS
+            [{"image": a, "bytes": b, "points": c} for a, b, c in zip(x.images, x.bytes, x.points)],
+            sample_ids=IDS,
+            epoch=0,
         )
     )
-    entry(f"{name} views")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, views=2))
+    entry(f"{name} views")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, epoch=0, views=2))
 
     @entry(f"{name} replay")
     def _(x):
         follow, sample = motley.Follow(make(), FOLLOWING), sample_of(x, boxes=list(x.boxes), points=list(x.points))
-        return follow.replay(sample, follow(sample, sample_ids=IDS, return_draws=True)[1])
+        return follow.replay(sample, follow(sample, sample_ids=IDS, epoch=0, return_draws=True)[1])
 
 
 follow_entries("motley.Follow", lambda: motley.Transform(POINTS, seed=3))
 follow_entries("motley.Follow transform", lambda: motley.Transform(TRAIN, seed=3))
 entry("motley.Follow detection")(
     lambda x: motley.Follow("tf_auto_augment_detection_v0", {"boxes": Boxes()})(
-        {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS
+        {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS, epoch=0
     )
 )
 
@@ -275,7 +292,7 @@ def _invert(indices, images, values):
 
 entry("motley.custom_op")(
     lambda x: motley.Transform("motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n")(
-        x.images, sample_ids=IDS
+        x.images, sample_ids=IDS, epoch=0
     )
 )
 
@@ -295,26 +312,28 @@ class Samples(torch.utils.data.Dataset):
 
 
 entry("motley.torch.Augmented")(
-    lambda x: [motley.torch.Augmented(Samples(x), "rand_augment", views=2)[i][0] for i in IDS]
+    lambda x: [motley.torch.Augmented(Samples(x), "rand_augment", views=2)[motley.torch.Index(i, 0)][0] for i in IDS]
 )
 entry("motley.torch.MotleyCollate")(
-    lambda x: motley.torch.MotleyCollate("rand_augment", ids=1)([Samples(x)[i] for i in IDS])[0]
+    lambda x: motley.torch.MotleyCollate(motley.Transform("rand_augment", epoch=0), ids=1)(
+        [Samples(x)[i] for i in IDS]
+    )[0]
 )
 entry("motley.torch.MotleyCollate transform")(
-    lambda x: motley.torch.MotleyCollate(motley.Transform(TRAIN), ids=1)([Samples(x)[i] for i in IDS])[0]
+    lambda x: motley.torch.MotleyCollate(motley.Transform(TRAIN, epoch=0), ids=1)([Samples(x)[i] for i in IDS])[0]
 )
 
 
 @entry("motley.torch.Prefetcher", only_cuda=True)
 def _(x):
-    stage = motley.torch.Transform("rand_augment", **NORMALISED).to(x.images.device)
+    stage = motley.torch.Transform("rand_augment", epoch=0, **NORMALISED).to(x.images.device)
     batches = [(x.images, torch.arange(COUNT)), (x.other, torch.arange(COUNT))]
     return [images for images, _ in motley.torch.Prefetcher(batches, stage, x.images.device, ids=1)]
 
 
 @entry("motley.torch.Prefetcher counted", only_cuda=True)
 def _(x):
-    stage = motley.torch.Transform("rand_augment", stream=1).to(x.images.device)
+    stage = motley.torch.Transform("rand_augment", seed=1).to(x.images.device)
     batches = [(x.images, x.labels), (x.other, x.labels)]
     return list(motley.torch.Prefetcher(batches, stage, x.images.device)), stage.counter
 
@@ -323,7 +342,7 @@ def _(x):
 def _(x):
     from motley.adapters.columns import Augment
 
-    return Augment("rand_augment", ids="id")({"image": x.images, "id": list(IDS)})["image"]
+    return Augment("rand_augment", ids="id", epoch=0)({"image": x.images, "id": list(IDS)})["image"]
 
 
 @entry("motley.adapters.lightning")
@@ -409,13 +428,12 @@ def _(x):
 # Public names that touch no CUDA tensors, or whose work another row has.
 NOT_HERE = {
     "motley.Policy": "data", "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers",
-    "motley.group_ids": "numbers", "motley.samples": "says which samples",
+    "motley.group_ids": "numbers",
     "motley.adapters.libdali_motley": "the adapter's operator",  # where it has been built
-    "motley.RepeatedSamples": "a warning", "motley.ops.table": "data",
-    "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Views": "a sampler",
-    "motley.torch.Reproducible": "a block of samples", "motley.torch.list_images": "a list",
-    "motley.torch.ask_for_queues": "sets a variable", "motley.torch.read_file": "bytes",
-    "motley.torchvision.AutoAugmentPolicy": "torchvision's",
+    "motley.ops.table": "data",
+    "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Sampler": "a sampler",
+    "motley.torch.list_images": "a list", "motley.torch.ask_for_queues": "sets a variable",
+    "motley.torch.read_file": "bytes", "motley.torchvision.AutoAugmentPolicy": "torchvision's",
     "motley.torchvision.InterpolationMode": "torchvision's", "motley.torchvision.hand_back": "ends take_over",
     "motley.torchvision.take_over": "sets names", "motley.torchvision.Fused": "what fuse returns",
     "motley.torchvision.Compose": "what fuse returns",
@@ -543,6 +561,7 @@ def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatc
     monkeypatch.setattr(arrays.Torch, "stream_of", staticmethod(lambda device: lambda: FAKE))
     monkeypatch.setattr(arrays.Torch, "captures", staticmethod(lambda: False))
     monkeypatch.setattr(_native, "context_of", lambda device, threads=None: context_of(None, 1))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(_native.local, "calls", {})
     for module in [module for name, module in sys.modules.items() if name.split(".")[0] == "motley"]:
         if getattr(module, "lib", None) is lib and module is not images_module:

@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
 
-from motley.torch import Indexed, Prefetcher, Transform, decode, list_images, prefetch, read_file  # noqa: E402
+from motley.torch import Indexed, Prefetcher, Sampler, Transform, decode, list_images, read_file  # noqa: E402
 from motley.torch.decode import decoded  # noqa: E402
 from motley.torch.prefetch import without  # noqa: E402
 
@@ -54,6 +54,8 @@ def folder(tmp_path):
 
 
 def loader_of(dataset, **settings):
+    if isinstance(dataset, Indexed):
+        settings["sampler"] = Sampler(dataset if settings.pop("shuffle", False) else range(len(dataset)))
     return torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=list_images, **settings)
 
 
@@ -63,13 +65,13 @@ def test_files_are_decoded_and_transformed(folder, workers):
     seen = {}
     for images, labels, ids in Prefetcher(loader, Transform(TEXT, seed=4), "cpu", ids=2):
         assert images.dtype == torch.float32 and images.shape[1:] == (3, 24, 24)
-        for image, label, i in zip(images, labels, ids.tolist()):
+        for image, label, i in zip(images, labels, ids[:, 0].tolist()):
             assert int(label) == folder.targets[i]
             seen[i] = image
     assert sorted(seen) == list(range(10))
     transform = motley.Transform(TEXT, seed=4)
     for i, (file, _) in enumerate(folder):
-        wanted = transform(decode_image(file, mode=ImageReadMode.RGB), sample_ids=i)
+        wanted = transform(decode_image(file, mode=ImageReadMode.RGB), sample_ids=i, epoch=0)
         assert torch.equal(seen[i], wanted)
 
 
@@ -77,8 +79,8 @@ def test_files_become_views(folder):
     large, small = TEXT.split("stages:")[1], "    [{random_resized_crop: {size: 9}}, {output: {}}]\n"
     views = f"motley: 1\nname: v\nviews:\n- name: large\n  stages:{large}- name: small\n  count: 2\n  stages:\n{small}"
     for made, _, ids in Prefetcher(loader_of(Indexed(folder)), views, "cpu", ids=2):
-        for i, large in zip(ids.tolist(), made["large"]):
-            wanted = motley.MultiView(views)(decode_image(folder[i][0], mode=ImageReadMode.RGB), sample_ids=i)
+        for i, large in zip(ids[:, 0].tolist(), made["large"]):
+            wanted = motley.MultiView(views)(decode_image(folder[i][0], mode=ImageReadMode.RGB), sample_ids=i, epoch=0)
             assert torch.equal(large, wanted["large"])
         assert [tuple(batch.shape) for batch in made["small"]] == 2 * [(len(ids), 3, 9, 9)]
 
@@ -110,13 +112,19 @@ def test_broken_files_are_named(folder):
 
 def test_broken_files_are_left_out(folder):
     prefetcher = Prefetcher(
-        [broken_batch(folder)], Transform(TEXT, seed=1), "cpu", images="files", ids="id", names="path", broken="skip"
+        [broken_batch(folder)],
+        Transform(TEXT, seed=1, epoch=0),
+        "cpu",
+        images="files",
+        ids="id",
+        names="path",
+        broken="skip",
     )
     with pytest.warns(UserWarning) as warned:
         (batch,) = prefetcher
     assert [str(w.message).split(":")[0] for w in warned if w.category is UserWarning] == ["b.jpg", "c.jpg"]
     assert batch["labels"].tolist() == batch["id"].tolist() == [0, 3] and batch["path"] == ["a.jpg", "d.jpg"]
-    wanted = motley.Transform(TEXT, seed=1)(decode_image(folder[3][0], ImageReadMode.RGB), sample_ids=3)
+    wanted = motley.Transform(TEXT, seed=1)(decode_image(folder[3][0], ImageReadMode.RGB), sample_ids=3, epoch=0)
     assert torch.equal(batch["files"][1], wanted)
     nothing = [([torch.zeros(9, dtype=torch.uint8)], torch.arange(1))]
     with pytest.warns(UserWarning), pytest.raises(motley.FileError, match="image 0 and all others of its batch"):
@@ -164,7 +172,6 @@ def test_the_page_trains(folder, tmp_path, monkeypatch):
     result = {}
     exec(script, result)
     assert result["images"].shape == (4, 3, 32, 32) and torch.isfinite(result["loss"]) and result["epoch"] == 1
-    assert result["transform"].epoch == 1
 
 
 def jpeg(array):
@@ -386,7 +393,8 @@ def test_prefetcher_gives_the_loaders_batches(device, kind):
     keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
     prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
     assert len(prefetcher) == 5
-    for epoch in (0, 1):  # each pass is an epoch
+    for epoch in (0, 1):
+        prefetcher.set_epoch(epoch)
         given = list(prefetcher)
         assert len(given) == 5
         for got, batch in zip(given, batches(kind)):
@@ -397,25 +405,12 @@ def test_prefetcher_gives_the_loaders_batches(device, kind):
             assert torch.equal(got[keys[0]].cpu(), normalised(augmented(images, ids, epoch=epoch), torch.float32))
 
 
-def test_prefetcher_epochs():
-    stage = Transform("rand_augment")
-    prefetcher = Prefetcher(Loader(), stage, "cpu")
-    stage.set_epoch(3)  # as a checkpoint does
-    for expected in (3, 4):
-        next(iter(prefetcher))  # a peek is no epoch
-        list(prefetcher)
-        assert stage.epoch == expected
-    prefetcher.set_epoch(9)
-    for expected in (9, 10):
-        list(prefetcher)
-        assert stage.epoch == expected
-    sampler = torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
+def test_prefetcher_sets_the_epoch_of_both():
+    stage, sampler = Transform("rand_augment"), torch.utils.data.DistributedSampler(range(8), num_replicas=1, rank=0)
     prefetcher = Prefetcher(DataLoader(TensorDataset(pictures(8)), sampler=sampler), stage, "cpu")
     prefetcher.set_epoch(5)
-    assert sampler.epoch == 5
-    for expected in (5, 6):
-        list(prefetcher)
-        assert stage.epoch == expected and sampler.epoch == 5  # whose shuffling is the script's own business
+    assert sampler.epoch == stage.epoch == 5
+    refused("epoch is -1, want a whole number", prefetcher.set_epoch, -1)
 
 
 def test_prefetcher_orders_its_streams(monkeypatch):
@@ -453,8 +448,8 @@ def test_prefetcher_orders_its_streams(monkeypatch):
         "step, 3 prepared",
     ]
     log.clear()
-    next(iter(prefetcher))
-    assert log[:2] == ["main waits for side", "side waits for main"]  # the epoch is set between the two
+    prefetcher.set_epoch(1)
+    assert log == ["main waits for side"]
 
 
 def test_prefetcher_passes_errors_on():
@@ -472,7 +467,7 @@ def test_prefetcher_passes_errors_on():
 def test_prefetched_memory_is_not_reused_too_early():
     """A slow consumer on the current stream, batches of one size, and nobody who waits: every batch must still be
     what it was when it was handed over."""
-    stage = Transform("rand_augment", seed=7).cuda()
+    stage = Transform("rand_augment", seed=7, epoch=0).cuda()
     loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(), torch.arange(64 * i, 64 * i + 64)) for i in range(24)]
     sums = []
     for images, _ in Prefetcher(loader, stage, ids=1):
@@ -486,7 +481,7 @@ def test_prefetched_memory_is_not_reused_too_early():
 @cuda
 def test_prefetcher_waits_for_batches_that_are_on_the_device():
     """A loader that fills CUDA batches on the current stream: the stage must not read them before they are written."""
-    stage = Transform("rand_augment", seed=7).cuda()
+    stage = Transform("rand_augment", seed=7, epoch=0).cuda()
     host = [(pictures(64, 3, 64, 64, seed=i), torch.arange(64)) for i in range(8)]
 
     def loader():
@@ -499,24 +494,6 @@ def test_prefetcher_waits_for_batches_that_are_on_the_device():
 
     for (images, _), (source, ids) in zip(Prefetcher(loader(), stage, ids=1), host):
         assert torch.equal(images.cpu(), augmented(source, ids))
-
-
-@cuda
-def test_prefetcher_waits_for_the_counter_it_counts_ahead_with(monkeypatch):
-    """However late the counter's copy is made, the first batch is drawn by it."""
-    copied = prefetch._copied
-
-    def late(counter):
-        torch.cuda._sleep(20_000_000)
-        return copied(counter)
-
-    loader = [(pictures(64, 3, 64, 64).pin_memory(),)]
-    monkeypatch.setattr(prefetch, "_copied", late)
-    for epoch in (3, 4):
-        stage = Transform("rand_augment", seed=7, stream=0, epoch=epoch).cuda()
-        ((images,),) = Prefetcher(loader, stage)
-        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
-        assert torch.equal(images.cpu(), core(loader[0][0]))
 
 
 @cuda
@@ -562,7 +539,7 @@ class Kept:
 @pytest.mark.parametrize("device", DEVICES)
 def test_the_loaders_state_is_that_of_what_was_handed_over(device, encoded):
     def made():
-        return Prefetcher(Kept(encoded), Transform(TEXT if encoded else "rand_augment", stream=0).to(device), device)
+        return Prefetcher(Kept(encoded), Transform(TEXT if encoded else "rand_augment", seed=7).to(device), device)
 
     def read(prefetcher, count=None):
         return [(images.cpu(), at) for images, at in itertools.islice(prefetcher, count)]
@@ -575,21 +552,22 @@ def test_the_loaders_state_is_that_of_what_was_handed_over(device, encoded):
     first, last = made(), made()
     read(first, 6)  # of all batches, the end was not asked for
     last.load_state_dict(first.state_dict())
-    assert read(last) == [] and len(read(last)) == 6 and last.transform.epoch == 1
+    assert read(last) == [] and len(read(last)) == 6
     begun.load_state_dict(whole.state_dict())  # whose pass is over
-    assert [at for _, at in read(begun)] == [*range(6)] and begun.transform.epoch == 1
+    assert [at for _, at in read(begun)] == [*range(6)]
     plain = Prefetcher([], Transform("rand_augment"), "cpu")
-    refused("the state has epoch, finished, loader, next_sample, want", plain.load_state_dict, whole.state_dict())
+    refused("the state has count, loader, want count", plain.load_state_dict, whole.state_dict())
 
 
 @cuda
 def test_epochs_after_a_pass_that_was_broken_off():
-    stage = Transform("rand_augment", seed=7, stream=0).cuda()
+    stage = Transform("rand_augment", seed=7).cuda()
     loader = [(pictures(64, 3, 64, 64, seed=i).pin_memory(),) for i in range(3)]
-    prefetcher = Prefetcher(loader, stage)
+    loader, ids = [(*batch, torch.arange(64)) for batch in loader], torch.arange(64)
+    prefetcher = Prefetcher(loader, stage, ids=1)
     for epoch in (3, 4):
         prefetcher.set_epoch(epoch)
-        (images,) = next(iter(prefetcher))  # the second batch is on its way when we leave
-        core = motley.Transform("rand_augment", seed=7, stream=0, epoch=epoch)
-        assert torch.equal(images.cpu(), core(loader[0][0]))
+        images, _ = next(iter(prefetcher))  # the second batch is on its way when we leave
+        core = motley.Transform("rand_augment", seed=7)
+        assert torch.equal(images.cpu(), core(loader[0][0], sample_ids=ids, epoch=epoch))
     torch.cuda.synchronize()

@@ -111,7 +111,9 @@ def called(transform, image, seed):
     drawn_from = next_seed(seed)
     out = transform(image)
     stage, (width, height) = transform._for(image), image.size
-    return out, stage.draw(seed=drawn_from, sample_ids=[0], size=(height, width), channels=len(image.getbands()))[0]
+    return out, stage.draw(
+        seed=drawn_from, sample_ids=[0], epoch=0, size=(height, width), channels=len(image.getbands())
+    )[0]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -135,7 +137,7 @@ def test_draws_are_torchvisions(version, name, arguments):
     """Every op, bin and sign that torchvision can draw is drawn, as often, and nothing else."""
     theirs, mine = (getattr(module, name)(**arguments) for module in namespace(version))
     own, image = Replay(theirs, version), picture(3)
-    drawn = mine._for(image).draw(2000, size=(29, 37), seed=5)
+    drawn = mine._for(image).draw(size=(29, 37), sample_ids=range(2000), epoch=0, seed=5)
     if name != "AutoAugment":
         ops = theirs.num_ops if name == "RandAugment" else 1
         assert {len(steps) for steps in drawn} == {ops}
@@ -188,7 +190,7 @@ def test_augmix(version):
         assert chances == pytest.approx(dict.fromkeys(space, 1 / len(space)))
         assert data["augmix"] == {"width": mine.mixture_width, "alpha": mine.alpha, "form": "one_sum"}
         lengths = set()
-        for steps in stage.draw(seed=1, sample_ids=range(200), size=(29, 37), channels=3):
+        for steps in stage.draw(seed=1, sample_ids=range(200), epoch=0, size=(29, 37), channels=3):
             # The first is the image's, before all chains.
             ends = [i for i, step in enumerate(steps) if step["op"] == "mix_add"]
             lengths.update(after - before - 1 for before, after in zip(ends, ends[1:]))
@@ -204,7 +206,7 @@ def test_tensors_get_the_images_bytes(version):
     batch = torch.stack([torch.from_numpy(numpy.array(image)).permute(2, 0, 1) for image in images])
     seed = next_seed(3)
     stage = mine._for(images[0])
-    want = [numpy.asarray(stage(image, seed=seed, sample_ids=0)) for image in images]
+    want = [numpy.asarray(stage(image, seed=seed, sample_ids=0, epoch=0)) for image in images]
     for shape in (batch, batch.contiguous(memory_format=torch.channels_last), batch.reshape(2, 3, *batch.shape[1:])):
         torch.manual_seed(3)
         out = mine(shape)

@@ -50,7 +50,7 @@ def keypoints():
 def drawn(transform, seed):
     """The steps of its next call, with torch's generator seeded for it."""
     of = transform.transform if hasattr(transform, "not_taken") else transform._for(tv_tensors.Image(image()))
-    draw = of.draw(size=(HEIGHT, WIDTH), seed=next_seed(seed), sample_ids=[0])[0]
+    draw = of.draw(size=(HEIGHT, WIDTH), seed=next_seed(seed), sample_ids=[0], epoch=0)[0]
     return draw["steps"] if isinstance(draw, dict) else draw
 
 
@@ -274,7 +274,7 @@ def test_fused_samples_are_torchvisions(name, kind):
     fused, lost = fuse(v2.Compose(RECIPES[name])), 0
     assert fused.not_taken == []
     for i in range(40):
-        draw = fused.transform.draw(size=(HEIGHT, WIDTH), seed=next_seed(i), sample_ids=[0])[0]
+        draw = fused.transform.draw(size=(HEIGHT, WIDTH), seed=next_seed(i), sample_ids=[0], epoch=0)[0]
         picture = Image.fromarray(image().permute(1, 2, 0).numpy())
         given = picture if kind == "PIL" else tv_tensors.Image(image())
         sample = {"image": given, "target": {"boxes": boxes(), "labels": [1, 2, 3]}, "mask": tv_tensors.Mask(numbers())}
@@ -300,7 +300,7 @@ def test_fused_keypoints_are_torchvisions(caplog):
     crop, flip = v2.RandomResizedCrop((32, 40)), v2.RandomHorizontalFlip(1.0)
     fused = fuse([crop])
     for i in range(20):
-        draw = fused.transform.draw(size=(HEIGHT, WIDTH), seed=next_seed(i), sample_ids=[0])[0]
+        draw = fused.transform.draw(size=(HEIGHT, WIDTH), seed=next_seed(i), sample_ids=[0], epoch=0)[0]
         out, theirs = fused(image(), keypoints())[1], placed(keypoints(), draw)
         assert type(out) is type(theirs) and out.canvas_size == theirs.canvas_size
         assert torch.allclose(out.as_subclass(torch.Tensor), theirs.as_subclass(torch.Tensor), atol=1e-4)
@@ -315,8 +315,8 @@ def test_samples_of_follow():
     follow = motley.Follow(stage, {"boxes": motley.follow.Boxes("xyxy", drop=False)})
     for i in range(20):
         sample = {"image": tv_tensors.Image(image()), "boxes": boxes("CXCYWH")}
-        out = follow(sample, sample_ids=i)
-        plain = follow({"image": image(), "boxes": boxes().as_subclass(torch.Tensor)}, sample_ids=i)
+        out = follow(sample, sample_ids=i, epoch=0)
+        plain = follow({"image": image(), "boxes": boxes().as_subclass(torch.Tensor)}, sample_ids=i, epoch=0)
         assert type(out["boxes"]) is tv_tensors.BoundingBoxes and out["boxes"].format.value == "CXCYWH"
         xyxy = v2.functional.convert_bounding_box_format(out["boxes"], new_format="XYXY")
         assert (xyxy - plain["boxes"]).abs().max() < 1e-9 and type(out["image"]) is tv_tensors.Image

@@ -61,7 +61,7 @@ def replayed(image, draw, finish, erased=None):
 
 def drawn(fused, image, seed):
     """The draw of its next call."""
-    return fused.transform.draw(sample_ids=[0], seed=next_seed(seed), size=(image.height, image.width))[0]
+    return fused.transform.draw(sample_ids=[0], epoch=0, seed=next_seed(seed), size=(image.height, image.width))[0]
 
 
 def check_draws(fused, finish, erased=None):

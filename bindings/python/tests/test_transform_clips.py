@@ -39,9 +39,9 @@ def test_statistics_are_those_of_all_frames(name, layout):
     stage, alone = (motley.Transform(policy, seed=3, layout=layout, clip_frames=n) for n in (FRAMES, 0))
     images, ids = frames(), motley.group_ids(range(CLIPS), FRAMES)
     given = images if layout == "hwc" else np.ascontiguousarray(images.transpose(0, 3, 1, 2))
-    made, draws = stage(given, sample_ids=ids, return_draws=True)
+    made, draws = stage(given, sample_ids=ids, epoch=0, return_draws=True)
     assert np.array_equal(stage.replay(given, draws), made)
-    apart = alone(given, sample_ids=ids)
+    apart = alone(given, sample_ids=ids, epoch=0)
     made, apart = (x if layout == "hwc" else x.transpose(0, 2, 3, 1) for x in (made, apart))
     pooled = 0
     for i in range(0, len(images), FRAMES):
@@ -57,11 +57,11 @@ def test_floats_and_equal_frames():
     stage = motley.Transform("rand_augment", clip_frames=FRAMES, **settings)
     still = np.repeat(frames()[::FRAMES], FRAMES, axis=0)  # a frame's statistics are then its clip's
     alone = motley.Transform("rand_augment", **settings)
-    assert np.array_equal(stage(still, sample_ids=ids), alone(still, sample_ids=ids))
-    moving = motley.Transform("rand_augment", seed=3, clip_frames=FRAMES)(frames(), sample_ids=ids)
+    assert np.array_equal(stage(still, sample_ids=ids, epoch=0), alone(still, sample_ids=ids, epoch=0))
+    moving = motley.Transform("rand_augment", seed=3, clip_frames=FRAMES)(frames(), sample_ids=ids, epoch=0)
     moving = moving.transpose(0, 3, 1, 2)
     wanted = (moving.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
-    assert np.array_equal(stage(frames(), sample_ids=ids), wanted)
+    assert np.array_equal(stage(frames(), sample_ids=ids, epoch=0), wanted)
 
 
 STAGES = """motley: 1
@@ -99,10 +99,10 @@ def test_transforms_share_statistics(threads):
     stage, alone = (motley.Transform(STAGES, seed=3, threads=threads, clip_frames=n) for n in (FRAMES, 0))
     apart = motley.Transform(STAGES, seed=3)
     images, ids = np.repeat(frames(), 2, axis=1), motley.group_ids(range(CLIPS), FRAMES)
-    made, draws = stage(images, sample_ids=ids, return_draws=True)
+    made, draws = stage(images, sample_ids=ids, epoch=0, return_draws=True)
     assert np.array_equal(stage.replay(images, draws), made)
-    assert stage.draw(sample_ids=ids, size=images.shape[1:3]) == draws
-    single, pooled = alone(images, sample_ids=ids), 0
+    assert stage.draw(sample_ids=ids, epoch=0, size=images.shape[1:3]) == draws
+    single, pooled = alone(images, sample_ids=ids, epoch=0), 0
     for i in range(0, len(images), FRAMES):
         wanted = by_parts(apart, images[i : i + FRAMES], draws[i : i + FRAMES])
         assert np.array_equal(made[i : i + FRAMES], wanted), draws[i]
@@ -110,7 +110,7 @@ def test_transforms_share_statistics(threads):
     assert pooled > 3
     floats = motley.Transform(STAGES + "  - output: {mean: 0.5, std: 0.25, type: f32}\n  - erase: {}\n", seed=3,
                               clip_frames=FRAMES)  # fmt: skip
-    got, draws = floats(list(images), sample_ids=ids, return_draws=True)
+    got, draws = floats(list(images), sample_ids=ids, epoch=0, return_draws=True)
     wanted = (made.astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.25)
     for i, draw in enumerate(draws):
         for box in draw.get("erase", ()):
@@ -127,17 +127,17 @@ def test_transforms_share_statistics_on_cuda(output, layout, size):
     )
     images, ids = torch.from_numpy(np.repeat(frames(), 2, axis=1)), motley.group_ids(range(CLIPS), FRAMES)
     images = images if layout == "hwc" else images.permute(0, 3, 1, 2).contiguous()
-    wanted, draws = stage(images, sample_ids=ids, return_draws=True)
-    made, drawn = stage(images.cuda(), sample_ids=ids, return_draws=True)
+    wanted, draws = stage(images, sample_ids=ids, epoch=0, return_draws=True)
+    made, drawn = stage(images.cuda(), sample_ids=ids, epoch=0, return_draws=True)
     assert torch.equal(made.cpu(), wanted) and drawn == draws
     assert torch.equal(stage.replay(images.cuda(), draws).cpu(), wanted)
 
 
 @pytest.mark.parametrize("text, call, message", [
     (STAGES, lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
-    (STAGES, lambda stage: stage(frames(), sample_ids=range(60)), "has other steps than image 0 of its clip"),
+    (STAGES, lambda stage: stage(frames(), sample_ids=range(60), epoch=0), "has other steps than image 0 of its clip"),
     ("motley: 1\nname: x\nstages: [policy: rand_augment]\n",
-     lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())], sample_ids=[0] * 60),
+     lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())], sample_ids=[0] * 60, epoch=0),
      "image 1 comes out as 43x30, but image 0 of its clip as 43x31, want one size"),
     ("motley: 1\nname: x\nstages: [policy: augmix]\n", lambda stage: stage(frames()), "where chains of ops are mixed"),
 ])  # fmt: skip
@@ -148,7 +148,7 @@ def test_transforms_refuse_what_is_no_clip(text, call, message):
 
 @pytest.mark.parametrize("policy, call, message", [
     ("rand_augment", lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
-    ("rand_augment", lambda stage: stage(frames(), sample_ids=range(60)), "has other steps than image 0 of its clip"),
+    ("rand_augment", lambda stage: stage(frames(), sample_ids=range(60), epoch=0), "steps than image 0 of its clip"),
     ("rand_augment", lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())]), "is 43x30, but image 0"),
     ("augmix", lambda stage: stage(frames()), "no common statistics where chains of ops are mixed"),
 ])  # fmt: skip

@@ -23,7 +23,6 @@ CALLS = {
         "with 2 arguments by position, want one, the images; sample_ids and all"),
     "ids": (lambda: T(X, ids=[0, 1, 2, 3]), r"Transform\(\) has no argument 'ids', did you mean 'sample_ids'"),
     "level": (lambda: T(X, level=0.5), r"Transform\(\) has no argument 'level', did you mean 'levels'"),
-    "seed": (lambda: motley.Transform("rand_augment", seed=None), r"seed is None, .* such as random.getrandbits\(64\)"),
     "magnitude": (lambda: T.policy.change(magnitude=3), "unknown key 'magnitude' in the policy, did you mean 'level'"),
     "num_ops": (lambda: T.policy.change(num_ops=3), "unknown key 'num_ops' in the policy, did you mean 'repeat'"),
     "op": (lambda: motley.ops.rotat(X, 30), "module 'motley.ops' has no attribute 'rotat', did you mean 'rotate'"),

@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 from conftest import DEVICES, cuda  # noqa: E402
 from torch.utils.data import DataLoader, Dataset  # noqa: E402
 
-from motley.torch import Augmented, MotleyCollate, Prefetcher  # noqa: E402
+from motley.torch import Augmented, Index, MotleyCollate, Prefetcher, Sampler  # noqa: E402
 from motley.torch import Transform as TorchTransform  # noqa: E402
 
 MODES = "L", "RGB", "LA", "RGBA", "RGB", "L"
@@ -108,7 +108,7 @@ def test_before_a_resize_it_is_convert_and_resize(filter):
 def test_crops_and_flips_are_those_of_the_converted_image():
     images = pictures()
     made, draws = transform("  - random_crop: {size: [29, 37], padding: 40}\n" + STAGES["flip"])(
-        images, sample_ids=IDS, return_draws=True
+        images, sample_ids=IDS, epoch=0, return_draws=True
     )
     for image, draw, found in zip(converted(images), draws, made):
         left, top = draw["window"]["left"], draw["window"]["top"]
@@ -125,22 +125,22 @@ def test_crops_and_flips_are_those_of_the_converted_image():
 @pytest.mark.parametrize("name", STAGES)
 def test_the_rest_works_on_three_channels(name):
     images = pictures()
-    wanted = transform(STAGES[name], to_rgb=False)(converted(images), sample_ids=IDS)
+    wanted = transform(STAGES[name], to_rgb=False)(converted(images), sample_ids=IDS, epoch=0)
     mixed = transform(STAGES[name])
-    assert equal(mixed(images, sample_ids=IDS), wanted)
-    assert equal(mixed(arrays(images), sample_ids=IDS), wanted)
+    assert equal(mixed(images, sample_ids=IDS, epoch=0), wanted)
+    assert equal(mixed(arrays(images), sample_ids=IDS, epoch=0), wanted)
     for i, image in enumerate(images):
-        assert equal(mixed(image, sample_ids=IDS[i]), wanted[i])
-    assert equal(mixed(images[::5], sample_ids=IDS[::5]), [wanted[0], wanted[5]])  # grey alone
+        assert equal(mixed(image, sample_ids=IDS[i], epoch=0), wanted[i])
+    assert equal(mixed(images[::5], sample_ids=IDS[::5], epoch=0), [wanted[0], wanted[5]])  # grey alone
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", STAGES)
 def test_tensors(name, device):
     images = pictures()
-    wanted = transform(STAGES[name], to_rgb=False)(tensors(converted(images)), sample_ids=IDS)
+    wanted = transform(STAGES[name], to_rgb=False)(tensors(converted(images)), sample_ids=IDS, epoch=0)
     mixed = transform(STAGES[name])
-    found, draws = mixed(tensors(images, device), sample_ids=IDS, return_draws=True)
+    found, draws = mixed(tensors(images, device), sample_ids=IDS, epoch=0, return_draws=True)
     assert equal(found, wanted)
     assert equal(mixed.replay(tensors(images, device), json.loads(json.dumps(draws))), wanted)
 
@@ -154,51 +154,55 @@ def test_batches_of_one_kind(channels, layout, device):
     rgb = hwc[..., [0, 0, 0] if channels < 3 else [0, 1, 2]]
     for name in "crop", "jitter", "policy":
         of_rgb = transform(STAGES[name], to_rgb=False, output_layout="hwc")
-        wanted = of_rgb(np.ascontiguousarray(rgb), sample_ids=range(9))
+        wanted = of_rgb(np.ascontiguousarray(rgb), sample_ids=range(9), epoch=0)
         x = torch.from_numpy(hwc if layout == "hwc" else np.ascontiguousarray(hwc.transpose(0, 3, 1, 2))).to(device)
-        found = transform(STAGES[name], layout=layout, output_layout="hwc")(x, sample_ids=range(9))
+        found = transform(STAGES[name], layout=layout, output_layout="hwc")(x, sample_ids=range(9), epoch=0)
         assert equal(found, wanted)
         if channels == 1 and layout == "hwc":  # with no axis of channels
-            assert equal(transform(STAGES[name], layout="hw")(x[..., 0], sample_ids=range(9)).movedim(-3, -1), wanted)
+            assert equal(
+                transform(STAGES[name], layout="hw")(x[..., 0], sample_ids=range(9), epoch=0).movedim(-3, -1), wanted
+            )
 
 
 def test_out_and_dtypes():
     images = pictures()
     of_rgb = transform(STAGES["all"], to_rgb=False, dtype="float16", output_layout="hwc")
-    wanted = of_rgb(converted(images), sample_ids=IDS)
+    wanted = of_rgb(converted(images), sample_ids=IDS, epoch=0)
     mixed = transform(STAGES["all"], dtype="float16", output_layout="hwc")
     out = np.zeros((6, 24, 24, 3), np.float16)
-    assert mixed(arrays(images), sample_ids=IDS, out=out) is out and equal(out, wanted)
+    assert mixed(arrays(images), sample_ids=IDS, epoch=0, out=out) is out and equal(out, wanted)
     out = np.zeros((6, 29, 37, 3), np.uint8)
-    transform(STAGES["window"])(arrays(images), sample_ids=IDS, out=out)  # the first is [H, W]
-    assert equal(out, transform(STAGES["window"])(arrays(images), sample_ids=IDS))
+    transform(STAGES["window"])(arrays(images), sample_ids=IDS, epoch=0, out=out)  # the first is [H, W]
+    assert equal(out, transform(STAGES["window"])(arrays(images), sample_ids=IDS, epoch=0))
     with pytest.raises(
         motley.ArgumentError,
         match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
         r"\(6, 24, 24, 3\)",
     ):
-        mixed(arrays(images), sample_ids=IDS, out=np.zeros((6, 24, 24, 1), np.float16))
+        mixed(arrays(images), sample_ids=IDS, epoch=0, out=np.zeros((6, 24, 24, 1), np.float16))
 
 
 def test_views_draws_and_copies():
     images = pictures()
     mixed = transform(STAGES["policy"])
-    drawn = transform(STAGES["policy"], to_rgb=False).draw(sample_ids=range(20), size=(40, 30))
-    assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30))
-    assert drawn == mixed.draw(sample_ids=range(20), size=(40, 30), channels=1)
+    drawn = transform(STAGES["policy"], to_rgb=False).draw(sample_ids=range(20), epoch=0, size=(40, 30))
+    assert drawn == mixed.draw(sample_ids=range(20), epoch=0, size=(40, 30))
+    assert drawn == mixed.draw(sample_ids=range(20), epoch=0, size=(40, 30), channels=1)
     views = transform(STAGES["crop"], views=2)
     of_rgb = transform(STAGES["crop"], to_rgb=False, views=2)
-    assert equal(views(images, sample_ids=IDS), of_rgb(converted(images), sample_ids=IDS))
+    assert equal(views(images, sample_ids=IDS, epoch=0), of_rgb(converted(images), sample_ids=IDS, epoch=0))
     for again in copy.deepcopy(mixed), pickle.loads(pickle.dumps(mixed)), motley.Transform(mixed):
         assert again.policy.show().startswith(HEAD + "  - to_rgb: {}\n")
-        assert equal(again(images, sample_ids=IDS), mixed(images, sample_ids=IDS))
+        assert equal(again(images, sample_ids=IDS, epoch=0), mixed(images, sample_ids=IDS, epoch=0))
     assert mixed != transform(STAGES["policy"], to_rgb=False)
 
 
 def test_draws_of_grey_images_are_those_of_three_channels():
     images, mixed = [pictures()[0]] * 20, transform(STAGES["policy"])
-    made, draws = mixed(images, sample_ids=range(20), return_draws=True)
-    wanted, same = transform(STAGES["policy"], to_rgb=False)(converted(images), sample_ids=range(20), return_draws=True)
+    made, draws = mixed(images, sample_ids=range(20), epoch=0, return_draws=True)
+    wanted, same = transform(STAGES["policy"], to_rgb=False)(
+        converted(images), sample_ids=range(20), epoch=0, return_draws=True
+    )
     assert draws == same and any(step.get("fill") == [250, 40, 90] for draw in draws for step in draw["steps"])
     assert equal(mixed.replay(images, json.loads(json.dumps(same))), made) and equal(made, wanted)
     followed = motley.Follow(mixed, following={}).replay({"image": images}, same)
@@ -210,7 +214,7 @@ def test_mixing():
     stages = "  - resize: {size: [16, 18]}\n" + OUTPUT + "  - mix: {mixup: 0.5, cutmix: 1, classes: 4}\n"
     labels = np.arange(6) % 4
     made, wanted = (
-        transform(stages, to_rgb=which)(x, sample_ids=IDS, labels=labels)
+        transform(stages, to_rgb=which)(x, sample_ids=IDS, epoch=0, labels=labels)
         for which, x in ((True, images), (False, converted(images)))
     )
     assert equal(made, wanted)
@@ -251,12 +255,14 @@ def as_lists(samples):
 def test_loaders(images):
     data, of_rgb = Mixed(images()), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
-    stage = transform(STAGES["all"], TorchTransform)
-    ((found, _),) = DataLoader(data, 6, collate_fn=MotleyCollate(stage, ids=1))
+    stage, sampler = transform(STAGES["all"], TorchTransform), Sampler(range(6))
+    ((found, _),) = DataLoader(data, 6, sampler=sampler, collate_fn=MotleyCollate(stage, ids=1))
     assert equal(found, wanted)
-    ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
+    prefetcher = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
+    prefetcher.set_epoch(0)
+    ((found, _),) = prefetcher
     assert equal(found, wanted)
-    found = [image for image, _ in Augmented(data, stage)]
+    found = [Augmented(data, stage)[Index(i, 0)][0] for i in range(6)]
     assert equal(found, list(wanted))
 
 
@@ -271,7 +277,7 @@ def test_columns():
 @cuda
 def test_prefetcher_on_the_gpu():
     data, of_rgb = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)
-    wanted = of_rgb(converted(pictures()), sample_ids=range(6))
+    wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
     stage = transform(STAGES["all"], TorchTransform)
     ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
     assert found.is_cuda and equal(found, wanted)
@@ -282,7 +288,9 @@ def test_masks_follow():
     samples = [{"image": image, "mask": np.array(image.convert("L"))} for image in images]
     stages = "  - random_resized_crop: {size: 24}\n" + STAGES["flip"] + STAGES["policy"]
     made, wanted = (
-        motley.Follow(transform(stages, to_rgb=which), following={"mask": motley.follow.Mask()})(x, sample_ids=IDS)
+        motley.Follow(transform(stages, to_rgb=which), following={"mask": motley.follow.Mask()})(
+            x, sample_ids=IDS, epoch=0
+        )
         for which, x in ((True, samples), (False, [{**s, "image": s["image"].convert("RGB")} for s in samples]))
     )
     for a, b in zip(made, wanted):
@@ -334,17 +342,19 @@ def test_other_modes_are_taken_by_it_and_refused_without(mode):
     for name in ("nothing", "all", "policy"):
         mixed = transform(STAGES[name])
         wanted = transform(STAGES[name], to_rgb=False)(
-            [*converted(among[:1]), rgb, *converted(among[2:])], sample_ids=[5, 6, 7]
+            [*converted(among[:1]), rgb, *converted(among[2:])], sample_ids=[5, 6, 7], epoch=0
         )
-        assert equal(mixed(among, sample_ids=[5, 6, 7]), wanted) and equal(mixed(image, sample_ids=6), wanted[1])
-        assert equal(mixed(tuple(among), sample_ids=[5, 6, 7]), wanted)
+        assert equal(mixed(among, sample_ids=[5, 6, 7], epoch=0), wanted) and equal(
+            mixed(image, sample_ids=6, epoch=0), wanted[1]
+        )
+        assert equal(mixed(tuple(among), sample_ids=[5, 6, 7], epoch=0), wanted)
     views = motley.MultiView(
         "motley: 1\nname: v\nviews: [{name: one, stages: [{to_rgb: {}}, {resize: {size: [9, 8]}}]}]\n"
     )
     assert equal(views([image, rgb])["one"], views([rgb, rgb])["one"]) and equal(views(image)["one"], views(rgb)["one"])
     mask = np.zeros(image.size[::-1], np.uint8)
-    sample = motley.Follow(transform(STAGES["flip"]))({"image": image, "mask": mask}, sample_ids=6)
-    assert equal(sample["image"], transform(STAGES["flip"])(rgb, sample_ids=6))
+    sample = motley.Follow(transform(STAGES["flip"]))({"image": image, "mask": mask}, sample_ids=6, epoch=0)
+    assert equal(sample["image"], transform(STAGES["flip"])(rgb, sample_ids=6, epoch=0))
     refusal = (
         f"the PIL image has mode {mode}, want L, LA, RGB or RGBA: begin the policy's stages with 'to_rgb: {{}}', or"
     )

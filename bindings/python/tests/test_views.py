@@ -56,7 +56,7 @@ def test_results_are_written_where_it_is_said(single):
     batch, ids, n = (batch[1], IDS[1], ()) if single else (batch, IDS, (3,))
     multi = MultiView(PAIR, seed=9)
     out = {"large": np.empty((*n, 3, 24, 24), np.float32), "small": np.empty((3 * (n or (1,))[0], 9, 9, 3), np.uint8)}
-    wanted, made = multi(batch, sample_ids=ids, view=1), multi(batch, sample_ids=ids, view=1, out=out)
+    wanted, made = multi(batch, sample_ids=ids, epoch=0, view=1), multi(batch, sample_ids=ids, epoch=0, view=1, out=out)
     assert equal(made, wanted) and made["large"] is out["large"]
     assert all(np.shares_memory(small, out["small"]) for small in made["small"])
 
@@ -64,47 +64,37 @@ def test_results_are_written_where_it_is_said(single):
 def test_a_call_is_kept_for_batches_of_its_shape():
     multi = MultiView(PAIR, seed=9)
     batches = [np.stack([np.roll(image, i)[:30, :40] for image in images()]) for i in range(3)]
-    made = [multi(batch, sample_ids=IDS, view=i) for i, batch in enumerate(batches)]
+    made = [multi(batch, sample_ids=IDS, epoch=0, view=i) for i, batch in enumerate(batches)]
     for i, batch in enumerate(batches):
-        assert equal(made[i], multi(list(batch), sample_ids=IDS, view=i))
+        assert equal(made[i], multi(list(batch), sample_ids=IDS, epoch=0, view=i))
     assert not equal(made[0], made[1])
 
 
 def test_samples_are_counted():
     _, number, own = Policy(PAIR).views["small"]
-    multi, alone = (kind(what, seed=9, stream=5) for kind, what in ((MultiView, PAIR), (Transform, own)))
+    multi, alone = (kind(what, seed=9) for kind, what in ((MultiView, PAIR), (Transform, own)))
     for _ in range(2):
         wanted = alone(images(), view=16 * number + 2)
         assert all(map(np.array_equal, multi(images())["small"][2], wanted))
-    assert multi.next_sample == alone.next_sample == 6
+    assert multi.state_dict() == alone.state_dict() == {"seed": 9, "count": 6, "epoch": None}
     again = MultiView(PAIR)
     again.load_state_dict(multi.state_dict())
-    assert equal(again(images()), multi(images())) and again != MultiView(PAIR, seed=9)
-
-
-def test_samples_that_come_again_are_noticed():
-    multi = MultiView(PAIR, seed=9)
-    ids = [np.arange(3) + 3 * i for i in range(90)]
-    for each in ids:
-        multi(images(), sample_ids=each, epoch=1)
-    with pytest.warns(motley.RepeatedSamples):
-        for each in ids:
-            multi(images(), sample_ids=each, epoch=1)
+    assert equal(again(images()), multi(images()))
 
 
 def test_pictures_stay_pictures():
     pil = pytest.importorskip("PIL.Image")
-    made = MultiView(PAIR, seed=9)([pil.fromarray(image) for image in images()], sample_ids=IDS)
-    wanted = MultiView(PAIR, seed=9)(images(), sample_ids=IDS)
+    made = MultiView(PAIR, seed=9)([pil.fromarray(image) for image in images()], sample_ids=IDS, epoch=0)
+    wanted = MultiView(PAIR, seed=9)(images(), sample_ids=IDS, epoch=0)
     assert np.array_equal(made["large"], wanted["large"]) and made["small"][2][1].size == (9, 9)
     assert all(np.array_equal(np.stack(made["small"][j]), wanted["small"][j]) for j in range(3))
-    one = MultiView(PAIR, seed=9)(pil.fromarray(images()[1]), sample_ids=IDS[1])
+    one = MultiView(PAIR, seed=9)(pil.fromarray(images()[1]), sample_ids=IDS[1], epoch=0)
     assert np.array_equal(one["large"], wanted["large"][1])
     assert all(np.array_equal(one["small"][j], wanted["small"][j][1]) for j in range(3))
 
 
 def test_draws_come_with_each_result():
-    made, draws = MultiView(PAIR)(images(), sample_ids=IDS, return_draws=True)["small"][2]
+    made, draws = MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, return_draws=True)["small"][2]
     own = Policy(PAIR).views["small"][2]
     assert all(map(np.array_equal, Transform(own).replay(images(), draws), made))
 
@@ -112,8 +102,8 @@ def test_draws_come_with_each_result():
 def test_a_single_image_and_a_pickled_object():
     multi = pickle.loads(pickle.dumps(MultiView(PAIR, seed=9)))
     multi.set_epoch(4)
-    one = multi(images()[1], sample_ids=IDS[1])
-    assert np.array_equal(one["large"], multi(images(), sample_ids=IDS)["large"][1])
+    one = multi(images()[1], sample_ids=IDS[1], epoch=0)
+    assert np.array_equal(one["large"], multi(images(), sample_ids=IDS, epoch=0)["large"][1])
 
 
 @pytest.mark.parametrize("epoch", [0, 9, 10, 14, 15, 40])
@@ -144,7 +134,7 @@ def test_lengths_scale():
 
 @pytest.mark.parametrize("name", [n for n in Policy.names() if Policy.of(n).views or Policy.of(n).scheduled])
 def test_built_ins(name):
-    made = MultiView(name)(images(), sample_ids=IDS)
+    made = MultiView(name)(images(), sample_ids=IDS, epoch=0)
     for view, results in made.items() if isinstance(made, dict) else []:
         count, _, policy = Policy.of(name).views[view]
         for result in results if count > 1 else [results]:
@@ -156,14 +146,14 @@ def test_what_is_refused():
     refused("'pair' has several views: want it in motley.MultiView", Transform, PAIR)
     refused("'grows' changes with the epoch", Transform, GROWS)
     with pytest.raises(motley.ArgumentError, match="view is 256, want a read of 0 to 255"):
-        MultiView(PAIR)(images(), sample_ids=IDS, view=256)
+        MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, view=256)
     with pytest.raises(motley.ArgumentError, match="labels: want a policy that mixes images, and 'pair' has views"):
-        MultiView(PAIR)(images(), sample_ids=IDS, labels=[0, 1, 2])
+        MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, labels=[0, 1, 2])
     for out, found in ({"tiny": 0}, "out is tiny"), (np.zeros(3), "out is a ndarray"):
         with pytest.raises(motley.ArgumentError, match=f"{found}, want a dictionary of large, small"):
-            MultiView(PAIR)(images(), sample_ids=IDS, out=out)
+            MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, out=out)
     with pytest.raises(motley.ArgumentError, match=r"out has shape \(3, 9, 9, 3\), want an array of shape \(9, "):
-        MultiView(PAIR)(images(), sample_ids=IDS, out={"small": np.zeros((3, 9, 9, 3), np.uint8)})
+        MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, out={"small": np.zeros((3, 9, 9, 3), np.uint8)})
 
 
 @pytest.mark.parametrize("shared", ["[{jitter: {brightness: 0.8}}]", "[{random_resized_crop: {size: 30}}]"])
@@ -171,14 +161,16 @@ def test_what_is_refused():
 def test_shared_stages_run_once(shared, kind):
     text = PAIR.replace("views:", f"stages: {shared}\nviews:")
     batch = kind(images() if kind is list else [image[:30, :40] for image in images()])
-    made = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2)
-    half = MultiView(text, seed=9, dtype="float16")(batch, sample_ids=IDS, view=2)  # not of the pictures in between
+    made = MultiView(text, seed=9)(batch, sample_ids=IDS, epoch=0, view=2)
+    half = MultiView(text, seed=9, dtype="float16")(
+        batch, sample_ids=IDS, epoch=0, view=2
+    )  # not of the pictures in between
     assert np.array_equal(half["large"], made["large"].astype(np.float16)) and half["small"][0].dtype == np.float16
     alone = Transform(f"motley: 1\nname: pair\nstages: {shared}\n", seed=9)
-    first = alone(batch, sample_ids=IDS, view=256 * 2 + 240)
-    wanted = MultiView(PAIR, seed=9)(first, sample_ids=IDS, view=2)
+    first = alone(batch, sample_ids=IDS, epoch=0, view=256 * 2 + 240)
+    wanted = MultiView(PAIR, seed=9)(first, sample_ids=IDS, epoch=0, view=2)
     assert np.array_equal(made["large"], wanted["large"]) and all(map(np.array_equal, made["small"], wanted["small"]))
-    drawn = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2, return_draws=True)
+    drawn = MultiView(text, seed=9)(batch, sample_ids=IDS, epoch=0, view=2, return_draws=True)
     assert all(map(np.array_equal, alone.replay(batch, drawn[""]), first))
     assert all(map(np.array_equal, drawn["large"][0], made["large"]))
 
@@ -188,10 +180,12 @@ def test_shared_stages_run_once(shared, kind):
 @pytest.mark.parametrize("kind", [list, torch and torch.stack])
 def test_views_on_the_device(text, kind):
     batch = [torch.from_numpy(image[:30, :40].copy()).permute(2, 0, 1) for image in images()]
-    wanted = MultiView(text, seed=9)(batch, sample_ids=IDS, view=2)
+    wanted = MultiView(text, seed=9)(batch, sample_ids=IDS, epoch=0, view=2)
     for _ in range(2):  # described, and kept
         made, drawn = (
-            MultiView(text, seed=9)(kind([image.cuda() for image in batch]), sample_ids=IDS, view=2, return_draws=draws)
+            MultiView(text, seed=9)(
+                kind([image.cuda() for image in batch]), sample_ids=IDS, epoch=0, view=2, return_draws=draws
+            )
             for draws in (False, True)
         )
         for name, results in wanted.items():
@@ -206,20 +200,20 @@ def test_a_graph_of_views_reads_the_levels_that_are_there():
     multi, batch = MultiView(text, seed=9), torch.stack([torch.from_numpy(image[:30, :40]) for image in images()])
     batch, levels = batch.permute(0, 3, 1, 2).cuda(), torch.zeros(3, device="cuda")
     out = {"large": torch.empty(3, 3, 24, 24, device="cuda"), "small": batch.new_empty(9, 3, 9, 9)}
-    multi(batch, sample_ids=IDS, levels=levels, out=out)
+    multi(batch, sample_ids=IDS, epoch=0, levels=levels, out=out)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        multi(batch, sample_ids=IDS, levels=levels, out=out)
+        multi(batch, sample_ids=IDS, epoch=0, levels=levels, out=out)
     for now in ([0.0, 1.0, 0.5], [1.0, 0.2, 0.0]):
         levels.copy_(torch.tensor(now))
         graph.replay()
-        wanted = MultiView(text, seed=9)(batch.cpu(), sample_ids=IDS, levels=now)
+        wanted = MultiView(text, seed=9)(batch.cpu(), sample_ids=IDS, epoch=0, levels=now)
         assert torch.equal(out["large"].cpu(), wanted["large"])
         assert torch.equal(out["small"].cpu(), torch.cat(wanted["small"]))
 
 
 def test_an_empty_list_has_empty_views():
-    made = motley.MultiView("dino")([], sample_ids=[])
+    made = motley.MultiView("dino")([], sample_ids=[], epoch=0)
     assert list(made) == ["global_1", "global_2", "local"]
     assert all(not len(batch) for batch in (made["global_1"], made["global_2"], *made["local"]))

@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motley in other loaders, one module for each; torch's are in motley.torch.
 
-In all of them a sample's draw depends only on (seed, epoch, id) when there is a sample id. Without ids, each call gets
-a new seed from torch's generator if torch is loaded, else from Python's random. Seeding these generators therefore
-makes a run repeatable here too; ranks still draw differently. A transform's own seed is mixed in: runs that differ in
-it draw differently."""
+In all of them a sample's draw depends only on (seed, epoch, id) when there is a sample id; without ids each call draws
+anew, as calls of the transform do."""
 
 from __future__ import annotations
 
-import random
 import sys
 from typing import Any
 
 import motley
-from motley.samples import rank_key, torch_seed
-
-
-def fresh_seed(seed: int = 0) -> int:
-    """64 bits that differ between ranks whose generators are seeded alike, with a transform's own seed mixed in."""
-    number = torch_seed() if "torch" in sys.modules else random.getrandbits(62)
-    return number ^ rank_key() >> 2 ^ seed
 
 
 def transform_of(

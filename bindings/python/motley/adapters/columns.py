@@ -6,33 +6,30 @@ dataset.set_transform(Augment('rand_augment'))                                  
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import by_view, check_labels, fresh_seed, transform_of
-from motley.samples import Epoch, Passes, ray_worker
+from motley._native import epoch_given
+from motley.adapters import by_view, check_labels, transform_of
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
 
-class Augment(Passes):
+class Augment:
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
         policy: A motley.Policy, a name or a path, or a motley.Transform, whose settings are kept. With a policy that
             has stages the column becomes the network's input, [N, 3, H, W] as the policy says. With views (or a
             motley.MultiView) a column for each view takes its place, [N, count, 3, H, W] where a view has several.
-        seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each call's own.
+        seed: Of a policy; None is none, or that of the transform.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
-        ids: The column of sample ids, or None.
+        ids: The column of sample ids, or None: each batch draws anew.
         labels: The column of labels, which a policy that mixes images turns into targets; elsewhere None.
-        epoch: The epoch of the draws by id, in the first pass. Each pass of a torch DataLoader over the data set is the
-            next epoch, unless set_epoch() says which; its workers follow. Ray creates the objects in other processes,
-            which do not see passes: give each epoch's map_batches its own `epoch`. There None, with ids, is 0 and
-            warns.
+        epoch: Of the draws by id: a number, or a callable that returns it where the batch is made. Wanted with ids:
+            Ray and Hugging Face tell nobody that an epoch begins, so that each epoch's map_batches has its own.
     """
 
     def __init__(
@@ -43,26 +40,25 @@ class Augment(Passes):
         ids: str | None = None,
         labels: str | None = None,
         seed: int | None = None,
-        epoch: int | None = None,
+        epoch: int | Callable[[], int] | None = None,
     ) -> None:
         self.transform, self.image, self.ids, self.labels = transform_of(policy, seed, mixing=True), image, ids, labels
         check_labels(self.transform, labels)
-        self.epoch = self.epochs = Epoch(self.transform.epoch if epoch is None else epoch)
-        if ids is not None and epoch is None and ray_worker():
-            advice = "give each epoch's map_batches its number, fn_constructor_kwargs={'epoch': epoch}"
-            warnings.warn(
-                f"ids are given and no epoch: samples are augmented the same way in every epoch; {advice}",
-                motley.RepeatedSamples,
-                stacklevel=2,
+        if ids is not None and epoch is None:
+            raise motley.ArgumentError(
+                f"ids is {ids!r}, but no epoch is given, so that each pass would draw the same: want epoch=, a number "
+                "or a callable that returns it; or no ids, so that each batch draws anew"
             )
+        self.epoch = epoch if epoch is None or callable(epoch) else epoch_given(epoch)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = _column(batch, self.image, "images")
         if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
-        which: dict[str, Any] = {"seed": fresh_seed(self.transform.seed), "sample_ids": range(len(images))}
+        which: dict[str, Any] = {}
         if self.ids is not None:
-            which = {"epoch": int(self.epoch), "sample_ids": _column(batch, self.ids, "sample ids")}
+            which = {"epoch": self.epoch() if callable(self.epoch) else self.epoch}
+            which["sample_ids"] = _column(batch, self.ids, "sample ids")
         if self.labels is None:
             made = self.transform(images, **which)
             if not isinstance(made, dict):

@@ -29,8 +29,8 @@ from nvidia.dali.data_node import DataNode
 
 import motley
 from motley._native import epoch_given
-from motley.adapters import fresh_seed, transform_of
-from motley.sampled import levels_without_use
+from motley._random import fresh, levels_without_use
+from motley.adapters import transform_of
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -68,10 +68,10 @@ def augment(
             network's input, of the size, type and layout that the policy says. DALI has no bfloat16. With several
             views (or a motley.MultiView) there is a node for each result: a dictionary by the views' names, with a
             tuple where a view has several. Schedules are refused, since a node's size stays.
-        seed: Of a policy; None is 0, or that of the transform. Without ids it is mixed into each batch's own.
+        seed: Of a policy; None is none, or that of the transform.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
         epoch: The epoch of the draws by id: a callable that returns it, called once per batch, which must have the
-            pipeline's batch size; a node with one epoch per sample; or a number. None, with ids, is 0 and warns: DALI
+            pipeline's batch size; a node with one epoch per sample; or a number. Wanted with ids, as DALI's
             operators cannot see that an epoch begins.
         levels: Of a policy whose steps have the level `given`: a node with one number per sample, from 0 to 1, or a
             number. On a GPU the Python operator takes them.
@@ -84,11 +84,9 @@ def augment(
         raise levels_without_use(transform.policy)
     if epoch is None:
         if ids is not None:
-            warnings.warn(
-                "ids are given and no epoch: samples are augmented the same way in every epoch; give "
-                "epoch=lambda: the_epoch, or a node of the epoch",
-                motley.RepeatedSamples,
-                stacklevel=2,
+            raise motley.ArgumentError(
+                "ids are given, but no epoch, so that each pass would draw the same: want epoch=lambda: the_epoch, or "
+                "a node of the epoch"
             )
         epoch = 0
     if not callable(epoch) and not isinstance(epoch, DataNode):
@@ -140,7 +138,7 @@ def made_by(transform: motley.Transform) -> tuple[str, str]:
 
 def native(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view: int, levels: Any) -> Any:
     # Without ids the operator counts the samples.
-    seed = fresh_seed(transform.seed) if ids is None else transform._key(None, counted=False)
+    seed = fresh() ^ (transform.seed or 0) if ids is None else transform._key(None)
     inputs = [images] if ids is None else [images, ids.cpu() if ids.device == "gpu" else ids]
     if callable(epoch):
         size = Pipeline.current().max_batch_size
@@ -170,7 +168,7 @@ def python(transform: motley.Transform, images: Any, ids: Any, epoch: Any, view:
         if levels is not None:
             how["levels"] = torch.stack([n.reshape(()) for n in found["levels"]]) if "levels" in found else levels
         if "ids" not in found:
-            return transform(batch, seed=fresh_seed(transform.seed), sample_ids=range(len(batch)), **how)
+            return transform(batch, **how)
         ids = numbers_of(found["ids"])
         if "epochs" not in found:
             return transform(batch, epoch=epoch() if callable(epoch) else epoch, sample_ids=ids, **how)

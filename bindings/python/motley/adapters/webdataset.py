@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley.adapters import by_view, fresh_seed, transform_of
-from motley.samples import Epoch, Passes
+from motley._native import epoch_given
+from motley.adapters import by_view, transform_of
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -23,18 +23,16 @@ def id_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
 
 
-class Augment(Passes):
+class Augment:
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
             the network's input. With views the results of each view stand under its name, in place of the image.
-        seed: Of a policy; None is 0, or that of the transform. Without an epoch it is mixed into each call's
-            own.
+        seed: Of a policy; None is none, or that of the transform.
         image: The sample's key; the default is the first of jpg, jpeg, png, webp and ppm that it has.
-        epoch: None: each call makes new draws. A number: a sample's draw depends only on (seed, epoch, __key__); the
-            number is the first pass's epoch, and each pass of a torch DataLoader (WebLoader is one) is the next epoch,
-            unless set_epoch() sets one. Or a callable that returns the epoch; it is called in the worker.
+        epoch: None: each call draws anew. Else a sample's draw depends only on (seed, epoch, __key__): a number, or a
+            callable that returns it and is called in the worker.
     """
 
     IMAGES = ("jpg", "jpeg", "png", "webp", "ppm")
@@ -48,14 +46,7 @@ class Augment(Passes):
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
         self.transform, self.image = transform_of(policy, seed), image
-        self.epoch = self.epochs = epoch if epoch is None or callable(epoch) else Epoch(epoch)
-
-    def set_epoch(self, epoch: int) -> None:
-        if not isinstance(self.epoch, Epoch):
-            raise motley.ArgumentError(
-                f"set_epoch({epoch}): epoch was given as {self.epoch}, want it given as a number"
-            )
-        super().set_epoch(epoch)
+        self.epoch = epoch if epoch is None or callable(epoch) else epoch_given(epoch)
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(sample, Mapping):
@@ -74,14 +65,14 @@ class Augment(Passes):
                 "decode('pil'), 'rgb8' or 'torchrgb8' before"
             )
         if self.epoch is None:
-            image = self.transform(sample[key], seed=fresh_seed(self.transform.seed), sample_ids=0)
+            image = self.transform(sample[key])
         else:
             if not isinstance(sample.get("__key__"), str):
                 raise motley.ArgumentError(
                     f"the sample has {', '.join(map(repr, sample))} and no text as its '__key__', by which it is "
                     "drawn: want it, or no epoch"
                 )
-            epoch = self.epoch() if callable(self.epoch) else int(self.epoch)
+            epoch = self.epoch() if callable(self.epoch) else self.epoch
             image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
         if isinstance(image, dict):
             return {**{name: field for name, field in sample.items() if name != key}, **by_view(image, False)}

@@ -10,23 +10,23 @@
 
     # from JPEG files, decoded on the GPU where there is one
     files = ImageFolder("train", loader=motley.torch.read_file)
-    loader = DataLoader(motley.torch.Indexed(files), 256, shuffle=True, collate_fn=motley.torch.list_images)
-    for images, labels, ids in motley.torch.Prefetcher(loader, transform, ids=2):
+    loader = DataLoader(files, 256, shuffle=True, collate_fn=motley.torch.list_images)
+    for images, labels in motley.torch.Prefetcher(loader, transform):
         train(images, labels)
 
-Draws     With sample ids a draw depends on (seed, epoch, sample id) and on nothing else: not on workers, ranks, batch
-          size, shuffling or where a run was resumed. `Indexed` gives a data set's samples their ids. Each pass of a
-          loader is the next epoch, unless set_epoch() says which; for a transform that you call yourself, call its
-          set_epoch(), or it warns when a sample comes again. Without ids a transform counts its samples, and the
-          counter is part of its state_dict(); ranks draw differently."""
+Draws     Without sample ids each call draws anew, by a word of torch's generator: workers, epochs, ranks and copies
+          differ, and torch.manual_seed repeats a run. With a motley.torch.Sampler in the loader each index carries its
+          epoch and view, and a draw depends on (seed, epoch, index, view) alone: not on workers, ranks, batch sizes or
+          where a run was resumed."""
 
-from motley.torch.data import Augmented, Index, Indexed, MotleyCollate, Reproducible, Views
+from motley._random import Index
+from motley.torch.data import Augmented, Indexed, MotleyCollate, Sampler
 from motley.torch.module import Transform
 from motley.torch.prefetch import Prefetcher, ask_for_queues, list_images, read_file
 
 __all__ = [
-    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Reproducible", "Transform", "Views",
-    "ask_for_queues", "list_images", "read_file",
+    "Augmented", "Index", "Indexed", "MotleyCollate", "Prefetcher", "Sampler", "Transform", "ask_for_queues",
+    "list_images", "read_file",
 ]  # fmt: skip
 
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What loaders read and hand on: indices that carry views and epochs, data sets whose samples carry their ids or are
+"""What loaders read and hand on: indices that carry epoch and view, data sets whose samples carry their ids or are
 augmented as they are read, a collate_fn that augments; and batches: tuples, named tuples, lists, mappings, nested."""
 
 from __future__ import annotations
 
 import collections
-import copy
 import functools
 import itertools
 import math
@@ -14,120 +13,122 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import Dataset, IterableDataset, Sampler, default_collate
+from torch.utils.data import Dataset, IterableDataset, default_collate
 
 import motley
 from motley._arrays import Pillow, kind_of
 from motley._images import refuse_followers
-from motley._native import ArgumentError, view_given, whole
-from motley.adapters import check_labels, fresh_seed, transform_of
+from motley._native import ArgumentError, epoch_given, whole
+from motley._random import Index
+from motley.adapters import check_labels, transform_of
 from motley.follow import Boxes, Points
-from motley.samples import Epoch, Lineage, Passes, Repeats, current, mixed, rank_of_run, world_of_run
 from motley.torch.module import Transform, of_torch
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
-ADVICE = (
-    "call set_epoch() of the motley.torch.Augmented before each pass; around a sampler that repeats its indices "
-    "put motley.torch.Views, and for several views of one reading there is Augmented(views=)"
-)
-
 
 # ---- indices ----
 
 
-class Index(int):
-    """An index of a data set, the view to draw, and how many epochs after the loader's that is of. Adding to it and
-    subtracting from it, as ConcatDataset does, keep both."""
+class Sampler(torch.utils.data.Sampler[Any]):
+    """Wraps a sampler, so that each index carries what its sample is drawn by to any worker: its epoch, and its view,
+    which is how many times it came before in this pass.
 
-    view: int
-    later: int
+        sampler = motley.torch.Sampler(DistributedSampler(dataset))
+        loader = DataLoader(motley.torch.Augmented(dataset, "rand_augment"), 256, sampler=sampler, num_workers=8)
+        sampler.set_epoch(start)                            # where a run is resumed; each pass is then the next epoch
 
-    def __new__(cls, index: int, view: int = 0, later: int = 0) -> Index:
-        made = super().__new__(cls, index)
-        made.view, made.later = view, later
-        return made
-
-    def __add__(self, other: int) -> Index:
-        return Index(int(self) + other, self.view, self.later)
-
-    def __sub__(self, other: int) -> Index:
-        return Index(int(self) - other, self.view, self.later)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Index, (int(self), self.view, self.later)
-
-    __radd__ = __add__
-
-
-class Views(Sampler[Any]):
-    """Wraps a sampler, so that each index carries its view and epoch to any worker, for Augmented, Indexed and
-    Reproducible: a repetition of an index becomes a separate view, and a round of a loader that begins its sampler anew
-    in one endless pass (timm's MultiEpochsDataLoader, Ultralytics' InfiniteDataLoader) the next epoch.
-
-        loader = DataLoader(dataset, sampler=motley.torch.Views(RASampler(dataset, shuffle=True)), ...)
-
-    A view depends on the place in the sampler's order alone, so it is the same in any worker, on any number of ranks,
-    and in a resumed run. (Indexed hands on the view and not the round.)
+    Draws then depend on (seed, epoch, index, view) and on nothing else: not on workers, ranks, batch sizes or a
+    restart. What reads by plain indices draws anew in each call.
 
     Args:
-        sampler: The sampler of one rank's indices.
-        repeats: How many times in a row it repeats each index before it deals them out to the ranks. None: what its
-            `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says. Without either, the
-            k-th time that a rank reads an index is view k, and a sampler without `num_replicas` is assumed to draw for
-            its rank alone.
+        sampler: A sampler or a batch sampler of one rank's indices; or a data set, which is read in random order.
+        epoch: Of the next pass; each further pass is the next epoch. set_epoch() sets it as a DistributedSampler's
+            does, and an epoch that is set in the sampler inside is taken as well.
+        repeats: How many times in a row the sampler repeats each index before it deals them out to the ranks. None:
+            what its `repetitions` (torchvision's RASampler) or `num_repeats` (timm's RepeatAugSampler) says.
     """
 
-    _pass: int | None = None  # when the loader's pass began that is being read
-    _round = 0  # which round of it this is
     repeats: float | None
 
-    def __init__(self, sampler: Iterable[Any], repeats: float | None = None) -> None:
-        self.sampler = sampler
+    def __init__(self, sampler: Any, epoch: int = 0, *, repeats: float | None = None) -> None:
+        if hasattr(sampler, "__getitem__") and not isinstance(sampler, (list, tuple, range)):
+            sampler = torch.utils.data.RandomSampler(sampler)
+        if not hasattr(sampler, "__iter__"):
+            raise ArgumentError(f"sampler is a {type(sampler).__name__}, want a sampler or a data set")
         if repeats is None:
             repeats = getattr(sampler, "repetitions", None) or getattr(sampler, "num_repeats", None)
         elif isinstance(repeats, bool) or not isinstance(repeats, (int, float)) or not 1 <= repeats < math.inf:
             raise ArgumentError(f"repeats is {repeats!r}, want a number from 1, or None")
-        self.repeats = repeats
+        self._inside, self.repeats = sampler, repeats
+        self.epoch, self._known = epoch_given(epoch), self._epoch_inside()
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next pass, here and in the sampler inside."""
+        self.epoch = epoch_given(epoch)
+        set_epoch = getattr(self._inside, "set_epoch", None) or getattr(self._sampler_inside(), "set_epoch", None)
+        if set_epoch is not None:
+            set_epoch(epoch)
+        self._known = self._epoch_inside()
+
+    def _sampler_inside(self) -> Any:
+        """The sampler, or that of a batch sampler."""
+        return getattr(self._inside, "sampler", self._inside)
+
+    def _epoch_inside(self) -> Any:
+        """The epoch of a sampler that has set_epoch(), which the script may call there."""
+        sampler = self._sampler_inside()
+        return getattr(sampler, "epoch", None) if hasattr(sampler, "set_epoch") else None
 
     def __iter__(self) -> Iterator[Any]:
-        loading = current()
-        began: int | None = None if loading is None else loading.began
-        again = began is not None and began == self._pass
-        self._pass, self._round = began, self._round + 1 if again else 0
-        return self._by_place(self.repeats, self._round) if self.repeats else self._by_count(self._round)
+        inside = self._epoch_inside()
+        if inside != self._known:
+            self.epoch, self._known = epoch_given(inside), inside
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        views = self._by_place(self.repeats) if self.repeats else self._by_count()
+        for index in self._inside:
+            if isinstance(index, (list, tuple)):
+                yield [Index(i, epoch, views(i)) for i in index]
+            else:
+                yield Index(index, epoch, views(index))
 
-    def _by_place(self, repeats: float, later: int) -> Iterator[Index]:
+    @staticmethod
+    def _by_count() -> Callable[[Any], int]:
+        counts: collections.Counter[int] = collections.Counter()
+
+        def view(index: Any) -> int:
+            counts[index] += 1
+            return counts[index] - 1
+
+        return view
+
+    def _by_place(self, repeats: float) -> Callable[[Any], int]:
         """Of a sampler that deals [a, a, a, b, b, b, ...] out to the ranks, one after the other."""
-        place, ranks = getattr(self.sampler, "rank", 0), getattr(self.sampler, "num_replicas", 1)
-        last = None
-        for i in self.sampler:
-            group = int(place // repeats)
-            if last is not None and last[0] == group and last[1] != i:
-                raise ArgumentError(
-                    f"the sampler does not repeat each index {repeats} times in a row: "
-                    f"places {place - ranks} and {place} are {last[1]} and {i}"
-                )
-            last = group, i
-            yield Index(i, place - math.ceil(group * repeats), later)
-            place += ranks
+        inside = self._sampler_inside()
+        places = itertools.count(getattr(inside, "rank", 0), getattr(inside, "num_replicas", 1))
+        last = [-1, None]
 
-    def _by_count(self, later: int) -> Iterator[Index]:
-        alone = hasattr(self.sampler, "num_replicas")
-        rank, ranks = (0, 1) if alone else (rank_of_run(), world_of_run())
-        counts: collections.Counter[Any] = collections.Counter()
-        for i in self.sampler:
-            yield Index(i, counts[i] * ranks + rank, later)
-            counts[i] += 1
+        def view(index: Any) -> int:
+            place = next(places)
+            group = int(place // repeats)
+            if last[0] == group and last[1] != index:
+                raise ArgumentError(
+                    f"the sampler does not repeat each index {repeats} times in a row: places up to {place} have "
+                    f"{last[1]} and {index}"
+                )
+            last[:] = group, index
+            return place - math.ceil(group * repeats)
+
+        return view
 
     def __len__(self) -> int:
-        return len(self.sampler)  # type: ignore[arg-type]
+        return len(self._inside)
 
-    def __getattr__(self, name: str) -> Any:  # set_epoch, among others
-        if name in ("sampler", "state_dict", "load_state_dict") or name.startswith("__"):
+    def __getattr__(self, name: str) -> Any:  # such as batch_size, which Lightning and Accelerate read
+        if name in ("_inside", "state_dict", "load_state_dict") or name.startswith("__"):
             raise AttributeError(name)  # a state would be of the sampler's place alone: a loader skips what was read
-        return getattr(self.sampler, name)
+        return getattr(self._inside, name)
 
 
 # ---- data sets ----
@@ -137,54 +138,25 @@ class _Around(Dataset[Any]):
     """A wrapper of a data set, which also has the data set's own attributes."""
 
     dataset: Any
-    _of_stream: type[Any]  # the wrapper of an IterableDataset
-
-    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        return super().__new__(cls._of_stream if isinstance(dataset, IterableDataset) else cls)
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return (self.dataset,)
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
-        i, view, later = self._which(index)
-        return self._made(self.dataset[i], i, view, later)
+        index = _index(index, len(self.dataset))
+        return self._made(self.dataset[_plain(index)], index)
 
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         """Of a data set that reads several samples at once, these."""
-        each = list(map(self._which, indices))
-        numbers = [i for i, *_ in each]
+        indices = [_index(index, len(self.dataset)) for index in indices]
         read = getattr(self.dataset, "__getitems__", None)
-        samples = read(numbers) if read else [self.dataset[i] for i in numbers]
-        return [self._made(sample, *which) for sample, which in zip(samples, each)]
+        samples = read(list(map(_plain, indices))) if read else [self.dataset[_plain(index)] for index in indices]
+        return list(map(self._made, samples, indices))
 
-    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
-        """What becomes of sample i, whose other arguments are as _which has them."""
+    def _made(self, sample: Any, index: Any) -> Any:
+        """What becomes of the sample that was read by an index; or by a list of these, where a BatchSampler is the
+        loader's sampler."""
         raise NotImplementedError
-
-    def _which(self, index: Any) -> tuple[Any, Any, int]:
-        """(i, view, later) of an index, those of the Index; the view is None where it says none. i and view are lists
-        where a BatchSampler is the loader's sampler."""
-        view: Any = None
-        later = 0
-        if isinstance(index, Index):
-            index, view, later = int(index), index.view, index.later
-        elif isinstance(index, list):
-            each = list(map(self._which, index))
-            views: Any = [view for _, view, _ in each]
-            views = None if {*views} <= {None} else [view or 0 for view in views]
-            return [i for i, *_ in each], views, each[0][2] if each else 0
-        elif isinstance(index, tuple) and len(index) == 2:
-            index, view = whole("the index", index[0], -(1 << 63), (1 << 63) - 1, "of a sample"), view_given(index[1])
-        elif type(index) is not int:
-            index = whole("the index", index, -(1 << 63), (1 << 63) - 1, "of a sample")
-        if index < 0:
-            index += len(self.dataset)
-            if index < 0:
-                raise IndexError(f"index {index - len(self.dataset)} of a data set of {len(self.dataset)} samples")
-        return index, view, later
 
     def __getattr__(self, name: str) -> Any:
         if name == "dataset" or name.startswith("__"):
@@ -192,75 +164,50 @@ class _Around(Dataset[Any]):
         return getattr(self.dataset, name)
 
 
-def _first_of_stream() -> int:
-    """The id of the first sample that this worker of this rank reads of an iterable data set."""
-    worker, rank = torch.utils.data.get_worker_info(), rank_of_run()
-    number = worker.id if worker else 0
-    return mixed(f"stream {rank} {number}") >> 2 if rank or number else 0
+def _index(index: Any, count: int) -> Any:
+    """An index from 0, with what it carries."""
+    if isinstance(index, list):
+        return [_index(each, count) for each in index]
+    if not isinstance(index, Index) and type(index) is not int:
+        index = whole("the index", index, -(1 << 63), (1 << 63) - 1, "of a sample")
+    if index < -count:
+        raise IndexError(f"index {int(index)} of a data set of {count} samples")
+    return index + count if index < 0 else index
 
 
-class _Stream(IterableDataset[Any]):
-    """The samples of an iterable data set, each with an id: its place in what this worker of this rank reads. Where the
-    data set has a state, which torchdata's StatefulDataLoader keeps, the next id is in it."""
-
-    dataset: Any
-    _made: Any
-    _next: int | None = None  # the next id of the pass that was last read
-    _loaded: int | None = None  # the first of the next pass
-
-    def __iter__(self) -> Iterator[Any]:
-        for sample, i in zip(self.dataset, self._numbers()):
-            yield self._made(sample, i, None, 0)
-        self._next = None
-
-    def _numbers(self) -> Iterator[int]:
-        first, self._loaded = self._loaded, None
-        for number in itertools.count(_first_of_stream() if first is None else first):
-            self._next = number + 1
-            yield number
-
-    def __getattr__(self, name: str) -> Any:
-        found = _Around.__getattr__(self, name)
-        own: Any = {"state_dict": self._state, "load_state_dict": self._load}.get(name)
-        return found if own is None else functools.partial(own, found)
-
-    def _state(self, state_dict: Any) -> dict[str, Any]:
-        return {"dataset": state_dict(), "next_id": self._next}
-
-    def _load(self, load_state_dict: Any, state: dict[str, Any]) -> None:
-        load_state_dict(state["dataset"])
-        self._loaded = state["next_id"]
+def _plain(index: Any) -> Any:
+    return list(map(int, index)) if isinstance(index, list) else int(index)
 
 
 class Indexed(_Around):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
-    sample_id). With a motley.torch.Views sampler the item is a tensor of the index and the view; batched, [N, 2], which
-    transforms accept as ids. The samples of an IterableDataset are numbered as each worker reads them."""
+    sample_id). By an index of a motley.torch.Sampler the item is a tensor of the index, the view and the epoch;
+    batched, [N, 3], which transforms take as ids."""
 
     def __init__(self, dataset: Any) -> None:
+        if isinstance(dataset, IterableDataset):
+            raise ArgumentError("the data set is an IterableDataset, which is read without indices: want one with them")
         self.dataset = dataset
 
-    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
-        if view is not None:
-            i = torch.tensor(list(zip(i, view)) if isinstance(i, list) else [i, view])
-        elif isinstance(i, list):
-            i = torch.tensor(i)
+    def _made(self, sample: Any, index: Any) -> Any:
+        of_batch = isinstance(index, list)
+        if isinstance((index or [0])[0] if of_batch else index, Index):
+            rows = [[int(i), i.view, i.epoch] for i in (index if of_batch else [index])]
+            index = torch.tensor(rows if of_batch else rows[0])
+        elif of_batch:
+            index = torch.tensor(index)
         if "sample_id" in (sample if isinstance(sample, Mapping) else getattr(sample, "_fields", ())):
             raise ArgumentError("the samples have a 'sample_id' of their own, want none, as Indexed adds one")
         if isinstance(sample, Mapping):
-            return {**sample, "sample_id": i}
+            return {**sample, "sample_id": index}
         if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-            return _with_field(type(sample))(*sample, i)
+            return _with_field(type(sample))(*sample, index)
         if isinstance(sample, (tuple, list)):
-            return type(sample)([*sample, i])
-        return sample, i
+            return type(sample)([*sample, index])
+        return sample, index
 
     def __repr__(self) -> str:
         return f"Indexed({self.dataset!r})"
-
-
-class _IndexedStream(_Stream, Indexed):
-    pass
 
 
 @functools.lru_cache(maxsize=None)
@@ -276,64 +223,26 @@ def _rebuilt(cls: Any, *items: Any) -> Any:
     return _with_field(cls)(*items)
 
 
-class Reproducible(_Around, Passes):
-    """A data set whose own transforms draw by sample id, sample i for id i: those of motley.torchvision and
-    motley.timm, also after take_over().
-
-        dataset = motley.torch.Reproducible(ImageFolder(path, transform))      # the script stays as it is
-
-    Workers, ranks, batch sizes, shuffling and a resumed run then make no difference. Other transforms in it (such as
-    torchvision's rotations) draw as they always do. A transform that is called twice for a sample gives the same image
-    twice: for pairs use Augmented(views=2). Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
-    Wrap a sampler that repeats its indices in motley.torch.Views. The transforms' `seed` makes two runs differ. The
-    samples of an IterableDataset are numbered as each worker reads them."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-        self.epoch = self.epochs = Epoch()
-        self._lineage = Lineage()
-
-    def __getitem__(self, index: Any) -> Any:
-        i, view, later = self._which(index)
-        with motley.samples(i, epoch=int(self.epoch) + later, view=view or 0):
-            return self.dataset[i]
-
-    def __getitems__(self, indices: list[Any]) -> list[Any]:
-        return [self[index] for index in indices]
-
-    def __repr__(self) -> str:
-        return f"Reproducible({self.dataset!r}, epoch={self.epoch})"
-
-
-class _ReproducibleStream(_Stream, Reproducible):
-    def __iter__(self) -> Iterator[Any]:
-        samples, end = iter(self.dataset), object()
-        for i in self._numbers():
-            with motley.samples(i, epoch=int(self.epoch)):
-                sample = next(samples, end)
-            if sample is end:
-                break
-            yield sample
-        self._next = None
-
-
-class Augmented(_Around, Passes):
-    """A data set whose images are augmented one by one as they are read, sample i with the draws of id i.
-
-    Each pass of a DataLoader is the next epoch, unless set_epoch() says which. Wrap a sampler that repeats its indices
-    in motley.torch.Views; dataset[i, view] selects a view directly. The samples of an IterableDataset are numbered as
-    each worker reads them.
+class Augmented(_Around):
+    """A data set whose images are augmented one by one as they are read: by an index of a motley.torch.Sampler sample i
+    with the draws of id i, in its epoch and view; by a plain index, and of an IterableDataset, with new ones.
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
             the network's input, a NumPy array if it was a PIL image; with views a dictionary of these. Or a
             motley.Follow, for samples that are dictionaries: masks, boxes and points move with the image.
-        seed: Of a policy; None is 0, or that of the transform.
+        seed: Of a policy; None is none, or that of the transform.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
         views: How many views of an image to make. Several replace the image by a tuple of them; with a Follow, the
             sample by a tuple of samples. None: the transform's, which is 1 of a policy.
     """
+
+    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (self.dataset,)
 
     def __init__(
         self,
@@ -345,51 +254,40 @@ class Augmented(_Around, Passes):
         views: int | None = None,
     ) -> None:
         self.dataset, self.images = dataset, images
-        self.follow: motley.Follow | None = None
-        if isinstance(policy, motley.Follow):
-            if seed is not None:
-                raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
-            self.follow = copy.copy(policy)
-            self.augment: Any = copy.copy(policy.transform)
-            self.follow.transform = self.augment
-        else:
-            self.augment = transform_of(policy, seed)  # not `transform`, which data sets have themselves
-        self.augment._repeats = Repeats(ADVICE)
+        self.follow = policy if isinstance(policy, motley.Follow) else None
+        if self.follow is not None and seed is not None:
+            raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
+        self.augment: Any = self.follow.transform if self.follow else transform_of(policy, seed)
         self.views = getattr(self.augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
         if self.views > 1 and isinstance(self.augment, motley.MultiView):
             raise ArgumentError(f"views is {self.views}, but policy '{self.augment.policy.name}' has views itself")
-        self.epoch = self.epochs = Epoch(self.augment.epoch)
 
-    def _made(self, sample: Any, i: Any, view: Any, later: int) -> Any:
-        epoch, view = int(self.epoch) + later, view or 0
+    def _made(self, sample: Any, index: Any = None) -> Any:
+        how: dict[str, Any] = {} if self.views == 1 else {"views": self.views}
+        if isinstance(index[0] if isinstance(index, list) and index else index, Index):
+            how["sample_ids"] = index
         if self.follow is not None:
-            return self.follow(sample, epoch=epoch, sample_ids=i, view=view, views=self.views)
+            return self.follow(sample, **how)
         inside = isinstance(sample, (tuple, list, Mapping))
         image = item(sample, self.images, "image", "a sample") if inside else sample
-        times = {} if self.views == 1 else {"views": self.views}
-        image = self.augment(image, epoch=epoch, sample_ids=i, view=view, **times)
+        image = self.augment(image, **how)
         return replaced(sample, self.images, image) if inside else image
 
     def __repr__(self) -> str:
-        return f"Augmented({self.dataset!r}, {self.augment.policy.name}, seed={self.augment.seed}, epoch={self.epoch})"
+        seed = "" if self.augment.seed is None else f", seed={self.augment.seed}"
+        return f"Augmented({self.dataset!r}, {self.augment.policy.name}{seed})"
 
 
-class _AugmentedStream(_Stream, Augmented):
-    pass
-
-
-Indexed._of_stream = _IndexedStream
-Reproducible._of_stream = _ReproducibleStream
-Augmented._of_stream = _AugmentedStream
+class _AugmentedStream(IterableDataset[Any], Augmented):  # type: ignore[misc]
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._made, self.dataset)
 
 
 # ---- collating ----
 
 
-class MotleyCollate(Passes):
+class MotleyCollate:
     """A collate_fn that stacks a batch's images and augments them in one call, on the worker's core.
-
-    Each pass of a DataLoader is the next epoch, unless set_epoch() says which.
 
     Args:
         transform: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy,
@@ -398,8 +296,8 @@ class MotleyCollate(Passes):
             dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
-        ids: Index or key of the sample id, or None: each batch takes new ids from the worker's generator, which torch
-            seeds again in each epoch.
+        ids: Index or key of the sample ids, which know their epoch where a motley.torch.Sampler has handed them out
+            (and motley.torch.Indexed adds them to samples); or None: each batch draws anew.
         labels: Index or key of the labels, which a policy that mixes images turns into targets; elsewhere None.
         collate: Of everything else. None: torch's default_collate; with a Follow it is done key by key, and boxes,
             points, their labels and whatever else cannot be stacked stay lists. Several views are a tuple of batches.
@@ -427,7 +325,6 @@ class MotleyCollate(Passes):
                 "motley.Transform, a motley.Policy, a name or a path"
             )
         self.transform: Any = transform
-        self.epochs = transform
         check_labels(transform, labels)
         self.images: Any = self.follow.image if self.follow else 0 if images is None else images
         self.ids, self.labels = ids, labels
@@ -440,21 +337,19 @@ class MotleyCollate(Passes):
         if not self.transform.policy.whole:
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
-        ids = None if self.ids is None else torch.as_tensor(item(batch, self.ids, "sample ids"))
         labels = None if self.labels is None else item(batch, self.labels, "labels")
-        how = self._which(ids, len(images))
-        return augmented(batch, self.transform, (self.images, self.labels), images, labels, **how)
+        ids = self._ids_of(samples)
+        return augmented(batch, self.transform, (self.images, self.labels), images, labels, sample_ids=ids)
 
-    def _which(self, ids: Any, count: int) -> dict[str, Any]:
-        """What a call says of the samples. New ids need no new epoch, and torch.manual_seed makes them repeat."""
-        if ids is not None:
-            return {"sample_ids": ids}
-        return {"sample_ids": fresh_seed() + torch.arange(count), "epoch": self.transform.epoch}
+    def _ids_of(self, samples: list[Any]) -> Any:
+        """The ids of a batch, with the epochs and views that they carry."""
+        if self.ids is None:
+            return None
+        ids = [item(sample, self.ids, "sample ids", "a sample") for sample in samples]
+        return ids if any(isinstance(i, Index) for i in ids) else torch.as_tensor(default_collate(ids))
 
     def _followed(self, follow: motley.Follow, samples: list[Any]) -> Any:
-        key = self.ids
-        ids = None if key is None else [int(item(sample, key, "sample ids", "a sample")) for sample in samples]
-        made = follow(samples, **self._which(ids, len(samples)))
+        made = follow(samples, sample_ids=self._ids_of(samples))
         return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
 
     def _by_key(self, samples: list[Any]) -> dict[Any, Any]:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Optional, Unpack
 
 import numpy
 import torch
-from torch.utils.data import get_worker_info
 
 import motley
 from motley._arrays import Torch
 from motley._images import axes_of, new_array
-from motley._native import next_sample_given, seed_given
+from motley._native import seed_given
+from motley._random import WANTED, Source, split_ids
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike, Settings
@@ -29,37 +29,37 @@ class Transform(motley.Transform, torch.nn.Module):
     """motley.Transform as an nn.Module, which a model can hold: the same arguments, the same call.
 
         augment = motley.torch.Transform("rand_augment", mean=MEAN, std=STD).cuda()
-        batch = augment(batch, sample_ids=ids)          # uint8 [N, C, H, W]: float32 [N, C, H, W]
+        batch = augment(batch)          # uint8 [N, C, H, W]: float32 [N, C, H, W]
 
         train = motley.torch.Transform("torchvision_train", memory_format=torch.channels_last)
-        batch = train(images, sample_ids=ids)   # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, H, W]
+        batch = train(images)   # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, H, W]
 
     In eval() nothing is drawn, and there is one view; normalising, casting and layout stay. Of a policy with stages
     resize, center_crop, output and a grayscale that is always done remain, and labels come back as they are; one that
     crops at random cannot go without draws and raises UnsupportedError: evaluation wants another transform, such as
     "torchvision_eval".
 
-    The epoch and the number of the next sample are a buffer, `counter`: state_dict() has them, the seed and the stream.
-    On CUDA the work reads the buffer when it runs, so that a replayed CUDA graph makes new draws. The workers of a
-    DataLoader share the epoch, and each counts its own samples. torch.compile takes a call on a tensor as one operator,
-    with fullgraph=True, too; at a call with a list, labels, out or return_draws its graph breaks. With layout="nhwc",
-    as decoders write batches, the result of a policy that is drawn is still [N, C, H, W]. What a policy with stages
-    makes of PIL images is a tensor, too.
+    state_dict() has the seed with the number of samples that were drawn by it, and the epoch. A buffer, `counter`,
+    takes their place where a CUDA graph is captured, whose work reads it when it runs, so that each replay makes new
+    draws, and where torch compiles. torch.compile takes a call on a tensor as one operator, with fullgraph=True, too;
+    at a call with a list, labels, out or return_draws its graph breaks. With layout="nhwc", as decoders write batches,
+    the result of a policy that is drawn is still [N, C, H, W]. What a policy with stages makes of PIL images is a
+    tensor, too.
 
     Args:
         policy: As motley.Transform's, like all other arguments.
     """
 
     counter: torch.Tensor
-    _own = None  # of a worker: the epoch, and the number of its next sample
 
     def __init__(self, policy: "PolicyLike", **settings: "Unpack[Settings]") -> None:
         torch.nn.Module.__init__(self)
-        # On the CPU whatever the default device is, and in shared memory, so that a loader's workers see the epoch
-        # change, persistent ones too. A FakeTensor has no memory to share.
-        counter = torch.zeros(2, dtype=torch.int64, device="cpu")
-        self.register_buffer("counter", counter.share_memory_() if type(counter) is torch.Tensor else counter)
-        super().__init__(policy, counter=self.counter, **settings)  # type: ignore[misc]
+        super().__init__(policy, **settings)
+        own = self.__dict__.pop("counter")
+        # On the CPU whatever the default device is.
+        self.register_buffer("counter", torch.zeros(2, dtype=torch.int64, device="cpu") if own is None else own)
+        if self._epoch is not None:
+            self.counter[0] = self._epoch
         if self.output_layout == "hwc":
             raise motley.ArgumentError(
                 "output_layout is 'hwc', want 'chw' or 'channels_last': the result is [N, C, H, W]"
@@ -68,11 +68,10 @@ class Transform(motley.Transform, torch.nn.Module):
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
         self._whole = self.policy.whole
         self._mixes, self._levels = self.policy.mixes, self.policy.takes_levels
-        names = "rank", "mean", "std", "output_layout", "clip_frames", "threads"
+        names = "mean", "std", "output_layout", "clip_frames", "threads"
         like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
         self._text = json.dumps(like)  # what the operator does
 
-    __eq__, __hash__ = object.__eq__, object.__hash__  # a model's modules are compared by identity
     __repr__ = torch.nn.Module.__repr__
     state_dict, load_state_dict = torch.nn.Module.state_dict, torch.nn.Module.load_state_dict
 
@@ -94,9 +93,10 @@ class Transform(motley.Transform, torch.nn.Module):
         layout: Any = None,
         **options: Any,
     ) -> Any:
-        """As motley.Transform's call. On CUDA return_draws waits for the counter."""
+        """As motley.Transform's call."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        if compiling and out is None and not self._mixes and not options.keys() - OPERATED and not by_position:
+        wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
+        if compiling and out is None and not self._mixes and not wrong and not options.keys() - OPERATED:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
             return made[0] if len(made) == 1 else tuple(made)
         how = {"sample_ids": sample_ids, "view": view, "out": out, "layout": layout}
@@ -135,12 +135,16 @@ class Transform(motley.Transform, torch.nn.Module):
             images, layout = _seen_as_chw(images, layout, None)
         views = 1 if not self.training else self.views if views is None else views
         ids, each, levels = _as_tensor(ids), None, _as_tensor(levels) if self.training or not self._levels else None
-        if views > 1 and ids is not None and ids.dim() == 2:
-            ids, view = ids[:, 0].contiguous(), ids[:, 1]
+        carries = ids is not None and ids.dim() == 2
+        known = epoch is not None or self._epoch is not None or self._counts or (carries and ids.shape[1] == 3)
+        if ids is not None and self.training and not known:
+            raise motley.ArgumentError(WANTED)
+        if views > 1 and carries:  # [N, 2] beside `each`: ids and epochs
+            ids, view = ids[:, ::2] if ids.shape[1] == 3 else ids[:, 0].contiguous(), ids[:, 1]
         if not isinstance(view, int):
             each, view = _as_tensor(view), 0
-        stream, seed = self._stream[3 if ids is None else 2], self.seed if seed is None else seed
-        settings = self._text, layout, self.training, _signed(seed), _signed(stream), epoch
+        seed = self.seed if seed is None else seed
+        settings = self._text, layout, self.training, None if seed is None else _signed(seed), epoch
         counter = self.counter.to(images.device)
         made = []
         for k in range(views):
@@ -158,47 +162,21 @@ class Transform(motley.Transform, torch.nn.Module):
         made.__dict__["_buffers"] = dict(self._buffers)  # where the counter is
         return made
 
-    @property
-    def next_sample(self) -> int:
-        return int(self._place(self.counter)[1])
-
-    @next_sample.setter
-    def next_sample(self, number: int) -> None:
-        counter = self.counter
-        (counter if get_worker_info() is None else self._place(counter))[1] = next_sample_given(number)
-
-    def _place(self, counter: Any) -> Any:
-        """In a worker, whose samples have a seed of their own, where it has come to in the epoch that all share."""
-        now = counter.tolist()
-        if get_worker_info() is None:
-            return now
-        if self._own is None or self._own[0] != now[0]:
-            self._own = now
-        return self._own
-
-    def _count(self, counter: Any, count: int) -> None:
-        if get_worker_info() is None:
-            counter[1].add_(count)  # += would copy the number onto itself, too
-        else:
-            self._place(counter)[1] += count
-
     def get_extra_state(self) -> torch.Tensor:
-        """The seed, the stream and the number, which state_dict() has beside the counter."""
-        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
-        return torch.tensor([seed, -1 if self.stream is None else self.stream, self._stream[1]], dtype=torch.int64)
+        """What state_dict() has beside the counter: whether there is a seed, it, its count, and the epoch or -1."""
+        epoch = -1 if self._epoch is None else self._epoch
+        numbers = [self.seed is not None, _signed(self.seed or 0), self._source.count, epoch]
+        return torch.tensor(numbers, dtype=torch.int64)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        seed, *rest = map(int, state)  # older states have the seed alone
-        self.seed = seed % (1 << 64)
-        if rest:
-            self._take_stream(None if rest[0] < 0 else rest[0], rest[1])
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        state_dict.setdefault(prefix + "_extra_state", self.get_extra_state())  # before it was part of the state
-        super()._load_from_state_dict(state_dict, prefix, *rest)
+        seeded, seed, count, epoch = map(int, state)
+        if seeded:
+            self._source = Source(seed_given(seed), None, count)
+        if epoch >= 0:
+            self.set_epoch(epoch)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self._settings() if name != "epoch")
+        return ", ".join(f"{name}={value!r}" for name, value in self._settings())
 
 
 def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
@@ -239,18 +217,22 @@ def _signed(number: int) -> int:
 def _transform_of(text: str, training: bool) -> motley.Transform:
     """The transform that an operator's settings describe."""
     settings = json.loads(text)
-    made = motley.Transform(settings.pop("policy"), stream=0, **settings)
+    made = motley.Transform(settings.pop("policy"), **settings)
     made.training = training
     return made
 
 
 def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], levels: Optional[torch.Tensor],
-             views: Optional[torch.Tensor], view: int, transform: str, layout: str, training: bool, seed: int,
-             stream: int, epoch: Optional[int]) -> torch.Tensor:  # fmt: skip
+             views: Optional[torch.Tensor], view: int, transform: str, layout: str, training: bool,
+             seed: Optional[int], epoch: Optional[int]) -> torch.Tensor:  # fmt: skip
     made = _transform_of(transform, training)._same()
-    made.counter = counter
-    which = ids, view if views is None else views, epoch, seed_given(seed) ^ stream % (1 << 64)
-    return made._run(images, None, layout, which, False, levels, counting=False)
+    if views is not None and ids is not None and ids.dim() == 2:
+        numbers = torch.stack([ids[:, 0], 0 * ids[:, 0], ids[:, 1]], 1)
+        ids, _, epoch = split_ids(numbers, 0, epoch)
+    made.counter, made._source = counter, Source(None if seed is None else seed_given(seed))
+    made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
+    made._adds = False
+    return made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)
 
 
 if _HAS_OPERATORS:
@@ -258,7 +240,7 @@ if _HAS_OPERATORS:
 
     @_augment.register_fake  # type: ignore
     def _(images: Any, counter: Any, ids: Any, levels: Any, views: Any, view: Any, transform: Any, layout: Any,
-          training: Any, seed: Any, stream: Any, epoch: Any) -> torch.Tensor:  # fmt: skip
+          training: Any, seed: Any, epoch: Any) -> torch.Tensor:  # fmt: skip
         made = _transform_of(transform, training)
         if made.output_layout is None and not made.policy.whole:
             return torch.empty_like(images, dtype=getattr(torch, made._dtype_out))

@@ -15,9 +15,8 @@ import torch
 
 import motley
 from motley.adapters import check_labels, transform_of
-from motley._native import epoch_given, one_of
-from motley.sampled import Sampled
-from motley.samples import Count, loading_of, own_epoch
+from motley._native import epoch_given, one_of, whole
+from motley._random import Sampled, split_ids
 from motley.torch.data import augmented, item, map_items, map_tensors, passed_on, replaced
 from motley.torch.decode import decoded, file_tensor
 from motley.torch.module import Transform
@@ -81,16 +80,15 @@ class Prefetcher:
     way. Everything after decoding is exact.)
 
     A batch that is handed over is ready for the current stream, and its memory is not reused before that stream has
-    finished with it. Each pass over the loader is the next epoch, unless set_epoch() says which; a sampler's own epoch
-    is taken, and a peek or a pass in eval() is none. len() is the loader's.
+    finished with it. set_epoch() is that of the transform and of the loader's sampler. len() is the loader's.
 
     So that decoding runs beside the model, a script that decodes on the GPU begins with motley.torch.ask_for_queues().
     A Prefetcher for a CUDA device calls it, too; where that is too late, or the variable that it sets is set to too few
     queues, the first batch of encoded images warns.
 
-    state_dict() is for checkpoints: a run that loads it continues after the batches that were handed over, in their
-    epoch and, without ids, with the next sample. Of a loader that has a state (torchdata's StatefulDataLoader) it holds
-    that as well, as it was behind these batches: the loader's own state_dict() counts those that were read ahead.
+    state_dict() is for checkpoints: it has the number of samples that a transform with a seed has drawn for, without
+    ids, and the state of a loader that has one (torchdata's StatefulDataLoader), both as of the batches that were
+    handed over: the transform and the loader themselves count what was read ahead.
 
     Args:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
@@ -100,7 +98,7 @@ class Prefetcher:
             takes the images' place.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
-        ids: Index or key of their sample ids, or None; the ids stay on the CPU.
+        ids: Index or key of their sample ids, or None: each batch draws anew. The ids stay on the CPU.
         labels: Index or key of their labels, which a transform that mixes images (its policy has a `mix`, or it is a
             motley.Mix) turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
         names: Index or key of their files' names, or None: for messages.
@@ -137,46 +135,39 @@ class Prefetcher:
         self._why_slow = _without_queues() if on_cuda else None
         self.stream: Any = torch.cuda.Stream(self.device) if on_cuda else None
         self._decoder: Any = torch.cuda.Stream(self.device) if on_cuda else None
-        self._begun = self._finished = self._resumed = False
-        # Of all Prefetchers that have this transform, as scripts make one anew in each epoch.
-        self._count = getattr(self.transform, "__dict__", {}).setdefault("_passes", Count())
         self._states: deque[Any] = deque()  # of the loader, behind each batch that was read and not handed over
         self._state: Any = None  # and behind the last that was
-        self._ahead: Any = None  # the counter one batch ahead; the transform's own counts what was handed over
+        self._count: int | None = None  # of the transform's samples, as of the batches that were handed over
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next pass: of the draws, of what augments in the loader, and of the loader's sampler."""
+        """The epoch of the transform's draws by id, and of the loader's sampler."""
         epoch = epoch_given(epoch)
-        self._wait()
-        if hasattr(self.transform, "set_epoch"):
-            self.transform.set_epoch(epoch)
-        self._begun, self._finished, self._resumed, self._state = False, False, False, None
-        self._count.given = epoch
-        if isinstance(self.loader, torch.utils.data.DataLoader):
-            loading_of(self.loader).set_epoch(epoch)
-        sampler: Any = getattr(self.loader, "sampler", None)
-        if hasattr(sampler, "set_epoch"):
-            sampler.set_epoch(epoch)
+        if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
+        for one in self.transform, getattr(self.loader, "sampler", None):
+            if hasattr(one, "set_epoch"):
+                one.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        state = {"epoch": self.transform.epoch, "next_sample": self.transform.next_sample, "finished": self._finished}
+        state = {"count": self._counted() if self._count is None else self._count}
         return state if self._state is None else {**state, "loader": self._state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        wanted = {"epoch", "next_sample", "finished"}
-        if not wanted <= set(state) <= wanted | ({"loader"} if hasattr(self.loader, "load_state_dict") else set()):
+        wanted = {"count", "loader"} if hasattr(self.loader, "load_state_dict") else {"count"}
+        if not {"count"} <= set(state) <= wanted:
             has = ", ".join(sorted(map(str, state))) or "no entries"
-            raise motley.ArgumentError(f"the state has {has}, want epoch, finished, next_sample")
-        finished = one_of("finished", state["finished"], (False, True))
-        self.set_epoch(epoch_given(state["epoch"]) + finished)
-        if not finished:
-            self.transform.next_sample = state["next_sample"]
-        self._state, self._resumed = state.get("loader"), not finished
+            raise motley.ArgumentError(f"the state has {has}, want count")
+        self._count, self._state = whole("count", state["count"], 0, (1 << 63) - 1, "from 0"), state.get("loader")
+        if isinstance(self.transform, Sampled):
+            self.transform._source.count = self._count
         if self._state is not None:
             self.loader.load_state_dict(self._state)  # type: ignore[attr-defined]
+
+    def _counted(self) -> Any:
+        return self.transform._source.count if isinstance(self.transform, Sampled) else 0
 
     def _state_of_loader(self) -> Any:
         try:
@@ -184,57 +175,21 @@ class Prefetcher:
         except AttributeError:  # also of Accelerate's loaders around one that has none
             return None
 
-    def _wait(self) -> None:
-        if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
-            torch.cuda.current_stream(self.device).wait_stream(self.stream)
-
-    def _begin_pass(self) -> None:
-        if self._begun:
-            self._wait()
-        again, self._begun, self._finished = self._begun, True, False
-        transform = self.transform
-        if not self._counts():
-            return
-        if transform.epoch != self._count.epoch and self._count.given is None:  # somebody else has set it
-            self._count.given = transform.epoch
-        epoch = self._count.begin(own_epoch(self.loader), True)
-        if again or epoch != transform.epoch:
-            transform.set_epoch(epoch)
-
-    def _counts(self) -> bool:
-        """Whether a pass is an epoch of the transform."""
-        return hasattr(self.transform, "set_epoch") and getattr(self.transform, "training", True)
-
     def __iter__(self) -> Iterator[Any]:
-        self._begin_pass()
         self._states.clear()  # of a pass that was broken off
-        count = self._count if self._counts() else Count()
-        count.asked = 2 if self._resumed else 0  # the rest of a pass is no peek, however short it is
-        self._resumed = False
-        try:
-            with contextlib.closing(self._pass()) as batches:
-                for batch in batches:
-                    count.asked += 1
-                    self._state = self._states.popleft()
-                    yield batch
-            count.asked += 1
-            self._state = self._state_of_loader()
-        finally:
-            if count.asked < 2 and isinstance(self.loader, torch.utils.data.DataLoader):
-                loading_of(self.loader).asked = 0  # a peek, though more was read ahead
-            if count.asked < 2 and isinstance(self.transform, Sampled):
-                self.transform._repeats.forget()  # its samples come again
+        with contextlib.closing(self._pass()) as batches:
+            for batch, self._count in batches:
+                self._state = self._states.popleft()
+                yield batch
+        self._state = self._state_of_loader()
 
-    def _pass(self) -> Generator[Any, None, None]:
+    def _pass(self) -> Generator[tuple[Any, Any], None, None]:
+        """Yields the batches, and the transform's count behind each."""
         if not self.stream:
             for batch, images, _ in self._decoding(deque()):
-                yield self._prepare(batch, images)
-            self._finished = True
+                yield self._prepare(batch, images), self._counted()
             return
         self.stream.wait_stream(torch.cuda.current_stream(self.device))  # what the transform reads may just be written
-        counts = self.ids is None and isinstance(self.transform, Sampled)
-        with torch.cuda.stream(self.stream):
-            self._ahead = _copied(self.transform.counter) if counts else None
         ahead = None
         # Decoded images that the transform may still read, and the event that follows it: the decoder writes at once to
         # memory that it gets. (record_stream on each image costs 5 % of a ResNet-50's rate: an event for each of them.)
@@ -246,7 +201,7 @@ class Prefetcher:
                         lent.append((images, []))
                     prepared = self._prepare_aside(batch, images, decoded_by)
                     if images is not None:
-                        lent[-1][1].append(prepared[-1])
+                        lent[-1][1].append(prepared[1])
                     if ahead:
                         yield self._hand_over(*ahead)
                     ahead = prepared
@@ -256,7 +211,6 @@ class Prefetcher:
             for images, _ in lent:
                 for image in images:
                     image.record_stream(self.stream)
-        self._finished = True
 
     def _decoding(self, lent: Lent) -> Generator[tuple[Any, Any, Any], None, None]:
         """Yields (batch, images, event) for each of the loader's batches. If its images were encoded, `images` are the
@@ -315,7 +269,7 @@ class Prefetcher:
 
     def _decode(self, batch: Any) -> tuple[list[torch.Tensor], list[int]]:
         names = None if self.names is None else item(batch, self.names, "names")
-        ids = None if self.ids is None else item(batch, self.ids, "sample ids")
+        ids = None if self.ids is None else split_ids(item(batch, self.ids, "sample ids"), 0, None)[0]
 
         def name_of(i: int) -> str:
             if names is not None:
@@ -339,38 +293,17 @@ class Prefetcher:
         if decoded_by is not None:
             self.stream.wait_event(decoded_by)
         with torch.cuda.stream(self.stream):
-            return *self._prepare_ahead(batch, images), self.stream.record_event()
+            return self._prepare(batch, images), self.stream.record_event(), self._counted()
 
-    def _prepare_ahead(self, batch: Any, images: Any) -> tuple[Any, Any]:
-        """The batch, and what the transform's counter is to be when it is handed over."""
-        if self._ahead is None:
-            return self._prepare(batch, images), None
-        transform = self.transform
-        counter, transform.counter = transform.counter, self._ahead
-        try:
-            prepared = self._prepare(batch, images)
-        finally:
-            transform.counter = counter
-        return prepared, _copied(self._ahead)
-
-    def _hand_over(self, batch: Any, counter: Any, ready: Any) -> Any:
+    def _hand_over(self, batch: Any, ready: Any, count: Any) -> tuple[Any, Any]:
         current = torch.cuda.current_stream(self.device)
         current.wait_event(ready)
         map_tensors(lambda t: t.record_stream(current) if t.is_cuda else None, batch)
-        if counter is not None:
-            if getattr(counter, "is_cuda", False):
-                counter.record_stream(current)
-            self.transform.counter[:] = counter
-        return batch
+        return batch, count
 
     def __repr__(self) -> str:
         of = f"{self.loader!r}, {self.transform!r}, {self.device}"
         return f"Prefetcher({of}, images={self.images!r}, ids={self.ids!r})"
-
-
-def _copied(counter: Any) -> Any:
-    """A transform's counter: a list or a tensor."""
-    return counter.clone() if isinstance(counter, torch.Tensor) else counter.copy()
 
 
 # ---- files ----

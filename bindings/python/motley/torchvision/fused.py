@@ -19,12 +19,13 @@ from torch.utils._pytree import tree_map
 from torchvision import transforms as _v1
 
 import motley
+from motley._random import fresh
 from motley._core import lib
 from motley._resize import FILTERS, order_of
 from motley.follow import Kind
 from motley.policy import filter_number
 from motley.torchvision.images import (
-    IMAGES, NotOurs, augmented, augmented_sample, channels_of, fresh_seed, is_image, is_v2, kind_of, like, say,
+    IMAGES, NotOurs, augmented, augmented_sample, channels_of, is_image, is_v2, kind_of, like, say,
     tv_tensors,
 )  # fmt: skip
 from motley.torchvision.policies import fill_of_masks, policy_of
@@ -265,7 +266,7 @@ class Run:
 
     def _augmented(self, inputs: tuple[Any, ...]) -> Any:
         if len(inputs) == 1 and is_image(inputs[0]):
-            return self._finished(augmented(self._for(inputs[0]), inputs[0], fresh_seed()), inputs[0])
+            return self._finished(augmented(self._for(inputs[0]), inputs[0], fresh()), inputs[0])
         if not all(map(is_v2, self.transforms)):
             raise NotOurs(f"an input of type {type(inputs[0]).__name__}")
         result = augmented_sample(inputs, self._for, self._kind_for, self._finished)

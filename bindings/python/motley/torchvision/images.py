@@ -13,9 +13,9 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import motley
+from motley._random import fresh
 from motley._arrays import Pillow
 from motley.follow import FORMATS, Boxes, Kind, Mask, Points
-from motley.samples import rank_key, torch_seed
 
 try:
     from torchvision import tv_tensors as tv_tensors
@@ -66,11 +66,6 @@ def channels_of(image: object) -> int:
     return int(image.shape[-3])
 
 
-def fresh_seed() -> int:
-    """A number of torch's generator, other ones in each rank."""
-    return torch_seed() ^ rank_key()
-
-
 def augmented(transform: motley.Transform, image: Any, seed: int) -> Any:
     """The result of an image, or of a tensor [..., C, H, W], whose images share the draw."""
     if isinstance(image, torch.Tensor):
@@ -111,7 +106,7 @@ def augmented_sample(
         raise NotOurs(f"the sample has images, or what follows them, of {len(sizes)} sizes")
     transforms = [transform_for(flat[i]) for i in places]
     kinds = [kind_for(flat[i]) for i in followers]
-    seed, results = fresh_seed(), {}
+    seed, results = fresh(), {}
     if followers:
         image, entries = flat[places[0]], [flat[i] for i in followers]
         clip = isinstance(image, torch.Tensor) and image.ndim > 3

@@ -10,10 +10,11 @@ import torch
 from torchvision import transforms as _v1
 
 from motley import ArgumentError, Policy, Transform
+from motley._random import fresh
 from motley._native import keep
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.torchvision.images import (
-    FOLLOWERS, NotOurs, augmented, augmented_sample, channels_of, fresh_seed, is_image, is_v2, kind_of, like,
+    FOLLOWERS, NotOurs, augmented, augmented_sample, channels_of, is_image, is_v2, kind_of, like,
     say, tv_tensors,
 )  # fmt: skip
 
@@ -211,7 +212,7 @@ class PolicyOfImages(_Policy):
         if getattr(self, "num_ops", None) == 0:
             return img
         try:
-            return augmented(self._for(img), img, fresh_seed())
+            return augmented(self._for(img), img, fresh())
         except NotOurs as error:
             why = str(error)
         return self._by_torchvision(why, img)
@@ -225,7 +226,7 @@ class PolicyOfSamples(_Policy):
             return inputs if len(inputs) > 1 else inputs[0]
         try:
             if len(inputs) == 1 and is_image(inputs[0]):
-                return like(augmented(self._for(inputs[0]), inputs[0], fresh_seed()), inputs[0])
+                return like(augmented(self._for(inputs[0]), inputs[0], fresh()), inputs[0])
             return augmented_sample(inputs, self._for, lambda entry: kind_of(entry, fill_of_masks(self)), like)
         except NotOurs as error:
             why = str(error)

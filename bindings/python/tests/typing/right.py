@@ -73,8 +73,6 @@ def what_goes_wrong(batch: Batch) -> None:
             print(line + 1, column, sentence.upper())
     except (motley.ArgumentError, motley.FileError) as error:
         print(error)
-    with motley.samples(3, epoch=2):
-        pass
 
 
 def scripts(compose: Callable[[Any], Any], image: Any) -> list[str]:

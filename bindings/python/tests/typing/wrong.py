@@ -27,7 +27,7 @@ stage(batch, [0, 1], 3)  # wrong
 stage(batch, epoch=1.5)  # wrong
 stage(batch, return_draws="yes")  # wrong
 stage.set_epoch("3")  # wrong
-motley.RandAugment(stream="left")  # wrong
+motley.RandAugment(generator="left")  # wrong
 stage.draw(size=224)  # wrong
 motley.ops.rotate(batch)  # wrong
 motley.ops.rotate(batch, "30")  # wrong
@@ -36,7 +36,6 @@ motley.ops.invert(batch, 3)  # wrong
 motley.ops.rotated(batch, 30)  # wrong
 motley.Policy.load(3)  # wrong
 motley.from_timm(9)  # wrong
-motley.samples("3")  # wrong
 wrong: int = motley.Policy.builtin("rand_augment").name  # wrong
 stage.replay(batch, 3)  # wrong
 motley.follow.Boxes("xxyy")  # wrong

@@ -143,93 +143,6 @@ def test_torchrun(one_process, tmp_path):
     assert digests(tmp_path / "digests") == one_process
 
 
-# ---- samplers that repeat their indices ----
-
-REPEATED = """
-import hashlib, itertools, sys
-import numpy
-import torch
-import torch.distributed as dist
-sys.path.insert(0, TESTS)
-import motley.torch
-from torch.utils.data import DataLoader
-kind, first, done = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-dist.init_process_group("gloo")
-images = torch.from_numpy(numpy.random.default_rng(1).integers(0, 256, (512, 3, 8, 9), numpy.uint8))
-dataset = motley.torch.Augmented(motley.torch.Indexed(images), "trivial_augment_wide", seed=7)
-if kind == "timm":
-    from timm.data.distributed_sampler import RepeatAugSampler
-    sampler = RepeatAugSampler(range(512), num_repeats=3)           # rank and world size are the process group's
-else:
-    from test_torch_data import RASampler
-    sampler = RASampler(range(512), dist.get_world_size(), dist.get_rank())
-views = motley.torch.Views(sampler)
-
-
-class Rest:
-    # a sampler that goes on where a run broke off
-    def __init__(self, done):
-        self.done = done
-    def __iter__(self):
-        return itertools.islice(iter(views), self.done, None)
-
-
-lines = []
-if first:
-    dataset.set_epoch(first)
-for epoch in range(first, 2):
-    views.set_epoch(epoch)
-    order = [(int(i), i.view) for i in Rest(done)]
-    loader = DataLoader(dataset, 8, sampler=Rest(done), num_workers=2)
-    seen = [image for batch, _ in loader for image in batch]
-    assert len(seen) == len(order) > 0
-    stage = motley.Transform("trivial_augment_wide", seed=7, epoch=epoch)
-    for image, (i, view) in zip(seen, order):
-        assert torch.equal(image, stage(images[i], sample_ids=i, view=view)), (epoch, i, view)
-        lines.append((epoch, i, view, hashlib.sha256(image.numpy().tobytes()).hexdigest()))
-    done = 0
-everyones = [None] * dist.get_world_size()
-dist.all_gather_object(everyones, lines)
-if dist.get_rank() == 0:
-    print(*(" ".join(map(str, line)) for part in everyones for line in part), sep="\\n")
-dist.destroy_process_group()
-"""
-
-
-def once(printed):
-    """{(epoch, index, view): digest} of what all ranks read, each of them once."""
-    lines = [line.split() for line in printed.splitlines()]
-    seen = {(int(epoch), int(i), int(view)): digest for epoch, i, view, digest in lines}
-    assert len(seen) == len(lines), "an index and a view came twice in an epoch"
-    return seen
-
-
-@pytest.mark.parametrize("kind", ["timm", "torchvision"])
-def test_repeated_augmentation_in_a_process_group(kind, tmp_path):
-    """Ranks of gloo, each with workers: every repetition of an index is a separate view, whichever worker reads it, and
-    a run that goes on in the middle of an epoch reads what the first would have."""
-    module = pytest.importorskip("timm.data.distributed_sampler" if kind == "timm" else "torchvision").__name__
-    script = tmp_path / "repeated.py"
-    script.write_text(REPEATED.replace("TESTS", repr(str(pathlib.Path(__file__).parent))))
-    two, one, later = map(
-        once,
-        run_groups(
-            tmp_path, [([script, kind, 0, 0], 2), ([script, kind, 0, 0], 1), ([script, kind, 1, 24], 2)], module
-        ),
-    )
-    by_index = {}
-    for epoch, i, view in two:
-        by_index.setdefault((epoch, i), []).append(view)
-    assert max(map(len, by_index.values())) == 3 and {view for _, _, view in two} == {0, 1, 2}
-    different = sum(
-        len({two[e, i, view] for view in views}) == 3 for (e, i), views in by_index.items() if len(views) == 3
-    )
-    assert different > 0.6 * sum(len(views) == 3 for views in by_index.values())
-    both = two.keys() & one.keys()
-    assert len(both) > 900 and all(two[key] == one[key] for key in both)
-    assert len(later) == sum(epoch == 1 for epoch, _, _ in two) - 2 * 24 and later.items() < two.items()
-
-
 # ---- launchers, and how they start workers ----
 
 RANKS = '''
@@ -242,7 +155,6 @@ import torch
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 import motley.torch
-import motley.torchvision
 
 IMAGES = 24
 
@@ -256,41 +168,32 @@ def digest(image):
 
 
 class Pictures(Dataset):
-    """One picture many times, and a transform, as torchvision's data sets have it."""
-
-    def __init__(self, transform):
-        self.transform = transform
-
     def __len__(self):
         return IMAGES
 
     def __getitem__(self, i):
-        return self.transform(picture())
+        return picture()
 
 
 class Read(Dataset):
-    """Of a sample: by id, and as one of torchvision's policies draws."""
+    """Of a sample: by id, as Augmented draws; and without, by torch's generator and by a seed."""
 
     def __init__(self):
-        self.augmented = motley.torch.Augmented(Pictures(as_it_is), "trivial_augment_wide", seed=7)
-        self.free = Pictures(motley.torchvision.TrivialAugmentWide())
+        self.augmented = motley.torch.Augmented(Pictures(), "trivial_augment_wide", seed=7)
+        self.free = [motley.Transform("trivial_augment_wide", seed=seed, layout="chw") for seed in (None, 7)]
 
     def __len__(self):
         return IMAGES
 
     def __getitem__(self, i):
-        return i, digest(self.augmented[i]), digest(self.free[i])
+        return i, digest(self.augmented[i]), *(digest(transform(picture())) for transform in self.free)
 
 
-def as_it_is(image):
-    return image
-
-
-def loader_of(start, persistent, sampler=None):
+def loader_of(start, persistent, sampler):
     torch.manual_seed(0)
     workers = {} if start is None else {"num_workers": 1, "multiprocessing_context": start,
                                         "persistent_workers": persistent}
-    return DataLoader(Read(), 4, sampler=sampler, **workers)
+    return DataLoader(Read(), 4, sampler=motley.torch.Sampler(sampler), **workers)
 
 
 def of_sampler(start, persistent):
@@ -298,7 +201,7 @@ def of_sampler(start, persistent):
     sampler = DistributedSampler(range(IMAGES))
     loader = loader_of(start, persistent, sampler)
     for epoch in 3, 4:
-        sampler.set_epoch(epoch)
+        sampler.set_epoch(epoch)  # of the sampler inside, as scripts have it
         for batch in loader:
             yield epoch, batch
 
@@ -306,7 +209,7 @@ def of_sampler(start, persistent):
 def of_accelerate(start, persistent):
     from accelerate import Accelerator
 
-    loader = Accelerator(cpu=True).prepare(loader_of(start, persistent))
+    loader = Accelerator(cpu=True).prepare(loader_of(start, persistent, range(IMAGES)))
     for epoch in 0, 1:
         for batch in loader:
             yield epoch, batch
@@ -330,7 +233,7 @@ def of_lightning(start, persistent):
             return torch.optim.SGD(self.parameters(), lr=0.1)
 
     lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, barebones=True).fit(
-        Model(), loader_of(start, persistent))
+        Model(), loader_of(start, persistent, range(IMAGES)))
     return seen
 
 
@@ -372,9 +275,8 @@ LAUNCHERS = {
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_workers(launcher, tmp_path):
-    """The union of the ids of an epoch is the data set, each drawn as (seed, epoch, id) says; without ids, ranks
-    draw apart."""
-    pytest.importorskip("torchvision")
+    """The union of the ids of an epoch is the data set, each drawn as (seed, epoch, id) says; without ids ranks draw
+    apart."""
     import motley
 
     if launcher != "spawn":
@@ -384,7 +286,7 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
     script.write_text(RANKS)
     words = [script, launcher, tmp_path, json.dumps(starts)]
     if launcher == "accelerate":
-        run_groups(tmp_path, [(words, 2)], launcher, "motley.torchvision")
+        run_groups(tmp_path, [(words, 2)], launcher)
     else:  # which start the ranks by themselves, and stand in no environment
         clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
         output_of(sys.executable, *words, env=clean, timeout=600)
@@ -398,9 +300,12 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
         for epoch in epochs
         for i in range(read["IMAGES"])
     }
+    images = read["IMAGES"]
     for start in map(list, starts):
         both = [[line for line in lines if line[:2] == start] for lines in ranks]
         assert sorted(tuple(line[2:4]) for line in both[0] + both[1]) == sorted(says), start
         wrong = [line for line in both[0] + both[1] if line[4] != says[tuple(line[2:4])]]
         assert not wrong, f"{start}: {len(wrong)} of {len(says)} wrong"
-        assert sum(one[5] == other[5] for one, other in zip(*both)) < 12, start
+        for free in 5, 6:
+            assert sum(one[free] == other[free] for one, other in zip(*both)) < 12, start
+            assert len({line[free] for line in both[0] + both[1]}) > images, start

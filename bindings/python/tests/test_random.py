@@ -1,202 +1,273 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to those who say nothing: ranks and epochs differ, samples that come again are noticed, views draw for
-themselves, and what cannot be meant is refused in the caller's words."""
+"""The two rules. Without ids each call draws anew: never frozen, never twins, in whatever process, with no warning. By
+id (seed, epoch, id, view) decide, all of them said. And what cannot be meant is refused in the caller's words."""
 
 import copy
+import json
 import multiprocessing
 import os
 import pickle
 import sys
-import warnings
+import threading
 
 import numpy as np
 import pytest
 from conftest import output_of, refused
 
 import motley
-from motley import RepeatedSamples
-from motley.samples import Count, Epoch
 
 try:
     import torch
 except ImportError:
     torch = None
 
+pytestmark = pytest.mark.filterwarnings("error")
+needs_torch = pytest.mark.skipif(torch is None, reason="needs torch")
+
 
 def pictures(count=64, seed=1):
     return np.random.default_rng(seed).integers(0, 256, (count, 8, 9, 3), np.uint8)
 
 
-def repeats(call):
-    """How often `call` warns of samples that come again."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    return sum(issubclass(w.category, RepeatedSamples) for w in caught)
+def several(draws):
+    """The distinct draws of a list, which almost always differ."""
+    return len({json.dumps(draw) for draw in draws})
 
 
-# ---- ranks ----
+# ---- without ids ----
 
-DRAWS = """
-import json, motley
-print(json.dumps(motley.TrivialAugmentWide(**{}).draw(32)))
+SOURCES = {"default": dict, "seed": lambda: {"seed": 7}, "generator": lambda: {"generator": np.random.default_rng(5)}}
+if torch is not None:
+    SOURCES["torch"] = lambda: {"generator": torch.Generator().manual_seed(5)}
+
+
+@pytest.mark.parametrize("how", SOURCES)
+def test_each_call_draws_anew(how):
+    stage, image = motley.Transform("simclr", **SOURCES[how]()), np.zeros((40, 40, 3), np.uint8)
+    assert several([stage(image, return_draws=True)[1] for _ in range(64)]) == 64
+    if how in ("seed", "default"):
+        assert several([motley.Transform(stage).draw(1) for _ in range(64)]) == (1 if how == "seed" else 64)
+
+
+@pytest.mark.parametrize("how", SOURCES)
+def test_a_seed_repeats_a_run(how):
+    def run():
+        if torch is not None:
+            torch.manual_seed(3)
+        stages = [motley.TrivialAugmentWide(**SOURCES[how]()) for _ in range(2)]
+        return [stage(pictures(), return_draws=True)[1] for stage in stages for _ in range(3)]
+
+    if torch is not None or how != "default":
+        first = run()
+        assert run() == first and several(first) == (6 if how == "default" else 3)
+
+
+def test_two_transforms_differ_and_copies_go_on():
+    one, other = motley.TrivialAugmentWide(), motley.TrivialAugmentWide()
+    assert one.draw(32) != other.draw(32)
+    one = motley.TrivialAugmentWide(seed=3)
+    one.draw(5)
+    one(pictures(5))
+    wanted = motley.TrivialAugmentWide(seed=3).draw(sample_ids=range(5, 37), epoch=0)
+    for again in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one)), one):
+        assert again.draw(32) == wanted  # none is counted
+        again(pictures(32))
+        assert again.state_dict() == {"seed": 3, "count": 37, "epoch": None}
+
+
+@needs_torch
+def test_evaluation_takes_nothing_from_torchs_generator():
+    stage = pytest.importorskip("motley.torch").Transform("rand_augment").eval()
+    state = torch.get_rng_state()
+    stage(torch.from_numpy(pictures(2)).movedim(-1, 1))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("how", SOURCES)
+def test_threads_draw_apart(how):
+    stage, drawn, image = motley.Transform("simclr", **SOURCES[how]()), [], np.zeros((40, 40, 3), np.uint8)
+
+    def work():
+        for _ in range(16):
+            drawn.append(stage(image, return_draws=True)[1])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert several(drawn) == len(drawn) == 64
+
+
+def draw_one(stage):
+    return stage(np.zeros((40, 40, 3), np.uint8), return_draws=True)[1]
+
+
+class Task:
+    """One for each image, as map() pickles it: the transform goes along."""
+
+    def __init__(self, stage):
+        self.stage = stage
+
+    def __call__(self, _):
+        return draw_one(self.stage)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("how", ["default", "seed"])
+def test_pools_draw_apart(how, start):
+    stage, drawn = motley.Transform("simclr", **SOURCES[how]()), []
+    for _ in range(2):  # a pool for each epoch
+        with multiprocessing.get_context(start).Pool(2) as pool:
+            drawn += pool.map(Task(stage), range(16), chunksize=2)
+    assert several([*drawn, draw_one(stage)]) == 33
+
+
+def put(stage, queue, many):
+    queue.put([draw_one(stage) for _ in range(many)])
+
+
+def of_children(context, stage, count=2):
+    queue, drawn = context.Queue(), []
+    for _ in range(count):  # named by the user, all alike
+        process = context.Process(target=put, args=(stage, queue, 4), name="child")
+        process.start()
+        drawn += queue.get(timeout=60)
+        process.join()
+    return drawn
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("how", ["default", "seed"])
+def test_children_draw_apart(how, start, monkeypatch):
+    """Of ranks, too, that no variable names: each has its own children."""
+    stage, drawn = motley.Transform("simclr", **SOURCES[how]()), []
+    for rank in "01":
+        monkeypatch.setenv("RANK", rank)
+        motley._native.local.apart = None  # as in a process of that rank
+        if torch is not None:
+            torch.manual_seed(0)
+        drawn += of_children(multiprocessing.get_context(start), stage)
+    assert several(drawn) == 16
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("how", ["default", "seed"])
+def test_forks_without_multiprocessing_draw_apart(how):
+    stage, drawn = motley.Transform("simclr", **SOURCES[how]()), []
+    for _ in range(3):
+        reader, writer = os.pipe()
+        if not os.fork():
+            os.write(writer, json.dumps(draw_one(stage)).encode())
+            os._exit(0)
+        os.wait()
+        drawn.append(os.read(reader, 1 << 16).decode())
+        os.close(reader)
+        os.close(writer)
+    assert several(drawn) == 3
+
+
+RANK = """
+import json, sys
+if "torch" in sys.argv:
+    import torch
+    torch.manual_seed(0)
+else:
+    import random
+    random.seed(0)
+import motley
+print(json.dumps([motley.Transform("simclr", **how).draw(4) for how in ({}, {"seed": 7})]))
 """
 
 
-def draws_of(environment, **options):
-    clean = {k: v for k, v in os.environ.items() if "RANK" not in k and "PROCID" not in k}
-    return output_of(sys.executable, "-c", DRAWS.format(options), env={**clean, **environment})
+def drawn_by_rank(library, **environment):
+    clean = {name: text for name, text in os.environ.items() if "RANK" not in name and "PROCID" not in name}
+    return json.loads(output_of(sys.executable, "-c", RANK, library, env={**clean, **environment}))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "LOCAL_RANK"])
-def test_the_launchers_rank_sets_draws_apart(name):
-    alone, first, second = draws_of({}), draws_of({name: "0"}), draws_of({name: "1"})
-    assert alone == first != second == draws_of({}, rank=1)
-    assert draws_of({name: "1"}, rank=0) == alone  # what the caller says counts
-    assert draws_of({name: "captain"}) == alone
+@pytest.mark.parametrize("library", ["random", pytest.param("torch", marks=needs_torch)])
+def test_the_launchers_rank_sets_draws_apart(library):
+    alone = drawn_by_rank(library)
+    assert alone == drawn_by_rank(library) == drawn_by_rank(library, RANK="0") == drawn_by_rank(library, RANK="captain")
+    ranks = [drawn_by_rank(library, **{name: "1"}) for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")]
+    assert ranks[0] == ranks[1] == ranks[2]
+    ranks = [alone, ranks[0], drawn_by_rank(library, NODE_RANK="1", LOCAL_RANK="0")]
+    for drawn in zip(*ranks):
+        assert several(drawn) == 3
 
 
-@pytest.mark.slow
-def test_nodes_of_lightnings_launcher_differ():
-    ranks = [draws_of({"NODE_RANK": node, "LOCAL_RANK": local}) for node in "01" for local in "01"]
-    assert len(set(ranks)) == 4
+# ---- by id ----
 
 
-def in_child(stage, queue):
-    queue.put(stage.draw(32))
+def test_ids_want_an_epoch():
+    image, sample = pictures()[0], {"image": pictures()[0], "mask": pictures()[0][..., 0]}
+    message = (
+        "no epoch, so that each pass would draw the same: want epoch= or set_epoch.., or the ids of a motley.torch"
+    )
+    for make in (motley.TrivialAugmentWide, lambda **how: motley.MultiView("mobileone_train", **how)):
+        refused(message, make(), image, sample_ids=3)
+        refused(message, make(), list(pictures(2)), sample_ids=[3, 4])
+        make(epoch=2)(image, sample_ids=3)
+        make()(image, sample_ids=3, epoch=2)
+        stage = make()
+        stage.set_epoch(2)
+        stage(image, sample_ids=3)
+    refused(message, motley.RandAugment().draw, sample_ids=3)
+    refused(message, motley.Follow("rand_augment"), sample, sample_ids=3)
+    refused(message, motley.Mix(mixup=1, classes=4), pictures(4), range(4), sample_ids=range(4))
+    refused("changes with the epoch, and none is said", motley.MultiView("mobileone_train"), image)
+    refused("seed is 3 in a call without sample_ids: want these, too", motley.RandAugment(), image, seed=3)
+    refused("both seed and generator are given", motley.RandAugment, seed=3, generator=np.random.default_rng())
+    refused("generator is a int, want a torch.Generator", motley.RandAugment, generator=3)
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-def test_children_of_ranks_differ(start, monkeypatch):
-    context, seen = multiprocessing.get_context(start), []
-    for rank in "01":
-        monkeypatch.setenv("RANK", rank)
-        queue, stage = context.Queue(), motley.TrivialAugmentWide()
-        child = context.Process(target=in_child, args=(stage, queue), name="a child")
-        child.start()
-        seen.append(queue.get(timeout=60))
-        child.join()
-    assert seen[0] != seen[1]
+def by_id(stage, queue):
+    try:
+        queue.put(stage(pictures(1)[0], sample_ids=3).tolist())
+    except motley.ArgumentError as error:
+        queue.put(str(error))
 
 
-# ---- samples that come again ----
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_an_epoch_that_was_set_in_another_process_is_refused(start):
+    """A worker that lives on would not see the next one."""
+    context, found = multiprocessing.get_context(start), []
+    stages = motley.RandAugment(epoch=3), motley.RandAugment()
+    stages[1].set_epoch(3)
+    for stage in stages:
+        queue = context.Queue()
+        process = context.Process(target=by_id, args=(stage, queue))
+        process.start()
+        found.append(queue.get(timeout=60))
+        process.join()
+    assert found[0] == stages[0](pictures(1)[0], sample_ids=3).tolist()
+    assert "set_epoch(3) was called in another process" in found[1]
 
 
-@pytest.mark.parametrize("kind", ["one by one", "list", "array", "shuffled", "large"])
-def test_an_epoch_that_stands_still_is_noticed_once(kind):
-    stage, x = motley.RandAugment(), pictures()
-    count = 20000 if kind == "large" else 64
-    small = np.zeros((count, 1, 1, 3), np.uint8)
+def test_ids_that_carry_epoch_and_view():
+    from motley._random import Index
 
-    def read(order):
-        if kind == "one by one":
-            for i in order:
-                stage(x[i], sample_ids=int(i))
-        elif kind == "list":
-            for k in range(0, count, 8):
-                stage(x[k : k + 8], sample_ids=list(order[k : k + 8]))
-        else:
-            for k in range(0, count, 100):
-                stage(small[k : k + 100], sample_ids=np.ascontiguousarray(order[k : k + 100]))
-
-    orders = [np.random.default_rng(epoch).permutation(count) for epoch in range(4)]
-    orders = orders if kind in ("shuffled", "large") else [np.arange(count)] * 4
-    assert repeats(lambda: read(orders[0])) == 0
-    stage.set_epoch(1)
-    assert repeats(lambda: read(orders[1])) == 0
-    with pytest.warns(RepeatedSamples, match=r"sample \d+ came again in one epoch.*call set_epoch\(\)"):
-        read(orders[2])
-    assert repeats(lambda: read(orders[3])) == 0  # said once
-
-
-def test_new_epochs_seeds_and_views_are_no_repeats():
-    stage, x = motley.RandAugment(), pictures(4)
-    assert repeats(lambda: [stage(x, sample_ids=range(4), epoch=e) for e in range(9)]) == 0
-    assert repeats(lambda: [stage(x, sample_ids=range(4), seed=s) for s in (1, 1)]) == 0
-    assert repeats(lambda: [stage(x, sample_ids=range(4), view=v) for v in range(9)]) == 0
-    assert repeats(lambda: [stage(x) for _ in range(9)]) == 0
-    for again in (copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
-        assert repeats(lambda: again(x, sample_ids=range(4))) == 0
-        assert repeats(lambda: again(x, sample_ids=range(4))) == 1
-
-
-def _followed(stage):
-    follow = motley.Follow(stage, {"boxes": motley.follow.Boxes(drop=False)})
-    return lambda x, sample_ids: follow({"image": x, "boxes": np.full((len(x), 1, 4), 2)}, sample_ids=sample_ids)
-
-
-def _of_lists(stage):
-    return lambda x, sample_ids: stage([*x[1:], x[0, ..., :1]], sample_ids=sample_ids)
-
-
-def _mixed(mix):
-    return lambda x, sample_ids: mix(x, [0] * len(x), sample_ids=sample_ids)
-
-
-@pytest.mark.parametrize("kind", [
-    "stage", "views", "channels", "transform", "mix", "follow", "follow transform", "module",
-])  # fmt: skip
-def test_the_warning_shows_the_line_of_the_caller(kind):
-    call = {
-        "stage": lambda: motley.RandAugment(),
-        "views": lambda: motley.RandAugment(views=2),
-        "channels": lambda: _of_lists(motley.RandAugment()),
-        "transform": lambda: motley.Transform("torchvision_train"),
-        "mix": lambda: _mixed(motley.Mix(mixup=1, classes=2)),
-        "follow": lambda: _followed(motley.RandAugment()),
-        "follow transform": lambda: _followed(motley.Transform("torchvision_train")),
-        "module": lambda: pytest.importorskip("motley.torch").Transform("rand_augment"),
-    }[kind]()
-    x = pictures(4)
-    if kind == "module":
-        x = torch.from_numpy(x).movedim(-1, 1)
-    with pytest.warns(RepeatedSamples) as caught:
-        for _ in range(3):
-            call(x, sample_ids=range(4))
-    assert [one.filename for one in caught if issubclass(one.category, RepeatedSamples)] == [__file__]
-
-
-def test_a_few_samples_that_come_again_are_not_an_epoch():
-    stage, small = motley.RandAugment(), np.zeros((1000, 1, 1, 3), np.uint8)
-    ids = np.concatenate([np.arange(900), np.arange(100)])  # as a sampler fills up the last rank's share
-    assert repeats(lambda: stage(small, sample_ids=ids)) == 0
-
-
-# ---- epochs that workers see ----
-
-
-def read_epoch(epoch, queue, go):
-    go.wait(60)
-    queue.put(int(epoch))
-
-
-@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-def test_children_see_the_epoch_change(start):
-    context, epoch = multiprocessing.get_context(start), Epoch()
-    queue, go = context.Queue(), context.Event()
-    child = context.Process(target=read_epoch, args=(epoch, queue, go))
-    child.start()
-    epoch.set_epoch(7)
-    go.set()
-    assert queue.get(timeout=60) == 7
-    child.join()
-    assert int(copy.deepcopy(epoch)) == int(pickle.loads(pickle.dumps(epoch))) == 7
-
-
-def test_passes_count():
-    count = Count()
-
-    def one(asked=2, own=None, drawn=True):
-        epoch = count.begin(own, drawn)
-        count.asked = asked
-        return epoch
-
-    assert [one(), one(), one()] == [0, 1, 2]
-    count.given = 9
-    assert [one(), one(asked=1), one(), one(drawn=True)] == [9, 10, 10, 11]  # a peek is none
-    assert one(drawn=False) == 11  # nor is a pass in which nothing draws, as in eval()
-    assert [one(own=5), one(own=6), one(own=6), one(own=7)] == [5, 6, 7, 7]  # a sampler's, while it advances
+    stage, x = motley.TrivialAugmentWide(seed=5), pictures(4)
+    wanted = stage(x, sample_ids=[7, 5, 7, 6], view=[0, 0, 1, 2], epoch=3)
+    indices = [Index(7, 3), Index(5, 3), Index(7, 3, 1), Index(6, 3, 2)]
+    array = np.array([[int(i), i.view, i.epoch] for i in indices])
+    for ids in (indices, tuple(indices), array, *([torch.from_numpy(array)] if torch else [])):
+        assert np.array_equal(stage(x, sample_ids=ids), wanted)
+        assert stage.draw(sample_ids=ids) == stage.draw(sample_ids=[7, 5, 7, 6], view=[0, 0, 1, 2], epoch=3)
+    assert np.array_equal(stage(x[2], sample_ids=indices[2]), wanted[2])
+    two = stage(x, sample_ids=indices, views=2)
+    assert np.array_equal(two[1], stage(x, sample_ids=[7, 5, 7, 6], view=[1, 1, 3, 5], epoch=3))
+    follow = motley.Follow(stage)({"image": x, "mask": x[..., 0].copy()}, sample_ids=indices)
+    assert np.array_equal(follow["image"], wanted)
+    later = indices[2] + 10
+    assert (later, later.epoch, later.view) == (17, 3, 1) and (1 + later - 2).epoch == 3
+    assert pickle.loads(pickle.dumps(later)).view == 1 and type(int(later)) is int
+    refused("view is 1, but the sample_ids carry their views", stage, x, sample_ids=indices, view=1)
+    refused("epoch is 3, but the sample_ids carry their epoch", stage, x, sample_ids=indices, epoch=3)
+    refused("are of the epochs .3, 4.: want a batch of one", stage, x[:2], sample_ids=[Index(1, 3), Index(2, 4)])
+    refused("some sample_ids carry their epoch and some do not", stage, x[:2], sample_ids=[Index(1, 3), 2])
+    assert stage(x[:0], sample_ids=array[:0]).shape[0] == 0
 
 
 # ---- views ----
@@ -205,63 +276,32 @@ def test_passes_count():
 def test_views_draw_for_themselves():
     stage, x = motley.TrivialAugmentWide(seed=5), pictures()
     ids = np.arange(64)
-    first, second = stage(x, sample_ids=ids), stage(x, sample_ids=ids, view=1)
-    assert np.array_equal(first, stage(x, sample_ids=ids, view=0))
+    first, second = stage(x, sample_ids=ids, epoch=0), stage(x, sample_ids=ids, epoch=0, view=1)
+    assert np.array_equal(first, stage(x, sample_ids=ids, epoch=0, view=0))
     same = sum(map(np.array_equal, first, second))
     assert same < 12
-    mixed = stage(x, sample_ids=ids, view=ids % 2)
+    mixed = stage(x, sample_ids=ids, epoch=0, view=ids % 2)
     assert np.array_equal(mixed[::2], first[::2]) and np.array_equal(mixed[1::2], second[1::2])
     forms = [list(ids % 2), tuple(ids % 2), (ids % 2).astype(np.uint8)]
     forms += [torch.from_numpy(ids % 2)] if torch else []
     for form in forms:
-        assert np.array_equal(stage(x, sample_ids=ids, view=form), mixed)
-    assert np.array_equal(stage(x, sample_ids=np.stack([ids, ids % 2], 1)), mixed)
-    assert np.array_equal(stage.apply_(x.copy(), sample_ids=ids, view=ids % 2), mixed)
-    assert stage.draw(sample_ids=ids, view=1) != stage.draw(sample_ids=ids)
-    assert stage.draw(sample_ids=ids, view=ids % 2)[1::2] == stage.draw(sample_ids=ids, view=1)[1::2]
+        assert np.array_equal(stage(x, sample_ids=ids, epoch=0, view=form), mixed)
+    assert np.array_equal(stage(x, sample_ids=np.stack([ids, ids % 2], 1), epoch=0), mixed)
+    assert np.array_equal(stage.apply_(x.copy(), sample_ids=ids, epoch=0, view=ids % 2), mixed)
+    assert stage.draw(sample_ids=ids, epoch=0, view=1) != stage.draw(sample_ids=ids, epoch=0)
+    assert stage.draw(sample_ids=ids, epoch=0, view=ids % 2)[1::2] == stage.draw(sample_ids=ids, epoch=0, view=1)[1::2]
 
 
 def test_several_views_at_once():
     stage, x = motley.TrivialAugmentWide(seed=5), pictures()
-    two = stage(x, sample_ids=range(64), views=2)
+    two = stage(x, sample_ids=range(64), epoch=0, views=2)
     assert isinstance(two, tuple)
-    assert all(np.array_equal(made, stage(x, sample_ids=range(64), view=v)) for v, made in enumerate(two))
-    three = stage(x, sample_ids=range(64), view=4, views=3)  # the reading numbered 4 makes views 12, 13, 14
-    assert all(np.array_equal(made, stage(x, sample_ids=range(64), view=v)) for v, made in zip((12, 13, 14), three))
-    counted = motley.TrivialAugmentWide(seed=5, stream=0)
-    assert all(map(np.array_equal, counted(x, views=2), two)) and counted.next_sample == 64
+    assert all(np.array_equal(made, stage(x, sample_ids=range(64), epoch=0, view=v)) for v, made in enumerate(two))
+    three = stage(x, sample_ids=range(64), epoch=0, view=4, views=3)  # the reading numbered 4 makes views 12, 13, 14
+    assert all(
+        np.array_equal(made, stage(x, sample_ids=range(64), epoch=0, view=v)) for v, made in zip((12, 13, 14), three)
+    )
     refused("out is given, but views is 2", stage, x, views=2, out=x)
-
-
-@pytest.mark.parametrize(
-    "stage", [motley.RandAugment(), motley.Mix(mixup=1, classes=64), motley.MultiView("mobileone_train")]
-)
-def test_a_shallow_copy_counts_by_itself(stage):
-    call = (lambda one: one(pictures(), range(64))[0]) if isinstance(stage, motley.Mix) else lambda one: one(pictures())
-    one = copy.copy(stage)
-    assert np.array_equal(call(one), call(stage))  # from the same number on
-    call(one)
-    one.set_epoch(3)
-    assert (one.epoch, one.next_sample, stage.epoch, stage.next_sample) == (3, 0, 0, 64)
-
-
-@pytest.mark.parametrize("make", [motley.TrivialAugmentWide, lambda: motley.Follow("rand_augment")])
-def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
-    """map() of a pool sends the transform along with each task, and each counts from the same number."""
-    image = pictures()[0]
-    sample = {"image": image} if isinstance(make(), motley.Follow) else image
-    task = pickle.dumps(make())
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for _ in range(3):
-            pickle.loads(task)(sample, sample_ids=4, epoch=_)
-        transform = pickle.loads(task)
-        for _ in range(3):
-            transform(sample)
-    with pytest.warns(motley.RepeatedSamples, match="copies of a transform") as warned:
-        for _ in range(3):
-            pickle.loads(task)(sample)
-    assert [warning.filename for warning in warned] == [__file__]
 
 
 @pytest.mark.parametrize(
@@ -273,7 +313,10 @@ def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
         ({"view": [0] * 63}, "view has 63 numbers, there are 64 images"),
         ({"view": [0] * 63 + [70000]}, "view is 70000, want"),
         ({"views": 0}, "views is 0, want a whole number from 1"),
-        ({"sample_ids": np.zeros((64, 3), int)}, r"sample_ids has shape \(64, 3\), want \[N\], or \[N, 2\]"),
+        (
+            {"sample_ids": np.zeros((64, 4), int)},
+            r"sample_ids has shape \(64, 4\), want \[N\], or \[N, 2\] or \[N, 3\]",
+        ),
         ({"sample_ids": np.arange(-1, 63)}, "sample_ids has a negative number"),
         ({"sample_ids": np.arange(64) > 2}, "one of sample_ids is False, want a whole number from 0 to 2"),
         ({"sample_ids": [*range(63), 1.5]}, "one of sample_ids is 1.5, want a whole number from 0 to 2"),
@@ -286,7 +329,7 @@ def test_copies_that_a_pool_unpickles_for_each_task_warn(make):
 )
 def test_calls_with_wrong_samples_raise(arguments, message):
     with pytest.raises(motley.ArgumentError, match=message):
-        motley.RandAugment()(pictures(), **{"sample_ids": range(64), **arguments})
+        motley.RandAugment()(pictures(), **{"sample_ids": range(64), "epoch": 0, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -294,7 +337,7 @@ def test_calls_with_wrong_samples_raise(arguments, message):
 )
 @pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
 def test_draws_refuse_negative_ids(stage, ids):
-    refused("sample_ids has a negative number", stage.draw, sample_ids=ids)
+    refused("sample_ids has a negative number", stage.draw, sample_ids=ids, epoch=0)
 
 
 # ---- what cannot be meant ----
@@ -303,13 +346,10 @@ def test_draws_refuse_negative_ids(stage, ids):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"seed": None}, "seed is None, want a whole number from 0 to 2\\^64 - 1"),
         ({"seed": "7"}, "seed is '7', want"),
         ({"seed": 1.5}, "seed is 1.5, want"),
         ({"seed": 2**70}, "seed is 1180591620717411303424, want"),
         ({"epoch": 1.5}, "epoch is 1.5, want"),
-        ({"rank": "0"}, "rank is '0', want a whole number from 0, or None"),
-        ({"rank": -1}, "rank is -1, want"),
         ({"seed": True}, "seed is True, want"),
         ({"threads": "2"}, "threads is '2', want a whole number from 0 \\(the default\\) to 1024, or None"),
         ({"threads": 1.5}, "threads is 1.5, want"),
@@ -340,15 +380,12 @@ TRUE = True if torch is None else torch.tensor(True)
         (f"a side of size is True, {WHOLE} from 1", lambda stage, mix, x: stage.draw(size=(224, True))),
         (f"a side of size is 0.5, {WHOLE} from 1", lambda stage, mix, x: mix.draw(size=(0.5, 9))),
         (f"channels is True, {WHOLE} from 1 to 4", lambda stage, mix, x: stage.draw(channels=True)),
-        (f"sample_ids is .*True.*, {WHOLE}", lambda stage, mix, x: stage(x[0], sample_ids=TRUE)),
+        (f"sample_ids is .*True.*, {WHOLE}", lambda stage, mix, x: stage(x[0], sample_ids=TRUE, epoch=0)),
         (f"epoch is True, {WHOLE}", lambda stage, mix, x: stage(x, sample_ids=range(64), epoch=True)),
         (f"views is True, {WHOLE} from 1", lambda stage, mix, x: stage(x, views=True)),
-        (f"next_sample is -1, {WHOLE}", lambda stage, mix, x: setattr(stage, "next_sample", -1)),
-        (f"next_sample is True, {WHOLE}", lambda stage, mix, x: setattr(mix, "next_sample", True)),
         ("counter has shape .2,. and dtype int32", lambda *_: motley.RandAugment(counter=np.zeros(2, np.int32))),
         ("counter has shape .3,. and dtype int64", lambda *_: motley.RandAugment(counter=np.zeros(3, np.int64))),
         (f"epoch is True, {WHOLE}", lambda stage, mix, x: motley.MultiView("dino").in_epoch(True)),
-        ("ids is .*True.*, want a whole number", lambda stage, mix, x: motley.samples(TRUE)),
         ("ids is 3, want those of several groups", lambda stage, mix, x: motley.group_ids(3, 2)),
         (f"counts is 1.5, {WHOLE}", lambda stage, mix, x: motley.group_ids([1, 2], 1.5)),
         ("fill is True, want", lambda stage, mix, x: motley.RandAugment(fill=True)),
@@ -363,7 +400,7 @@ def test_what_is_no_whole_number_is_refused(message, call):
 def test_draws_take_one_id_of_any_kind():
     stage = motley.RandAugment()
     for one in (3, np.int64(3), np.array(3)):
-        assert stage.draw(sample_ids=one) == stage.draw(sample_ids=[3])
+        assert stage.draw(sample_ids=one, epoch=0) == stage.draw(sample_ids=[3], epoch=0)
 
 
 def test_numbers_that_are_whole_are_taken():
@@ -453,20 +490,20 @@ def test_expanded_images_are_read():
     x = pictures(1)
     wide = np.broadcast_to(x, (8, *x.shape[1:]))
     stage = motley.TrivialAugmentWide()
-    want = stage(wide.copy(), sample_ids=range(8))
-    assert np.array_equal(stage(wide, sample_ids=range(8)), want)
+    want = stage(wide.copy(), sample_ids=range(8), epoch=0)
+    assert np.array_equal(stage(wide, sample_ids=range(8), epoch=0), want)
     if torch is not None:
         from motley.torch import Transform
 
         wide = torch.from_numpy(x).permute(0, 3, 1, 2).expand(8, -1, -1, -1)
         want = torch.from_numpy(want).permute(0, 3, 1, 2)
-        assert torch.equal(stage(wide, sample_ids=range(8)), want)
-        assert torch.equal(Transform("trivial_augment_wide")(wide, sample_ids=torch.arange(8)), want)
+        assert torch.equal(stage(wide, sample_ids=range(8), epoch=0), want)
+        assert torch.equal(Transform("trivial_augment_wide")(wide, sample_ids=torch.arange(8), epoch=0), want)
         refused("overlap", stage.apply_, wide)
 
 
 def calls_that_read():
-    how = {"sample_ids": range(4)}
+    how = {"sample_ids": range(4), "epoch": 0}
     transform = motley.Transform("torchvision_train", seed=1)
     stage = motley.TrivialAugmentWide(seed=1)
     mix = motley.Mix(mixup=1, classes=2, seed=1)
@@ -509,10 +546,10 @@ def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
     pixels[::2] //= 2  # other statistics
     stage = motley.Transform(name, seed=4)
     ids = motley.group_ids(range(3), 4)
-    out, draws = stage(pixels, sample_ids=ids, return_draws=True)
+    out, draws = stage(pixels, sample_ids=ids, epoch=0, return_draws=True)
     assert ids == [0] * 4 + [1] * 4 + [2] * 4
     for i, id_ in enumerate(ids):
-        assert draws[i] == draws[4 * id_] and (stage(pixels[i], sample_ids=id_) == out[i]).all()
+        assert draws[i] == draws[4 * id_] and (stage(pixels[i], sample_ids=id_, epoch=0) == out[i]).all()
     assert draws[0] != draws[4]
 
 
@@ -520,11 +557,11 @@ def test_sizes_in_a_group():
     """Equal operations and levels; what is relative to the size is as large a part of it."""
     stage = motley.Transform("trivial_augment_wide", seed=4)
     images = [np.zeros((h, w, 3), np.uint8) for h, w in ((20, 24), (40, 48))] * 30
-    draws = stage(images, sample_ids=motley.group_ids(range(30), 2), return_draws=True)[1]
+    draws = stage(images, sample_ids=motley.group_ids(range(30), 2), epoch=0, return_draws=True)[1]
     assert [[s["op"] for s in d] for d in draws[::2]] == [[s["op"] for s in d] for d in draws[1::2]]
     assert draws[::2] == draws[1::2], "nothing of TrivialAugmentWide is relative"
     draws = motley.Transform("rand_augment", seed=4)(
-        images, sample_ids=motley.group_ids(range(30), 2), return_draws=True
+        images, sample_ids=motley.group_ids(range(30), 2), epoch=0, return_draws=True
     )[1]
     pairs = [(a, b) for one, other in zip(draws[::2], draws[1::2]) for a, b in zip(one, other)]
     moved = [(a, b) for a, b in pairs if a["op"].startswith("translate")]
@@ -546,14 +583,3 @@ def test_group_ids():
     ]:
         with pytest.raises((motley.ArgumentError, TypeError), match=message if message != "counts" else None):
             motley.group_ids([7, 9], counts)
-
-
-def test_groups_are_no_repetitions():
-    """Frames share a draw on purpose; repeated clips give a warning."""
-    stage, pixels = motley.Transform("rand_augment"), np.zeros((1024, 4, 4, 3), np.uint8)
-
-    def one_pass():
-        for i in range(4):
-            stage(pixels, sample_ids=motley.group_ids(range(64 * i, 64 * (i + 1)), 16))
-
-    assert repeats(one_pass) == 0 and repeats(one_pass) == 1
