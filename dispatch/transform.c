@@ -353,11 +353,12 @@ static size_t scratch_bytes(mot_transform_call *call, const mot_cpu_rows *rows)
 static motley_status draw_mix(const mot_transform_call *call, motley_error *error)
 {
     const motley_apply_params *p = call->params;
+    const size_t count = call->src->count;
+    const mot_view one = mot_batch_view(call->dst, 0); /* all have its size */
     if (!p->given_mixed)
-        return motley_mix_draw(call->info->mix, &p->samples, call->src->count, call->info->width, call->info->height,
-                               p->mixed, error);
-    memcpy(p->mixed, p->given_mixed, call->src->count * sizeof *p->mixed);
-    return mot_mix_check_drawn(p->mixed, call->src->count, call->info->width, call->info->height, error);
+        return motley_mix_draw(call->info->mix, &p->samples, count, one.width, one.height, p->mixed, error);
+    memcpy(p->mixed, p->given_mixed, count * sizeof *p->mixed);
+    return mot_mix_check_drawn(p->mixed, count, one.width, one.height, error);
 }
 
 /* Transforms the images, and moves boxes and points, on the host. */

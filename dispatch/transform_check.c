@@ -38,11 +38,10 @@ static motley_status check_output(const mot_transform_call *call, motley_error *
                 call->erase->of.erase.values, dst->channels, remedy_for(call->erase->of.erase.values));
     for (size_t i = 0; i < dst->count; i++) {
         const mot_view from = mot_batch_view(call->src, i), to = mot_batch_view(dst, i);
-        const int32_t width = call->info->width ? call->info->width : from.width;
-        const int32_t height = call->info->width ? call->info->height : from.height;
-        MOT_REQUIRE(to.width == width && to.height == height, error,
+        const mot_sizes want = mot_result_size(t, from.width, from.height);
+        MOT_REQUIRE(to.width == want.width && to.height == want.height, error,
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %" PRId32 "x%" PRId32 ", %s", i, to.width,
-                    to.height, width, height, call->info->width ? "the transform's" : "src's");
+                    to.height, want.width, want.height, call->info->width ? "the transform's" : "src's");
         if (!dst->images && (call->info->width || !call->src->images))
             break;
     }
@@ -61,35 +60,18 @@ static motley_status check_alignment(const motley_batch *dst, motley_error *erro
 void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
 {
     const mot_view src = mot_batch_view(call->src, i);
-    *width = src.width;
-    *height = src.height;
-    if (call->transform->stages > 0 && call->transform->stage[0].kind <= MOT_STAGE_RESIZE)
-        mot_stage_size(&call->transform->stage[0], src.width, src.height, width, height);
-    if (call->params->given) {
-        *width = call->params->given[i].width;
-        *height = call->params->given[i].height;
-    }
+    const mot_sizes sizes = mot_result_size(call->transform, src.width, src.height);
+    const motley_place *const given = call->params->given ? &call->params->given[i] : NULL;
+    *width = given ? given->width : sizes.resized_width;
+    *height = given ? given->height : sizes.resized_height;
 }
 
-static motley_status check_sides(const mot_transform_call *call, motley_error *error)
+static motley_status check_sizes(const mot_transform_call *call, size_t i, motley_error *error)
 {
-    const mot_stage *random = mot_transform_stage(call->transform, MOT_STAGE_RANDOM_CROP);
-    for (size_t i = 0; i < call->src->count; i++) {
-        int32_t width, height;
-        mot_transform_sides(call, i, &width, &height);
-        MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
-                        (int64_t)width * height <= INT32_MAX,
-                    error, "image %zu: it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", i, width,
-                    height, MOT_MAX_SIDE);
-        MOT_REQUIRE(!random || call->params->given ||
-                        (width + 2 * (int64_t)random->of.crop.padding >= random->of.crop.width &&
-                         height + 2 * (int64_t)random->of.crop.padding >= random->of.crop.height),
-                    error,
-                    "image %zu: %" PRId32 "x%" PRId32 " with a padding of %" PRId32
-                    " is smaller than the random_crop of %" PRId32 "x%" PRId32,
-                    i, width, height, random->of.crop.padding, random->of.crop.width, random->of.crop.height);
-    }
-    return MOTLEY_OK;
+    mot_sizes sizes = { 0 };
+    mot_transform_sides(call, i, &sizes.resized_width, &sizes.resized_height);
+    return mot_fail_in(error, mot_sizes_check(call->params->given ? NULL : call->transform, &sizes, error),
+                       "image %zu: ", i);
 }
 
 /* `mixed`: the step belongs to chains that are mixed. */
@@ -255,7 +237,8 @@ motley_status mot_transform_check_run(const motley_context *context, mot_transfo
     MOT_TRY(mot_given_sizes_check(p, src, error));
     MOT_TRY(mot_check_array("given_max_steps", call->given_row, mot_times(src->count, sizeof *p->given_steps), error));
     if (p->given || !call->sides_checked) {
-        MOT_TRY(check_sides(call, error));
+        for (size_t i = 0; i < src->count; i++)
+            MOT_TRY(check_sizes(call, i, error));
         for (size_t i = 0; p->given && i < src->count; i++)
             MOT_TRY(check_given(call, i, error));
         MOT_TRY(check_kernels(call, error));

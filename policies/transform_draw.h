@@ -340,6 +340,16 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     return 1;
 }
 
+/* An image's sizes: after the resize, of which a window is taken, and of the result. */
+typedef struct mot_sizes {
+    int32_t resized_width, resized_height, width, height;
+} mot_sizes;
+
+/* The sizes of an image of width x height; and the check that it can be resized to them, and cropped unless `transform`
+ * is NULL: a given draw says where. */
+mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height);
+motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *sizes, motley_error *error);
+
 /* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);

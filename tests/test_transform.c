@@ -524,6 +524,90 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
     motley_policy_destroy(t);
 }
 
+/* --- sizes --- */
+
+/* Expects motley_policy_result_sizes to say `want` of `size`, both width and height, and motley_apply to take a dst of
+ * that size and no other. */
+static void expect_size(const motley_policy *policy, const motley_samples *samples, const int32_t size[2],
+                        const int32_t want[2])
+{
+    static uint8_t pixels[96 * 96 * 3], out[96 * 96 * 3];
+    const char *const name = motley_policy_describe(policy)->name;
+    motley_context *context;
+    motley_error error = { .message = "" };
+    int32_t width = size[0], height = size[1];
+    cr_assert_eq(motley_policy_result_sizes(policy, samples, 1, &width, &height, &width, &height, &error), MOTLEY_OK,
+                 "%s: %s", name, error.message);
+    cr_expect(width == want[0] && height == want[1], "%s: %dx%d become %dx%d, want %dx%d", name, size[0], size[1],
+              width, height, want[0], want[1]);
+    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU }, &context, NULL),
+                 MOTLEY_OK);
+    const motley_apply_params params = { .samples = samples ? *samples : (motley_samples){ 0 } };
+    const motley_batch src = { .count = 1, .channels = 3, .data = pixels, .width = size[0], .height = size[1] };
+    for (int more = 0; more < 2; more++) {
+        const motley_batch dst = { .count = 1, .channels = 3, .data = out, .width = width + more, .height = height };
+        cr_expect_eq(motley_apply(context, policy, &src, &dst, &params, NULL), more ? MOTLEY_ERR_ARGUMENT : MOTLEY_OK,
+                     "%s, %d more", name, more);
+    }
+    motley_context_destroy(context);
+}
+
+Test(transform, sizes_of_results)
+{
+    static const struct {
+        const char *stages;
+        int32_t wide[2], tall[2]; /* what 60x40 and 40x60 become */
+    } cases[] = { { "  - flip: {horizontal: 0.5}\n", { 60, 40 }, { 40, 60 } },
+                  { "  - to_rgb: {}\n  - jitter: {brightness: 0.5}\n", { 60, 40 }, { 40, 60 } },
+                  { "  - random_resized_crop: {size: [20, 30]}\n", { 30, 20 }, { 30, 20 } },
+                  { "  - resize: {size: [20, 30]}\n", { 30, 20 }, { 30, 20 } },
+                  { "  - resize: {size: 24}\n  - center_crop: {size: 16}\n", { 16, 16 }, { 16, 16 } },
+                  { "  - random_crop: {size: [44, 42], padding: 4}\n", { 42, 44 }, { 42, 44 } },
+                  { "  - random_resized_crop: {size: 20}\n  - center_crop: {size: 24}\n", { 24, 24 }, { 24, 24 } } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        snprintf(text, sizeof text, HEAD "%s", cases[i].stages);
+        motley_policy *const policy = parsed(text);
+        expect_size(policy, NULL, (const int32_t[]){ 60, 40 }, cases[i].wide);
+        expect_size(policy, NULL, (const int32_t[]){ 40, 60 }, cases[i].tall);
+        motley_policy_destroy(policy);
+    }
+    motley_policy *policy;
+    cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
+    expect_size(policy, NULL, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 60, 40 });
+    motley_policy_destroy(policy);
+    policy = parsed(HEAD "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: {from: [[0, 16], "
+                         "[5, 32]]}}\n");
+    expect_size(policy, &(motley_samples){ .epoch = 4 }, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 16, 16 });
+    expect_size(policy, &(motley_samples){ .epoch = 5 }, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 32, 32 });
+    motley_policy_destroy(policy);
+}
+
+Test(transform, sizes_refused)
+{
+    motley_error error = { .message = "" };
+    int32_t wide[2] = { 60, 7 }, high[2] = { 40, 7 };
+    motley_policy *policy = parsed(HEAD "  - random_crop: {size: 16, padding: 4}\n");
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 2, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "image 1: 7x7 with a padding of 4 is smaller than the random_crop of 16x16");
+    high[1] = 0;
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 2, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "image 1: the size is 7 x 0"), "%s", error.message);
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, NULL, high, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "result_widths is NULL, want an array of 1 images");
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 0, NULL, NULL, NULL, NULL, &error), MOTLEY_OK);
+    cr_expect_eq(motley_policy_result_sizes(NULL, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
+    motley_policy_destroy(policy);
+    policy = parsed(HEAD "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: 16}\n");
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "samples is NULL, but policy 'x' changes with the epoch, which they have");
+    motley_policy_destroy(policy);
+    policy = parsed("motley: 1\nname: x\nviews:\n  - {name: a, stages: [{resize: {size: [8, 8]}}]}\n");
+    cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_UNSUPPORTED);
+    cr_expect(strstr(error.message, "has views"), "%s", error.message);
+    motley_policy_destroy(policy);
+}
+
 /* A ratio reversed and a size of 0 are in bad_transforms/. */
 Test(transform, bad_calls)
 {

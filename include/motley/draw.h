@@ -105,6 +105,20 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
                                      motley_place *places, motley_step *steps, int32_t *step_counts,
                                      motley_error *error);
 
+/** Finds how large the results of motley_apply are, for `dst`.
+ *
+ *  Shapes   widths, heights, result_widths, result_heights: [count] pixels, of the source images and of their results;
+ *           the first two may be the last two.
+ *  Samples  The images', as motley_apply gets them. NULL is enough of a policy without schedules: sizes do not depend
+ *           on what a sample draws.
+ *  Memory   The caller's, in host memory. No context is needed.
+ *  Errors   ARGUMENT: an image is too small or too large for the policy, or there are no samples; UNSUPPORTED: a policy
+ *           with views, each of which has sizes of its own; MEMORY. The results are then unspecified. */
+MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy, const motley_samples *samples,
+                                                    size_t count, const int32_t *widths, const int32_t *heights,
+                                                    int32_t *result_widths, int32_t *result_heights,
+                                                    motley_error *error);
+
 /** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "level": 0,
  *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
  *

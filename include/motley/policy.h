@@ -116,7 +116,7 @@ typedef struct motley_policy_info {
                                      policy that takes boxes, times the boxes of the image that has most */
     int32_t takes_boxes;          /* 1: steps work inside an image's boxes or choose one of them. motley_samples must
                                      have the boxes of every image */
-    int32_t width, height;        /* of every result, pixels; 0: each image keeps its size (no crop or resize) */
+    int32_t width, height;        /* of every result, pixels; 0: see motley_policy_result_sizes */
     int32_t to_rgb;               /* 1: it has the stage to_rgb; images come out with three channels */
     int32_t has_output;           /* 1: there is an output stage; 0: results are pictures, as U8 */
     motley_dtype dtype;           /* of the output stage; U8 without one */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How large results are: of a transform whose stages crop or resize, each image's by its own size. */
+#include "base/error.h"
+#include "base/values.h"
+#include "policies/transform_draw.h"
+#include "policies/views.h"
+
+#include <inttypes.h>
+
+mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height)
+{
+    mot_sizes sizes = { width, height, width, height };
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        mot_stage_size(stage, width, height, &sizes.width, &sizes.height);
+        if (stage->kind <= MOT_STAGE_RESIZE) {
+            sizes.resized_width = sizes.width;
+            sizes.resized_height = sizes.height;
+        }
+    }
+    return sizes;
+}
+
+motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *sizes, motley_error *error)
+{
+    const int32_t width = sizes->resized_width, height = sizes->resized_height;
+    const mot_stage *const random = transform ? mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP) : NULL;
+    MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
+                    (int64_t)width * height <= INT32_MAX,
+                error, "it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", width, height,
+                MOT_MAX_SIDE);
+    MOT_REQUIRE(!random || (width + 2 * (int64_t)random->of.crop.padding >= random->of.crop.width &&
+                            height + 2 * (int64_t)random->of.crop.padding >= random->of.crop.height),
+                error,
+                "%" PRId32 "x%" PRId32 " with a padding of %" PRId32 " is smaller than the random_crop of %" PRId32
+                "x%" PRId32,
+                width, height, random->of.crop.padding, random->of.crop.width, random->of.crop.height);
+    return MOTLEY_OK;
+}
+
+/* motley_policy_result_sizes of the plain transform that a policy is in an epoch; NULL: its images keep their sizes. */
+static motley_status find_sizes(const mot_transform *transform, size_t count, const int32_t *widths,
+                                const int32_t *heights, int32_t *result_widths, int32_t *result_heights,
+                                motley_error *error)
+{
+    if (transform)
+        MOT_TRY(mot_transform_check_single(transform, error));
+    for (size_t i = 0; i < count; i++) {
+        MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "image %zu: ", i));
+        mot_sizes sizes = { .width = widths[i], .height = heights[i] };
+        if (transform) {
+            sizes = mot_result_size(transform, widths[i], heights[i]);
+            MOT_TRY(mot_fail_in(error, mot_sizes_check(transform, &sizes, error), "image %zu: ", i));
+        }
+        result_widths[i] = sizes.width;
+        result_heights[i] = sizes.height;
+    }
+    return MOTLEY_OK;
+}
+
+motley_status motley_policy_result_sizes(const motley_policy *policy, const motley_samples *samples, size_t count,
+                                         const int32_t *widths, const int32_t *heights, int32_t *result_widths,
+                                         int32_t *result_heights, motley_error *error)
+{
+    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
+    MOT_REQUIRE(count == 0 || (widths && heights && result_widths && result_heights), error,
+                "%s is NULL, want an array of %zu images",
+                !widths          ? "widths"
+                : !heights       ? "heights"
+                : !result_widths ? "result_widths"
+                                 : "result_heights",
+                count);
+    const mot_transform *const transform = policy->staged;
+    if (!transform || !transform->schedule)
+        return find_sizes(transform, count, widths, heights, result_widths, result_heights, error);
+    mot_transform *plain;
+    MOT_REQUIRE(samples, error, "samples is NULL, but policy '%s' changes with the epoch, which they have",
+                transform->name);
+    MOT_TRY(mot_samples_check(samples, 0, error));
+    MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
+    const motley_status status = find_sizes(plain, count, widths, heights, result_widths, result_heights, error);
+    mot_transform_destroy(plain);
+    return status;
+}
