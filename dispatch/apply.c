@@ -8,7 +8,6 @@
 #include "dispatch/transform_call.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
@@ -20,27 +19,20 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
     return context->backend->run(context->state, job, error);
 }
 
-/* Runs a job, in rounds if its images stop between their steps. */
-static motley_status run(motley_context *context, const mot_job *job, motley_error *error)
+motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
+                            const motley_step *shown, size_t shown_steps, motley_error *error)
 {
-    const int stops =
-        job->inside || job->clip_frames > 1 || (job->policy && (job->policy->runs_customs || job->policy->takes_boxes));
-    return stops ? mot_rounds_run(context, job, error) : mot_job_run(context, job, error);
-}
-
-motley_status mot_run_followed(motley_context *context, const mot_job *job, const mot_follow_draws *draws,
-                               motley_error *error)
-{
-    if (!job->followed || context->backend->follow)
-        return run(context, job, error);
+    const mot_follow_draws draws_of = { job->src, draws, shown, shown_steps, 0, 0 };
+    const int moves = job->followed && !context->backend->follow, stops = mot_rounds_needed(job);
     mot_moved moved;
-    motley_status status = mot_follow_begin(context, job->followed, draws, &moved, error);
-    if (status == MOTLEY_OK)
-        status = run(context, job, error);
-    if (status == MOTLEY_OK)
+    if (moves)
+        MOT_TRY(mot_follow_begin(context, job->followed, &draws_of, &moved, error));
+    job->steps = draws->steps;
+    job->policy = stops ? job->policy : NULL; /* they are given now */
+    MOT_TRY(stops ? mot_rounds_run(context, job, draws, error) : mot_job_run(context, job, error));
+    if (moves)
         mot_follow_end(&moved);
-    mot_follow_drop(&moved);
-    return status;
+    return MOTLEY_OK;
 }
 
 /* Refuses policies whose moves cannot be followed. */
@@ -126,9 +118,15 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
     job.mixes = policy->augmix.width > 0;
     job.clip_frames = params->clip_frames;
     job.followed = follows ? &followed : NULL;
-    const mot_follow_draws draws = { .src = src, .policy = policy, .samples = &samples, .max_steps = job.max_steps };
+    const int stops = mot_rounds_needed(&job);
     mot_whole_places(params, src);
-    return mot_run_followed(context, &job, &draws, error);
+    if (src->count == 0 || !(stops || (follows && !context->backend->follow)))
+        return mot_job_run(context, &job, error);
+    if (stops)
+        MOT_TRY(mot_rounds_check(context, &job, error));
+    mot_host_draws draws;
+    MOT_TRY(mot_draws_of_policy(context, &job, &draws, error));
+    return mot_run_drawn(context, &job, &draws, job.drawn, job.max_steps, error);
 }
 
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
@@ -192,9 +190,10 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     if (src->count == 0)
         return MOTLEY_OK;
 
-    mot_step *steps = calloc(src->count, sizeof *steps);
-    if (!steps)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the arguments of %zu images", src->count);
+    mot_host_draws draws;
+    MOT_TRY(mot_draws_take(context, src->count, 1, 0, &draws, error));
+    mot_step *const steps = draws.steps;
+    memset(steps, 0, src->count * sizeof *steps);
     for (size_t i = 0; i < src->count; i++) {
         const double *value = values ? values + i * (size_t)values_per_image : NULL;
         mot_op_prepare(op, value, values_per_image, &steps[i].arg);
@@ -208,9 +207,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     job.steps = steps;
     job.max_steps = 1;
     job.stream = params->stream;
-    const motley_status status = mot_job_run(context, &job, error);
-    free(steps);
-    return status;
+    return mot_job_run(context, &job, error);
 }
 
 motley_status motley_op_apply(struct motley_context *context, int op, const double *values, int values_per_image,

@@ -5,6 +5,7 @@
 
 #include "augmentations/step.h"
 #include "base/error.h"
+#include "base/kept.h"
 #include "kernels/view.h"
 #include "motley.h"
 #include "policies/policy.h"
@@ -116,12 +117,6 @@ void mot_cpu_run_mixed(const struct mot_cpu_rows *rows, const mot_step *steps, i
                        const mot_view *end, uint8_t *memory);
 size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels);
 
-/* Host memory that a context keeps for the next call; it only grows. */
-typedef struct mot_kept {
-    void *memory;
-    size_t bytes;
-} mot_kept;
-
 /* What a transform with schedules is in some epochs. */
 typedef struct mot_epoch_kept {
     struct mot_transform *plain; /* owned */
@@ -138,9 +133,11 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    mot_kept rounds, draws, rgb; /* of mot_rounds_run; of stages: draws, and images read as RGB */
-    mot_kept views;              /* of motley_views_apply */
-    int rounds_busy;             /* a call is using `rounds` */
+    mot_kept draws[2], rounds; /* of mot_draws_take, of mot_rounds_run, */
+    mot_kept followed;         /* of mot_follow_begin, */
+    mot_kept rgb, views;       /* of images read as RGB, of motley_views_apply, */
+    mot_kept scratch;          /* of functions that call nothing else that takes it */
+    int rounds_busy;           /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
     /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
      */
     struct {
@@ -150,12 +147,16 @@ struct motley_context {
     unsigned epochs_next;
 };
 
-/* Grows the buffer to `bytes`, for the steps of `images` images; its contents are lost. */
-motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error);
+struct mot_host_draws;
 
-/* Runs a job whose images stop at custom ops, at steps in a part of the image, or at statistics of clips: draws on the
- * host, and runs the steps between the stops on the backend. */
-motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error);
+/* Whether a job's images stop between their steps: at custom ops, at steps in a part of the image, or at statistics of
+ * clips. */
+int mot_rounds_needed(const mot_job *job);
+
+/* Checks that it can run in rounds, before it is drawn; and runs it, its draws from stop to stop on the backend. */
+motley_status mot_rounds_check(const motley_context *context, const mot_job *job, motley_error *error);
+motley_status mot_rounds_run(motley_context *context, const mot_job *job, const struct mot_host_draws *draws,
+                             motley_error *error);
 
 /* Runs the backend's checks, then the work. */
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error);
@@ -226,7 +227,8 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
 motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error);
 motley_status mot_validate_sizes(const char *name, const motley_batch *batch, motley_error *error); /* without data */
 /* Requires that no image of dst overlaps any image of src or dst. */
-motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error);
+motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, mot_kept *scratch,
+                                 motley_error *error);
 /* These check what an op, or a step that mixes, is given: its values; or its values, their number and the
  * interpolation. */
 motley_status mot_validate_values(int op, const double *values, int count, motley_error *error);

@@ -82,22 +82,9 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->epochs / sizeof context->epochs[0]; i++)
         mot_transform_destroy(context->epochs[i].kept.plain);
     context->backend->destroy(context->state);
-    free(context->rounds.memory);
-    free(context->draws.memory);
-    free(context->rgb.memory);
-    free(context->views.memory);
+    mot_kept *const kept[] = { &context->draws[0], &context->draws[1], &context->rounds, &context->followed,
+                               &context->rgb,      &context->views,    &context->scratch };
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        free(kept[i]->memory);
     free(context);
-}
-
-motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error)
-{
-    if (bytes <= kept->bytes)
-        return MOTLEY_OK;
-    free(kept->memory);
-    kept->bytes = 0;
-    kept->memory = malloc(bytes);
-    if (!kept->memory)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", images);
-    kept->bytes = bytes;
-    return MOTLEY_OK;
 }

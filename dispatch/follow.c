@@ -5,7 +5,6 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "followers/matrix.h"
-#include "policies/transform_draw.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,20 +73,18 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
     /* The host's functions, called without images, check limits and convention. */
     const motley_drawn nothing = { 0 };
     const size_t none = 0;
-    MOT_TRY(mot_fail_in(error, mot_follow_boxes(&nothing, &read->box_params, 0, &none, NULL, NULL, NULL, error),
+    MOT_TRY(mot_fail_in(error, mot_follow_boxes(&nothing, &read->box_params, 0, &none, NULL, NULL, NULL, NULL, error),
                         "followed: "));
-    return mot_fail_in(error, mot_follow_points(&nothing, read->convention, 0, &none, NULL, NULL, error), "followed: ");
+    return mot_fail_in(error, mot_follow_points(&nothing, read->convention, 0, &none, NULL, NULL, NULL, error),
+                       "followed: ");
 }
 
 /* ---- on the host ---- */
 
-/* A copy of `count` numbers as double. */
-static double *doubles(const void *from, size_t count, int single)
+static void read_numbers(double *to, const void *from, size_t count, int single)
 {
-    double *const made = malloc(mot_times(count, sizeof *made));
-    for (size_t i = 0; made && i < count; i++)
-        made[i] = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
-    return made;
+    for (size_t i = 0; i < count; i++)
+        to[i] = single ? (double)((const float *)from)[i] : ((const double *)from)[i];
 }
 
 static void write_numbers(void *to, const double *from, size_t count, int single)
@@ -106,19 +103,34 @@ static motley_status check_end(const char *offsets, const char *count, size_t en
     return MOTLEY_OK;
 }
 
-static motley_status make_room(const motley_followed *f, size_t images, mot_moved *moved, motley_error *error)
+/* The part of an arena that begins with `count` doubles; NULL: nothing wants them. */
+static double *take(double **arena, const void *wanted, size_t count)
+{
+    double *const here = *arena;
+    *arena += wanted ? count : 0;
+    return wanted ? here : NULL;
+}
+
+/* Copies what is moved to `kept`, and makes room there for so many bytes more, at *rest. */
+static motley_status make_room(const motley_followed *f, size_t images, size_t more, mot_kept *kept, mot_moved *moved,
+                               void **rest, motley_error *error)
 {
     const size_t boxes = f->boxes_count, points = f->points_count;
+    const size_t bytes = mot_plus(mot_times(5 * boxes + 2 * points + 6 * images, sizeof(double)), boxes + points);
+    MOT_TRY(mot_keep(kept, mot_plus(bytes, more), images, error));
     *moved = (mot_moved){ .to = *f, .images = images };
-    moved->boxes = doubles(f->boxes, 4 * boxes, f->single);
-    moved->points = doubles(f->points, 2 * points, f->single);
-    moved->visibility = f->visibility ? doubles(f->visibility, boxes, f->single) : NULL;
-    moved->keep = f->keep ? malloc(boxes + 1) : NULL;
-    moved->flags = f->flags ? malloc(points + 1) : NULL;
-    moved->matrices = f->matrices ? malloc(mot_times(6 * images + 1, sizeof(double))) : NULL;
-    if ((boxes && !moved->boxes) || (points && !moved->points) || (f->visibility && boxes && !moved->visibility) ||
-        (f->keep && !moved->keep) || (f->flags && !moved->flags) || (f->matrices && !moved->matrices))
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu boxes and %zu points", boxes, points);
+    double *arena = kept->memory;
+    moved->boxes = take(&arena, f, 4 * boxes);
+    moved->points = take(&arena, f, 2 * points);
+    moved->visibility = take(&arena, f->visibility, boxes);
+    moved->matrices = take(&arena, f->matrices, 6 * images);
+    *rest = arena;
+    moved->keep = f->keep ? (uint8_t *)arena + more : NULL;
+    moved->flags = f->flags ? (uint8_t *)arena + more + boxes : NULL;
+    read_numbers(moved->boxes, f->boxes, 4 * boxes, f->single);
+    read_numbers(moved->points, f->points, 2 * points, f->single);
+    if (f->visibility)
+        read_numbers(moved->visibility, f->visibility, boxes, f->single);
     if (f->keep)
         memcpy(moved->keep, f->keep, boxes);
     if (f->flags)
@@ -128,96 +140,70 @@ static motley_status make_room(const motley_followed *f, size_t images, mot_move
 
 /* Moves one kind of planes, with the threads of `context`, or without any if that is NULL. */
 static motley_status move_planes(motley_context *context, const motley_drawn *drawn, const motley_planes *planes,
-                                 motley_error *error)
+                                 mot_kept *traces, motley_error *error)
 {
     mot_planes_call call;
-    motley_status status = mot_planes_begin(drawn, planes, &call, error);
-    if (status == MOTLEY_OK && context) {
-        status =
-            context->backend->each(context->state, drawn->count, call.scratch_bytes, mot_planes_image, &call, error);
-    } else if (status == MOTLEY_OK) {
-        const mot_cpu_rows *sets[MOT_CPU_SETS];
-        mot_cpu_sets(sets);
-        void *const scratch = malloc(call.scratch_bytes + 1);
-        if (!scratch)
-            status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", call.scratch_bytes);
-        for (size_t i = 0; scratch && i < drawn->count; i++)
-            mot_planes_image(&call, i, sets[0], scratch);
-        free(scratch);
-    }
-    mot_planes_end(&call);
-    return status;
+    MOT_TRY(mot_planes_begin(drawn, planes, &call, traces, error));
+    if (context)
+        return context->backend->each(context->state, drawn->count, call.scratch_bytes, mot_planes_image, &call, error);
+    const mot_cpu_rows *sets[MOT_CPU_SETS];
+    mot_cpu_sets(sets);
+    void *const scratch = malloc(call.scratch_bytes + 1);
+    if (!scratch)
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes of scratch", call.scratch_bytes);
+    for (size_t i = 0; i < drawn->count; i++)
+        mot_planes_image(&call, i, sets[0], scratch);
+    free(scratch);
+    return MOTLEY_OK;
 }
 
 static motley_status move(motley_context *context, const motley_followed *f, const motley_drawn *drawn,
-                          mot_moved *moved, motley_error *error)
+                          mot_moved *moved, mot_kept *scratch, motley_error *error)
 {
     if (f->boxes_count > 0) {
         MOT_TRY(check_end("box_offsets", "boxes_count", f->box_offsets[drawn->count], f->boxes_count, error));
         MOT_TRY(mot_follow_boxes(drawn, &f->box_params, f->single, f->box_offsets, moved->boxes, moved->visibility,
-                                 moved->keep, error));
+                                 moved->keep, scratch, error));
     }
     if (f->points_count > 0) {
         MOT_TRY(check_end("point_offsets", "points_count", f->point_offsets[drawn->count], f->points_count, error));
-        MOT_TRY(
-            mot_follow_points(drawn, f->convention, f->single, f->point_offsets, moved->points, moved->flags, error));
+        MOT_TRY(mot_follow_points(drawn, f->convention, f->single, f->point_offsets, moved->points, moved->flags,
+                                  scratch, error));
     }
     if (f->matrices)
-        MOT_TRY(mot_follow_matrices(drawn, moved->matrices, error));
+        MOT_TRY(mot_follow_matrices(drawn, moved->matrices, scratch, error));
     for (size_t k = 0; k < f->planes_count; k++)
-        MOT_TRY(mot_fail_in(error, move_planes(context, drawn, &f->planes[k], error), "planes %zu: ", k));
+        MOT_TRY(mot_fail_in(error, move_planes(context, drawn, &f->planes[k], scratch, error), "planes %zu: ", k));
     return MOTLEY_OK;
-}
-
-/* Draws what is not given, into these arrays, and moves what follows. */
-static motley_status draw_and_move(motley_context *context, const motley_followed *f, const mot_follow_draws *draws,
-                                   int32_t *sides, motley_step *steps, int32_t *counts, motley_place *places,
-                                   mot_moved *moved, motley_error *error)
-{
-    const size_t n = draws->src->count;
-    for (size_t i = 0; i < n; i++) {
-        const mot_view v = mot_batch_view(draws->src, i);
-        sides[i] = v.width;
-        sides[n + i] = v.height;
-    }
-    const int32_t channels = draws->src->channels;
-    if (draws->policy)
-        MOT_TRY(motley_draw(draws->policy, draws->samples, n, sides, sides + n, channels, NULL, steps, counts, error));
-    if (draws->transform)
-        MOT_TRY(mot_transform_draw_samples(draws->transform, draws->samples, n, sides, sides + n, channels, places,
-                                           steps, counts, error));
-    const motley_drawn drawn = { .count = n,
-                                 .steps = steps ? steps : draws->steps,
-                                 .step_counts = counts ? counts : draws->step_counts,
-                                 .max_steps = draws->max_steps,
-                                 .widths = sides,
-                                 .heights = sides + n,
-                                 .places = places ? places : draws->places,
-                                 .width = draws->width,
-                                 .height = draws->height };
-    return move(context, f, &drawn, moved, error);
 }
 
 motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
                                mot_moved *moved, motley_error *error)
 {
-    const size_t n = draws->src->count;
-    const int draws_here = draws->policy || draws->transform;
-    MOT_TRY(make_room(followed, n, moved, error));
-    int32_t *const sides = malloc((2 * n + 1) * sizeof *sides);
-    int32_t *const counts = draws_here ? malloc((n + 1) * sizeof *counts) : NULL;
-    motley_step *const steps = draws_here ? malloc(mot_times(mot_times(n + 1, draws->max_steps), sizeof *steps)) : NULL;
-    motley_place *const places = draws->transform ? malloc((n + 1) * sizeof *places) : NULL;
-    motley_status status = MOTLEY_OK;
-    if (!sides || (draws_here && (!counts || !steps)) || (draws->transform && !places))
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", n);
-    if (status == MOTLEY_OK)
-        status = draw_and_move(context, followed, draws, sides, steps, counts, places, moved, error);
-    free(sides);
-    free(counts);
-    free(steps);
-    free(places);
-    return status;
+    const mot_host_draws *const of = draws->draws;
+    const size_t n = of->count, made = draws->steps ? 0 : n * of->most;
+    void *rest;
+    MOT_TRY(make_room(followed, n, mot_plus(mot_times(made, sizeof(motley_step)), 2 * n * sizeof(int32_t)),
+                      &context->followed, moved, &rest, error));
+    motley_step *const steps = rest;
+    int32_t *const sides = (int32_t *)(void *)(steps + made);
+    for (size_t i = 0; i < n; i++) {
+        const mot_view v = mot_batch_view(draws->src, i);
+        sides[i] = v.width;
+        sides[n + i] = v.height;
+        for (size_t s = i * of->most; made > 0 && s < i * of->most + (size_t)of->counts[i]; s++)
+            steps[s] = mot_step_inside(mot_step_info(of->steps[s].op), &of->steps[s], of->inside[s]);
+    }
+    const motley_drawn drawn = { .count = n,
+                                 .steps = draws->steps ? draws->steps : steps,
+                                 .step_counts = of->counts,
+                                 .max_steps = draws->steps ? draws->max_steps : of->most,
+                                 .widths = sides,
+                                 .heights = sides + n,
+                                 .places = of->places,
+                                 .width = draws->width,
+                                 .height = draws->height };
+    return move(context, followed, &drawn, moved, &context->scratch, error);
 }
 
 void mot_follow_end(const mot_moved *moved)
@@ -235,16 +221,6 @@ void mot_follow_end(const mot_moved *moved)
         memcpy(f->matrices, moved->matrices, 6 * moved->images * sizeof(double));
 }
 
-void mot_follow_drop(mot_moved *moved)
-{
-    free(moved->boxes);
-    free(moved->visibility);
-    free(moved->points);
-    free(moved->matrices);
-    free(moved->keep);
-    free(moved->flags);
-}
-
 motley_status motley_follow(const motley_drawn *drawn, const motley_followed *followed, motley_error *error)
 {
     motley_followed read;
@@ -253,11 +229,14 @@ motley_status motley_follow(const motley_drawn *drawn, const motley_followed *fo
     MOT_REQUIRE(drawn, error, "drawn is NULL, want the draws of a batch");
     MOT_TRY(mot_followed_read(followed, NULL, &read, error));
     MOT_TRY(mot_check_count("drawn->count", drawn->count, error));
-    motley_status status = make_room(&read, drawn->count, &moved, error);
+    mot_kept numbers = { 0 }, scratch = { 0 };
+    void *rest;
+    motley_status status = make_room(&read, drawn->count, 1, &numbers, &moved, &rest, error);
     if (status == MOTLEY_OK)
-        status = move(NULL, &read, drawn, &moved, error);
+        status = move(NULL, &read, drawn, &moved, &scratch, error);
     if (status == MOTLEY_OK)
         mot_follow_end(&moved);
-    mot_follow_drop(&moved);
+    free(numbers.memory);
+    free(scratch.memory);
     return status;
 }

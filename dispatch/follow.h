@@ -3,23 +3,18 @@
 #ifndef MOT_FOLLOW_H
 #define MOT_FOLLOW_H
 
-#include "dispatch/backend.h"
-#include "policies/transform.h"
+#include "dispatch/draws.h"
 
-/* The draws of a call's images, or what makes them. */
+/* The draws of a call's images. */
 typedef struct mot_follow_draws {
     const motley_batch *src;
-    const motley_policy *policy; /* one of these draws by `samples`, or both are NULL */
-    const mot_transform *transform;
-    const motley_samples *samples;
-    const motley_step *steps; /* given: [src->count][max_steps] */
-    const int32_t *step_counts;
-    const motley_place *places; /* given, of a transform */
+    const mot_host_draws *draws;
+    const motley_step *steps; /* [src->count][max_steps]: the draws' in the units of ops; NULL: they are made here */
     size_t max_steps;
     int32_t width, height; /* of a transform's results, as in motley_drawn */
 } mot_follow_draws;
 
-/* Numbers that were moved, in host memory, and are still to be written to the caller's. */
+/* Numbers that were moved, in memory that the context keeps, and are still to be written to the caller's. */
 typedef struct mot_moved {
     motley_followed to;
     size_t images;
@@ -34,14 +29,13 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
 /* Whether there is anything to move. */
 int mot_followed_any(const motley_followed *followed);
 
-/* On the host: `begin` draws and moves, before the images are written, `end` writes the results; `drop` frees them. */
+/* On the host: `begin` moves, before the images are written, and `end` writes the results. */
 motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
                                mot_moved *moved, motley_error *error);
 void mot_follow_end(const mot_moved *moved);
-void mot_follow_drop(mot_moved *moved);
 
-/* Runs a job, and moves its boxes and points. */
-motley_status mot_run_followed(motley_context *context, const mot_job *job, const mot_follow_draws *draws,
-                               motley_error *error);
+/* Runs a job that is drawn or given, and moves its boxes and points. `shown`: its steps as in mot_follow_draws. */
+motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
+                            const motley_step *shown, size_t shown_steps, motley_error *error);
 
 #endif

@@ -38,7 +38,7 @@ motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32
     return MOTLEY_OK;
 }
 
-static motley_status check(const motley_context *context, const mix_call *call, motley_error *error)
+static motley_status check(motley_context *context, const mix_call *call, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     MOT_TRY(mot_validate_batch("src", src, error));
@@ -61,7 +61,7 @@ static motley_status check(const motley_context *context, const mix_call *call, 
     }
     MOT_TRY(mot_mix_check_drawn(call->drawn, src->count, first.width, first.height, error));
     if (dst != src)
-        MOT_TRY(mot_validate_apart(src, dst, error));
+        MOT_TRY(mot_validate_apart(src, dst, &context->scratch, error));
     MOT_REQUIRE(context->backend->mix || !call->stream, error, "stream is set, but the %s backend has none",
                 context->backend->name);
     return MOTLEY_OK;
@@ -134,15 +134,15 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
 
 /* motley_mix_targets, checked but for the labels, in host memory. */
 static motley_status targets_on_host(const motley_mixed *drawn, size_t count, int32_t classes, const int64_t *labels,
-                                     const float *soft, double smoothing, float *targets, motley_error *error)
+                                     const float *soft, double smoothing, float *targets, mot_kept *scratch,
+                                     motley_error *error)
 {
     for (size_t i = 0; labels && i < count; i++)
         MOT_REQUIRE(labels[i] >= 0 && labels[i] < classes, error,
                     "image %zu has label %" PRId64 ", want 0 to %" PRId32 ", as there are %" PRId32 " classes", i,
                     labels[i], classes - 1, classes);
-    float *column = malloc(count * sizeof *column); /* one class of all images: targets may overwrite `soft` */
-    if (!column)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a class of %zu targets", count);
+    MOT_TRY(mot_keep(scratch, count * sizeof(float), count, error));
+    float *const column = scratch->memory; /* one class of all images: targets may overwrite `soft` */
     for (int32_t k = 0; k < classes; k++) {
         for (size_t i = 0; i < count; i++)
             column[i] = target(labels, soft, i, k, classes, smoothing);
@@ -152,7 +152,6 @@ static motley_status targets_on_host(const motley_mixed *drawn, size_t count, in
                 mot_mix_value(column[i], column[m->partner], (float)m->share, (float)(1.0 - m->share), MOTLEY_F32);
         }
     }
-    free(column);
     return MOTLEY_OK;
 }
 
@@ -166,8 +165,13 @@ motley_status motley_mix_targets(motley_context *context, const motley_mixed *dr
     MOT_TRY(check_targets(drawn, count, classes, labels, soft, smoothing, targets, error));
     if (count == 0)
         return MOTLEY_OK;
-    if (!on_device)
-        return targets_on_host(drawn, count, classes, labels, soft, smoothing, targets, error);
+    if (!on_device) {
+        mot_kept own = { 0 };
+        const motley_status status = targets_on_host(drawn, count, classes, labels, soft, smoothing, targets,
+                                                     context ? &context->scratch : &own, error);
+        free(own.memory);
+        return status;
+    }
     MOT_REQUIRE(count * (size_t)classes <= INT32_MAX, error, "%zu images of %" PRId32 " classes are too many targets",
                 count, classes);
     const mot_mix_targets call = { count, classes, labels, soft, smoothing, targets };

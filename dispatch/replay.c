@@ -5,7 +5,6 @@
 #include "dispatch/follow.h"
 #include "policies/draw.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Prepares step `s` of image i in the backends' form. */
@@ -51,18 +50,19 @@ static motley_status read_inside(const mot_job *job, const motley_step *step, si
 
 /* Prepares the steps of all images. Also sets job->mixes and, if steps work in parts of images, job->inside. */
 static motley_status prepare_all(const motley_step *steps, const int32_t *counts, size_t max_steps, mot_job *job,
-                                 mot_step *out, mot_rect *inside, motley_error *error)
+                                 const mot_host_draws *draws, motley_error *error)
 {
     const size_t most = job->max_steps;
+    memset(draws->steps, 0, job->count * most * sizeof *draws->steps);
     for (size_t i = 0; i < job->count; i++) {
         int mixed = 0, whole = 0;
         for (int32_t s = 0; s < counts[i]; s++) {
             const motley_step *step = &steps[i * max_steps + (size_t)s];
-            mot_rect *part = &inside[i * most + (size_t)s];
-            MOT_TRY(prepare(step, i, s, &out[i * most + (size_t)s], error));
+            mot_rect *part = &draws->inside[i * most + (size_t)s];
+            MOT_TRY(prepare(step, i, s, &draws->steps[i * most + (size_t)s], error));
             MOT_TRY(read_inside(job, step, i, s, part, error));
             if (part->x0 < part->x1)
-                job->inside = inside;
+                job->inside = draws->inside;
             else
                 whole++;
             mixed = mixed || step->op < 0;
@@ -74,8 +74,7 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
                     i, whole, MOT_MAX_STEPS);
         MOT_REQUIRE(!mixed || whole == counts[i], error, "image %zu mixes chains of ops, want no steps in parts of it",
                     i);
-        for (size_t s = (size_t)counts[i]; s < most; s++)
-            out[i * most + s].arg.flags = MOT_ARG_IDENTITY; /* for any op */
+        mot_draws_end(draws, i, counts[i]);
     }
     return MOTLEY_OK;
 }
@@ -175,26 +174,20 @@ motley_status mot_replay(motley_context *context, const motley_policy *policy, c
     MOT_TRY(check_origin(policy, src->count, steps, counts, max_steps, error));
     motley_followed followed;
     MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
-    mot_step *prepared = calloc(mot_times(src->count, most), sizeof *prepared + sizeof(mot_rect));
-    if (!prepared)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", src->count);
-    mot_rect *inside = (mot_rect *)(void *)(prepared + src->count * most);
+    mot_host_draws draws;
+    MOT_TRY(mot_draws_take(context, src->count, most, 0, &draws, error));
     mot_job job = mot_job_of(src, dst);
     job.output = output;
-    job.steps = prepared;
     job.max_steps = most;
     job.stream = params->stream;
     job.clip_frames = params->clip_frames;
     job.followed = mot_followed_any(&followed) ? &followed : NULL;
-    const mot_follow_draws draws = { .src = src, .steps = steps, .step_counts = counts, .max_steps = max_steps };
-    motley_status status = prepare_all(steps, counts, max_steps, &job, prepared, inside, error);
-    if (status == MOTLEY_OK && job.followed && job.mixes)
-        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                          "the steps mix chains, each of which may move pixels elsewhere: nothing can follow them");
-    if (status == MOTLEY_OK)
-        mot_whole_places(params, src);
-    if (status == MOTLEY_OK)
-        status = mot_run_followed(context, &job, &draws, error);
-    free(prepared);
-    return status;
+    MOT_TRY(prepare_all(steps, counts, max_steps, &job, &draws, error));
+    if (job.followed && job.mixes)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "the steps mix chains, each of which may move pixels elsewhere: nothing can follow them");
+    if (mot_rounds_needed(&job))
+        MOT_TRY(mot_rounds_check(context, &job, error));
+    mot_whole_places(params, src);
+    return mot_run_drawn(context, &job, &draws, steps, max_steps, error);
 }

@@ -89,7 +89,7 @@ motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst,
 }
 
 /* Checks what comes with each run. */
-static motley_status check_regions(const motley_context *context, const resize_call *call, motley_error *error)
+static motley_status check_regions(motley_context *context, const resize_call *call, motley_error *error)
 {
     const motley_resize_params *p = call->params;
     for (size_t i = 0; (p->crops || p->boxes) && i < call->src->count; i++) {
@@ -103,7 +103,7 @@ static motley_status check_regions(const motley_context *context, const resize_c
     }
     MOT_REQUIRE(context->backend->resize || !p->stream, error, "stream is set, but the %s backend has none",
                 context->backend->name);
-    return mot_validate_apart(call->src, call->dst, error);
+    return mot_validate_apart(call->src, call->dst, &context->scratch, error);
 }
 
 static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *scratch)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches whose images stop between their steps: at a custom op, which is the caller's function, at a step that works
- * in a part of the image, and at a step that needs the statistics of a whole clip. The host draws, with the same bits
- * as the device, or the steps are given. In each round the backend first runs every image's steps up to its next stop.
- * Then the stops run, each for all images that are at it: a custom op gets the images, and the backend gets their parts
- * or whole clips as a batch. */
+ * in a part of the image, and at a step that needs the statistics of a whole clip. The host has their draws (draws.h).
+ * In each round the backend first runs every image's steps up to its next stop. Then the stops run, each for all images
+ * that are at it: a custom op gets the images, and the backend gets their parts or whole clips as a batch. */
 #include "augmentations/ops.h"
-#include "dispatch/backend.h"
 #include "dispatch/clips.h"
+#include "dispatch/draws.h"
 #include "policies/draw.h"
 
 #include <stdbool.h>
@@ -19,65 +18,29 @@ static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op
 typedef struct rounds {
     motley_context *context;
     const mot_job *job;
+    const mot_host_draws *draws;
     const motley_batch *work; /* where the pixels are between the steps */
-    size_t room;              /* the most steps of an image */
-    mot_step *drawn, *part;   /* [count][room]; `part`: the steps of one run, [count][steps of that run] */
+    mot_step *part;           /* the steps of one run, [count][steps of that run] */
     motley_image *images;     /* [count], and the next three: the sub-batch of one stop */
     uint64_t *ids;
     double (*values)[3];
     size_t *indices;
-    mot_rect *inside;             /* [count][room] */
-    int32_t *drawn_counts, *done; /* [count]: steps drawn, and steps already done */
+    int32_t *done; /* [count]: steps already done */
 } rounds;
 
 static motley_status reserve(rounds *call, motley_error *error)
 {
-    const size_t n = call->job->count, steps = n * call->room;
-    const size_t bytes =
-        steps * (2 * sizeof(mot_step) + sizeof(mot_rect)) +
-        n * (sizeof(motley_image) + sizeof(uint64_t) + sizeof(double[3]) + sizeof(size_t) + 2 * sizeof(int32_t));
+    const size_t n = call->job->count, steps = n * call->draws->most;
+    const size_t bytes = steps * sizeof(mot_step) + n * (sizeof(motley_image) + sizeof(uint64_t) + sizeof(double[3]) +
+                                                         sizeof(size_t) + sizeof(int32_t));
     MOT_TRY(mot_keep(&call->context->rounds, bytes, n, error));
-    call->drawn = call->context->rounds.memory;
-    call->part = call->drawn + steps;
+    call->part = call->context->rounds.memory;
     call->images = (motley_image *)(void *)(call->part + steps);
     call->ids = (uint64_t *)(void *)(call->images + n);
     call->values = (double(*)[3])(void *)(call->ids + n);
     call->indices = (size_t *)(void *)(call->values + n);
-    call->inside = (mot_rect *)(void *)(call->indices + n);
-    call->drawn_counts = (int32_t *)(void *)(call->inside + steps);
-    call->done = call->drawn_counts + n;
-    return MOTLEY_OK;
-}
-
-static motley_status draw(rounds *call, motley_error *error)
-{
-    const mot_job *job = call->job;
-    for (size_t i = 0; i < job->count; i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        mot_step *steps = &call->drawn[i * call->room];
-        mot_rect *inside = &call->inside[i * call->room];
-        call->done[i] = 0;
-        if (!job->policy) {
-            memcpy(steps, &job->steps[i * job->max_steps], call->room * sizeof *steps);
-            if (job->inside)
-                memcpy(inside, &job->inside[i * job->max_steps], call->room * sizeof *inside);
-            else
-                memset(inside, 0, call->room * sizeof *inside);
-            size_t count = call->room;
-            while (count > 0 && (steps[count - 1].arg.flags & MOT_ARG_IDENTITY))
-                count--;
-            call->drawn_counts[i] = (int32_t)count;
-            continue;
-        }
-        MOT_TRY(mot_draw_image(job->policy, &job->samples, i, v.width, v.height, v.channels, steps, inside,
-                               &call->drawn_counts[i], error));
-        if (!job->drawn)
-            continue;
-        job->drawn_counts[i] = call->drawn_counts[i];
-        for (int32_t s = 0; s < call->drawn_counts[i]; s++)
-            job->drawn[i * call->room + (size_t)s] =
-                mot_step_inside(motley_policy_op(job->policy, steps[s].op), &steps[s], inside[s]);
-    }
+    call->done = (int32_t *)(void *)(call->indices + n);
+    memset(call->done, 0, n * sizeof *call->done);
     return MOTLEY_OK;
 }
 
@@ -90,22 +53,24 @@ static bool pools(const rounds *call, const mot_step *step)
 /* Whether image i stops at step s. */
 static int stops(const rounds *call, size_t i, int32_t s)
 {
-    const size_t at = i * call->room + (size_t)s;
-    return call->drawn[at].op >= MOT_OP_COUNT || call->inside[at].x0 < call->inside[at].x1 ||
-           pools(call, &call->drawn[at]);
+    const mot_host_draws *const draws = call->draws;
+    const size_t at = i * draws->most + (size_t)s;
+    return draws->steps[at].op >= MOT_OP_COUNT || draws->inside[at].x0 < draws->inside[at].x1 ||
+           pools(call, &draws->steps[at]);
 }
 
 /* Refuses clips whose statistics cannot be taken together. */
 static motley_status check_clips(const rounds *call, motley_error *error)
 {
     const mot_job *job = call->job;
+    const mot_host_draws *const draws = call->draws;
     for (size_t i = 0; i < job->count; i++) {
         const size_t first = i - i % job->clip_frames;
         motley_image clip;
         if (i == first)
             MOT_TRY(mot_clips_image(call->work, first, job->clip_frames, &clip, error));
-        MOT_TRY(mot_clips_check_steps(i, &call->drawn[i * call->room], call->drawn_counts[i], first,
-                                      &call->drawn[first * call->room], call->drawn_counts[first], error));
+        MOT_TRY(mot_clips_check_steps(i, &draws->steps[i * draws->most], draws->counts[i], first,
+                                      &draws->steps[first * draws->most], draws->counts[first], error));
     }
     return MOTLEY_OK;
 }
@@ -114,7 +79,7 @@ static motley_status check_clips(const rounds *call, motley_error *error)
 static int32_t steps_before_stop(const rounds *call, size_t i)
 {
     int32_t end = call->done[i];
-    while (end < call->drawn_counts[i] && !stops(call, i, end))
+    while (end < call->draws->counts[i] && !stops(call, i, end))
         end++;
     return end - call->done[i];
 }
@@ -135,7 +100,7 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
     for (size_t i = 0; i < job->count; i++) {
         const int32_t own = steps_before_stop(call, i);
         mot_step *to = &call->part[i * width];
-        memcpy(to, &call->drawn[i * call->room + (size_t)call->done[i]], (size_t)own * sizeof *to);
+        memcpy(to, &call->draws->steps[i * call->draws->most + (size_t)call->done[i]], (size_t)own * sizeof *to);
         for (size_t s = (size_t)own; s < width; s++)
             to[s] = nothing;
         call->done[i] += own;
@@ -153,7 +118,8 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
 static const mot_step *stop_of(const rounds *call, size_t i)
 {
     const int32_t s = call->done[i];
-    return s < call->drawn_counts[i] && stops(call, i, s) ? &call->drawn[i * call->room + (size_t)s] : NULL;
+    return s < call->draws->counts[i] && stops(call, i, s) ? &call->draws->steps[i * call->draws->most + (size_t)s]
+                                                           : NULL;
 }
 
 /* Calls a custom op with the images whose next step it is. */
@@ -215,7 +181,7 @@ static motley_status run_inside(rounds *call, motley_error *error)
         if (!step || step->op >= MOT_OP_COUNT || pools(call, step))
             continue;
         const mot_view v = mot_batch_view(call->work, i);
-        const mot_rect at = call->inside[i * call->room + (size_t)call->done[i]];
+        const mot_rect at = call->draws->inside[i * call->draws->most + (size_t)call->done[i]];
         call->images[n] = (motley_image){
             v.data + at.y0 * v.row + at.x0 * v.pixel, at.x1 - at.x0, at.y1 - at.y0, v.row, v.pixel, v.channel
         };
@@ -245,7 +211,7 @@ static motley_status run_clips(rounds *call, motley_error *error)
 static int all_done(const rounds *call)
 {
     for (size_t i = 0; i < call->job->count; i++)
-        if (call->done[i] + steps_before_stop(call, i) < call->drawn_counts[i])
+        if (call->done[i] + steps_before_stop(call, i) < call->draws->counts[i])
             return 0;
     return 1;
 }
@@ -266,25 +232,22 @@ static motley_status run_all(rounds *call, motley_error *error)
 }
 
 /* Moves the followers by the images' steps, if the backend does that. */
-static motley_status follow(rounds *call, motley_error *error)
+static motley_status follow(const rounds *call, motley_error *error)
 {
-    for (size_t i = 0; i < call->job->count; i++)
-        for (size_t s = 0; s < call->room; s++) {
-            const size_t at = i * call->room + s;
-            call->part[at] = s < (size_t)call->drawn_counts[i] ? call->drawn[at] : nothing;
-        }
     mot_job job = *call->job;
-    job.steps = call->part;
-    job.inside = call->inside;
-    job.max_steps = call->room;
+    job.steps = call->draws->steps;
+    job.inside = call->draws->inside;
     return call->context->backend->follow(call->context->state, &job, error);
 }
 
-motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley_error *error)
+int mot_rounds_needed(const mot_job *job)
 {
-    rounds call = { .context = context, .job = job, .work = job->dst, .room = job->max_steps };
-    if (job->count == 0)
-        return MOTLEY_OK;
+    return job->inside || job->clip_frames > 1 ||
+           (job->policy && (job->policy->runs_customs || job->policy->takes_boxes));
+}
+
+motley_status mot_rounds_check(const motley_context *context, const mot_job *job, motley_error *error)
+{
     const char *const alone = job->mixes ? "where chains of ops are mixed"
                               : job->inside || (job->policy && job->policy->takes_boxes)
                                   ? "where ops work in parts of images"
@@ -299,15 +262,19 @@ motley_status mot_rounds_run(motley_context *context, const mot_job *job, motley
     MOT_REQUIRE(!context->rounds_busy, error,
                 "a custom op's function applies %s%s%s, with custom ops, boxes or clips, on the context that called it",
                 job->policy ? "policy '" : "given draws", job->policy ? job->policy->name : "", job->policy ? "'" : "");
+    return context->backend->validate ? context->backend->validate(context->state, job, error) : MOTLEY_OK;
+}
+
+motley_status mot_rounds_run(motley_context *context, const mot_job *job, const mot_host_draws *draws,
+                             motley_error *error)
+{
+    rounds call = { .context = context, .job = job, .draws = draws, .work = job->dst };
     motley_batch slots;
     if (!job->dst) {
         slots = mot_output_slots(&job->output->batch);
         call.work = &slots;
     }
-    if (context->backend->validate)
-        MOT_TRY(context->backend->validate(context->state, job, error));
     MOT_TRY(reserve(&call, error));
-    MOT_TRY(draw(&call, error));
     if (job->clip_frames > 1)
         MOT_TRY(check_clips(&call, error));
     context->rounds_busy = 1;

@@ -77,19 +77,11 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_pl
 /* Makes the draws of all images before any is touched. */
 static motley_status draw_all(motley_context *context, mot_transform_call *call, motley_error *error)
 {
-    const size_t n = call->src->count, most = call->info->max_steps;
-    MOT_TRY(mot_keep(&context->draws,
-                     n * (sizeof *call->drawn + most * sizeof *call->steps + sizeof *call->step_counts), n, error));
-    call->drawn = context->draws.memory;
-    call->steps = (mot_step *)(void *)(call->drawn + n);
-    call->step_counts = (int32_t *)(void *)(call->steps + n * most);
-    for (size_t i = 0; i < n; i++) {
-        mot_step *const steps = call->steps + i * most;
-        const int count = mot_transform_draw_image(call, i, &call->drawn[i], steps);
-        call->step_counts[i] = count;
-        for (size_t s = (size_t)count; s < most; s++)
-            steps[s] = (mot_step){ .arg.flags = MOT_ARG_IDENTITY };
-    }
+    const size_t most = call->info->max_steps;
+    MOT_TRY(mot_draws_take(context, call->src->count, most, 1, &call->draws, error));
+    for (size_t i = 0; i < call->src->count; i++)
+        mot_draws_end(&call->draws, i,
+                      mot_transform_draw_image(call, i, &call->draws.places[i], call->draws.steps + i * most));
     return MOTLEY_OK;
 }
 
@@ -223,7 +215,8 @@ static void write_image(const mot_transform_call *call, const mot_cpu_rows *rows
 /* What draw_all made for an image. */
 static image_plan drawn_plan(const mot_transform_call *call, size_t i)
 {
-    return (image_plan){ &call->drawn[i], call->steps + i * call->info->max_steps, call->step_counts[i] };
+    const mot_host_draws *const draws = &call->draws;
+    return (image_plan){ &draws->places[i], draws->steps + i * draws->most, draws->counts[i] };
 }
 
 static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *memory)
@@ -234,7 +227,7 @@ static void transform_image(void *opaque, size_t i, const mot_cpu_rows *rows, vo
     void *scratch = spare_memory + call->image_room;
     motley_place drawn;
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
-    const image_plan plan = call->drawn
+    const image_plan plan = call->draws.steps
                                 ? drawn_plan(call, i)
                                 : (image_plan){ &drawn, steps, mot_transform_draw_image(call, i, &drawn, steps) };
     const bool direct = call->dst->dtype == MOTLEY_U8 && plan.count == 0;
@@ -263,7 +256,8 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
     const mot_view all = dense(one.width, one.height * (int32_t)frames, one.channels, work);
     for (size_t k = 0; k < frames; k++) {
         const mot_view image = dense(one.width, one.height, one.channels, work + k * frame_bytes);
-        place_image(call, rows, &call->drawn[first + k], mot_batch_view(call->src, first + k), image, between, scratch);
+        place_image(call, rows, &call->draws.places[first + k], mot_batch_view(call->src, first + k), image, between,
+                    scratch);
     }
     const image_plan plan = drawn_plan(call, first);
     for (int begin = 0; begin < plan.count;) {
@@ -283,7 +277,7 @@ static void transform_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, 
         const mot_view dst = mot_batch_view(call->dst, first + k);
         write_image(call, rows, &image, first + k);
         if (call->erase)
-            erase(call, &call->drawn[first + k], &dst);
+            erase(call, &call->draws.places[first + k], &dst);
     }
 }
 
@@ -368,25 +362,20 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
     const size_t bytes = scratch_bytes(call, context->backend->rows(context->state));
     const size_t frames = p->clip_frames > 1 ? p->clip_frames : 1;
     const mot_follow_draws draws = { .src = call->src,
-                                     .transform = p->given ? NULL : call->transform,
-                                     .samples = &p->samples,
-                                     .steps = p->given_steps,
-                                     .step_counts = p->given_step_counts,
-                                     .places = p->given,
-                                     .max_steps = call->given_row,
+                                     .draws = &call->draws,
+                                     .steps = p->given ? p->given_steps : p->steps,
+                                     .max_steps = p->given ? call->given_row : call->info->max_steps,
                                      .width = call->info->width,
                                      .height = call->info->height };
-    mot_moved moved = { 0 };
-    motley_status status = MOTLEY_OK;
-    if (mot_followed_any(&call->followed))
-        status = mot_follow_begin(context, &call->followed, &draws, &moved, error);
-    if (status == MOTLEY_OK)
-        status = context->backend->each(context->state, call->src->count / frames, bytes,
-                                        frames > 1 ? transform_clip : transform_image, call, error);
-    if (status == MOTLEY_OK)
+    const int moves = mot_followed_any(&call->followed);
+    mot_moved moved;
+    if (moves)
+        MOT_TRY(mot_follow_begin(context, &call->followed, &draws, &moved, error));
+    MOT_TRY(context->backend->each(context->state, call->src->count / frames, bytes,
+                                   frames > 1 ? transform_clip : transform_image, call, error));
+    if (moves)
         mot_follow_end(&moved);
-    mot_follow_drop(&moved);
-    return status;
+    return MOTLEY_OK;
 }
 
 motley_status mot_transform_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
@@ -420,14 +409,14 @@ motley_status mot_transform_run(motley_context *context, mot_transform_call *cal
     if (!call->info->takes_levels || params->given)
         own.samples.levels = NULL; /* which nothing may read: perhaps it is in device memory */
     call->params = params = &own;
-    call->drawn = NULL;
+    call->draws = (mot_host_draws){ 0 };
     call->given_row = params->given_max_steps ? params->given_max_steps : call->info->max_steps;
     MOT_TRY(mot_transform_check_run(context, call, error));
     if (call->src->count == 0)
         return MOTLEY_OK;
     if (call->info->mix)
         MOT_TRY(draw_mix(call, error));
-    if (params->given || params->clip_frames > 1)
+    if (params->given || params->clip_frames > 1 || (mot_followed_any(&call->followed) && !context->backend->transform))
         MOT_TRY(draw_all(context, call, error));
     MOT_TRY(mot_transform_check_clips(call, error));
     if (context->backend->transform)

@@ -3,7 +3,7 @@
 #ifndef MOT_TRANSFORM_CALL_H
 #define MOT_TRANSFORM_CALL_H
 
-#include "dispatch/backend.h"
+#include "dispatch/draws.h"
 #include "kernels/output.h"
 #include "policies/transform.h"
 
@@ -24,11 +24,7 @@ typedef struct mot_transform_call {
     size_t given_row;         /* steps in a row of given_steps and given_kernels */
     bool sides_checked;       /* what new draws make of the sources' sizes */
     motley_followed followed; /* what moves with the images, from mot_followed_read */
-    /* Draws made before any image is touched, because they are given, or because the images are clips, whose draws are
-     * compared; steps behind an image's last change nothing. NULL: an image is drawn when its turn comes. */
-    motley_place *drawn;  /* [count] */
-    mot_step *steps;      /* [count][max_steps] */
-    int32_t *step_counts; /* [count] */
+    mot_host_draws draws;     /* made before any image is touched; .steps NULL: an image is drawn when its turn comes */
 } mot_transform_call;
 
 /* Writes what image i draws or is given, and also to the caller's arrays if the params have them. Returns the number of
@@ -74,7 +70,7 @@ int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i);
 motley_status mot_transform_check(const mot_transform_call *call, motley_error *error);
 
 /* Checks addresses and params. */
-motley_status mot_transform_check_run(const motley_context *context, mot_transform_call *call, motley_error *error);
+motley_status mot_transform_check_run(motley_context *context, mot_transform_call *call, motley_error *error);
 
 /* Requires that the frames of each clip draw the same and become one size. */
 motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error);

@@ -222,7 +222,7 @@ static motley_status check_followed(const mot_transform_call *call, motley_error
     return MOTLEY_OK;
 }
 
-motley_status mot_transform_check_run(const motley_context *context, mot_transform_call *call, motley_error *error)
+motley_status mot_transform_check_run(motley_context *context, mot_transform_call *call, motley_error *error)
 {
     const motley_batch *src = call->src;
     const motley_apply_params *p = call->params;
@@ -244,7 +244,7 @@ motley_status mot_transform_check_run(const motley_context *context, mot_transfo
         MOT_TRY(check_kernels(call, error));
         call->sides_checked = !p->given;
     }
-    return mot_validate_apart(src, call->dst, error);
+    return mot_validate_apart(src, call->dst, &context->scratch, error);
 }
 
 motley_status mot_transform_check_clips(const mot_transform_call *call, motley_error *error)
@@ -260,8 +260,8 @@ motley_status mot_transform_check_clips(const mot_transform_call *call, motley_e
         MOT_REQUIRE(frames <= (size_t)(INT32_MAX / a.width / a.height), error,
                     "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most 2^31-1 pixels", frames, a.width,
                     a.height);
-        MOT_TRY(mot_clips_check_steps(i, call->steps + i * most, call->step_counts[i], begin,
-                                      call->steps + begin * most, call->step_counts[begin], error));
+        MOT_TRY(mot_clips_check_steps(i, call->draws.steps + i * most, call->draws.counts[i], begin,
+                                      call->draws.steps + begin * most, call->draws.counts[begin], error));
     }
     return MOTLEY_OK;
 }

@@ -433,14 +433,14 @@ static bool lies_outside(const motley_batch *batch, const motley_batch *whole)
     return true;
 }
 
-motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, motley_error *error)
+motley_status mot_validate_apart(const motley_batch *src, const motley_batch *dst, mot_kept *scratch,
+                                 motley_error *error)
 {
     const size_t count = src->count + dst->count;
     if (src->count == 0 || dst->count == 0 || lies_outside(src, dst) || lies_outside(dst, src))
         return MOTLEY_OK; /* nearly always; sorting takes longer than all other checks */
-    place *places = malloc(count * sizeof *places + 1);
-    if (!places)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the places of %zu images", count);
+    MOT_TRY(mot_keep(scratch, count * sizeof(place), count, error));
+    place *const places = scratch->memory;
     for (size_t i = 0; i < count; i++) {
         const int written = i >= src->count;
         const motley_batch *batch = written ? dst : src;
@@ -453,18 +453,15 @@ motley_status mot_validate_apart(const motley_batch *src, const motley_batch *ds
     }
     qsort(places, count, sizeof *places, by_address);
     const place *last[2] = { NULL, NULL }; /* among those read and those written so far, the one that ends last */
-    motley_status status = MOTLEY_OK;
-    for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const place *at = &places[i], *other = last[!at->written];
-        if (other && other->high > at->low)
-            status = mot_fail(error, MOTLEY_ERR_ARGUMENT,
-                              "dst image %zu: it shares memory with src image %zu, want separate memory",
-                              at->written ? at->image : other->image, at->written ? other->image : at->image);
+        MOT_REQUIRE(!other || other->high <= at->low, error,
+                    "dst image %zu: it shares memory with src image %zu, want separate memory",
+                    at->written ? at->image : other->image, at->written ? other->image : at->image);
         if (!last[at->written] || at->high > last[at->written]->high)
             last[at->written] = at;
     }
-    free(places);
-    return status;
+    return MOTLEY_OK;
 }
 
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error)

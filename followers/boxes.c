@@ -7,7 +7,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
 static motley_status check_params(const motley_box_rules *p, motley_error *error)
 {
@@ -57,28 +56,26 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
 
 motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, int single,
                                const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
-                               motley_error *error)
+                               mot_kept *scratch, motley_error *error)
 {
     MOT_TRY(check_params(params, error));
     MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's boxes begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, boxes, "boxes", error));
     const size_t most = MOT_GEOMETRIES(drawn);
     const int32_t corners = mot_corners_room(drawn->max_steps + 2);
-    mot_geometry *steps = malloc(most * sizeof *steps);
-    double *room = malloc(4 * (size_t)corners * sizeof *room);
-    motley_status status = MOTLEY_OK;
-    if (!steps || !room)
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
-    for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
+    if (drawn->count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(mot_keep(scratch, most * sizeof(mot_geometry) + 4 * (size_t)corners * sizeof(double), drawn->count, error));
+    mot_geometry *const steps = scratch->memory;
+    double *const room = (double *)(void *)(steps + most);
+    for (size_t i = 0; i < drawn->count; i++) {
         int32_t count;
-        status = mot_geometry_of_image(drawn, i, steps, &count, error);
-        for (size_t b = offsets[i]; b < offsets[i + 1] && status == MOTLEY_OK; b++) {
+        MOT_TRY(mot_geometry_of_image(drawn, i, steps, &count, error));
+        for (size_t b = offsets[i]; b < offsets[i + 1]; b++) {
             mot_polygon p = { .room = corners, .apart = 1, .at = room, .next = room + 2 * corners };
-            status = follow_box(&p, steps, count, drawn, i, b - offsets[i], params, single, &boxes[4 * b],
-                                visibility ? &visibility[b] : NULL, keep ? &keep[b] : NULL, error);
+            MOT_TRY(follow_box(&p, steps, count, drawn, i, b - offsets[i], params, single, &boxes[4 * b],
+                               visibility ? &visibility[b] : NULL, keep ? &keep[b] : NULL, error));
         }
     }
-    free(room);
-    free(steps);
-    return status;
+    return MOTLEY_OK;
 }

@@ -116,19 +116,17 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
     return MOTLEY_OK;
 }
 
-motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error)
+motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, mot_kept *scratch, motley_error *error)
 {
     MOT_TRY(mot_drawn_check(drawn, NULL, matrices, "matrices", error));
-    mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
-    if (!steps)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
-    motley_status status = MOTLEY_OK;
-    for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
+    if (drawn->count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(mot_keep(scratch, MOT_GEOMETRIES(drawn) * sizeof(mot_geometry), drawn->count, error));
+    mot_geometry *const steps = scratch->memory;
+    for (size_t i = 0; i < drawn->count; i++) {
         int32_t count;
-        status = mot_geometry_of_image(drawn, i, steps, &count, error);
-        if (status == MOTLEY_OK)
-            mot_matrix_of(steps, count, &matrices[6 * i]);
+        MOT_TRY(mot_geometry_of_image(drawn, i, steps, &count, error));
+        mot_matrix_of(steps, count, &matrices[6 * i]);
     }
-    free(steps);
-    return status;
+    return MOTLEY_OK;
 }

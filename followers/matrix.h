@@ -3,6 +3,7 @@
 #ifndef MOT_FOLLOWERS_MATRIX_H
 #define MOT_FOLLOWERS_MATRIX_H
 
+#include "base/kept.h"
 #include "followers/moves.h"
 #include "kernels/cpu.h"
 
@@ -28,16 +29,17 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
                                     motley_error *error);
 
 /* The parts of motley_follow, for doubles; single: the caller keeps the results as floats. keep, visibility and flags
- * may be NULL. */
+ * may be NULL; so may `scratch` without images. */
 motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, int single,
                                const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
-                               motley_error *error);
+                               mot_kept *scratch, motley_error *error);
 motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, int single,
-                                const size_t *offsets, double *points, uint8_t *flags, motley_error *error);
-motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, motley_error *error);
+                                const size_t *offsets, double *points, uint8_t *flags, mot_kept *scratch,
+                                motley_error *error);
+motley_status mot_follow_matrices(const motley_drawn *drawn, double *matrices, mot_kept *scratch, motley_error *error);
 
-/* Planes, image by image: `begin` checks them and finds each image's trace, after which `image` may be called for the
- * images in any order, with `scratch_bytes` of memory; `end` frees what `begin` made, also where that failed. */
+/* Planes, image by image: `begin` checks them and finds each image's trace, in `traces`; then `image` may be called for
+ * the images in any order, with `scratch_bytes` of memory. */
 typedef struct mot_planes_call {
     const motley_drawn *drawn;
     const motley_planes *planes;
@@ -47,8 +49,7 @@ typedef struct mot_planes_call {
 } mot_planes_call;
 
 motley_status mot_planes_begin(const motley_drawn *drawn, const motley_planes *planes, mot_planes_call *call,
-                               motley_error *error);
+                               mot_kept *traces, motley_error *error);
 void mot_planes_image(void *call, size_t image, const mot_cpu_rows *rows, void *scratch);
-void mot_planes_end(mot_planes_call *call);
 
 #endif

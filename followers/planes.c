@@ -6,7 +6,6 @@
 #include "followers/matrix.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* The size of image i's result. */
 static void result_size(const motley_drawn *drawn, size_t i, int32_t *width, int32_t *height)
@@ -96,14 +95,15 @@ static motley_status check_plane(const mot_planes_call *call, size_t i, motley_e
 }
 
 motley_status mot_planes_begin(const motley_drawn *drawn, const motley_planes *planes, mot_planes_call *call,
-                               motley_error *error)
+                               mot_kept *traces, motley_error *error)
 {
     *call = (mot_planes_call){ .drawn = drawn, .planes = planes, .most = drawn->max_steps + MOT_TRACE_PLACES };
     MOT_TRY(mot_drawn_check(drawn, NULL, planes, "planes", error));
-    call->steps = malloc(mot_times(mot_times(drawn->count + 1, call->most), sizeof *call->steps));
-    call->counts = malloc((drawn->count + 1) * sizeof *call->counts);
-    if (!call->steps || !call->counts)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the steps of %zu images", drawn->count);
+    const size_t steps = mot_times(drawn->count, call->most);
+    MOT_TRY(mot_keep(traces, mot_plus(mot_times(steps, sizeof *call->steps), drawn->count * sizeof *call->counts),
+                     drawn->count, error));
+    call->steps = traces->memory;
+    call->counts = (int *)(void *)(call->steps + steps);
     for (size_t i = 0; i < drawn->count; i++) {
         MOT_TRY(check_plane(call, i, error));
         MOT_TRY(trace_of(call, i, &call->steps[i * call->most], &call->counts[i], error));
@@ -127,10 +127,4 @@ void mot_planes_image(void *opaque, size_t image, const mot_cpu_rows *rows, void
     result_size(call->drawn, image, &p.width, &p.height);
     if (p.count > 0)
         rows->trace(&p, &call->steps[image * call->most], call->counts[image], scratch);
-}
-
-void mot_planes_end(mot_planes_call *call)
-{
-    free(call->steps);
-    free(call->counts);
 }

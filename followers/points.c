@@ -5,7 +5,6 @@
 #include "followers/moves.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Moves one point of image i; `number` is the point's index in the image. */
 static motley_status follow_point(const mot_geometry *steps, int32_t count, const motley_drawn *drawn, size_t i,
@@ -28,23 +27,23 @@ static motley_status follow_point(const mot_geometry *steps, int32_t count, cons
 }
 
 motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, int single,
-                                const size_t *offsets, double *points, uint8_t *flags, motley_error *error)
+                                const size_t *offsets, double *points, uint8_t *flags, mot_kept *scratch,
+                                motley_error *error)
 {
     MOT_REQUIRE(convention == MOTLEY_CONTINUOUS || convention == MOTLEY_INDEX, error,
                 "convention is %d, want continuous (0) or index (1)", (int)convention);
     MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's points begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, points, "points", error));
-    mot_geometry *steps = malloc(MOT_GEOMETRIES(drawn) * sizeof *steps);
-    if (!steps)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the geometry of %zu steps", drawn->max_steps);
-    motley_status status = MOTLEY_OK;
-    for (size_t i = 0; i < drawn->count && status == MOTLEY_OK; i++) {
+    if (drawn->count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(mot_keep(scratch, MOT_GEOMETRIES(drawn) * sizeof(mot_geometry), drawn->count, error));
+    mot_geometry *const steps = scratch->memory;
+    for (size_t i = 0; i < drawn->count; i++) {
         int32_t count;
-        status = mot_geometry_of_image(drawn, i, steps, &count, error);
-        for (size_t p = offsets[i]; p < offsets[i + 1] && status == MOTLEY_OK; p++)
-            status = follow_point(steps, count, drawn, i, p - offsets[i], convention, single, &points[2 * p],
-                                  flags ? &flags[p] : NULL, error);
+        MOT_TRY(mot_geometry_of_image(drawn, i, steps, &count, error));
+        for (size_t p = offsets[i]; p < offsets[i + 1]; p++)
+            MOT_TRY(follow_point(steps, count, drawn, i, p - offsets[i], convention, single, &points[2 * p],
+                                 flags ? &flags[p] : NULL, error));
     }
-    free(steps);
-    return status;
+    return MOTLEY_OK;
 }

@@ -73,14 +73,16 @@ static motley_status draw_boxed(const motley_policy *policy, const motley_sample
 {
     mot_step *drawn = malloc(room * sizeof *drawn);
     mot_rect *inside = malloc(room * sizeof *inside);
+    mot_kept scratch = { 0 };
     motley_status status =
         drawn && inside ? MOTLEY_OK : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu steps", room);
     for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
-        status =
-            mot_draw_image(policy, samples, i, widths[i], heights[i], channels, drawn, inside, &step_counts[i], error);
+        status = mot_draw_image(policy, samples, i, widths[i], heights[i], channels, drawn, inside, &step_counts[i],
+                                &scratch, error);
         for (int32_t s = 0; status == MOTLEY_OK && s < step_counts[i]; s++)
             steps[i * room + (size_t)s] = mot_step_inside(motley_policy_op(policy, drawn[s].op), &drawn[s], inside[s]);
     }
+    free(scratch.memory);
     free(inside);
     free(drawn);
     return status;

@@ -178,7 +178,7 @@ static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t
 
 motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
                              int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
-                             motley_error *error)
+                             mot_kept *scratch, motley_error *error)
 {
     drawing d = { .policy = policy, .sample = mot_sample_of(samples, i, width, height, channels), .image = i };
     if (policy->takes_boxes) {
@@ -186,12 +186,8 @@ motley_status mot_draw_image(const motley_policy *policy, const motley_samples *
         if (d.count) /* else there may be no boxes at all */
             d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
     }
-    char *memory = d.count ? malloc(d.count * (sizeof *d.moved + sizeof *d.boxes)) : NULL;
-    if (d.count && !memory)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "image %zu: no memory for %zu boxes", i, d.count);
-    d.moved = (double(*)[4])(void *)memory;
+    MOT_TRY(mot_keep(scratch, d.count * (sizeof *d.moved + sizeof *d.boxes), i + 1, error));
+    d.moved = scratch->memory;
     d.boxes = (box *)(void *)(d.moved + d.count);
-    const motley_status status = draw(&d, steps, inside, count, error);
-    free(memory);
-    return status;
+    return draw(&d, steps, inside, count, error);
 }

@@ -5,6 +5,7 @@
 
 #include "augmentations/step.h"
 #include "augmentations/table.h"
+#include "base/kept.h"
 #include "base/text.h"
 #include "motley/apply.h"
 #include "policies/tables.h"
@@ -222,10 +223,10 @@ motley_status mot_steps_room(const motley_policy *policy, const motley_samples *
                              motley_error *error);
 
 /* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
- * `inside`, both [mot_steps_room of its boxes]. */
+ * `inside`, both [mot_steps_room of its boxes]. `scratch`: for boxes. */
 motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
                              int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
-                             motley_error *error);
+                             mot_kept *scratch, motley_error *error);
 
 /* A step in the units of its op, as motley_draw returns it. */
 motley_step mot_public_step(const motley_op_info *info, const mot_step *step);

@@ -51,8 +51,10 @@ static __attribute__((no_sanitize_thread)) void *counted(void *p)
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define REAL(name) __interceptor_##name /* the sanitizer's, which checks them */
+#define REAL_ALIGNED __interceptor_aligned_alloc
 #else
 #define REAL(name) __libc_##name
+#define REAL_ALIGNED __libc_memalign
 #endif
 #define EXPORTED __attribute__((visibility("default"), no_sanitize_thread)) /* they run before it is ready */
 
@@ -60,6 +62,7 @@ void *REAL(malloc)(size_t);
 void *REAL(calloc)(size_t, size_t);
 void *REAL(realloc)(void *, size_t);
 void REAL(free)(void *);
+void *REAL_ALIGNED(size_t, size_t);
 
 EXPORTED void *malloc(size_t n)
 {
@@ -69,6 +72,11 @@ EXPORTED void *malloc(size_t n)
 EXPORTED void *calloc(size_t n, size_t size)
 {
     return refuse() ? NULL : counted(REAL(calloc)(n, size));
+}
+
+EXPORTED void *aligned_alloc(size_t alignment, size_t n)
+{
+    return refuse() ? NULL : counted(REAL_ALIGNED(alignment, n));
 }
 
 EXPORTED void *realloc(void *old, size_t n)

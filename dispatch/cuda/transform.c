@@ -42,9 +42,10 @@ static motley_status check_transform(void *state, const mot_transform_call *call
 static mot_cuda_parts parts_of(const mot_transform_call *call)
 {
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
-    for (size_t i = 0; call->drawn && i < call->src->count; i++)
-        mot_cuda_parts_add_image(&parts, call->steps + i * call->info->max_steps, (size_t)call->step_counts[i]);
-    for (uint32_t s = 0; s < call->transform->stages && !call->drawn; s++)
+    const mot_host_draws *const draws = &call->draws;
+    for (size_t i = 0; i < draws->count; i++)
+        mot_cuda_parts_add_image(&parts, draws->steps + i * draws->most, (size_t)draws->counts[i]);
+    for (uint32_t s = 0; s < call->transform->stages && !call->draws.steps; s++)
         mot_cuda_parts_add(&parts, &call->transform->fact[s].steps);
     return parts;
 }
@@ -188,11 +189,11 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
     u.src = mot_take_copy(arena, MOT_SENT, call->src->images, n * sizeof *u.src);
     u.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, n * sizeof *u.dst);
     u.images = mot_take_if(needs_pixels && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
-    u.ids = mot_take_copy(arena, MOT_SENT, call->drawn ? NULL : params->samples.ids, n * sizeof *u.ids);
-    u.views = mot_take_copy(arena, MOT_SENT, call->drawn ? NULL : params->samples.views, n * sizeof *u.views);
-    u.given = mot_take_copy(arena, MOT_PLACES, call->drawn, n * sizeof *u.given);
-    u.given_steps = mot_take_copy(arena, MOT_STEPS, call->drawn ? call->steps : NULL,
-                                  n * call->info->max_steps * sizeof *u.given_steps);
+    u.ids = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.ids, n * sizeof *u.ids);
+    u.views = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.views, n * sizeof *u.views);
+    u.given = mot_take_copy(arena, MOT_PLACES, call->draws.places, n * sizeof *u.given);
+    u.given_steps =
+        mot_take_copy(arena, MOT_STEPS, call->draws.steps, n * call->info->max_steps * sizeof *u.given_steps);
     return u;
 }
 
@@ -246,7 +247,7 @@ static void describe_steps(transform_run *r)
     r->job.convention = call->as.convention;
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
-    r->job.facts = call->drawn ? NULL : &call->transform->facts.steps;
+    r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
     r->job.max_steps = call->info->max_steps;
     r->job.stream = r->cuda->stream;
 }
@@ -256,8 +257,8 @@ static motley_status queue_parts(const transform_run *r, mot_cuda_call *cuda, mo
                                  motley_error *error)
 {
     uint8_t *const host = r->cuda->s->pool.host.memory;
-    return mot_cuda_run_parts(r->cuda->s, cuda, &r->job, &r->parts, r->job.src, r->call->drawn != NULL, slot, scratch,
-                              host ? host + r->upload_bytes : NULL, error);
+    return mot_cuda_run_parts(r->cuda->s, cuda, &r->job, &r->parts, r->job.src, r->call->draws.steps != NULL, slot,
+                              scratch, host ? host + r->upload_bytes : NULL, error);
 }
 
 /* Lays out all memory of the call. With bases of NULL, it counts, and chooses how the steps run. */
@@ -273,8 +274,8 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     draw->resize.count = (int32_t)n;
     draw->resize.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
     mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
-    draw->drawn = call->drawn ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
-    draw->steps = call->drawn
+    draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
+    draw->steps = call->draws.steps
                       ? r->sent.given_steps
                       : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * call->info->max_steps * sizeof *draw->steps);
     if (r->apart)
@@ -293,7 +294,8 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
 /* Draws on the host as well, for a caller who asks what was drawn. */
 static void draw_for_caller(const mot_transform_call *call)
 {
-    for (size_t i = 0; !call->drawn && (call->params->drawn || call->params->steps) && i < call->src->count; i++) {
+    for (size_t i = 0; !call->draws.steps && (call->params->drawn || call->params->steps) && i < call->src->count;
+         i++) {
         motley_place drawn;
         mot_step steps[MOT_MAX_TRANSFORM_STEPS];
         mot_transform_draw_image(call, i, &drawn, steps);
@@ -417,7 +419,7 @@ static void describe_draws(transform_run *r)
     draw->stages = (int32_t)call->transform->stages;
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
     draw->order = (int32_t)call->transform->facts.order;
-    draw->given = call->drawn != NULL;
+    draw->given = call->draws.steps != NULL;
     draw->samples = (mot_cuda_samples){ params->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
@@ -463,7 +465,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     transform_run r = { .cuda = cuda,
                         .call = call,
                         .parts = parts_of(call),
-                        .only = call->drawn ? NULL : call->transform->facts.only,
+                        .only = call->draws.steps ? NULL : call->transform->facts.only,
                         .has_steps = call->info->max_steps > 0 };
     r.draws_late = r.only && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
@@ -471,11 +473,12 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     describe_draws(&r);
     const mot_transform_draw_job *const draw = &r.draw;
     MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
-    MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->drawn ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
+    MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->draws.steps ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
-    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->drawn ? MOT_STEPS : 0),
-                               .writes = MOT_PLACES | (draw->steps && !call->drawn ? MOT_STEPS : 0),
+    const mot_node drawing = { .reads =
+                                   MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->draws.steps ? MOT_STEPS : 0),
+                               .writes = MOT_PLACES | (draw->steps && !call->draws.steps ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(cuda, &drawing, error));
     CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
@@ -484,7 +487,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
     if (fills)
         MOT_TRY(fill_windows(&r, error));
-    if (call->transform->facts.mixes && !call->drawn)
+    if (call->transform->facts.mixes && !call->draws.steps)
         MOT_TRY(draw_chains(&r, error));
     if (r.has_steps)
         MOT_TRY(queue_steps(&r, error));
