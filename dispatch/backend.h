@@ -31,6 +31,8 @@ typedef struct mot_job {
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
     size_t clip_frames;              /* > 1: so many images in a row share statistics; only mot_rounds_run reads it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
+    struct mot_transform_call
+        *stages; /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -105,17 +107,6 @@ typedef struct mot_backend {
 extern const mot_backend mot_backend_cpu;
 extern const mot_backend mot_backend_reference;
 extern const mot_backend mot_backend_cuda; /* in builds without CUDA, its create fails and says so */
-
-/* Runs up to MOT_MAX_STEPS steps on an image, in place. `spare` is a dense image of the same size; `scratch` is enough
- * for any kernel. */
-void mot_cpu_run_steps(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
-                       const mot_view *spare, void *scratch);
-
-/* Runs the chains of an image, each on `src`, and mixes them into `end`, which may be src; the last step mixes.
- * `memory` is mot_cpu_mixed_bytes, aligned to MOT_CPU_ALIGN. */
-void mot_cpu_run_mixed(const struct mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
-                       const mot_view *end, uint8_t *memory);
-size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels);
 
 /* What a transform with schedules is in some epochs. */
 typedef struct mot_epoch_kept {

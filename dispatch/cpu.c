@@ -4,10 +4,8 @@
  * A batch is processed in blocks. Every image of a block gets an `image_work`: what it drew, and its cost. These are
  * sorted, expensive ones first, and the workers take one image after the other. The reference backend is the same code
  * with the reference's kernel table. */
-#include "kernels/cpu.h"
-#include "augmentations/augmix.h"
 #include "augmentations/table.h"
-#include "dispatch/backend.h"
+#include "dispatch/image.h"
 #include "dispatch/threads.h"
 #include "policies/draw.h"
 
@@ -40,6 +38,8 @@ typedef struct cpu_state {
     /* For the current block; these grow as needed and are kept. */
     mot_step *steps; /* [BLOCK][steps_per_image] */
     size_t steps_room;
+    motley_place *places; /* [BLOCK], of stages */
+    size_t places_room;
     image_work *work; /* [work_room] */
     uint32_t *order;  /* [work_room], and as many again for sorting */
     size_t work_room;
@@ -77,81 +77,7 @@ static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain
     mot_threads_run(state->threads, start_worker, t, last);
 }
 
-/* ---- views ---- */
-
-/* Bytes of a dense image of this size. */
-static size_t image_bytes(int32_t width, int32_t height, int32_t channels)
-{
-    const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
-    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
-}
-
-/* A dense image in `memory`, with the same order of channels as `like`. */
-static mot_view dense_view(const mot_view *like, uint8_t *memory)
-{
-    mot_view v = *like;
-    const int planar = mot_cpu_has_layout(like, MOT_LAYOUT_PLANAR) && like->channels > 1;
-    v.data = memory;
-    v.pixel = planar ? 1 : v.channels;
-    v.channel = planar ? (int64_t)v.width * v.height : 1;
-    v.row = v.pixel * v.width;
-    return v;
-}
-
-static int same_pixels(const mot_view *a, const mot_view *b)
-{
-    return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
-}
-
-static mot_layouts layout_of(const mot_view *v)
-{
-    return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
-           : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
-           : mot_cpu_has_layout(v, MOT_LAYOUT_SPACED) ? MOT_LAYOUT_SPACED
-                                                      : MOT_LAYOUT_ANY;
-}
-
-/* Whether the fast kernels of nearly all ops take the view's strides. */
-static int has_fast_rows(const mot_view *v)
-{
-    return layout_of(v) == MOT_LAYOUT_PACKED || layout_of(v) == MOT_LAYOUT_PLANAR;
-}
-
-/* Whether an image is processed as a dense copy in the worker's memory because the fast kernels do not accept its
- * strides in each step. Copying it in and out costs a tenth of running the reference kernels. */
-static int is_aside(const mot_cpu_rows *rows, const mot_view *v, const mot_step *steps, uint32_t count)
-{
-    if (rows == &mot_rows_reference || has_fast_rows(v))
-        return 0;
-    for (uint32_t s = 0; s < count; s++) {
-        const mot_cpu_row *row = steps[s].op < 0 ? NULL : mot_cpu_find(rows, &steps[s], v, v);
-        if (!row || row < rows->rows || row >= rows->rows + rows->count)
-            return 1;
-    }
-    return 0;
-}
-
-/* Where the passes of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to it. */
-static mot_view work_view(const task *t, size_t i, const image_work *work, uint8_t *memory)
-{
-    const mot_view v = mot_batch_view(t->job->dst ? t->job->dst : t->job->src, i);
-    const mot_step *steps = &t->state->steps[work->first_step];
-    return !t->job->dst || is_aside(t->state->rows, &v, steps, work->steps) ? dense_view(&v, memory) : v;
-}
-
 /* ---- drawing ---- */
-
-static void note_costs(task *t, size_t i)
-{
-    image_work *work = &t->state->work[i];
-    const mot_view src = mot_batch_view(t->job->src, t->first + i), dst = work_view(t, t->first + i, work, NULL);
-    const mot_step *steps = &t->state->steps[work->first_step];
-    float cost = 100; /* an image without steps is copied */
-    for (uint32_t s = 0; s < work->steps; s++)
-        cost += steps[s].op < 0 ? MOT_AUGMIX_COST
-                                : (float)mot_cpu_cost(mot_cpu_find(t->state->rows, &steps[s], &dst, &dst), &steps[s]);
-    work->cost = cost * 1e-3f * (float)src.width * (float)src.height;
-}
 
 /* Copies an image's draws to where the caller asked for them. */
 static void copy_draws(const mot_job *job, size_t image, const mot_step *steps, int count)
@@ -175,7 +101,9 @@ static void draw_part(task *t, worker *self)
             mot_step *steps = &t->state->steps[i * t->steps_per_image];
             const mot_view src = mot_batch_view(job->src, t->first + i);
             int drawn = (int)job->max_steps;
-            if (job->policy) {
+            if (job->stages) {
+                drawn = mot_transform_draw_image(job->stages, t->first + i, &t->state->places[i], steps);
+            } else if (job->policy) {
                 const mot_drawn_sample sample =
                     mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
                 drawn = mot_draw_sample(&job->policy->tables, &sample, steps);
@@ -190,7 +118,8 @@ static void draw_part(task *t, worker *self)
                     steps[kept++] = steps[s];
             t->state->work[i].first_step = (uint32_t)(i * t->steps_per_image);
             t->state->work[i].steps = kept;
-            note_costs(t, i);
+            t->state->work[i].cost = mot_image_cost(t->state->rows, job, t->first + i,
+                                                    job->stages ? &t->state->places[i] : NULL, steps, (int)kept);
         }
     }
 }
@@ -227,147 +156,12 @@ static void sort_block(task *t)
     }
 }
 
-/* ---- one image ---- */
-
-enum place { END, SPARE };
-
-/* A pass: steps that one kernel runs in one read and write of the pixels. */
-typedef struct pass {
-    const mot_cpu_row *row;
-    const mot_step *steps;
-    int count;
-    int moves; /* cannot run in place */
-    enum place to;
-} pass;
-
-static int plan_passes(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *view,
-                       pass *passes)
-{
-    int n = 0;
-    for (uint32_t s = 0; s < count; n++) {
-        const mot_cpu_row *row = mot_cpu_find(rows, &steps[s], view, view);
-        const uint32_t first = s++;
-        while (row->takes_points && s < count && mot_op_table[steps[s].op].info.shape == MOTLEY_SHAPE_POINT)
-            s++;
-        passes[n] = (pass){ row, &steps[first], (int)(s - first), !row->in_place, END };
-    }
-    return n;
-}
-
-/* Chooses where each pass writes so that the last one writes END; returns where the first pass must read. */
-static enum place give_places(pass *passes, int n)
-{
-    enum place at = END;
-    for (int p = n - 1; p >= 0; p--) {
-        passes[p].to = at;
-        if (passes[p].moves)
-            at = at == END ? SPARE : END;
-    }
-    return at;
-}
-
-/* Runs the passes from src to `end`; `spare` is used only if a pass cannot work in place. Pixels are copied only if no
- * pass can write them to their destination. */
-static void run_passes(const mot_cpu_rows *rows, pass *passes, int n, const mot_view *src, const mot_view *end,
-                       const mot_view *spare, void *scratch)
-{
-    const mot_view *const places[] = { [END] = end, [SPARE] = spare };
-    const int in_place = same_pixels(src, end);
-    enum place first = give_places(passes, n);
-    if (in_place && first == SPARE) { /* one more pass must write elsewhere */
-        int p = 0;
-        while (p < n && passes[p].moves)
-            p++;
-        if (p < n) {
-            passes[p].moves = 1;
-            first = give_places(passes, n);
-        }
-    }
-    const mot_view *from = src;
-    const int copy = in_place ? first == SPARE : n == 0 || layout_of(src) != layout_of(end);
-    if (copy) {
-        rows->copy(src, places[first]);
-        from = places[first];
-    }
-    for (int p = 0; p < n; p++) {
-        const mot_view *to = places[passes[p].to];
-        passes[p].row->run(from, to, passes[p].steps, passes[p].count, scratch);
-        from = to;
-    }
-}
-
-void mot_cpu_run_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *image,
-                       const mot_view *spare, void *scratch)
-{
-    pass passes[MOT_MAX_STEPS];
-    const int n = plan_passes(rows, steps, (uint32_t)count, image, passes);
-    run_passes(rows, passes, n, image, image, spare, scratch);
-}
-
-/* Dense images for an image whose chains are mixed: original, chain, spare, result, and the sum in floats. */
-#define MIX_IMAGES 8
-
-size_t mot_cpu_mixed_bytes(int32_t width, int32_t height, int32_t channels)
-{
-    return MIX_IMAGES * image_bytes(width, height, channels) + mot_cpu_scratch_bytes(width, height, channels);
-}
-
-void mot_cpu_run_mixed(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
-                       const mot_view *end, uint8_t *memory)
-{
-    const size_t bytes = image_bytes(src->width, src->height, src->channels);
-    const size_t pixels = (size_t)src->width * (size_t)src->height * (size_t)src->channels; /* without padding */
-    const mot_view original = dense_view(end, memory), chain = dense_view(end, memory + bytes);
-    const mot_view spare = dense_view(end, memory + 2 * bytes), result = dense_view(end, memory + 3 * bytes);
-    float *sum = (float *)(void *)(memory + 4 * bytes);
-    void *scratch = memory + MIX_IMAGES * bytes;
-    rows->copy(src, &original);
-    memcpy(result.data, original.data, pixels);
-    memset(sum, 0, pixels * sizeof *sum);
-    for (int s = 0; s < count; s++) {
-        const int first = s;
-        while (steps[s].op >= 0)
-            s++;
-        if (s > first) {
-            pass passes[MOT_MAX_STEPS];
-            const int n = plan_passes(rows, &steps[first], (uint32_t)(s - first), &chain, passes);
-            run_passes(rows, passes, n, &original, &chain, &spare, scratch);
-        }
-        rows->mix(steps[s].op, (float)steps[s].value, s > first ? chain.data : original.data, sum, result.data, pixels);
-    }
-    rows->copy(&result, end);
-}
-
 static void run_image(task *t, worker *self, size_t in_block)
 {
-    const mot_job *job = t->job;
-    const image_work *work = &t->state->work[in_block];
-    const mot_step *steps = &t->state->steps[work->first_step];
-    const size_t i = t->first + in_block;
-    const mot_view src = mot_batch_view(job->src, i);
-    uint8_t *memory = self->memory;
-    const size_t bytes = image_bytes(src.width, src.height, src.channels);
-    const mot_view dst = job->dst ? mot_batch_view(job->dst, i) : src;
-    mot_view end = dst;
-    if (work->steps > 0) {
-        end = work_view(t, i, work, memory);
-        memory += end.data == memory ? bytes : 0;
-    }
-    if (work->steps > 0 && steps[work->steps - 1].op < 0) {
-        mot_cpu_run_mixed(t->state->rows, steps, (int)work->steps, &src, &end, memory);
-    } else {
-        const mot_view spare = dense_view(&end, memory);
-        memory += bytes;
-        pass passes[MOT_MAX_STEPS];
-        const int n = plan_passes(t->state->rows, steps, work->steps, &end, passes);
-        run_passes(t->state->rows, passes, n, &src, &end, &spare, memory);
-    }
-    if (job->dst && !same_pixels(&end, &dst))
-        t->state->rows->copy(&end, &dst);
-    if (job->output) {
-        const mot_view output = mot_batch_view(&job->output->batch, i);
-        mot_cpu_write_output(&end, &output, job->output->batch.dtype, t->output);
-    }
+    const cpu_state *const state = t->state;
+    const image_work *const work = &state->work[in_block];
+    mot_image_run(state->rows, t->job, t->output, t->first + in_block, t->job->stages ? &state->places[in_block] : NULL,
+                  &state->steps[work->first_step], (int)work->steps, self->memory);
 }
 
 static void image_part(task *t, worker *self)
@@ -389,25 +183,17 @@ static void *aligned(size_t bytes)
 
 /* How much memory a state has or a job needs. */
 typedef struct room {
-    size_t steps, images; /* of a block */
-    size_t scratch_bytes; /* of each worker */
+    size_t steps, images, places; /* of a block */
+    size_t scratch_bytes;         /* of each worker */
 } room;
 
-static room room_for(const mot_job *job)
+static room room_for(const cpu_state *state, const mot_job *job)
 {
     const size_t block = job->count < BLOCK ? job->count : BLOCK;
-    room needed = { .steps = block * job->max_steps, .images = block };
-    for (size_t i = 0; i < job->count; i++) {
-        const mot_view v = mot_batch_view(job->src, i);
-        const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
-        const size_t images = (job->dst && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
-        const size_t bytes =
-            images * image_bytes(v.width, v.height, v.channels) + mot_cpu_scratch_bytes(v.width, v.height, v.channels);
-        needed.scratch_bytes = bytes > needed.scratch_bytes ? bytes : needed.scratch_bytes;
-        if (!job->src->images)
-            break;
-    }
-    return needed;
+    return (room){ .steps = block * job->max_steps,
+                   .images = block,
+                   .places = job->stages ? block : 0,
+                   .scratch_bytes = mot_image_memory(state->rows, job) };
 }
 
 static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_error *error)
@@ -429,7 +215,7 @@ static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_erro
 /* Allocates everything that `job` needs, before any work begins. */
 static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
 {
-    const room needed = room_for(job);
+    const room needed = room_for(state, job);
     if (needed.steps > state->steps_room) {
         free(state->steps);
         state->steps_room = 0;
@@ -437,6 +223,14 @@ static motley_status reserve(cpu_state *state, const mot_job *job, motley_error 
         if (!state->steps)
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", needed.images);
         state->steps_room = needed.steps;
+    }
+    if (needed.places > state->places_room) {
+        free(state->places);
+        state->places_room = 0;
+        state->places = malloc(needed.places * sizeof *state->places);
+        if (!state->places)
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", needed.images);
+        state->places_room = needed.places;
     }
     if (needed.images > state->work_room) {
         free(state->work);
@@ -460,8 +254,9 @@ static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, 
 {
     (void)error;
     const cpu_state *state = opaque;
-    const room needed = job ? room_for(job) : (room){ 0 };
+    const room needed = job ? room_for(state, job) : (room){ 0 };
     *bytes = larger(state->steps_room, needed.steps) * sizeof *state->steps +
+             larger(state->places_room, needed.places) * sizeof *state->places +
              larger(state->work_room, needed.images) * (sizeof *state->work + 2 * sizeof *state->order);
     for (size_t w = 0; w < state->workers_count; w++)
         *bytes += larger(state->workers[w].bytes, needed.scratch_bytes);
@@ -499,7 +294,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     MOT_TRY(reserve(state, job, error));
     MOT_TRY(start_threads(state, job->count, error));
     uint32_t output[4][256];
-    if (job->output) {
+    if (job->output && !job->stages) {
         mot_cpu_make_output(job->output, job->src->channels, output);
         t.output = (const uint32_t(*)[256])output;
     }
@@ -509,7 +304,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
         sort_block(&t);
         on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
     }
-    state->last_count = job->count;
+    state->last_count = job->stages ? 0 : job->count;
     state->last_steps_per_image = t.steps_per_image;
     return MOTLEY_OK;
 }
@@ -606,6 +401,7 @@ static void destroy(void *opaque)
         free(state->workers[w].memory);
     free(state->workers);
     free(state->steps);
+    free(state->places);
     free(state->work);
     free(state->order);
     free(state);

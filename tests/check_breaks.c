@@ -3,8 +3,7 @@
  * tests/emulate: kernel blurs of every size, also where the two passes are unsure or nothing is known of the
  * weights, and ops of shape FILTER, between layouts and in place. */
 #include "augmentations/kernel_blur.h"
-#include "dispatch/backend.h"
-#include "kernels/cpu.h"
+#include "dispatch/image.h"
 #include "kernels/cuda/breaks.h"
 #include "tests/emulate/emulate.h"
 #include "tests/inputs.h"
@@ -42,17 +41,15 @@ static mot_cuda_batch batch_at(uint8_t *data, const mot_view *v)
 /* Image i by the CPU, into `want`. */
 static void run_cpu(const mot_step *step, const mot_view *src)
 {
-    static _Alignas(MOT_CPU_ALIGN) uint8_t scratch[1 << 20];
-    static uint8_t second[BYTES];
-    const mot_view more = view_at(second, 0, src->width, src->height, src->channels, 0);
+    static _Alignas(MOT_CPU_ALIGN) uint8_t memory[(1 << 20) + BYTES];
     const mot_view to = view_at(want, 0, src->width, src->height, src->channels, 0);
     mot_rows_reference.copy(src, &to);
     if (step->arg.flags & MOT_ARG_IDENTITY)
         return;
     if (step->op == MOTLEY_STEP_KERNEL_BLUR)
-        mot_rows_reference.kernel_blur(src, &to, (const float *)step->arg.u, (int)step->arg.size, scratch);
+        mot_rows_reference.kernel_blur(src, &to, (const float *)step->arg.u, (int)step->arg.size, memory);
     if (step->op >= 0)
-        mot_cpu_run_steps(&mot_rows_reference, step, 1, &to, &more, scratch);
+        mot_image_steps(&mot_rows_reference, step, 1, &to, &to, memory);
 }
 
 static mot_step random_step(int width, int height, int size, int kind)

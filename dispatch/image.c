@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See image.h. */
+#include "dispatch/image.h"
+#include "augmentations/augmix.h"
+#include "augmentations/hue.h"
+#include "dispatch/clips.h"
+#include "kernels/output.h"
+#include "policies/transform_draw.h"
+
+#include <string.h>
+
+#define RESIZE_COST 1.5f /* nanoseconds for each pixel that is read or written, roughly */
+
+/* ---- views ---- */
+
+size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels)
+{
+    const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
+    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+}
+
+/* A dense image in `memory`, with the same order of channels as `like`. */
+static mot_view dense_view(const mot_view *like, uint8_t *memory)
+{
+    mot_view v = *like;
+    const int planar = mot_cpu_has_layout(like, MOT_LAYOUT_PLANAR) && like->channels > 1;
+    v.data = memory;
+    v.pixel = planar ? 1 : v.channels;
+    v.channel = planar ? (int64_t)v.width * v.height : 1;
+    v.row = v.pixel * v.width;
+    return v;
+}
+
+static int same_pixels(const mot_view *a, const mot_view *b)
+{
+    return a->data == b->data && a->row == b->row && a->pixel == b->pixel && a->channel == b->channel;
+}
+
+static mot_layouts layout_of(const mot_view *v)
+{
+    return mot_cpu_has_layout(v, MOT_LAYOUT_PACKED)   ? MOT_LAYOUT_PACKED
+           : mot_cpu_has_layout(v, MOT_LAYOUT_PLANAR) ? MOT_LAYOUT_PLANAR
+           : mot_cpu_has_layout(v, MOT_LAYOUT_SPACED) ? MOT_LAYOUT_SPACED
+                                                      : MOT_LAYOUT_ANY;
+}
+
+/* Whether the fast kernels of nearly all ops take the view's strides. */
+static int has_fast_rows(const mot_view *v)
+{
+    return layout_of(v) == MOT_LAYOUT_PACKED || layout_of(v) == MOT_LAYOUT_PLANAR;
+}
+
+/* Whether an image is processed as a dense copy in the worker's memory because the fast kernels do not accept its
+ * strides in each step. Copying it in and out costs a tenth of running the reference kernels. */
+static int is_aside(const mot_cpu_rows *rows, const mot_view *v, const mot_step *steps, uint32_t count)
+{
+    if (rows == &mot_rows_reference || has_fast_rows(v))
+        return 0;
+    for (uint32_t s = 0; s < count; s++) {
+        const mot_cpu_row *row = steps[s].op < 0 ? NULL : mot_cpu_find(rows, &steps[s], v, v);
+        if (!row || row < rows->rows || row >= rows->rows + rows->count)
+            return 1;
+    }
+    return 0;
+}
+
+/* Where the passes of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to it. */
+static mot_view work_view(const mot_cpu_rows *rows, const mot_job *job, size_t i, const mot_step *steps, int count,
+                          uint8_t *memory)
+{
+    const mot_view v = mot_batch_view(job->dst ? job->dst : job->src, i);
+    return !job->dst || is_aside(rows, &v, steps, (uint32_t)count) ? dense_view(&v, memory) : v;
+}
+
+/* A packed dense image. */
+static mot_view packed(int32_t width, int32_t height, int32_t channels, uint8_t *memory)
+{
+    return (mot_view){ memory, width, height, channels, (int64_t)width * channels, channels, 1 };
+}
+
+/* ---- passes ---- */
+
+enum place { END, SPARE };
+
+/* A pass: steps that one kernel runs in one read and write of the pixels. */
+typedef struct pass {
+    const mot_cpu_row *row;
+    const mot_step *steps;
+    int count;
+    int moves; /* cannot run in place */
+    enum place to;
+} pass;
+
+static int plan_passes(const mot_cpu_rows *rows, const mot_step *steps, uint32_t count, const mot_view *view,
+                       pass *passes)
+{
+    int n = 0;
+    for (uint32_t s = 0; s < count; n++) {
+        const mot_cpu_row *row = mot_cpu_find(rows, &steps[s], view, view);
+        const uint32_t first = s++;
+        while (row->takes_points && s < count && mot_op_table[steps[s].op].info.shape == MOTLEY_SHAPE_POINT)
+            s++;
+        passes[n] = (pass){ row, &steps[first], (int)(s - first), !row->in_place, END };
+    }
+    return n;
+}
+
+/* Chooses where each pass writes so that the last one writes END; returns where the first pass must read. */
+static enum place give_places(pass *passes, int n)
+{
+    enum place at = END;
+    for (int p = n - 1; p >= 0; p--) {
+        passes[p].to = at;
+        if (passes[p].moves)
+            at = at == END ? SPARE : END;
+    }
+    return at;
+}
+
+/* Runs the passes from src to `end`; `spare` is used only if a pass cannot work in place. Pixels are copied only if no
+ * pass can write them to their destination. */
+static void run_passes(const mot_cpu_rows *rows, pass *passes, int n, const mot_view *src, const mot_view *end,
+                       const mot_view *spare, void *scratch)
+{
+    const mot_view *const places[] = { [END] = end, [SPARE] = spare };
+    const int in_place = same_pixels(src, end);
+    enum place first = give_places(passes, n);
+    if (in_place && first == SPARE) { /* one more pass must write elsewhere */
+        int p = 0;
+        while (p < n && passes[p].moves)
+            p++;
+        if (p < n) {
+            passes[p].moves = 1;
+            first = give_places(passes, n);
+        }
+    }
+    const mot_view *from = src;
+    const int copy = in_place ? first == SPARE : n == 0 || layout_of(src) != layout_of(end);
+    if (copy) {
+        rows->copy(src, places[first]);
+        from = places[first];
+    }
+    for (int p = 0; p < n; p++) {
+        const mot_view *to = places[passes[p].to];
+        passes[p].row->run(from, to, passes[p].steps, passes[p].count, scratch);
+        from = to;
+    }
+}
+
+/* Dense images for an image whose chains are mixed: original, chain, spare, result, and the sum in floats. */
+#define MIX_IMAGES 8
+
+static size_t mixed_bytes(int32_t width, int32_t height, int32_t channels)
+{
+    return MIX_IMAGES * mot_image_bytes(width, height, channels) + mot_cpu_scratch_bytes(width, height, channels);
+}
+
+/* Runs the chains of an image, each on `src`, and mixes them into `end`, which may be src; the last step mixes.
+ * `memory` is mixed_bytes, aligned to MOT_CPU_ALIGN. */
+static void run_mixed(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
+                      const mot_view *end, uint8_t *memory)
+{
+    const size_t bytes = mot_image_bytes(src->width, src->height, src->channels);
+    const size_t pixels = (size_t)src->width * (size_t)src->height * (size_t)src->channels; /* without padding */
+    const mot_view original = dense_view(end, memory), chain = dense_view(end, memory + bytes);
+    const mot_view spare = dense_view(end, memory + 2 * bytes), result = dense_view(end, memory + 3 * bytes);
+    float *sum = (float *)(void *)(memory + 4 * bytes);
+    void *scratch = memory + MIX_IMAGES * bytes;
+    rows->copy(src, &original);
+    memcpy(result.data, original.data, pixels);
+    memset(sum, 0, pixels * sizeof *sum);
+    for (int s = 0; s < count; s++) {
+        const int first = s;
+        while (steps[s].op >= 0)
+            s++;
+        if (s > first) {
+            pass passes[MOT_MAX_STEPS];
+            const int n = plan_passes(rows, &steps[first], (uint32_t)(s - first), &chain, passes);
+            run_passes(rows, passes, n, &original, &chain, &spare, scratch);
+        }
+        rows->mix(steps[s].op, (float)steps[s].value, s > first ? chain.data : original.data, sum, result.data, pixels);
+    }
+    rows->copy(&result, end);
+}
+
+void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
+                     const mot_view *end, uint8_t *memory)
+{
+    const mot_view spare = dense_view(end, memory);
+    void *const scratch = memory + mot_image_bytes(end->width, end->height, end->channels);
+    const mot_view *from = src;
+    int s = count;
+    while (s > 0 && !mot_step_mixes(steps[s - 1].op))
+        s--;
+    if (s > 0) {
+        run_mixed(rows, steps, s, src, end, memory);
+        from = end;
+    }
+    do {
+        int ops = 0;
+        while (s + ops < count && ops < MOT_MAX_STEPS && steps[s + ops].op >= 0)
+            ops++;
+        if (ops > 0 || s == count) {
+            pass passes[MOT_MAX_STEPS];
+            const int n = plan_passes(rows, &steps[s], (uint32_t)ops, end, passes);
+            run_passes(rows, passes, n, from, end, &spare, scratch);
+            s += ops;
+        } else if (steps[s].op == MOTLEY_STEP_HUE) {
+            if (!same_pixels(from, end))
+                rows->copy(from, end);
+            rows->hue(end, mot_hue_value(steps[s++].value));
+        } else { /* MOTLEY_STEP_KERNEL_BLUR */
+            float half[MOTLEY_KERNEL_WEIGHTS];
+            memcpy(half, steps[s].arg.u, sizeof half);
+            rows->copy(from, &spare);
+            rows->kernel_blur(&spare, end, half, (int)steps[s++].arg.size, scratch);
+        }
+        from = end;
+    } while (s < count);
+}
+
+/* ---- places ---- */
+
+/* The view through which an image is written mirrored. */
+static mot_view mirrored(mot_view view, int horizontal, int vertical)
+{
+    if (horizontal) {
+        view.data += (view.width - 1) * view.pixel;
+        view.pixel = -view.pixel;
+    }
+    if (vertical) {
+        view.data += (view.height - 1) * view.row;
+        view.row = -view.row;
+    }
+    return view;
+}
+
+/* Crop, resize, window and flips, from the source to `to`. `between` has room for an image. */
+static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_place *drawn,
+                        mot_view src, mot_view to, uint8_t *between, void *scratch)
+{
+    src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
+    src.width = drawn->crop.width;
+    src.height = drawn->crop.height;
+    const int resized = src.width != drawn->width || src.height != drawn->height;
+    const int whole = drawn->left == 0 && drawn->top == 0 && drawn->width == to.width && drawn->height == to.height;
+    mot_resize how = { .filter = drawn->filter, .order = call->transform->facts.order };
+    how.box[2] = (float)src.width;
+    how.box[3] = (float)src.height;
+    if (resized && whole) {
+        to = mirrored(to, 0, drawn->flip_vertical);
+        how.flip = drawn->flip_horizontal;
+        rows->resize(&src, &to, &how, scratch);
+        return;
+    }
+    if (resized) {
+        const mot_view all = packed(drawn->width, drawn->height, src.channels, between);
+        rows->resize(&src, &all, &how, scratch);
+        src = all;
+    }
+    to = mirrored(to, drawn->flip_horizontal, drawn->flip_vertical);
+    mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
+}
+
+/* Erases boxes in the output. */
+static void erase(const mot_transform_call *call, const motley_place *drawn, const mot_view *dst)
+{
+    const motley_dtype dtype = call->dst->dtype;
+    const mot_stage *stage = call->erase;
+    for (int b = 0; b < drawn->boxes_count; b++) {
+        const motley_erased_box *box = &drawn->boxes[b];
+        uint32_t bits[4];
+        memcpy(bits, call->erased, sizeof bits);
+        for (int c = 0; stage->of.erase.fills == MOT_ERASE_CHANNEL && c < dst->channels; c++)
+            bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, (uint32_t)c)], dtype);
+        for (int32_t y = 0; y < box->height; y++) {
+            if (stage->of.erase.fills != MOT_ERASE_PIXEL) {
+                mot_cpu_fill_row(dst, dtype, box->left, box->top + y, box->width, bits, 0);
+                continue;
+            }
+            for (int32_t x = 0; x < box->width; x++) {
+                for (int c = 0; c < dst->channels; c++) {
+                    const uint32_t index = (uint32_t)((y * box->width + x) * dst->channels + c);
+                    bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, index)], dtype);
+                }
+                mot_cpu_fill_row(dst, dtype, box->left + x, box->top + y, 1, bits, 0);
+            }
+        }
+    }
+}
+
+/* ---- images ---- */
+
+float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
+                     const mot_step *steps, int count)
+{
+    const mot_view src = mot_batch_view(job->src, i);
+    const mot_view dst =
+        place ? packed(place->width, place->height, src.channels, NULL) : work_view(rows, job, i, steps, count, NULL);
+    float cost = 100; /* an image without steps is copied */
+    for (int s = 0; s < count; s++)
+        cost += steps[s].op < 0 ? MOT_AUGMIX_COST
+                                : (float)mot_cpu_cost(mot_cpu_find(rows, &steps[s], &dst, &dst), &steps[s]);
+    cost *= 1e-3f * (float)dst.width * (float)dst.height;
+    if (place && (place->crop.width != place->width || place->crop.height != place->height))
+        cost +=
+            RESIZE_COST * ((float)place->crop.width * (float)place->crop.height + (float)dst.width * (float)dst.height);
+    return cost;
+}
+
+/* Writes a finished image to its place in the results, and erases boxes there. */
+static void write_stages(const mot_transform_call *call, const mot_cpu_rows *rows, const mot_view *image, size_t i,
+                         const motley_place *place)
+{
+    const mot_view dst = mot_batch_view(call->dst, i);
+    if (call->dst->dtype != MOTLEY_U8)
+        mot_cpu_write_output(image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
+    else if (!same_pixels(image, &dst))
+        rows->copy(image, &dst);
+    if (call->erase)
+        erase(call, place, &dst);
+}
+
+/* Images that are placed first. */
+static void run_stages(const mot_transform_call *call, const mot_cpu_rows *rows, size_t i, const motley_place *place,
+                       const mot_step *steps, int count, uint8_t *memory)
+{
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    uint8_t *const between = memory, *const work = between + call->image_room, *const rest = work + call->image_room;
+    const bool direct = call->dst->dtype == MOTLEY_U8 && count == 0;
+    const mot_view image = direct ? dst : packed(dst.width, dst.height, dst.channels, work);
+    place_image(call, rows, place, src, image, between, rest);
+    mot_image_steps(rows, steps, count, &image, &image, rest);
+    write_stages(call, rows, &image, i, place);
+}
+
+void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+                   const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
+{
+    if (place) {
+        run_stages(job->stages, rows, i, place, steps, count, memory);
+        return;
+    }
+    const mot_view src = mot_batch_view(job->src, i), dst = job->dst ? mot_batch_view(job->dst, i) : src;
+    mot_view end = dst;
+    if (count > 0) {
+        end = work_view(rows, job, i, steps, count, memory);
+        memory += end.data == memory ? mot_image_bytes(src.width, src.height, src.channels) : 0;
+    }
+    mot_image_steps(rows, steps, count, &src, &end, memory);
+    if (job->dst && !same_pixels(&end, &dst))
+        rows->copy(&end, &dst);
+    if (job->output) {
+        const mot_view to = mot_batch_view(&job->output->batch, i);
+        mot_cpu_write_output(&end, &to, job->output->batch.dtype, output);
+    }
+}
+
+/* Leaves out the steps that change nothing. */
+static int without_idle(const mot_step *steps, int count, mot_step *kept)
+{
+    int n = 0;
+    for (int s = 0; s < count; s++)
+        if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
+            kept[n++] = steps[s];
+    return n;
+}
+
+void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *memory)
+{
+    const mot_transform_call *const call = opaque;
+    const mot_host_draws *const draws = &call->draws;
+    const size_t frames = call->params->clip_frames, first = clip * frames;
+    const mot_view one = mot_batch_view(call->dst, first);
+    const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
+    uint8_t *const between = memory, *const work = between + call->image_room;
+    uint8_t *const rest = work + mot_image_bytes(one.width, one.height * (int32_t)frames, one.channels);
+    const mot_view all = packed(one.width, one.height * (int32_t)frames, one.channels, work);
+    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
+    for (size_t k = 0; k < frames; k++) {
+        const mot_view image = packed(one.width, one.height, one.channels, work + k * frame_bytes);
+        place_image(call, rows, &draws->places[first + k], mot_batch_view(call->src, first + k), image, between, rest);
+    }
+    const mot_step *const of_first = draws->steps + first * draws->most;
+    for (int begin = 0; begin < draws->counts[first];) {
+        int end = begin;
+        while (end < draws->counts[first] && !mot_op_pools(of_first[end].op))
+            end++;
+        for (size_t k = 0; k < frames && end > begin; k++) {
+            const mot_view image = packed(one.width, one.height, one.channels, work + k * frame_bytes);
+            const int count = without_idle(draws->steps + (first + k) * draws->most + begin, end - begin, steps);
+            mot_image_steps(rows, steps, count, &image, &image, rest);
+        }
+        if (end < draws->counts[first]) { /* in place, as every kernel of such steps works */
+            const int count = without_idle(&of_first[end++], 1, steps);
+            mot_image_steps(rows, steps, count, &all, &all, rest);
+        }
+        begin = end;
+    }
+    for (size_t k = 0; k < frames; k++) {
+        const mot_view image = packed(one.width, one.height, one.channels, work + k * frame_bytes);
+        write_stages(call, rows, &image, first + k, &draws->places[first + k]);
+    }
+}
+
+/* ---- memory ---- */
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Two images, or one and all frames of a clip, and behind them what the steps need. */
+static size_t stages_memory(mot_transform_call *call, const mot_cpu_rows *rows)
+{
+    const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
+    size_t between = 0, work = 0, rest = 0;
+    if (call->worker_bytes && call->worker_frames == frames && !call->params->given)
+        return call->worker_bytes;
+    for (size_t i = 0; i < call->src->count; i++) {
+        const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+        const int32_t high = dst.height * (int32_t)frames, kernel = mot_transform_largest_kernel(call, i);
+        int32_t width, height;
+        mot_transform_sides(call, i, &width, &height);
+        between = larger(between, mot_image_bytes(width, height, dst.channels));
+        work = larger(work, mot_image_bytes(dst.width, high, dst.channels));
+        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, high, dst.channels),
+                                      mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
+        rest = larger(rest, mot_image_bytes(dst.width, high, dst.channels) + scratch);
+        rest = larger(rest, rows->resize_scratch(src.width, src.height, width, height, src.channels));
+        if (call->transform->facts.mixes)
+            rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
+    }
+    call->image_room = frames > 1 ? between : larger(between, work);
+    const size_t bytes = call->image_room + (frames > 1 ? work : call->image_room) + rest;
+    call->worker_bytes = call->params->given ? 0 : bytes;
+    call->worker_frames = frames;
+    return bytes;
+}
+
+size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job)
+{
+    size_t most = 0;
+    if (job->stages)
+        return stages_memory(job->stages, rows);
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view v = mot_batch_view(job->src, i);
+        const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
+        const size_t images = (job->dst && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
+        most = larger(most, images * mot_image_bytes(v.width, v.height, v.channels) +
+                                mot_cpu_scratch_bytes(v.width, v.height, v.channels));
+        if (!job->src->images)
+            break;
+    }
+    return most;
+}

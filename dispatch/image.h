@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One image on one worker of the CPU: where its pixels come from (crop, resize, window, flips, or as they are), its
+ * steps, and its result: bytes, or an output, and erased boxes. */
+#ifndef MOT_IMAGE_H
+#define MOT_IMAGE_H
+
+#include "dispatch/transform_call.h"
+#include "kernels/cpu.h"
+
+/* Bytes of a dense image of this size, in whole cache lines. */
+size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels);
+
+/* Bytes of a worker's memory for any image of a job, aligned to MOT_CPU_ALIGN. */
+size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job);
+
+/* In these functions no step changes nothing. `place`: of stages, else NULL. */
+
+/* Nanoseconds that image i of a job takes, roughly. */
+float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
+                     const mot_step *steps, int count);
+
+/* Makes image i. `output`: the bits of each byte in the type of job->output. */
+void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+                   const motley_place *place, const mot_step *steps, int count, uint8_t *memory);
+
+/* Runs steps from src to `end`, which may be the same pixels. All steps up to the last that mixes are chains; hue and
+ * kernel blurs run between runs of ops. Pixels are copied only if no pass can write them to their destination.
+ * `memory`: another image, and what any kernel needs. */
+void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
+                     const mot_view *end, uint8_t *memory);
+
+/* Makes all frames of a clip of a mot_transform_call. They are dense in the worker's memory, one after the other, so a
+ * step that needs their statistics sees them as one tall image. */
+void mot_image_clip(void *call, size_t clip, const mot_cpu_rows *rows, void *memory);
+
+#endif
