@@ -152,6 +152,10 @@ static motley_status check_policies(const mot_transform_call *call, motley_error
     const char *const late = mot_transform_late_mix(call->transform);
     for (uint32_t i = 0; i < call->transform->stages; i++) {
         const motley_policy *policy = call->transform->stage[i].policy;
+        if (policy && call->transform->plain && (policy->takes_boxes || policy->runs_customs))
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "policy '%s' %s, and dst is no U8: want dst as U8, or an output of params in its place",
+                            policy->name, policy->takes_boxes ? "works in the boxes of an image" : "has custom ops");
         if (policy && policy->takes_boxes)
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                             "policy '%s' has a stage with policy '%s', which works in the boxes of an image: want that "

@@ -220,7 +220,7 @@ void mot_stage_clear(mot_stage *stage)
 
 void mot_transform_of_policy(const motley_policy *policy, mot_transform *only)
 {
-    *only = (mot_transform){ .name = policy->name, .stages = 1 };
+    *only = (mot_transform){ .name = policy->name, .stages = 1, .plain = true };
     only->stage[0].kind = MOT_STAGE_POLICY;
     only->stage[0].policy = (motley_policy *)policy;
     mot_transform_finish(only);

@@ -168,7 +168,7 @@ typedef struct mot_transform {
     uint32_t views_count;          /* 0: none; otherwise it has no stages itself */
     bool shares;                   /* views begin behind shared stages, which are one more view, the last */
     motley_view *views;            /* [views_count + shares] */
-    bool plain;                    /* the text has schedules, but no stages: a policy, which is the only stage */
+    bool plain;                    /* the text has no stages: it is a policy, which is the only stage */
     bool follower;                 /* made by motley_policy_follower; it has no text */
     uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
 } mot_transform;

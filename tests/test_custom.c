@@ -341,6 +341,33 @@ static motley_backend backend_of(const char *name)
                                             : MOTLEY_BACKEND_CPU;
 }
 
+/* Custom ops and boxes with a dst of floats, which only an output has: refused. */
+static void check_floats(motley_context *context, const motley_policy *mine)
+{
+    static const char in_boxes[] = "motley: 1\nname: boxed\nops:\n  invert: {inside: boxes}\nbranches:\n  - invert\n";
+    motley_policy *const boxed = parse(in_boxes);
+    const motley_policy *const policies[] = { mine, boxed };
+    const char *const why[] = { "policy 'mine' has custom ops, and dst is no U8",
+                                "policy 'boxed' works in the boxes of an image, and dst is no U8" };
+    const motley_batch src = { .count = 1, .channels = 3, .data = "", .width = 1, .height = 1 };
+    motley_batch dst = src;
+    float out[3];
+    dst.dtype = MOTLEY_F32;
+    dst.data = out;
+    for (int k = 0; k < 2; k++) {
+        motley_error error = { .message = "" };
+        motley_call *call = NULL;
+        check(motley_apply(context, policies[k], &src, &dst, NULL, &error) == MOTLEY_ERR_UNSUPPORTED &&
+                  strstr(error.message, why[k]),
+              error.message);
+        check(motley_call_create(context, &src, &dst, &(motley_call_params){ .policy = policies[k] }, &call, &error) ==
+                      MOTLEY_ERR_UNSUPPORTED &&
+                  strstr(error.message, why[k]),
+              error.message);
+    }
+    motley_policy_destroy(boxed);
+}
+
 int main(int argc, char **argv)
 {
     motley_context *context;
@@ -360,6 +387,7 @@ int main(int argc, char **argv)
         for (int layout = 0; layout < 2; layout++)
             check_output(context, mine, plain, (motley_dtype)dtype, (motley_layout)layout);
     check_failures(context, mine);
+    check_floats(context, mine);
     check_table();
     check_texts(mine);
     motley_policy_destroy(mine);
