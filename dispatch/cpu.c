@@ -332,6 +332,7 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
                           motley_error *error)
 {
     cpu_state *state = opaque;
+    MOT_TRY(validate(state, NULL, error));
     MOT_TRY(reserve_scratch(state, scratch_bytes, error));
     MOT_TRY(start_threads(state, count, error));
     each_call all = { .t = { .state = state, .count = count }, .image = image, .call = call };

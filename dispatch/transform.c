@@ -145,7 +145,7 @@ static motley_status run_on_host(motley_context *context, mot_transform_call *ca
                                        mot_image_memory(context->backend->rows(context->state), &job), mot_image_clip,
                                        call, error));
     else
-        MOT_TRY(context->backend->run(context->state, &job, error));
+        MOT_TRY(mot_job_run(context, &job, error));
     if (moves)
         mot_follow_end(&moved);
     return MOTLEY_OK;

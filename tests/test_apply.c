@@ -759,6 +759,25 @@ Test(apply, steady_state_allocates_nothing)
     cr_expect(seen >= 2 * IMAGES);
 }
 
+/* How many of the calls that are no policy's are not refused, in a process without the context's threads. */
+static int not_refused(motley_context *context)
+{
+    static uint8_t in[4 * 8 * 8 * 3], out[4 * 8 * 8 * 3];
+    static const char text[] = "motley: 1\nname: x\nstages:\n  - flip: {horizontal: 0.5}\n";
+    const motley_batch src = { .count = 4, .channels = 3, .data = in, .width = 8, .height = 8 };
+    motley_batch dst = src;
+    dst.data = out;
+    motley_policy *staged;
+    if (motley_policy_parse(text, strlen(text), NULL, &staged, NULL))
+        return 9;
+    const motley_mixed none[4] = { { 0 } };
+    const int others = (motley_apply(context, staged, &src, &dst, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED) +
+                       (motley_resize(context, &src, &dst, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED) +
+                       (motley_mix_apply(context, &src, &dst, none, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED);
+    motley_policy_destroy(staged);
+    return others;
+}
+
 /* A context of one thread, used before and after a fork, in parent and child. */
 Test(apply, one_thread_survives_a_fork)
 {
@@ -785,6 +804,8 @@ Test(apply, one_thread_survives_a_fork)
         apply(idle, policy, &b, &b, NULL);
 #endif
         const motley_status other = motley_apply(threaded, policy, &b.batch, &b.batch, NULL, &error);
+        if (not_refused(threaded))
+            _exit(4);
         motley_context_destroy(threaded); /* must not wait for threads that this process does not have */
         if (other != MOTLEY_ERR_UNSUPPORTED || !strstr(error.message, "forked"))
             _exit(2);
