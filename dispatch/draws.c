@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See draws.h. */
 #include "dispatch/draws.h"
+#include "augmentations/table.h"
 #include "base/values.h"
 
 #include <string.h>
@@ -22,6 +23,20 @@ motley_status mot_draws_take(motley_context *context, size_t count, size_t most,
     draws->counts = (int32_t *)(void *)(draws->inside + steps);
     memset(draws->inside, 0, steps * sizeof *draws->inside);
     return MOTLEY_OK;
+}
+
+void mot_draws_read(const motley_step *from, mot_step *to)
+{
+    memset(to, 0, sizeof *to);
+    to->op = from->op;
+    to->level = from->level;
+    to->value = from->values_count ? from->values[0] : 0;
+    to->interpolation = (uint8_t)from->interpolation;
+    memcpy(to->fill, from->fill, sizeof to->fill);
+    if (to->op >= 0)
+        mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
+    if (to->op == MOTLEY_STEP_KERNEL_BLUR)
+        to->arg.size = (uint32_t)from->values[1];
 }
 
 void mot_draws_end(const mot_host_draws *draws, size_t i, int32_t count)

@@ -20,6 +20,9 @@ typedef struct mot_host_draws {
 motley_status mot_draws_take(motley_context *context, size_t count, size_t most, int placed, mot_host_draws *draws,
                              motley_error *error);
 
+/* Reads a given step, which is checked; the weights of a kernel blur are still to be set. */
+void mot_draws_read(const motley_step *from, mot_step *to);
+
 /* Says how many steps image i has, and makes those behind them change nothing. */
 void mot_draws_end(const mot_host_draws *draws, size_t i, int32_t count);
 

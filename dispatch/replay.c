@@ -17,16 +17,7 @@ static motley_status prepare(const motley_step *step, size_t i, int32_t s, mot_s
     MOT_REQUIRE(info && !mot_step_of_stages(step->op), error, "image %zu, step %d has op %d, want 0 to %d", i, s,
                 step->op, MOT_OP_COUNT - 1);
     MOT_TRY(mot_fail_in(error, mot_validate_step(step, error), "image %zu, step %d: ", i, s));
-    if (info->shape == MOTLEY_SHAPE_MIX) {
-        mot_augmix_step(step->op, (float)step->values[0], out);
-        return MOTLEY_OK;
-    }
-    mot_op_prepare(step->op, step->values, step->values_count, &out->arg);
-    out->op = step->op;
-    out->level = step->level;
-    out->value = step->values_count ? step->values[0] : 0;
-    out->interpolation = (uint8_t)step->interpolation;
-    memcpy(out->fill, step->fill, sizeof out->fill);
+    mot_draws_read(step, out);
     return MOTLEY_OK;
 }
 
@@ -53,7 +44,6 @@ static motley_status prepare_all(const motley_step *steps, const int32_t *counts
                                  const mot_host_draws *draws, motley_error *error)
 {
     const size_t most = job->max_steps;
-    memset(draws->steps, 0, job->count * most * sizeof *draws->steps);
     for (size_t i = 0; i < job->count; i++) {
         int mixed = 0, whole = 0;
         for (int32_t s = 0; s < counts[i]; s++) {

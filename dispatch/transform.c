@@ -16,19 +16,6 @@
 
 /* ---- what an image draws ---- */
 
-static void take_given(const motley_step *from, mot_step *to)
-{
-    memset(to, 0, sizeof *to);
-    to->op = from->op;
-    to->value = from->values[0];
-    to->interpolation = (uint8_t)from->interpolation;
-    memcpy(to->fill, from->fill, sizeof to->fill);
-    if (to->op >= 0)
-        mot_op_prepare(to->op, from->values, from->values_count, &to->arg);
-    if (to->op == MOTLEY_STEP_KERNEL_BLUR)
-        to->arg.size = (uint32_t)from->values[1];
-}
-
 /* Puts the weights of a kernel blur into its argument: `given`, or as torchvision computes them. */
 static void take_kernel(mot_step *step, const float *given)
 {
@@ -49,7 +36,7 @@ static int draw_image(const mot_transform_call *call, size_t i, motley_place *dr
         *drawn = p->given[i];
         count = p->given_step_counts[i];
         for (int s = 0; s < count; s++)
-            take_given(&p->given_steps[i * row + (size_t)s], &steps[s]);
+            mot_draws_read(&p->given_steps[i * row + (size_t)s], &steps[s]);
     } else {
         const mot_drawn_sample sample = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
         count = mot_transform_draw(call->transform, &sample, drawn, steps);
