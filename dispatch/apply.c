@@ -22,11 +22,10 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
 motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
                             const motley_step *shown, size_t shown_steps, motley_error *error)
 {
-    const mot_follow_draws draws_of = { job->src, draws, shown, shown_steps, 0, 0 };
     const int moves = job->followed && !context->backend->follow, stops = mot_rounds_needed(job);
     mot_moved moved;
     if (moves)
-        MOT_TRY(mot_follow_begin(context, job->followed, &draws_of, &moved, error));
+        MOT_TRY(mot_follow_begin(context, job, draws, shown, shown_steps, &moved, error));
     job->steps = draws->steps;
     job->policy = stops ? job->policy : NULL; /* they are given now */
     MOT_TRY(stops ? mot_rounds_run(context, job, draws, error) : mot_job_run(context, job, error));

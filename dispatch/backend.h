@@ -29,7 +29,7 @@ typedef struct mot_job {
     motley_step *drawn;              /* [count][max_steps], or NULL */
     int32_t *drawn_counts;           /* [count], or NULL */
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    size_t clip_frames;              /* > 1: so many images in a row share statistics; only mot_rounds_run reads it */
+    size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
     struct mot_transform_call
         *stages; /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */

@@ -285,30 +285,6 @@ static motley_status start_threads(cpu_state *state, size_t count, motley_error 
     return mot_threads_create(state->workers_count, &state->threads, error);
 }
 
-static motley_status run(void *opaque, const mot_job *job, motley_error *error)
-{
-    cpu_state *state = opaque;
-    task t = { .state = state, .job = job };
-    t.steps_per_image = job->max_steps;
-    state->last_count = 0;
-    MOT_TRY(reserve(state, job, error));
-    MOT_TRY(start_threads(state, job->count, error));
-    uint32_t output[4][256];
-    if (job->output && !job->stages) {
-        mot_cpu_make_output(job->output, job->src->channels, output);
-        t.output = (const uint32_t(*)[256])output;
-    }
-    for (t.first = 0; t.first < job->count; t.first += t.count) {
-        t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
-        on_all_workers(&t, draw_part, DRAW_CHUNK, 0);
-        sort_block(&t);
-        on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
-    }
-    state->last_count = job->stages ? 0 : job->count;
-    state->last_steps_per_image = t.steps_per_image;
-    return MOTLEY_OK;
-}
-
 /* ---- other work: one call per image ---- */
 
 typedef struct each_call {
@@ -337,6 +313,35 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
     MOT_TRY(start_threads(state, count, error));
     each_call all = { .t = { .state = state, .count = count }, .image = image, .call = call };
     on_all_workers(&all.t, each_part, 1, 1);
+    return MOTLEY_OK;
+}
+
+/* ---- images ---- */
+
+static motley_status run(void *opaque, const mot_job *job, motley_error *error)
+{
+    cpu_state *state = opaque;
+    state->last_count = 0;
+    if (job->stages && job->clip_frames > 1)
+        return each(state, job->count / job->clip_frames, mot_image_memory(state->rows, job), mot_image_clip,
+                    job->stages, error);
+    task t = { .state = state, .job = job };
+    t.steps_per_image = job->max_steps;
+    MOT_TRY(reserve(state, job, error));
+    MOT_TRY(start_threads(state, job->count, error));
+    uint32_t output[4][256];
+    if (job->output) {
+        mot_cpu_make_output(job->output, job->src->channels, output);
+        t.output = (const uint32_t(*)[256])output;
+    }
+    for (t.first = 0; t.first < job->count; t.first += t.count) {
+        t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
+        on_all_workers(&t, draw_part, DRAW_CHUNK, 0);
+        sort_block(&t);
+        on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
+    }
+    state->last_count = job->stages ? 0 : job->count;
+    state->last_steps_per_image = t.steps_per_image;
     return MOTLEY_OK;
 }
 

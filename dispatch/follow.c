@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See follow.h. On the host, what follows is moved by the draws of its images. */
 #include "dispatch/follow.h"
+#include "dispatch/transform_call.h"
 
 #include "base/params.h"
 #include "base/values.h"
@@ -177,33 +178,35 @@ static motley_status move(motley_context *context, const motley_followed *f, con
     return MOTLEY_OK;
 }
 
-motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
-                               mot_moved *moved, motley_error *error)
+motley_status mot_follow_begin(motley_context *context, const mot_job *job, const mot_host_draws *draws,
+                               const motley_step *shown, size_t shown_steps, mot_moved *moved, motley_error *error)
 {
-    const mot_host_draws *const of = draws->draws;
-    const size_t n = of->count, made = draws->steps ? 0 : n * of->most;
+    const size_t n = draws->count, made = shown ? 0 : n * draws->most;
     void *rest;
-    MOT_TRY(make_room(followed, n, mot_plus(mot_times(made, sizeof(motley_step)), 2 * n * sizeof(int32_t)),
+    MOT_TRY(make_room(job->followed, n, mot_plus(mot_times(made, sizeof(motley_step)), 2 * n * sizeof(int32_t)),
                       &context->followed, moved, &rest, error));
     motley_step *const steps = rest;
     int32_t *const sides = (int32_t *)(void *)(steps + made);
     for (size_t i = 0; i < n; i++) {
-        const mot_view v = mot_batch_view(draws->src, i);
+        const mot_view v = mot_batch_view(job->src, i);
+        const size_t first = i * draws->most;
         sides[i] = v.width;
         sides[n + i] = v.height;
-        for (size_t s = i * of->most; made > 0 && s < i * of->most + (size_t)of->counts[i]; s++)
-            steps[s] = mot_step_inside(mot_step_info(of->steps[s].op), &of->steps[s], of->inside[s]);
+        for (size_t s = first; made > 0 && s < first + (size_t)draws->counts[i]; s++)
+            steps[s] = mot_step_inside(mot_step_info(draws->steps[s].op), &draws->steps[s], draws->inside[s]);
     }
-    const motley_drawn drawn = { .count = n,
-                                 .steps = draws->steps ? draws->steps : steps,
-                                 .step_counts = of->counts,
-                                 .max_steps = draws->steps ? draws->max_steps : of->most,
-                                 .widths = sides,
-                                 .heights = sides + n,
-                                 .places = of->places,
-                                 .width = draws->width,
-                                 .height = draws->height };
-    return move(context, followed, &drawn, moved, &context->scratch, error);
+    motley_drawn drawn = { .count = n,
+                           .steps = shown ? shown : steps,
+                           .step_counts = draws->counts,
+                           .max_steps = shown ? shown_steps : draws->most,
+                           .widths = sides,
+                           .heights = sides + n,
+                           .places = draws->places };
+    if (job->stages) {
+        drawn.width = job->stages->info->width;
+        drawn.height = job->stages->info->height;
+    }
+    return move(context, job->followed, &drawn, moved, &context->scratch, error);
 }
 
 void mot_follow_end(const mot_moved *moved)

@@ -5,15 +5,6 @@
 
 #include "dispatch/draws.h"
 
-/* The draws of a call's images. */
-typedef struct mot_follow_draws {
-    const motley_batch *src;
-    const mot_host_draws *draws;
-    const motley_step *steps; /* [src->count][max_steps]: the draws' in the units of ops; NULL: they are made here */
-    size_t max_steps;
-    int32_t width, height; /* of a transform's results, as in motley_drawn */
-} mot_follow_draws;
-
 /* Numbers that were moved, in memory that the context keeps, and are still to be written to the caller's. */
 typedef struct mot_moved {
     motley_followed to;
@@ -29,12 +20,13 @@ motley_status mot_followed_read(const motley_followed *followed, const motley_ba
 /* Whether there is anything to move. */
 int mot_followed_any(const motley_followed *followed);
 
-/* On the host: `begin` moves, before the images are written, and `end` writes the results. */
-motley_status mot_follow_begin(motley_context *context, const motley_followed *followed, const mot_follow_draws *draws,
-                               mot_moved *moved, motley_error *error);
+/* On the host: `begin` moves job->followed, before the images are written, and `end` writes the results. `shown`: the
+ * steps in the units of ops, [job->count][shown_steps], given or made for the caller; NULL: they are made here. */
+motley_status mot_follow_begin(motley_context *context, const mot_job *job, const mot_host_draws *draws,
+                               const motley_step *shown, size_t shown_steps, mot_moved *moved, motley_error *error);
 void mot_follow_end(const mot_moved *moved);
 
-/* Runs a job that is drawn or given, and moves its boxes and points. `shown`: its steps as in mot_follow_draws. */
+/* Runs a job whose draws are known, or a job of stages, and moves what follows it. */
 motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
                             const motley_step *shown, size_t shown_steps, motley_error *error);
 

@@ -242,8 +242,8 @@ static motley_status follow(const rounds *call, motley_error *error)
 
 int mot_rounds_needed(const mot_job *job)
 {
-    return job->inside || job->clip_frames > 1 ||
-           (job->policy && (job->policy->runs_customs || job->policy->takes_boxes));
+    return !job->stages && (job->inside || job->clip_frames > 1 ||
+                            (job->policy && (job->policy->runs_customs || job->policy->takes_boxes)));
 }
 
 motley_status mot_rounds_check(const motley_context *context, const mot_job *job, motley_error *error)

@@ -110,32 +110,17 @@ static motley_status draw_mix(const mot_transform_call *call, motley_error *erro
     return mot_mix_check_drawn(p->mixed, count, one.width, one.height, error);
 }
 
-/* Transforms the images, and moves boxes and points, on the host. */
+/* Transforms the images, and moves what follows them, on the host. */
 static motley_status run_on_host(motley_context *context, mot_transform_call *call, motley_error *error)
 {
     const motley_apply_params *p = call->params;
-    const mot_follow_draws draws = { .src = call->src,
-                                     .draws = &call->draws,
-                                     .steps = p->given ? p->given_steps : p->steps,
-                                     .max_steps = p->given ? call->given_row : call->info->max_steps,
-                                     .width = call->info->width,
-                                     .height = call->info->height };
-    const int moves = mot_followed_any(&call->followed);
-    mot_moved moved;
-    if (moves)
-        MOT_TRY(mot_follow_begin(context, &call->followed, &draws, &moved, error));
     mot_job job = mot_job_of(call->src, call->dst);
     job.stages = call;
     job.max_steps = call->info->max_steps;
-    if (p->clip_frames > 1)
-        MOT_TRY(context->backend->each(context->state, job.count / p->clip_frames,
-                                       mot_image_memory(context->backend->rows(context->state), &job), mot_image_clip,
-                                       call, error));
-    else
-        MOT_TRY(mot_job_run(context, &job, error));
-    if (moves)
-        mot_follow_end(&moved);
-    return MOTLEY_OK;
+    job.clip_frames = p->clip_frames;
+    job.followed = mot_followed_any(&call->followed) ? &call->followed : NULL;
+    return mot_run_drawn(context, &job, &call->draws, p->given ? p->given_steps : p->steps,
+                         p->given ? call->given_row : call->info->max_steps, error);
 }
 
 motley_status mot_transform_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
