@@ -93,11 +93,10 @@ typedef struct motley_place {
 /** Draws without touching pixels.
  *
  *  Shapes   count: at most 2^31 - 1. places: [count], or NULL: not wanted. steps: [count][max_steps of
- *           motley_policy_describe], step_counts: [count]. Steps that were drawn but not applied are left out.
- *           widths and heights: [count] pixels, of the
- *           source images. For a policy that takes boxes, steps: [count][max_steps * the boxes of the image that
- *           has most], with one step for each box that is changed. channels: of the images, 1 to 4; `fill` of
- *           each step gets as many values.
+ *           motley_policy_describe], step_counts: [count]. Steps that were drawn but not applied are left out. widths
+ *           and heights: [count] pixels, of the source images. For a policy that takes boxes, steps:
+ *           [count][max_steps * the boxes of the image that has most], with one step for each box that is changed.
+ *           channels: of the images, 1 to 4; `fill` of each step gets as many values.
  *  Memory   The caller's, in host memory. No context is needed.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (stages with a policy that takes boxes): the results are then unspecified. */
 MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
