@@ -372,7 +372,8 @@ static motley_subbatch subbatch_of(const mot_step *steps, uint32_t count)
 static motley_status look_back(void *opaque, mot_last *last, motley_error *error)
 {
     const cpu_state *state = opaque;
-    MOT_REQUIRE(state->last_count > 0, error, "no batch was run yet");
+    MOT_REQUIRE(state->last_count > 0, error,
+                "the last call sorted no images, want one of a policy without stages or of an op");
     if (state->last_count > BLOCK)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "the last batch had %zu images, but the steps of at most %d are kept", state->last_count,

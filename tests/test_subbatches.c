@@ -219,6 +219,23 @@ static void check_op(set *s)
     check_subbatches(s, "rotate");
 }
 
+/* After a call with stages there is nothing to report: not what a call before it sorted. */
+static void check_stages(const set *s)
+{
+    static const char text[] = "motley: 1\nname: x\nstages:\n  - center_crop: {size: 8}\n  - policy: rand_augment\n";
+    motley_policy *policy;
+    motley_subbatches *none;
+    motley_error error;
+    need(motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK, error.message);
+    const size_t behind = 100 * SIDE * SIDE * 3; /* make_set has room for more images */
+    const motley_batch dst = { .count = 100, .channels = 3, .data = s->memory + behind, .width = 8, .height = 8 };
+    const motley_apply_params params = { .samples = s->samples };
+    need(motley_apply(s->context, policy, &s->batch, &dst, &params, &error) == MOTLEY_OK, error.message);
+    need(motley_context_subbatches(s->context, &none, &error) == MOTLEY_ERR_ARGUMENT && !none,
+         "a call with stages has no sub-batches");
+    motley_policy_destroy(policy);
+}
+
 int main(int argc, char **argv)
 {
     const int cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, require = argc > 2;
@@ -239,6 +256,7 @@ int main(int argc, char **argv)
         check_builtin(&large, &small, mot_builtins[i].name);
     check_op(&large);
     check_op(&small);
+    check_stages(&small);
     motley_memory_destroy(context, large.memory);
     motley_memory_destroy(context, small.memory);
     motley_context_destroy(context);

@@ -80,7 +80,8 @@ motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *erro
 {
     mot_cuda_state *const s = state;
     int before;
-    MOT_REQUIRE(s->last.count > 0, error, "no batch was run yet");
+    MOT_REQUIRE(s->last.count > 0, error,
+                "the last call sorted no images, want one of a policy without stages or of an op");
     motley_image *const images = malloc(s->last.count * sizeof *images);
     float *const share = malloc(s->last.count * sizeof *share);
     motley_status status =
