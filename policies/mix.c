@@ -80,6 +80,17 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
     return MOTLEY_OK;
 }
 
+motley_status mot_mix_check_sides(const motley_mix_params *p, int32_t width, int32_t height, motley_error *error)
+{
+    for (int k = 0; k < 2 && p->minmax[0] > 0; k++) {
+        const int32_t side = k ? height : width;
+        MOT_REQUIRE((int32_t)(side * p->minmax[0]) < (int32_t)(side * p->minmax[1]), error,
+                    "minmax is %g to %g, which leaves no length to draw for a side of %d", p->minmax[0], p->minmax[1],
+                    side);
+    }
+    return MOTLEY_OK;
+}
+
 motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mix, motley_error *error)
 {
     MOT_REQUIRE(mix, error, "mix is NULL, want a place for the result");
@@ -124,12 +135,7 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     const motley_mix_params *p = &mix->params;
     MOT_REQUIRE(p->mode != MOTLEY_MIX_PAIR || count % 2 == 0, error,
                 "there are %zu images, want an even number, as mode is pair", count);
-    for (int k = 0; k < 2 && p->minmax[0] > 0; k++) {
-        const int32_t side = k ? height : width;
-        MOT_REQUIRE((int32_t)(side * p->minmax[0]) < (int32_t)(side * p->minmax[1]), error,
-                    "minmax is %g to %g, which leaves no length to draw for a side of %d", p->minmax[0], p->minmax[1],
-                    side);
-    }
+    MOT_TRY(mot_mix_check_sides(p, width, height, error));
     motley_samples drawers = *samples;
     drawers.levels = NULL; /* perhaps in the device's memory */
     for (size_t i = 0; i < count; i++) {

@@ -20,6 +20,9 @@ struct motley_mix {
 
 motley_status mot_mix_check(const motley_mix_params *params, motley_error *error);
 
+/* Requires that boxes by minmax can be drawn in images of this size. */
+motley_status mot_mix_check_sides(const motley_mix_params *params, int32_t width, int32_t height, motley_error *error);
+
 /* The index of the image whose sample id decides for image i of `count`. */
 MOT_FN size_t mot_mix_drawer(const motley_mix_params *p, size_t i, size_t count)
 {

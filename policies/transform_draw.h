@@ -350,6 +350,10 @@ typedef struct mot_sizes {
 mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height);
 motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *sizes, motley_error *error);
 
+/* Requires that some image can be resized, cropped and mixed. from: the width and height of all images, or NULL: they
+ * have many sizes. */
+motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t from[2], motley_error *error);
+
 /* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);

@@ -260,12 +260,12 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
                                        (stage->of.erase.fills == MOT_ERASE_CONST || make_normals(stage)));
 }
 
-/* Checks that all images come out in one size, or that none is resized; and that it is not too small for a blur, which
- * mirrors an image at its edges. */
-static void check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform)
+void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform, const int32_t from[2])
 {
-    bool open = false, sized = false;
-    int32_t side = 0;
+    const uint32_t problems = r->tree.problems;
+    bool open = false, sized = from != NULL;
+    int32_t side = !from ? 0 : from[0] < from[1] ? from[0] : from[1];
+    motley_error error;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
@@ -284,6 +284,8 @@ static void check_sizes(reader *r, const mot_yaml *list, const mot_transform *tr
         PROBLEM(r, list,
                 "'resize' to a shorter side leaves images of many sizes, want a 'center_crop' or 'random_crop' "
                 "behind it, or 'size' as [height, width]");
+    if (r->tree.problems == problems && mot_sizes_check_any(transform, from, &error) != MOTLEY_OK)
+        PROBLEM(r, list, "no image fits: %s", error.message);
 }
 
 /* Reads what a transform has besides its stages or views. */
@@ -327,7 +329,7 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
             sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP;
     }
     if (sizes_known)
-        check_sizes(r, list, transform);
+        mot_stages_check_sizes(r, list, transform, NULL);
     return true;
 }
 

@@ -2,6 +2,7 @@
 /* How large results are: of a transform whose stages crop or resize, each image's by its own size. */
 #include "base/error.h"
 #include "base/values.h"
+#include "policies/mix.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
 
@@ -27,8 +28,12 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
     const mot_stage *const random = transform ? mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP) : NULL;
     MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
                     (int64_t)width * height <= INT32_MAX,
-                error, "it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way", width, height,
-                MOT_MAX_SIDE);
+                error,
+                "it would be resized to %" PRId32 "x%" PRId32 ", want 1 to %d each way and at most 2^31-1 pixels",
+                width, height, MOT_MAX_SIDE);
+    MOT_REQUIRE((int64_t)sizes->width * sizes->height <= INT32_MAX, error,
+                "its result would have %" PRId32 "x%" PRId32 " pixels, want at most 2^31-1", sizes->width,
+                sizes->height);
     MOT_REQUIRE(!random || (width + 2 * (int64_t)random->of.crop.padding >= random->of.crop.width &&
                             height + 2 * (int64_t)random->of.crop.padding >= random->of.crop.height),
                 error,
@@ -36,6 +41,30 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
                 "x%" PRId32,
                 width, height, random->of.crop.padding, random->of.crop.width, random->of.crop.height);
     return MOTLEY_OK;
+}
+
+motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t from[2], motley_error *error)
+{
+    const mot_stage *const resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
+    const mot_stage *const random = mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP);
+    const mot_stage *const mix = mot_transform_stage(transform, MOT_STAGE_MIX);
+    const int32_t shorter = resize && resize->of.crop.height == 0 ? resize->of.crop.width : 0;
+    int32_t least[2] = { shorter ? shorter : 1, shorter ? shorter : 1 }; /* sides of which the crop can be taken */
+    for (int k = 0; random && k < 2; k++) {
+        const int32_t side = (k ? random->of.crop.height : random->of.crop.width) - 2 * random->of.crop.padding;
+        least[k] = side > least[k] ? side : least[k];
+    }
+    const int32_t tries[2][2] = { { least[0], shorter ? shorter : least[1] },
+                                  { shorter ? shorter : least[0], least[1] } };
+    mot_sizes sizes;
+    motley_status status = MOTLEY_ERR_ARGUMENT;
+    for (int k = 0; k < 2 && status != MOTLEY_OK; k++) {
+        const int32_t *const image = from ? from : tries[k];
+        sizes = mot_result_size(transform, image[0], image[1]);
+        status = mot_sizes_check(transform, &sizes, error);
+    }
+    return status == MOTLEY_OK && mix ? mot_mix_check_sides(&mix->of.mix.params, sizes.width, sizes.height, error)
+                                      : status;
 }
 
 /* motley_policy_result_sizes of the plain transform that a policy is in an epoch; NULL: its images keep their sizes. */

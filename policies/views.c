@@ -114,7 +114,16 @@ bool mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot
     for (const mot_yaml *view = mot_yaml_child(&r->tree, list); view; view = mot_yaml_next(&r->tree, view))
         if (!read_view(r, view, transform))
             return false;
-    return !shared || read_shared(r, shared, transform);
+    if (!shared)
+        return true;
+    if (!read_shared(r, shared, transform))
+        return false;
+    const motley_policy_info *const info = &mot_view_transform(transform, transform->views_count)->info;
+    const mot_yaml *view = mot_yaml_child(&r->tree, list);
+    for (uint32_t v = 0; r->tree.problems == 0 && info->width && view; v++, view = mot_yaml_next(&r->tree, view))
+        mot_stages_check_sizes(r, get(r, view, "stages"), mot_view_transform(transform, v),
+                               (const int32_t[]){ info->width, info->height });
+    return true;
 }
 
 void mot_views_finish(mot_transform *transform)

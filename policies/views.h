@@ -37,4 +37,9 @@ motley_status mot_transform_check_single(const mot_transform *transform, motley_
 /* Reads a list of stages. False if there is no memory. */
 bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform);
 
+/* Checks that all images come out in one size, or that none is resized, and that some image is large enough for what
+ * the stages do: a crop, boxes of a mix, a blur, which mirrors an image at its edges. from: the width and height of all
+ * images, or NULL: they have many sizes. */
+void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform, const int32_t from[2]);
+
 #endif

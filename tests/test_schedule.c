@@ -384,6 +384,24 @@ Test(schedule, what_fails_in_some_epoch_is_refused)
         { "top: 10\nops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
           "branches: [[{op: t, level: 4, p: {from: [[0, 0], [3, 1]]}}]]\n",
           "works in the boxes of an image, want numbers without schedules" },
+        /* which no image would have a size for */
+        { "stages:\n  - resize: {size: [{from: [[0, 40], [9, 31]]}, 40]}\n  - random_crop: {size: 32}\n",
+          "40x31 with a padding of 0 is smaller than the random_crop of 32x32 (in epoch 9)" },
+        { "stages:\n  - resize: {size: 24}\n  - random_crop: {size: [32, 30], padding: {from: [[0, 3], [4, 2]]}}\n",
+          "24x28 with a padding of 2 is smaller than the random_crop of 30x32 (in epoch 4)" },
+        { "stages:\n  - resize: {size: {from: [[0, 40], [6, 65536]]}}\n  - center_crop: {size: 9}\n",
+          "it would be resized to 65536x65536, want" },
+        { "stages:\n  - center_crop: {size: {from: [[0, 40], [6, 65536]]}}\n",
+          "its result would have 65536x65536 pixels, want at most 2^31-1 (in epoch 6)" },
+        { "stages:\n  - center_crop: {size: {from: [[0, 200], [6, 40]]}}\n  - mix: {cutmix: 1, minmax: [0.01, 0.02]}\n",
+          "leaves no length to draw for a side of 40 (in epoch 6)" },
+        { "stages:\n  - resize: {size: [40, {from: [[0, 60], [7, 59]]}]}\n"
+          "views:\n  - {name: a, stages: [{flip: {horizontal: 1}}]}\n  - {name: b, stages: [{random_crop: {size: [40, "
+          "60]}}]}\n",
+          "59x40 with a padding of 0 is smaller than the random_crop of 60x40 (in epoch 7)" },
+        { "stages:\n  - center_crop: {size: {from: [[0, 5], [7, 4]]}}\n"
+          "views:\n  - {name: a, stages: [{blur: {kernel_size: 9, sigma: [1, 2]}}]}\n",
+          "wants images of at least 5 each way, these have 4 (in epoch 7)" },
         { "stages:\n  - grayscale: {p: {ramp: [[0, 0], [100000, 1]]}}\n",
           "numbers change in 100001 epochs, want at most 16384, each of which is checked" },
     };
@@ -395,6 +413,25 @@ Test(schedule, what_fails_in_some_epoch_is_refused)
         cr_expect_neq(read_text(text, &policy, &error), MOTLEY_OK, "%s", text);
         cr_expect(strstr(error.message, wrong[i][1]), "'%s' does not say '%s'", error.message, wrong[i][1]);
         motley_policy_destroy(policy);
+    }
+}
+
+/* Texts whose crops some image is large enough for, if not every one. */
+Test(schedule, what_some_image_fits_is_accepted)
+{
+    static const char *const right[] = {
+        "stages:\n  - resize: {size: 24}\n  - random_crop: {size: [24, 90], padding: {ramp: [[0, 0], [4, 4]]}}\n",
+        "stages:\n  - resize: {size: 24}\n  - random_crop: {size: [90, 25], padding: {from: [[0, 9], [4, 1]]}}\n",
+        "stages:\n  - random_crop: {size: {from: [[0, 9], [4, 40000]]}}\n",
+        "stages:\n  - resize: {size: 46340}\n  - center_crop: {size: {from: [[0, 9], [4, 46340]]}}\n",
+        "stages:\n  - resize: {size: [9, 9]}\n  - center_crop: {size: {from: [[0, 9], [4, 90]]}}\n",
+        "stages:\n  - resize: {size: 24}\n  - random_crop: {size: 32, padding: {from: [[0, 4], [4, 5]]}}\n"
+        "views:\n  - {name: a, stages: [{random_crop: {size: 34, padding: {from: [[0, 1], [4, 2]]}}}]}\n",
+    };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        char text[400];
+        snprintf(text, sizeof text, HEAD "%s", right[i]);
+        motley_policy_destroy(parsed(text));
     }
 }
 

@@ -656,8 +656,8 @@ Test(transform, bad_calls)
     expect_refused("  - to_rgb: {}\n  - output: {}\n", 20, 30, 1, NULL, "dst: channels is 1, want to_rgb's 3");
     expect_refused("  - resize: {size: [8, 8]}\n  - mix: {mixup: 1}\n", 20, 30, 3, NULL,
                    "transform 'x' mixes images, want params.mixed, by which targets are mixed");
-    expect_refused("  - resize: {size: [65536, 1]}\n  - random_crop: {size: 64}\n", 1, 1, 3, NULL,
-                   "1x65536 with a padding of 0 is smaller than the random_crop of 64x64");
+    expect_refused("  - resize: {size: 8}\n  - random_crop: {size: [8, 64]}\n", 1, 2, 3, NULL,
+                   "8x16 with a padding of 0 is smaller than the random_crop of 64x8");
     expect_refused("  - blur: {kernel_size: 5, sigma: [1, 2]}\n", 2, 9, 3, NULL,
                    "image 0: 2x9 is too small for a blur by a kernel of 5, want at least 3 each way");
 }
