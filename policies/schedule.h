@@ -9,6 +9,7 @@
 #define MOT_MAX_POINTS 1024          /* epochs at which some number begins or ends to change */
 #define MOT_MAX_CHANGES (1u << 14)   /* epochs in which a text means something else than in the one before */
 #define MOT_MAX_CHECKED (1ull << 25) /* values that are read to check a text in all of them */
+#define MOT_VALUES_OF_POLICY 1024    /* reading a stage's built-in policy takes as long as so many */
 
 /* From first[i] up to the next one, the text means the same in all epochs, unless moves[i]: then in none of them. */
 typedef struct mot_schedule {

@@ -497,11 +497,13 @@ static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_p
 /* Requires that checking all epochs takes no more than a few seconds. */
 static void check_count(reader *r, const mot_schedule *s)
 {
-    uint64_t epochs = 0;
+    uint64_t epochs = 0, values = r->tree.nodes;
     for (uint32_t k = 0; k < s->count; k++)
         epochs += s->moves[k] ? s->first[k + 1] - s->first[k] : 1;
-    const uint64_t most =
-        MOT_MAX_CHECKED / r->tree.nodes < MOT_MAX_CHANGES ? MOT_MAX_CHECKED / r->tree.nodes : MOT_MAX_CHANGES;
+    for (uint32_t i = 0; i < r->tree.nodes; i++)
+        if (r->tree.node[i].kind == MOT_YAML_SCALAR && strcmp(text_of(r, &r->tree.node[i]), "policy") == 0)
+            values += MOT_VALUES_OF_POLICY;
+    const uint64_t most = MOT_MAX_CHECKED / values < MOT_MAX_CHANGES ? MOT_MAX_CHECKED / values : MOT_MAX_CHANGES;
     if (epochs > most)
         PROBLEM(r, mot_schedule_in(r),
                 "numbers change in %" PRIu64 " epochs, want at most %" PRIu64 ", each of which is checked", epochs,

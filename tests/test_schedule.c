@@ -416,6 +416,21 @@ Test(schedule, what_fails_in_some_epoch_is_refused)
     }
 }
 
+/* Each stage's built-in policy is read in each of these epochs. */
+Test(schedule, texts_that_take_long_to_check_are_refused)
+{
+    char text[4000] = HEAD "views:\n";
+    for (int v = 0; v < 15; v++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "  - {name: v%d, stages: [grayscale: {p: {ramp: [[0, 0], [3000, 1]]}}, policy: rand_augment, policy: "
+                 "rand_augment, policy: rand_augment]}\n",
+                 v);
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_expect_eq(read_text(text, &policy, &error), MOTLEY_ERR_POLICY);
+    cr_expect(strstr(error.message, "numbers change in 3001 epochs, want at most "), "%s", error.message);
+}
+
 /* Texts whose crops some image is large enough for, if not every one. */
 Test(schedule, what_some_image_fits_is_accepted)
 {
