@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     _Ids = TypeVar("_Ids", bound=Any)
 
 NULL = ffi.NULL
-MASK = 0xFFFFFFFFFFFFFFFF
+MASK, LOWEST = 0xFFFFFFFFFFFFFFFF, -1 << 63
 # Launchers' names of a process's rank: torchrun (also Accelerate, DeepSpeed, Ray Train), Open MPI, PMIx, MPICH and
 # Intel MPI, MVAPICH, Slurm, Flux.
 LAUNCHERS = (
@@ -49,9 +49,8 @@ _copies = itertools.count(1)  # of the transforms that were unpickled in this pr
 def rank_of_run() -> int:
     """This process's rank: torch.distributed's, else the launcher's, else that of the process that its transforms came
     from; 0 where nothing says. Asked when something is drawn, since process groups begin later than transforms do."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_rank())
+    if _has_group():
+        return int(sys.modules["torch.distributed"].get_rank())
     # Lightning's own launcher says LOCAL_RANK and NODE_RANK.
     ranks = [int(os.environ[name]) for name in LAUNCHERS if os.environ.get(name, "").isdecimal()]
     node, local = (os.environ.get(name, "") for name in ("NODE_RANK", "LOCAL_RANK"))
@@ -82,8 +81,13 @@ def apart() -> Any:
 
 
 def _has_group() -> bool:
+    """Whether torch.distributed has a process group. Asked in every call without ids, so it replaces itself."""
+    global _has_group
     distributed = sys.modules.get("torch.distributed")
-    return distributed is not None and distributed.is_available() and bool(distributed.is_initialized())
+    if distributed is None or not distributed.is_available():
+        return False
+    _has_group = distributed.is_initialized
+    return _has_group()
 
 
 def mixed(text: str) -> int:
@@ -100,18 +104,21 @@ def mixed(text: str) -> int:
 
 def word(generator: Any = None) -> int:
     """64 bits of a generator of torch or NumPy; None: of torch's own where torch is imported, else of Python's."""
-    torch = sys.modules.get("torch")
+    tensor = _native.local.drawn
+    if generator is None and tensor is not None:  # in the usual case nothing else is asked
+        number: int = tensor.random_(LOWEST, None).item()
+        return number & MASK
     if hasattr(generator, "bit_generator"):
         return int(generator.bit_generator.random_raw())
+    torch = sys.modules.get("torch")
     if torch is None:
         import random
 
         return random.getrandbits(64)
-    tensor = _native.local.drawn
     if tensor is None:
         with torch.inference_mode(False):  # else it could not be written to outside of inference mode
             tensor = _native.local.drawn = torch.empty((), dtype=torch.int64, device="cpu")
-    number: int = tensor.random_(-1 << 63, None, generator=generator).item()
+    number = tensor.random_(LOWEST, None, generator=generator).item()
     return number & MASK
 
 
@@ -149,7 +156,7 @@ class Source:
             return self.seed ^ apart()[1] ^ self.copy, first
         if self.generator is not None:
             return word(self.generator) ^ apart()[1] ^ self.copy, 0
-        return fresh(), 0
+        return word() ^ apart()[0], 0
 
     def __reduce__(self) -> Any:
         return _copied, (self.seed, self.generator, self.count, rank_of_run())
@@ -196,7 +203,7 @@ def split_ids(sample_ids: Any, view: Any, epoch: Any) -> Any:
     view, epoch), each by itself."""
     if isinstance(sample_ids, Index):
         rows: Any = [(int(sample_ids), sample_ids.view, sample_ids.epoch)]
-    elif isinstance(sample_ids, (list, tuple)) and any(isinstance(i, Index) for i in sample_ids):
+    elif isinstance(sample_ids, (list, tuple)) and len(sample_ids) > 0 and isinstance(sample_ids[0], Index):
         if not all(isinstance(i, Index) for i in sample_ids):
             raise ArgumentError("some sample_ids carry their epoch and some do not, want one kind")
         rows = [(int(i), i.view, i.epoch) for i in sample_ids]
@@ -433,13 +440,15 @@ class Sampled:
             epoch = 0 if epoch is None else epoch_given(epoch)
             key, first, counter = self._fresh(count, seed, device, on_host)
             return (key, epoch, first, 0, 0, views, counter), keep
-        key = self._key(seed)
+        key = (self._source.seed or 0) if seed is None else seed_given(seed)
         one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")
         if not one or sample_ids.__class__ is Index:
             sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         if view.__class__ is not int or view:
             keep, views = views_of(view, count)
-        epoch, counter = self._epoch_by_id(epoch, None if on_host else device)
+        counter = 0
+        if epoch.__class__ is not int:
+            epoch, counter = self._epoch_by_id(epoch, None if on_host else device)
         if one:
             if sample_ids.__class__ is not int:
                 sample_ids = whole("sample_ids", sample_ids, 0, MASK, "from 0 to 2^64 - 1")
