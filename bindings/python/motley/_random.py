@@ -65,7 +65,8 @@ def apart() -> Any:
     kept = _native.local.apart
     if kept is not None and (kept[2] or not _has_group()):
         return kept
-    process, pid, place, seed = child(), os.getpid(), (), ""
+    process, pid, seed = child(), os.getpid(), ""
+    place: tuple[int, ...] = ()  # among multiprocessing's children, and theirs
     data = sys.modules.get("torch.utils.data")
     worker = data and data.get_worker_info()
     if process is not None:

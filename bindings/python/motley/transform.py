@@ -379,7 +379,7 @@ class Transform(Sampled):
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
         if call is None:
             return self._run_by_channels(source, batch, out, layout, samples, return_draws, levels)
-        on_host = return_draws or policy.custom_ops or (self.clip_frames > 1 and policy.whole)
+        on_host = return_draws or bool(policy.custom_ops) or (self.clip_frames > 1 and policy.whole)
         takes = levels is not None and (policy.takes_levels or self._takes(levels))
         numbers, keep = self._numbers(call.count, samples, call.caller[1], on_host)
         if policy.custom_ops:

@@ -107,7 +107,8 @@ class MultiView(Sampled):
     def _transform(self, policy: Policy, last: bool) -> Transform:
         """last: whether its results are the caller's."""
         written: dict[str, Any] = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
-        return Transform(policy, seed=self.seed, layout=self.layout, threads=self.threads, **written)
+        how: dict[str, Any] = {"seed": self.seed, "layout": self.layout, "threads": self.threads}
+        return Transform(policy, **how, **written)
 
     @outside_graphs
     def __call__(

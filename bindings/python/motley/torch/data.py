@@ -278,7 +278,7 @@ class Augmented(_Around):
         return f"Augmented({self.dataset!r}, {self.augment.policy.name}{seed})"
 
 
-class _AugmentedStream(IterableDataset[Any], Augmented):  # type: ignore[misc]
+class _AugmentedStream(IterableDataset[Any], Augmented):
     def __iter__(self) -> Iterator[Any]:
         return map(self._made, self.dataset)
 

@@ -147,9 +147,10 @@ class Prefetcher:
         epoch = epoch_given(epoch)
         if self.stream:  # a pass that was broken off may have left work behind, which reads the epoch
             torch.cuda.current_stream(self.device).wait_stream(self.stream)
-        for one in self.transform, getattr(self.loader, "sampler", None):
-            if hasattr(one, "set_epoch"):
-                one.set_epoch(epoch)
+        sampler: Any = getattr(self.loader, "sampler", None)
+        for owner in self.transform, sampler:
+            if hasattr(owner, "set_epoch"):
+                owner.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         state = {"count": self._counted() if self._count is None else self._count}
