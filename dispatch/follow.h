@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call moves with its images: `followed` of its params. */
+/* What a call moves with its images: `followed` of its params; and jobs whose draws are known. */
 #ifndef MOT_FOLLOW_H
 #define MOT_FOLLOW_H
 

@@ -9,7 +9,6 @@
 #include "policies/draw.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op */

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms of batches: what each image draws, and, on the host, all its stages on one worker. */
-#include "augmentations/augmix.h"
-#include "augmentations/hue.h"
+/* Calls of policies with stages: what each image draws, and how a call is prepared and run. */
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
-#include "dispatch/clips.h"
 #include "dispatch/follow.h"
 #include "dispatch/image.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* ---- what an image draws ---- */

@@ -18,7 +18,7 @@ typedef struct mot_transform_call {
     mot_output_as as;                  /* dst */
     uint32_t table[4][256];            /* of mot_output_entry */
     uint32_t erased[4];                /* the bits that erased boxes get, if they are constant */
-    size_t image_room;                 /* CPU: bytes of each of a worker's three images */
+    size_t image_room;                 /* CPU: bytes of an image that a worker resizes, before its window is taken */
     size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
     size_t worker_frames;
     size_t given_row;         /* steps in a row of given_steps and given_kernels */

@@ -524,6 +524,36 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
     motley_policy_destroy(t);
 }
 
+Test(transform, given_steps_keep_their_level)
+{
+    enum { MANY = 8 };
+    static uint8_t in[MANY * 8 * 8 * 3], out[MANY * 8 * 8 * 3];
+    motley_policy *const policy = parsed(HEAD "  - policy: trivial_augment_wide\n");
+    motley_context *context;
+    const motley_batch src = { .count = MANY, .channels = 3, .data = in, .width = 8, .height = 8 };
+    const motley_batch dst = { .count = MANY, .channels = 3, .data = out, .width = 8, .height = 8 };
+    const int32_t sides[MANY] = { 8, 8, 8, 8, 8, 8, 8, 8 };
+    motley_step steps[MANY] = { { 0 } }, again[MANY] = { { 0 } };
+    int32_t counts[MANY], counts_again[MANY], with_level = 0;
+    motley_place places[MANY];
+    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU }, &context, NULL),
+                 MOTLEY_OK);
+    cr_assert_eq(motley_draw(policy, &(motley_samples){ 0 }, MANY, sides, sides, 3, places, steps, counts, NULL),
+                 MOTLEY_OK);
+    const motley_apply_params params = {
+        .given = places, .given_steps = steps, .given_step_counts = counts, .steps = again, .step_counts = counts_again
+    };
+    cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, NULL), MOTLEY_OK);
+    for (int s = 0; s < MANY; s++) {
+        cr_expect(steps[s].level == again[s].level, "step %d: level %g became %g", s, (double)steps[s].level,
+                  (double)again[s].level);
+        with_level += steps[s].level > 0;
+    }
+    cr_expect_gt(with_level, 0);
+    motley_context_destroy(context);
+    motley_policy_destroy(policy);
+}
+
 /* --- sizes --- */
 
 /* Expects motley_policy_result_sizes to say `want` of `size`, both width and height, and motley_apply to take a dst of
