@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Color: blends between the grey image (factor 0) and the image (factor 1), and beyond. */
+/* Color: blends between the grey image (factor 0) and the image (factor 1), and beyond. Images of other colours than
+ * RGB stay as they are. */
 #ifndef MOT_COLOR_H
 #define MOT_COLOR_H
 #include "augmentations/op.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Desaturate: removes colour.
+/* Desaturate: removes colour. Images of other colours than RGB stay as they are.
  *
  * Value    0 leaves the image as it is, 1 makes it grey. */
 #ifndef MOT_DESATURATE_H

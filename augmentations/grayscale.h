@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grayscale: luma in every channel. */
+/* Grayscale: luma in every channel. Images of other colours than RGB stay as they are. */
 #ifndef MOT_GRAYSCALE_H
 #define MOT_GRAYSCALE_H
 #include "augmentations/op.h"

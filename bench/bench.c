@@ -91,6 +91,7 @@ static motley_status apply(const bench *b, motley_context *context, int op, int 
     const bench_params *p = b->params;
     motley_batch src = { .count = p->batch,
                          .channels = p->channels,
+                         .alpha = p->channels % 2 == 0,
                          .layout = p->layout,
                          .data = from,
                          .width = p->width,

@@ -176,6 +176,7 @@ static void work_make_strided(work *w, const char *memory, motley_layout layout,
     const size_t image = row * height * (layout == MOTLEY_CHW ? (size_t)channels : 1), bytes = skip + count * image;
     *w = (work){ .batch = { .count = count,
                             .channels = channels,
+                            .alpha = channels % 2 == 0,
                             .layout = layout,
                             .width = SIDE,
                             .height = SIDE,

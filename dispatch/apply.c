@@ -95,6 +95,7 @@ motley_status mot_apply(motley_context *context, const motley_policy *policy, co
                 "steps is set, but the %s backend does not wait for its draws: call motley_draw",
                 context->backend->name);
     motley_samples samples = params->samples;
+    samples.bands = mot_batch_bands(src) > 1;
     samples.levels = policy->takes_levels ? samples.levels : NULL;
     MOT_TRY(mot_levels_check(&policy->info, &samples, src->count, error));
     MOT_TRY(mot_boxes_check(policy, &samples, src->count, error));

@@ -32,7 +32,8 @@ typedef struct mot_job {
     size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
     struct mot_transform_call
-        *stages; /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
+        *stages;         /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
+    int32_t bands, band; /* CUDA: src and dst are grey images, the band `band` of so many; 0: they are images */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -191,6 +192,11 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i);
 motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images);
 motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data);
 
+/* How many bands a batch's images have; 1: they are grey or RGB, with or without alpha. One of them as a batch of grey
+ * images, which `images` [count] describes where the batch has `images`. */
+int mot_batch_bands(const motley_batch *batch);
+motley_batch mot_batch_band(const motley_batch *batch, int band, motley_image *images);
+
 /* A job from src to dst, which may be NULL, without steps. */
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);
 
@@ -213,8 +219,11 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
 motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
                                    const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
+/* Requires that a batch which results go to has src's alpha. */
+motley_status mot_validate_alpha(const char *name, const motley_batch *src, const motley_batch *to,
+                                 motley_error *error);
 /* Checks src, in which images with a channel stride of 0 are grey, and describes it as RGB: grey's channel three times,
- * alpha left out. `table` keeps what *rgb points to. */
+ * alpha left out; bands stay what they are. `table` keeps what *rgb points to. */
 motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error);
 motley_status mot_validate_sizes(const char *name, const motley_batch *batch, motley_error *error); /* without data */
 /* Requires that no image of dst overlaps any image of src or dst. */

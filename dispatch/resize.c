@@ -80,6 +80,7 @@ motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst,
                 src->dtype == MOTLEY_U8 ? "dst" : "src", (int)(src->dtype == MOTLEY_U8 ? dst->dtype : src->dtype));
     MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
                 dst->channels, src->channels);
+    MOT_TRY(mot_validate_alpha("dst", src, dst, error));
     MOT_REQUIRE((unsigned)p->filter <= MOTLEY_FILTER_HAMMING, error,
                 "filter is %d, want one of motley_filter, 0 (%s) to 5 (%s)", (int)p->filter, filter_names[0],
                 filter_names[5]);

@@ -179,6 +179,7 @@ motley_status mot_transform_check(const mot_transform_call *call, motley_error *
     MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
                 dst->channels, call->transform->to_rgb ? "to_rgb's" : "src's", src->channels,
                 dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
+    MOT_TRY(mot_validate_alpha("dst", src, dst, error));
     return check_output(call, error);
 }
 

@@ -35,17 +35,19 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i)
 {
     if (batch->images) {
         const motley_image *image = &batch->images[i];
-        return (mot_view){ image->data,       image->width,        image->height,        batch->channels,
-                           image->row_stride, image->pixel_stride, image->channel_stride };
+        return (mot_view){ image->data,  image->width,      image->height,       batch->channels,
+                           batch->alpha, image->row_stride, image->pixel_stride, image->channel_stride };
     }
     const motley_batch b = with_strides(batch);
     uint8_t *data = (uint8_t *)b.data + (int64_t)i * b.image_stride;
-    return (mot_view){ data, b.width, b.height, b.channels, b.row_stride, b.pixel_stride, b.channel_stride };
+    return (mot_view){ data, b.width, b.height, b.channels, b.alpha, b.row_stride, b.pixel_stride, b.channel_stride };
 }
 
 motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images)
 {
-    return (motley_batch){ .count = count, .channels = like->channels, .dtype = like->dtype, .images = images };
+    return (motley_batch){
+        .count = count, .channels = like->channels, .dtype = like->dtype, .alpha = like->alpha, .images = images
+    };
 }
 
 motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data)
@@ -55,6 +57,27 @@ motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t wid
     dense.height = height;
     dense.data = data;
     return dense;
+}
+
+int mot_batch_bands(const motley_batch *batch)
+{
+    return batch->channels % 2 == 0 && !batch->alpha ? batch->channels : 1;
+}
+
+motley_batch mot_batch_band(const motley_batch *batch, int band, motley_image *images)
+{
+    motley_batch grey = with_strides(batch);
+    grey.channels = 1;
+    if (!batch->images) {
+        grey.data = (uint8_t *)grey.data + band * grey.channel_stride;
+        return grey;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        images[i] = batch->images[i];
+        images[i].data = (uint8_t *)images[i].data + band * images[i].channel_stride;
+    }
+    grey.images = images;
+    return grey;
 }
 
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
@@ -147,6 +170,10 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
         return MOTLEY_OK;
     MOT_REQUIRE(batch->channels >= 1 && batch->channels <= 4, error, "%s: channels is %" PRId32 ", want 1 to 4", name,
                 batch->channels);
+    MOT_REQUIRE(batch->alpha == 0 || (batch->alpha == 1 && batch->channels % 2 == 0), error,
+                batch->alpha == 1 ? "%s: alpha is %" PRId32 ", but the images have %" PRId32 " channels, want 2 or 4"
+                                  : "%s: alpha is %" PRId32 ", want 0 or 1, of images with %" PRId32 " channels",
+                name, batch->alpha, batch->channels);
     MOT_REQUIRE((unsigned)batch->dtype <= MOTLEY_BF16, error, "%s: dtype is %d, want one of motley_dtype", name,
                 (int)batch->dtype);
     MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
@@ -189,14 +216,23 @@ motley_status mot_validate_batch(const char *name, const motley_batch *batch, mo
     return validate_batch(name, batch, false, error);
 }
 
+motley_status mot_validate_alpha(const char *name, const motley_batch *src, const motley_batch *to, motley_error *error)
+{
+    MOT_REQUIRE(to->alpha == src->alpha, error, "%s: alpha is %" PRId32 ", want src's %" PRId32, name, to->alpha,
+                src->alpha);
+    return MOTLEY_OK;
+}
+
 motley_status mot_batch_as_rgb(const motley_batch *src, mot_kept *table, motley_batch *rgb, motley_error *error)
 {
-    MOT_TRY(validate_batch("src", src, true, error));
+    const bool bands = src && mot_batch_bands(src) > 1;
+    MOT_TRY(validate_batch("src", src, !bands, error));
     *rgb = *src;
-    if (src->count == 0)
+    if (src->count == 0 || bands)
         return MOTLEY_OK;
     *rgb = with_strides(src);
     rgb->channels = 3;
+    rgb->alpha = 0;
     if (src->channels >= 3)
         return MOTLEY_OK;
     rgb->channel_stride = 0;
@@ -276,6 +312,7 @@ motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *d
                 "dst: dtype is %d, want MOTLEY_U8 (other types: the output of motley_apply_params)", (int)dst->dtype);
     MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
                 dst->channels, src->channels);
+    MOT_TRY(mot_validate_alpha("dst", src, dst, error));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
         MOT_REQUIRE(from.width == to.width && from.height == to.height, error,
@@ -472,6 +509,7 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
     MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
     MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,
                 out->channels, src->channels);
+    MOT_TRY(mot_validate_alpha("output", src, out, error));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i);
         MOT_REQUIRE(from.width == out->width && from.height == out->height, error,

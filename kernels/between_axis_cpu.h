@@ -28,10 +28,10 @@ typedef struct axis_block {
     int runs_count, runs_begin, runs_end;
     int32_t down[AXIS_ROOM]; /* `first` less the row */
 
-    uint8_t packed[4][3 * AXIS_ROOM]; /* [tap]: the pixels from `begin` on */
-    uint8_t plane[4][3][LANES_BLOCK]; /* [tap][channel] */
-    const uint8_t *tap[3][4];         /* [channel]: where each tap's components begin */
-    uint8_t out[3][LANES_BLOCK];
+    uint8_t packed[4][4 * AXIS_ROOM]; /* [tap]: the pixels from `begin` on */
+    uint8_t plane[4][4][LANES_BLOCK]; /* [tap][channel] */
+    const uint8_t *tap[4][4];         /* [channel]: where each tap's components begin */
+    uint8_t out[4][LANES_BLOCK];
 } axis_block;
 
 static inline int axis_is_whole(double v)
@@ -217,7 +217,7 @@ BETWEEN_INLINE void axis_put(axis_block *b, const uint8_t *filled, int side, int
 
 /* `filled` has a block of each plane's fill. */
 BETWEEN_INLINE void axis_rows(const between_image *p, const mot_warp_plan *plan, axis which, int side, int size,
-                              uint8_t (*filled)[3 * AXIS_BLOCK])
+                              uint8_t (*filled)[4 * AXIS_BLOCK])
 {
     const double *m = plan->m;
     axis_block b;
@@ -252,26 +252,29 @@ BETWEEN_INLINE void axis_rows(const between_image *p, const mot_warp_plan *plan,
         }
 }
 
-#define AXIS_SIDES(size) \
-    if (plan->path == MOT_WARP_BILINEAR) \
-        axis_rows(p, plan, which, 2, size, filled); \
-    else \
-        axis_rows(p, plan, which, 4, size, filled);
+#define AXIS_CASE(size) \
+    case size: \
+        if (plan->path == MOT_WARP_BILINEAR) \
+            axis_rows(p, plan, which, 2, size, filled); \
+        else \
+            axis_rows(p, plan, which, 4, size, filled); \
+        break;
 
 /* Runs a warp along one axis. False, with nothing done, for pixels with alpha and for warps along both axes. */
-static int axis_warp(const between_image *p, const mot_warp_plan *plan, int size)
+static int axis_warp(const between_image *p, const mot_warp_plan *plan, int size, int alpha)
 {
     const axis which = axis_of(plan);
-    if (which == AXIS_NONE || (size != 1 && size != 3))
+    if (which == AXIS_NONE || alpha)
         return 0;
-    uint8_t filled[4][3 * AXIS_BLOCK];
+    uint8_t filled[4][4 * AXIS_BLOCK];
     for (int plane = 0; plane < p->planes; plane++)
         for (int x = 0; x < AXIS_BLOCK; x++)
             warp_put(filled[plane] + x * size, p->fill + plane, size);
-    if (size == 1) {
-        AXIS_SIDES(1)
-    } else {
-        AXIS_SIDES(3)
+    switch (size) {
+        AXIS_CASE(1)
+        AXIS_CASE(2)
+        AXIS_CASE(3)
+        AXIS_CASE(4)
     }
     return 1;
 }

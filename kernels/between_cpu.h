@@ -7,7 +7,7 @@
 #include "kernels/between_axis_cpu.h"
 
 #define BETWEEN_CASE(size, alpha) \
-    case size: \
+    case 2 * size + (alpha > 0): \
         if (plan.path == MOT_WARP_BILINEAR) \
             between_rows(&p, &plan, 2, size, alpha); \
         else \
@@ -23,9 +23,8 @@ static void warp_between(const mot_view *src, const mot_view *dst, const mot_ste
         return;
     }
     const int planes = src->pixel == 1 ? src->channels : 1, size = src->channels / planes;
-    const int has_alpha = mot_color_channels(src->channels) != src->channels;
     const int64_t row = (int64_t)src->width * size, rows = (src->height - 1) * src->row;
-    if ((has_alpha && planes > 1) || (rows < 0 ? -rows : rows) + row > INT32_MAX) {
+    if ((src->alpha && planes > 1) || (rows < 0 ? -rows : rows) + row > INT32_MAX) {
         mot_cpu_find(&mot_rows_reference, &steps[0], src, dst)->run(src, dst, steps, count, scratch);
         return;
     }
@@ -40,12 +39,14 @@ static void warp_between(const mot_view *src, const mot_view *dst, const mot_ste
         p.in[c] = src->data + c * src->channel;
         p.out[c] = dst->data + c * dst->channel;
     }
-    if (axis_warp(&p, &plan, size))
+    if (axis_warp(&p, &plan, size, src->alpha))
         return;
-    switch (size) {
+    switch (2 * size + src->alpha) {
         BETWEEN_CASE(1, -1)
+        BETWEEN_CASE(2, -1)
         BETWEEN_CASE(2, 1)
         BETWEEN_CASE(3, -1)
+        BETWEEN_CASE(4, -1)
         BETWEEN_CASE(4, 3)
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COLOR: ops that see one pixel: a component and the pixel's luma, which of a grey image is the component itself. */
+/* COLOR: ops that see one pixel: a component and the pixel's luma, which of a grey image or a band is the component
+ * itself. */
 #ifndef MOT_COLOR_SHAPE_H
 #define MOT_COLOR_SHAPE_H
 

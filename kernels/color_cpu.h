@@ -31,7 +31,7 @@ static void color_run(int op, const mot_arg *arg, const uint8_t *in, const uint8
 static void color_by_planes(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
     (void)count, (void)scratch;
-    const int channels = src->channels, colors = mot_color_channels(channels);
+    const int channels = src->channels, colors = mot_color_channels(src);
     const int packed = channels > 1 && src->pixel != 1;
     const lanes_runs runs = lanes_runs_of(src, dst);
     uint8_t plane[4][LANES_BLOCK], luma[LANES_BLOCK];
@@ -50,11 +50,9 @@ static void color_by_planes(const mot_view *src, const mot_view *dst, const mot_
                 lanes_split(in, channels, n, plane);
             if (colors == 3)
                 lanes_luma(from[0], from[1], from[2], n, luma);
-            else
-                memcpy(luma, from[0], n);
             for (int c = 0; c < channels; c++)
                 if (c < colors)
-                    color_run(steps[0].op, &steps[0].arg, from[c], luma, to[c], n);
+                    color_run(steps[0].op, &steps[0].arg, from[c], colors == 3 ? luma : from[c], to[c], n);
                 else if (!packed)
                     memmove(to[c], from[c], n);
             if (packed)

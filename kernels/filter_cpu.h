@@ -256,11 +256,10 @@ static inline __attribute__((always_inline)) void filter_row_of_rings(const uint
     }
 }
 
-/* One plane, or all channels of packed pixels: rows of n bytes. */
+/* One plane, or all channels of packed pixels: rows of n bytes. Channels behind the first `colors` stay. */
 static void filter_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t out_row, size_t n, int height,
-                         int channels, const mot_filter *filter, void *scratch)
+                         int channels, int colors, const mot_filter *filter, void *scratch)
 {
-    const int alpha = mot_color_channels(channels);
     const size_t edge = (size_t)(filter->reach * channels), step = (size_t)channels;
     const float offset = filter->offset + 0.5f;
     float weight[25];
@@ -285,7 +284,7 @@ static void filter_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_
             filter_row(in, in_row, out, edge, n, step, weight, offset, 1);
         else
             filter_row(in, in_row, out, edge, n, step, weight, offset, 2);
-        for (size_t i = (size_t)alpha; alpha < channels && i < n; i += step)
+        for (size_t i = (size_t)colors; colors < channels && i < n; i += step)
             out[i] = in[i];
     }
 }
@@ -296,13 +295,13 @@ static void filter_by_rows(const mot_view *src, const mot_view *dst, const mot_s
     const mot_filter *const filter = mot_filter_of(steps[0].op);
     if (src->pixel != 1 || src->channels == 1) {
         filter_plane(src->data, src->row, dst->data, dst->row, (size_t)src->width * (size_t)src->channels, src->height,
-                     src->channels, filter, scratch);
+                     src->channels, mot_color_channels(src), filter, scratch);
         return;
     }
     static const mot_filter nothing = { .reach = 1, .divisor = 1, .weight = { 0, 0, 0, 0, 1 } };
     for (int c = 0; c < src->channels; c++)
         filter_plane(src->data + c * src->channel, src->row, dst->data + c * dst->channel, dst->row, (size_t)src->width,
-                     src->height, 1, c < mot_color_channels(src->channels) ? filter : &nothing, scratch);
+                     src->height, 1, 1, c < mot_color_channels(src) ? filter : &nothing, scratch);
 }
 
 #endif

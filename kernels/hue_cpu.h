@@ -97,7 +97,7 @@ static inline void hue_planes(uint8_t *red, uint8_t *green, uint8_t *blue, size_
 static void hue_pixels(const mot_view *image, uint8_t value)
 {
     const int channels = image->channels, packed = image->pixel != 1;
-    if (channels < 3)
+    if (mot_color_channels(image) != 3)
         return;
     const lanes_runs runs = lanes_runs_of(image, image);
     for (int y = 0; y < runs.rows; y++)

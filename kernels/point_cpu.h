@@ -67,7 +67,7 @@ static int stats_needs(int op)
 /* Applies table[c] to channel c, and copies alpha. */
 static void apply_tables(const mot_view *src, const mot_view *dst, const lanes_table *table)
 {
-    const int channels = src->channels, colors = mot_color_channels(channels);
+    const int channels = src->channels, colors = mot_color_channels(src);
     const lanes_runs runs = lanes_runs_of(src, dst);
     const int packed = channels > 1 && src->pixel != 1;
     int alike = packed && colors == channels;
@@ -111,7 +111,7 @@ static void point_by_table(const mot_view *src, const mot_view *dst, const mot_s
         table[0][v] = (uint8_t)v;
     point_run(steps[0].op, &steps[0].arg, table[0], table[0], sizeof table[0]);
     follow(table[0], steps, count);
-    for (int c = 1; c < mot_color_channels(src->channels); c++)
+    for (int c = 1; c < mot_color_channels(src); c++)
         memcpy(table[c], table[0], sizeof table[0]);
     apply_tables(src, dst, (const lanes_table *)table);
 }
@@ -119,7 +119,7 @@ static void point_by_table(const mot_view *src, const mot_view *dst, const mot_s
 /* Runs POINT ops without a table, for images whose channels are all colour. */
 static void point_direct(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
 {
-    if (count > 1 || mot_color_channels(src->channels) != src->channels) {
+    if (count > 1 || src->alpha) {
         point_by_table(src, dst, steps, count, scratch);
         return;
     }
@@ -149,15 +149,17 @@ static inline void count_pixels(const uint8_t *in, size_t n, size_t size, int co
 
 static void find_histograms(const mot_view *src, lanes_runs runs, uint32_t (*below)[256], mot_stats *stats)
 {
-    const int colors = mot_color_channels(src->channels);
+    const int colors = mot_color_channels(src);
     uint32_t two[4][2][256];
     memset(two, 0, sizeof two);
     for (int y = 0; y < runs.rows; y++) {
         const uint8_t *in = src->data + y * src->row;
         if (src->pixel == 3)
             count_pixels(in, runs.length, 3, 3, two);
-        else if (src->pixel == 4)
+        else if (src->pixel == 4 && colors == 3)
             count_pixels(in, runs.length, 4, 3, two);
+        else if (src->pixel == 4)
+            count_pixels(in, runs.length, 4, 4, two);
         else
             for (int c = 0; c < colors; c++)
                 count_pixels(in + c * src->channel, runs.length, (size_t)src->pixel, 1, &two[c]);
@@ -208,35 +210,37 @@ static void find_ranges(const mot_view *src, lanes_runs runs, mot_stats *stats)
     }
 }
 
-static uint32_t find_mean(const mot_view *src, lanes_runs runs)
+/* The mean of the luma, of all colours, or that of each band. */
+static void find_means(const mot_view *src, lanes_runs runs, mot_stats *stats)
 {
-    const int grey = mot_color_channels(src->channels) == 1, packed = src->pixel != 1;
+    const int colors = mot_color_channels(src), sums = colors == 3 ? 1 : colors, packed = src->pixel != 1;
     uint8_t plane[4][LANES_BLOCK], luma[LANES_BLOCK];
-    uint64_t sum = 0;
+    uint64_t sum[4] = { 0 };
     for (int y = 0; y < runs.rows; y++)
         for (size_t x = 0; x < runs.length; x += LANES_BLOCK) {
             const size_t n = runs.length - x < LANES_BLOCK ? runs.length - x : LANES_BLOCK;
             const uint8_t *in = src->data + y * src->row + (int64_t)x * src->pixel;
-            const uint8_t *r = in, *g = in + src->channel, *b = in + 2 * src->channel;
-            if (packed) {
+            const uint8_t *from[4];
+            for (int c = 0; c < colors; c++)
+                from[c] = packed ? plane[c] : in + c * src->channel;
+            if (packed)
                 lanes_split(in, src->channels, n, plane);
-                r = plane[0], g = plane[1], b = plane[2];
-            }
-            if (!grey)
-                lanes_luma(r, g, b, n, luma);
-            sum += lanes_sum(grey ? r : luma, n);
+            if (colors == 3)
+                lanes_luma(from[0], from[1], from[2], n, luma);
+            for (int c = 0; c < sums; c++)
+                sum[c] += lanes_sum(colors == 3 ? luma : from[c], n);
         }
-    return mot_stats_mean(sum, (uint32_t)src->width * (uint32_t)src->height);
+    for (int c = 0; c < colors; c++)
+        stats[c].mean = mot_stats_mean(sum[c < sums ? c : 0], (uint32_t)src->width * (uint32_t)src->height);
 }
 
 /* Tables of steps[0], whose statistics are found, for each colour, and of the POINT ops that follow it. Inlined, it
  * sees that the tables are the caller's own: that takes half the time. */
 __attribute__((always_inline)) static inline void stats_tables(const mot_view *src, const mot_step *steps, int count,
-                                                               mot_stats *stats, uint32_t mean, lanes_table *table)
+                                                               mot_stats *stats, lanes_table *table)
 {
-    for (int c = 0; c < mot_color_channels(src->channels); c++) {
+    for (int c = 0; c < mot_color_channels(src); c++) {
         stats[c].n = (uint32_t)src->width * (uint32_t)src->height;
-        stats[c].mean = mean;
         stats_table(steps[0].op, &steps[0].arg, &stats[c], table[c]);
         follow(table[c], steps, count);
     }
@@ -254,8 +258,10 @@ static void stats_by_table(const mot_view *src, const mot_view *dst, const mot_s
         find_ranges(src, runs, stats);
     else if (needs == MOT_NEEDS_HISTOGRAM)
         find_histograms(src, runs, below, stats);
+    else if (needs == MOT_NEEDS_MEAN)
+        find_means(src, runs, stats);
     lanes_table table[4];
-    stats_tables(src, steps, count, stats, needs == MOT_NEEDS_MEAN ? find_mean(src, runs) : 0, table);
+    stats_tables(src, steps, count, stats, table);
     apply_tables(src, dst, (const lanes_table *)table);
 }
 

@@ -24,23 +24,25 @@ static uint8_t *at(const mot_view *view, int x, int y, int c)
 /* Copies the channel that colour ops do not change. */
 static void copy_alpha(const mot_view *src, const mot_view *dst)
 {
-    for (int c = mot_color_channels(src->channels); c < src->channels; c++)
+    for (int c = mot_color_channels(src); c < src->channels; c++)
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++)
                 *at(dst, x, y, c) = *at(src, x, y, c);
 }
 
-static uint8_t luma_at(const mot_view *view, int x, int y)
+/* What colour ops and means take for the brightness of component c of a pixel: its pixel's luma, or, of a grey image or
+ * a band, the component. */
+static uint8_t luma_at(const mot_view *view, int x, int y, int c)
 {
-    if (mot_color_channels(view->channels) == 1)
-        return *at(view, x, y, 0);
+    if (mot_color_channels(view) != 3)
+        return *at(view, x, y, c);
     return mot_luma(*at(view, x, y, 0), *at(view, x, y, 1), *at(view, x, y, 2));
 }
 
 static void point(const mot_view *src, const mot_view *dst, const mot_step *step, int count, void *scratch)
 {
     (void)count, (void)scratch;
-    for (int c = 0; c < mot_color_channels(src->channels); c++)
+    for (int c = 0; c < mot_color_channels(src); c++)
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++)
                 *at(dst, x, y, c) = mot_point_value(step->op, *at(src, x, y, c), &step->arg);
@@ -52,9 +54,11 @@ static void color(const mot_view *src, const mot_view *dst, const mot_step *step
     (void)count, (void)scratch;
     for (int y = 0; y < src->height; y++)
         for (int x = 0; x < src->width; x++) {
-            const uint8_t luma = luma_at(src, x, y);
-            for (int c = 0; c < mot_color_channels(src->channels); c++)
-                *at(dst, x, y, c) = mot_color_value(step->op, *at(src, x, y, c), luma, &step->arg);
+            uint8_t luma[4];
+            for (int c = 0; c < mot_color_channels(src); c++)
+                luma[c] = luma_at(src, x, y, c);
+            for (int c = 0; c < mot_color_channels(src); c++)
+                *at(dst, x, y, c) = mot_color_value(step->op, *at(src, x, y, c), luma[c], &step->arg);
         }
     copy_alpha(src, dst);
 }
@@ -62,19 +66,20 @@ static void color(const mot_view *src, const mot_view *dst, const mot_step *step
 static void stats(const mot_view *src, const mot_view *dst, const mot_step *step, int count, void *scratch)
 {
     (void)count, (void)scratch;
-    uint64_t luma_sum = 0;
+    uint64_t luma_sum[4] = { 0 };
     for (int y = 0; y < src->height; y++)
         for (int x = 0; x < src->width; x++)
-            luma_sum += luma_at(src, x, y);
+            for (int c = 0; c < mot_color_channels(src); c++)
+                luma_sum[c] += luma_at(src, x, y, c);
 
-    for (int c = 0; c < mot_color_channels(src->channels); c++) {
+    for (int c = 0; c < mot_color_channels(src); c++) {
         uint32_t histogram[256] = { 0 };
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++)
                 histogram[*at(src, x, y, c)]++;
         mot_stats known;
         mot_stats_of_histogram(histogram, &known);
-        known.mean = mot_stats_mean(luma_sum, known.n);
+        known.mean = mot_stats_mean(luma_sum[c], known.n);
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++)
                 *at(dst, x, y, c) = mot_stats_value(step->op, *at(src, x, y, c), &known, &step->arg);
@@ -85,7 +90,7 @@ static void stats(const mot_view *src, const mot_view *dst, const mot_step *step
 static void stencil(const mot_view *src, const mot_view *dst, const mot_step *step, int count, void *scratch)
 {
     (void)count, (void)scratch;
-    for (int c = 0; c < mot_color_channels(src->channels); c++)
+    for (int c = 0; c < mot_color_channels(src); c++)
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++) {
                 const uint8_t centre = *at(src, x, y, c);
@@ -106,7 +111,7 @@ static void filter(const mot_view *src, const mot_view *dst, const mot_step *ste
 {
     (void)count, (void)scratch;
     const mot_filter *const f = mot_filter_of(step->op);
-    for (int c = 0; c < mot_color_channels(src->channels); c++)
+    for (int c = 0; c < mot_color_channels(src); c++)
         for (int y = 0; y < src->height; y++)
             for (int x = 0; x < src->width; x++) {
                 if (x < f->reach || y < f->reach || x >= src->width - f->reach || y >= src->height - f->reach) {
@@ -223,7 +228,7 @@ static void warp_double(const mot_view *src, const mot_view *dst, const mot_step
 /* A component for interpolation: the nearest one inside the image, premultiplied if the image has alpha. */
 static uint8_t tap(const mot_view *src, int x, int y, int c)
 {
-    const int alpha = mot_color_channels(src->channels);
+    const int alpha = mot_color_channels(src);
     x = mot_warp_clamp(x, src->width);
     y = mot_warp_clamp(y, src->height);
     const uint8_t v = *at(src, x, y, c);
@@ -244,7 +249,7 @@ static uint8_t interpolate(const mot_view *src, int path, int i, int j, double d
 
 static void warp_between(const mot_view *src, const mot_view *dst, const mot_step *step, const mot_warp_plan *plan)
 {
-    const int alpha = mot_color_channels(src->channels);
+    const int alpha = mot_color_channels(src);
     for (int y = 0; y < src->height; y++)
         for (int x = 0; x < src->width; x++) {
             int i = 0, j = 0;
@@ -304,7 +309,7 @@ static void kernel_blur(const mot_view *src, const mot_view *dst, const float *h
 
 static void hue(const mot_view *image, uint8_t value)
 {
-    if (image->channels < 3)
+    if (mot_color_channels(image) != 3)
         return;
     for (int32_t y = 0; y < image->height; y++)
         for (int32_t x = 0; x < image->width; x++) {

@@ -180,11 +180,11 @@ typedef struct mot_resize_plan {
 } mot_resize_plan;
 
 MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int height, int out_width, int out_height,
-                                          int channels)
+                                          int alpha)
 {
     mot_resize_plan plan = { 0, 0, 0, 0, 0, 0, 0 };
     const float *box = how->box;
-    plan.opaque = how->filter == MOTLEY_FILTER_NEAREST || channels == 1 || channels == 3;
+    plan.opaque = how->filter == MOTLEY_FILTER_NEAREST || !alpha;
     plan.left = (int)box[0];
     plan.top = (int)box[1];
     plan.crop = box[0] == (float)plan.left && box[1] == (float)plan.top && box[2] - box[0] == (float)out_width &&

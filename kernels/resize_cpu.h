@@ -219,8 +219,7 @@ static void resize_crop(const mot_view *src, const mot_view *dst, const mot_resi
 
 static void resize_image(const mot_view *src, const mot_view *dst, const mot_resize *how, void *scratch)
 {
-    const int channels = src->channels;
-    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst->width, dst->height, channels);
+    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst->width, dst->height, src->alpha);
     uint8_t *memory = scratch;
     if (plan.crop) {
         resize_crop(src, dst, how, &plan, memory);

@@ -9,9 +9,16 @@ static uint8_t *at(const mot_view *view, int x, int y, int c)
 }
 
 /* A packed image in scratch. */
-static mot_view packed(uint8_t *memory, int width, int height, int channels)
+static mot_view packed(uint8_t *memory, int width, int height, const mot_view *like)
 {
-    return (mot_view){ memory, width, height, channels, (int64_t)width * channels, channels, 1 };
+    mot_view view = *like;
+    view.data = memory;
+    view.width = width;
+    view.height = height;
+    view.pixel = like->channels;
+    view.row = view.pixel * width;
+    view.channel = 1;
+    return view;
 }
 
 /* One pass: along x, or along y (`down`). weight and exact have room for the axis's taps. */
@@ -83,13 +90,13 @@ static void resample(const mot_view *src, const mot_view *dst, const mot_resize 
     uint8_t *memory = (uint8_t *)(weight + (src->width > src->height ? src->width : src->height));
     mot_view from = *src;
     if (!plan->opaque) {
-        from = packed(memory + (int64_t)width * height * src->channels, src->width, src->height, src->channels);
+        from = packed(memory + (int64_t)width * height * src->channels, src->width, src->height, src);
         copy(src, &from, 0, 0);
         change_alpha(&from, premultiply);
     }
     if (plan->columns && plan->rows) {
         const mot_view between = packed(memory, plan->rows_first ? src->width : dst->width,
-                                        plan->rows_first ? dst->height : src->height, src->channels);
+                                        plan->rows_first ? dst->height : src->height, src);
         pass(&from, &between, how, plan->rows_first, weight, exact);
         pass(&between, dst, how, !plan->rows_first, weight, exact);
     } else {
@@ -106,7 +113,7 @@ void mot_resize_reference(const mot_view *src, const mot_view *to, const mot_res
         dst.data += (dst.width - 1) * dst.pixel;
         dst.pixel = -dst.pixel;
     }
-    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst.width, dst.height, src->channels);
+    const mot_resize_plan plan = mot_resize_plan_of(how, src->width, src->height, dst.width, dst.height, src->alpha);
     if (plan.crop) {
         copy(src, &dst, plan.left, plan.top);
         if (!plan.opaque) {

@@ -135,7 +135,7 @@ static void spaced_ranges(const mot_view *src, lanes_runs runs, mot_stats *stats
     }
 }
 
-static uint32_t spaced_mean(const mot_view *src, lanes_runs runs)
+static void spaced_mean(const mot_view *src, lanes_runs runs, mot_stats *stats)
 {
     __m512i sums = _mm512_setzero_si512();
     for (int y = 0; y < runs.rows; y++)
@@ -146,7 +146,8 @@ static uint32_t spaced_mean(const mot_view *src, lanes_runs runs)
             sums = _mm512_add_epi64(sums, _mm512_sad_epu8(luma, _mm512_setzero_si512()));
         }
     const uint64_t sum = (uint64_t)_mm512_reduce_add_epi64(sums);
-    return mot_stats_mean(sum, (uint32_t)src->width * (uint32_t)src->height);
+    for (int c = 0; c < 3; c++)
+        stats[c].mean = mot_stats_mean(sum, (uint32_t)src->width * (uint32_t)src->height);
 }
 
 static void spaced_stats(const mot_view *src, const mot_view *dst, const mot_step *steps, int count, void *scratch)
@@ -161,8 +162,10 @@ static void spaced_stats(const mot_view *src, const mot_view *dst, const mot_ste
         spaced_ranges(src, runs, stats);
     else if (needs == MOT_NEEDS_HISTOGRAM)
         find_histograms(src, runs, below, stats);
+    else if (needs == MOT_NEEDS_MEAN)
+        spaced_mean(src, runs, stats);
     lanes_table table[3];
-    stats_tables(src, steps, count, stats, needs == MOT_NEEDS_MEAN ? spaced_mean(src, runs) : 0, table);
+    stats_tables(src, steps, count, stats, table);
     spaced_apply_tables(src, dst, (const lanes_table *)table, 3);
 }
 

@@ -31,14 +31,13 @@ static void stencil_run(int op, const mot_arg *arg, const uint8_t *centre, const
 
 #include "kernels/shapes_off.h"
 
-/* One plane, or all channels of packed pixels: rows of n bytes. */
+/* One plane, or all channels of packed pixels: rows of n bytes. Channels behind the first `colors` stay. */
 static void stencil_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64_t out_row, size_t n, int height,
-                          int channels, const mot_step *step, uint8_t *scratch)
+                          int channels, int colors, const mot_step *step, uint8_t *scratch)
 {
     const size_t room = (n + 63) / 64 * 64;
     uint8_t *above = scratch, *here = scratch + room;
     uint16_t *column = (uint16_t *)(void *)(scratch + 2 * room);
-    const int alpha = mot_color_channels(channels);
     memcpy(above, in, n);
     if (in != out)
         memcpy(out, in, n);
@@ -51,8 +50,8 @@ static void stencil_plane(const uint8_t *in, int64_t in_row, uint8_t *out, int64
         memcpy(to, here, (size_t)channels);
         stencil_run(step->op, &step->arg, here, column, (size_t)channels, to, n);
         memcpy(to + n - channels, here + n - channels, (size_t)channels);
-        if (alpha < channels)
-            for (size_t i = (size_t)alpha; i < n; i += (size_t)channels)
+        if (colors < channels)
+            for (size_t i = (size_t)colors; i < n; i += (size_t)channels)
                 to[i] = here[i];
         uint8_t *swap = above;
         above = here;
@@ -72,14 +71,14 @@ static void stencil_by_rows(const mot_view *src, const mot_view *dst, const mot_
     }
     if (src->pixel != 1 || src->channels == 1) {
         stencil_plane(src->data, src->row, dst->data, dst->row, (size_t)src->width * (size_t)src->channels, src->height,
-                      src->channels, &steps[0], scratch);
+                      src->channels, mot_color_channels(src), &steps[0], scratch);
         return;
     }
     for (int c = 0; c < src->channels; c++) {
         const uint8_t *in = src->data + c * src->channel;
         uint8_t *out = dst->data + c * dst->channel;
-        if (c < mot_color_channels(src->channels))
-            stencil_plane(in, src->row, out, dst->row, (size_t)src->width, src->height, 1, &steps[0], scratch);
+        if (c < mot_color_channels(src))
+            stencil_plane(in, src->row, out, dst->row, (size_t)src->width, src->height, 1, 1, &steps[0], scratch);
         else if (in != out)
             for (int y = 0; y < src->height; y++)
                 memcpy(out + y * dst->row, in + y * src->row, (size_t)src->width);

@@ -10,13 +10,15 @@
 typedef struct mot_view {
     uint8_t *data;
     int32_t width, height, channels;
+    int32_t alpha;               /* 1: the last of 2 or 4 channels is alpha; 0: all are colours, or bands */
     int64_t row, pixel, channel; /* strides, bytes */
 } mot_view;
 
-/* How many of the channels hold colour; the last one of 2 or 4 is alpha. */
-MOT_FN int mot_color_channels(int channels)
+/* How many of the channels are colours or bands: all but alpha. Three are red, green and blue; of any other number,
+ * each is worked on as a grey image. */
+MOT_FN int mot_color_channels(const mot_view *view)
 {
-    return channels == 2 ? 1 : channels == 4 ? 3 : channels;
+    return view->channels - view->alpha;
 }
 
 #endif

@@ -206,8 +206,9 @@ static void fill_step(compiler *c, uint32_t index)
     out->arithmetic = (uint8_t)policy->arithmetic;
     out->draws = (uint8_t)mot_policy_facts(space->op)->draws;
     out->warps = shape == MOTLEY_SHAPE_WARP;
-    out->fills = shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE;
     const uint32_t fills = space->fills ? space->fills : policy->fills;
+    if (shape == MOTLEY_SHAPE_WARP || shape == MOTLEY_SHAPE_ERASE)
+        out->fills = fills == 4 ? MOT_FILLS_FOUR : 1;
     const uint8_t *fill = space->fills ? space->fill : policy->fill;
     for (uint32_t i = 0; i < 4; i++) /* one number fills every channel, alpha included; three leave alpha opaque */
         out->fill[i] = fills == 1 ? fill[0] : i < fills ? fill[i] : 255;

@@ -52,17 +52,6 @@ MOT_FN double mot_relative(const mot_table_step *step, const mot_level_entry *le
     return minus ? -m : m;
 }
 
-/* The fill of a step for an image of so many channels. */
-MOT_FN void mot_fill(const mot_table_step *step, int channels, uint8_t fill[4])
-{
-    for (int c = 0; c < 4; c++)
-        fill[c] = step->fill[c];
-    if (channels <= 2) {
-        fill[0] = step->fill_grey;
-        fill[1] = step->fill[3];
-    }
-}
-
 /* The branch of `phase` that `word` chooses, leaving out the `taken` ones (sorted ascending). */
 MOT_FN uint32_t mot_choose_branch(const mot_table_branch *branch, const mot_table_phase *phase, uint32_t word,
                                   const uint16_t *taken, uint32_t taken_count)
@@ -101,6 +90,8 @@ typedef struct mot_drawn_sample {
     int width, height, channels;
     uint32_t view;
     float level; /* that is given for it */
+    int bands;   /* != 0: 2 or 4 channels without alpha ... */
+    int band;    /* ... of which this one's fill comes first, where they are worked on one by one */
 } mot_drawn_sample;
 
 MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
@@ -120,7 +111,23 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
     sample.width = width;
     sample.height = height;
     sample.channels = channels;
+    sample.bands = samples->bands;
+    sample.band = 0;
     return sample;
+}
+
+/* The fill of a step for a sample's image. Bands are filled as grey images, or, if there are four numbers, by these. */
+MOT_FN void mot_fill(const mot_table_step *step, const mot_drawn_sample *sample, uint8_t fill[4])
+{
+    const int grey = sample->bands && step->fills != MOT_FILLS_FOUR;
+    for (int c = 0; c < 4; c++)
+        fill[c] = grey ? step->fill_grey : step->fill[c];
+    if (sample->channels <= 2 && !grey) {
+        fill[0] = step->fill_grey;
+        fill[1] = step->fill[3];
+    }
+    if (sample->band > 0)
+        fill[0] = sample->band == 1 ? fill[1] : sample->band == 2 ? fill[2] : fill[3];
 }
 
 MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *sample, uint32_t block)
@@ -157,7 +164,7 @@ MOT_RANDOM_FN void mot_draw_step(const mot_tables *t, uint32_t index, const mot_
     for (int c = 0; c < 4; c++)
         out->fill[c] = 0;
     if (step->fills)
-        mot_fill(step, sample->channels, out->fill);
+        mot_fill(step, sample, out->fill);
     if (step->draws != MOT_DRAWS_NOTHING) {
         const mot_words centre = mot_words_of(sample, block + 1);
         const double unit = 1.0 / 4294967296.0;

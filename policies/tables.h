@@ -41,6 +41,8 @@ typedef struct mot_level_entry {
     double last_bin;  /* torch: bins - 1 */
 } mot_level_entry;
 
+#define MOT_FILLS_FOUR 2
+
 typedef struct mot_table_step {
     uint64_t threshold;   /* applied when the word is lower: probability * 2^32 */
     uint32_t first_level; /* in `levels` */
@@ -53,7 +55,7 @@ typedef struct mot_table_step {
     uint8_t arithmetic; /* mot_arithmetic of a relative value */
     uint8_t draws;      /* mot_draws: beside the level */
     uint8_t warps;      /* the op interpolates */
-    uint8_t fills;      /* the op fills */
+    uint8_t fills;      /* != 0: the op fills; MOT_FILLS_FOUR: by four numbers */
     uint8_t fill_grey;  /* `fill` as one channel */
     uint8_t fill[4];    /* RGBA; mot_fill converts it to the image's channels */
 } mot_table_step;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix: every op on every set of CPU kernels, layout, number of channels, size, interpolation and value, in
- * place and from src to dst, against the reference, and each set's copies. One differing bit, or one byte written
- * outside, fails.
+/* The matrix: every op on every set of CPU kernels, layout, number of channels, with and without alpha, size,
+ * interpolation and value, in place and from src to dst, against the reference, and each set's copies. The reference
+ * itself is compared with what it makes of each band as a grey image. One differing bit, or one byte written outside,
+ * fails.
  *
  *     check [--op NAME] [--set NAME] [--case N] [--every N] [--coverage]
  *
@@ -56,10 +57,10 @@ static long only_case = -1;
 static long every = 1; /* 5: one subject in five */
 static long subjects, cases, compared, failures;
 
-static mot_view view_of(const input_buffer *b)
+static mot_view view_of(const input_buffer *b, int alpha)
 {
-    return (mot_view){ b->image.data,       b->image.width,        b->image.height,        b->channels,
-                       b->image.row_stride, b->image.pixel_stride, b->image.channel_stride };
+    return (mot_view){ b->image.data, b->image.width,      b->image.height,       b->channels,
+                       alpha,         b->image.row_stride, b->image.pixel_stride, b->image.channel_stride };
 }
 
 static void no_memory(void)
@@ -81,7 +82,7 @@ typedef struct subject {
     mot_step step;
     double values[MOTLEY_MAX_VALUES];
     input_size size;
-    int channels;
+    int channels, alpha;
     input_kind kind;
     const uint8_t *input, *wanted; /* dense */
 } subject;
@@ -90,9 +91,10 @@ static void report(const subject *s, const mot_cpu_rows *set, const mot_cpu_row 
                    size_t at, const input_buffer *b, const uint8_t *wanted)
 {
     const motley_op_info *info = &mot_op_table[s->step.op].info;
-    fprintf(stderr, "%s: %s, set %s, row \"%s\", %s to %s%s, %" PRId32 "x%" PRId32 "x%d, interpolation %d, kind %d, ",
+    fprintf(stderr, "%s: %s, set %s, row \"%s\", %s to %s%s, %" PRId32 "x%" PRId32 "x%d%s, interpolation %d, kind %d, ",
             info->name, what, set->name, row->name, input_layout_names[p->src], input_layout_names[p->dst],
-            p->in_place ? " in place" : "", s->size.width, s->size.height, s->channels, s->step.interpolation, s->kind);
+            p->in_place ? " in place" : "", s->size.width, s->size.height, s->channels, s->alpha ? " with alpha" : "",
+            s->step.interpolation, s->kind);
     for (int i = 0; i < info->values_max; i++)
         fprintf(stderr, "%s%.17g", i ? "; " : "value ", s->values[i]);
     if (b) {
@@ -142,7 +144,7 @@ static void check_pair(const subject *s, size_t set, const pair *p)
         untouched = memcpy(need(src.size), src.bytes, src.size);
     }
 
-    const mot_view from = view_of(&src), to = view_of(&dst);
+    const mot_view from = view_of(&src, s->alpha), to = view_of(&dst, s->alpha);
     const mot_cpu_row *row = mot_cpu_find(sets[set], &s->step, &from, &to);
     if (row >= sets[set]->rows && row < sets[set]->rows + sets[set]->count)
         reached[set][row - sets[set]->rows]++;
@@ -168,6 +170,24 @@ static void check_pair(const subject *s, size_t set, const pair *p)
     free(untouched);
 }
 
+/* What the reference makes of s->input. Of bands, it is what it makes of each as a grey image. */
+static void make_wanted(const subject *s, uint8_t *input, uint8_t *wanted)
+{
+    const int32_t channels = s->channels, bands = channels % 2 == 0 && !s->alpha ? channels : 1;
+    const int64_t row = (int64_t)channels * s->size.width;
+    uint8_t *scratch = need(mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels));
+    for (int32_t b = 0; b < bands; b++) {
+        const int32_t own = channels / bands;
+        const mot_view from = { input + b, s->size.width, s->size.height, own, s->alpha, row, channels, 1 };
+        const mot_view to = { wanted + b, s->size.width, s->size.height, own, s->alpha, row, channels, 1 };
+        mot_step step = s->step;
+        for (int32_t c = 0; c < own; c++)
+            step.fill[c] = s->step.fill[b + c];
+        mot_cpu_find(&mot_rows_reference, &step, &from, &to)->run(&from, &to, &step, 1, scratch);
+    }
+    free(scratch);
+}
+
 static void check_subject(subject *s, size_t turn, int large)
 {
     const size_t pairs_count = large ? FIRST_PAIRS : PAIRS;
@@ -185,12 +205,7 @@ static void check_subject(subject *s, size_t turn, int large)
             compared++;
             if (!computed++) {
                 input_fill(s->kind, SEED + (uint64_t)s->kind, s->size, s->channels, input);
-                const int64_t c = s->channels, row = c * s->size.width;
-                const mot_view from = { input, s->size.width, s->size.height, s->channels, row, c, 1 };
-                const mot_view to = { wanted, s->size.width, s->size.height, s->channels, row, c, 1 };
-                uint8_t *scratch = need(mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels));
-                mot_cpu_find(&mot_rows_reference, &s->step, &from, &to)->run(&from, &to, &s->step, 1, scratch);
-                free(scratch);
+                make_wanted(s, input, wanted);
             }
             check_pair(s, set, &pairs[p]);
         }
@@ -208,9 +223,12 @@ static void check_op(int op)
     for (size_t size = 0; size < INPUT_SIZES; size++) {
         const int large = size >= INPUT_SMALL_SIZES, largest = size == INPUT_SIZES - 1;
         const int count = input_values(info, SEED + (uint64_t)op, largest ? 1 : large ? 4 : MAX_CASE_VALUES, values);
-        for (int channels = 1; channels <= 4; channels++)
+        for (int pixel = 0; pixel < 6; pixel++)
             for (int interpolation = 0; interpolation < interpolations; interpolation++)
                 for (int v = 0; v < count; v++) {
+                    static const int kinds_of_pixels[6][2] = { { 1, 0 }, { 2, 0 }, { 2, 1 },
+                                                               { 3, 0 }, { 4, 0 }, { 4, 1 } };
+                    const int channels = kinds_of_pixels[pixel][0], alpha = kinds_of_pixels[pixel][1];
                     if (largest && channels != 3)
                         continue;
                     /* The reference sums every box from scratch: a box far wider than the image takes long and tests
@@ -220,14 +238,14 @@ static void check_op(int op)
                         continue;
                     const int kinds = info->values_max == 0 && !large ? INPUT_KINDS : 1;
                     for (int k = 0; k < kinds; k++) {
-                        subject s = { .size = input_sizes[size], .channels = channels };
+                        subject s = { .size = input_sizes[size], .channels = channels, .alpha = alpha };
                         s.kind = (input_kind)((k + v) % INPUT_KINDS);
                         memcpy(s.values, values[v], sizeof s.values);
                         mot_op_prepare(op, s.values, info->values_max, &s.step.arg);
                         s.step.op = op;
                         s.step.interpolation = (uint8_t)interpolation;
                         memcpy(s.step.fill, fill, sizeof fill);
-                        check_subject(&s, (size_t)(v + k + channels + interpolation), large);
+                        check_subject(&s, (size_t)(v + k + pixel + interpolation), large);
                     }
                 }
     }
@@ -250,7 +268,7 @@ static void check_copies(size_t set)
                 input_fill(INPUT_NOISE, SEED, dims, channels, dense);
                 input_buffer_set(&src, dense);
                 input_buffer_set(&expected, dense);
-                const mot_view in = view_of(&src), out = view_of(&dst);
+                const mot_view in = view_of(&src, 0), out = view_of(&dst, 0);
                 sets[set]->copy(&in, &out);
                 if (memcmp(dst.bytes, expected.bytes, dst.size) != 0) {
                     fprintf(stderr, "copy, set %s, %s to %s, %" PRId32 "x%" PRId32 "x%d: wrong\n", sets[set]->name,

@@ -23,8 +23,10 @@ static uint64_t random_state = 20181002;
 static mot_view view_at(uint8_t *data, int i, int width, int height, int channels, int planar)
 {
     const int pixel = planar ? 1 : channels;
-    return (mot_view){ data + i * BYTES,           width, height, channels, (int64_t)width * pixel, pixel,
-                       planar ? width * height : 1 };
+    return (mot_view){
+        data + i * BYTES,           width, height, channels, channels % 2 == 0, (int64_t)width * pixel, pixel,
+        planar ? width * height : 1
+    };
 }
 
 static mot_cuda_batch batch_at(uint8_t *data, const mot_view *v)
@@ -142,7 +144,7 @@ static int check_output(int turn)
                    CHANNELS, pixels + i * BYTES);
         steps[i] = random_step(WIDTH, HEIGHT, 3 + 2 * (turn % 4), i == turn % 4 ? 0 : 5 + (turn + i) % 5);
     }
-    const mot_view to = { (uint8_t *)made, WIDTH, HEIGHT, CHANNELS, 2 * WIDTH + 8, 2, (2 * WIDTH + 8) * HEIGHT };
+    const mot_view to = { (uint8_t *)made, WIDTH, HEIGHT, CHANNELS, 0, 2 * WIDTH + 8, 2, (2 * WIDTH + 8) * HEIGHT };
     mot_break_job job = { .src = batch_at(pixels, &src[0]),
                           .output = batch_at((uint8_t *)made, &to),
                           .as = as,

@@ -294,12 +294,14 @@ static void check_op_batch(int op, int channels, motley_interpolation interpolat
         send(dst);
     batch *to = in_place ? src : dst;
     const motley_op_params params = { .interpolation = interpolation, .fill = fill };
-    const motley_batch host_src = { .count = src->count, .channels = channels, .images = src->host };
-    const motley_batch host_dst = { .count = src->count, .channels = channels, .images = to->host };
+    motley_batch host_src = { .count = src->count, .channels = channels, .images = src->host };
+    motley_batch host_dst = { .count = src->count, .channels = channels, .images = to->host };
     motley_batch device_src = { .count = src->count, .channels = channels, .images = src->device };
     motley_batch device_dst = { .count = src->count, .channels = channels, .images = to->device };
     if (is_one_size(sizes, sizes_count))
         device_src = with_strides(src), device_dst = with_strides(to);
+    host_src.alpha = host_dst.alpha = device_src.alpha = device_dst.alpha =
+        channels % 2 == 0 && ((size_t)op + pair) % 2 == 0;
     char what[160];
     snprintf(what, sizeof what, "%s, %s to %s%s, interpolation %d, %zu sizes from %" PRId32 "x%" PRId32, info->name,
              input_layout_names[pairs[pair].src], input_layout_names[pairs[pair].dst], in_place ? " in place" : "",
@@ -458,7 +460,12 @@ static void check_policy(const char *name, size_t n, int32_t width, int32_t heig
                                                       : k / (size_t)channels / (size_t)width + k % 61 * (i % 3) +
                                                             input_random(&state) % 23);
     need_cuda(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice));
-    motley_batch b = { .count = n, .channels = channels, .layout = layout, .width = width, .height = height };
+    motley_batch b = { .count = n,
+                       .channels = channels,
+                       .layout = layout,
+                       .alpha = channels % 2 == 0 && epoch % 2,
+                       .width = width,
+                       .height = height };
     motley_batch on_device = b;
     b.data = host;
     on_device.data = device;
@@ -561,6 +568,7 @@ static void check_output(output_case c)
     motley_batch src = { .count = c.count,
                          .channels = C,
                          .layout = c.from,
+                         .alpha = C % 2 == 0 && c.with_dst,
                          .data = host,
                          .width = c.width,
                          .height = c.height },
@@ -570,6 +578,7 @@ static void check_output(output_case c)
                                                           .channels = C,
                                                           .dtype = c.dtype,
                                                           .layout = c.to,
+                                                          .alpha = C % 2 == 0 && c.with_dst,
                                                           .data = wanted,
                                                           .width = c.width,
                                                           .height = c.height },

@@ -275,10 +275,12 @@ static int check_case(uint64_t number, int32_t most_side)
                                         .row_stride = all->device_image[0].row_stride,
                                         .pixel_stride = all->device_image[0].pixel_stride,
                                         .channel_stride = all->device_image[0].channel_stride };
+        host[k].alpha = device[k].alpha = channels % 2 == 0 && number % 3 > 0;
     }
-    snprintf(how, sizeof how, "case %" PRIu64 ": %d images, %s to %s, %d channels, filter %d, order %d%s%s%s", number,
-             count, input_layout_names[from], input_layout_names[to], channels, (int)params.filter, (int)params.order,
-             crops ? ", crops" : "", boxes ? ", boxes" : "", flips ? ", flips" : "");
+    snprintf(how, sizeof how, "case %" PRIu64 ": %d images, %s to %s, %d channels%s, filter %d, order %d%s%s%s", number,
+             count, input_layout_names[from], input_layout_names[to], channels, host->alpha ? " with alpha" : "",
+             (int)params.filter, (int)params.order, crops ? ", crops" : "", boxes ? ", boxes" : "",
+             flips ? ", flips" : "");
     motley_error error = { 0 };
     snprintf(again, sizeof again, "  again: check_cuda_resize --cases 1 --first %" PRIu64 " --most %" PRId32, number,
              most_side);

@@ -270,17 +270,19 @@ static void add_gaps(motley_batch *batch)
     batch->image_stride = batch->channel_stride * batch->channels;
 }
 
-/* `of_channels`: 0 for images, else the number of channels of their followers. */
+/* `of_channels`: 0 for images, else the number of channels of their followers. `even`: of images, 2 or 4 channels,
+ * below 0 with alpha; 0: grey or RGB. */
 static void check_batch(const motley_policy *transform, const char *name, uint64_t number, int32_t most,
-                        int of_channels)
+                        int of_channels, int even)
 {
     uint64_t state = SEED + number * 977;
     const motley_policy_info *info = motley_policy_describe(transform);
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
-    const int to_rgb = info->to_rgb && !of_channels;
+    const int to_rgb = info->to_rgb && !of_channels && !even, alpha = of_channels ? number % 2 == 0 : even < 0;
     const int channels = of_channels                  ? of_channels
+                         : even                       ? abs(even)
                          : number % 9 == 8 && !to_rgb ? 1
                                                       : 3,
               alike = number % 3 == 0 || !info->width;
@@ -298,11 +300,15 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         if (own < channels) /* grey among RGB */
             src->host_image[i].channel_stride = src->device_image[i].channel_stride = 0;
     }
-    const motley_batch host_src = { .count = (size_t)count, .channels = channels, .images = src->host_image };
-    const motley_batch device_src = { .count = (size_t)count, .channels = channels, .images = src->device_image };
+    const motley_batch host_src = {
+        .count = (size_t)count, .channels = channels, .alpha = alpha, .images = src->host_image
+    };
+    motley_batch device_src = host_src;
+    device_src.images = src->device_image;
     result r = { 0 };
     motley_batch results = { .count = (size_t)count,
                              .channels = channels,
+                             .alpha = alpha,
                              .dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1),
                              .layout = (motley_layout)(number % 5 > 0),
                              .width = info->width ? info->width : size.width,
@@ -343,8 +349,9 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     motley_batch device_dst = dense_dst;
     if (number % 5 == 3) {
         list_images(&dense_dst, listed);
-        device_dst =
-            (motley_batch){ .count = (size_t)count, .channels = channels, .dtype = dense_dst.dtype, .images = listed };
+        device_dst = (motley_batch){
+            .count = (size_t)count, .channels = channels, .alpha = alpha, .dtype = dense_dst.dtype, .images = listed
+        };
     }
     motley_apply_params plain = params;
     plain.drawn = NULL;
@@ -478,11 +485,16 @@ static void check_transform(const motley_policy *transform, const char *name, ui
 {
     const int before = failures, refused_before = refused;
     for (uint64_t number = 0; number < cases; number++)
-        check_batch(transform, name, number, most, of_channels);
+        check_batch(transform, name, number, most, of_channels, 0);
+    static const int evens[] = { 4, 2, 4, -4, 4, -2 };
+    static unsigned turn;
+    const int even = evens[turn++ % 6];
+    if (cases > 1 && !of_channels && (even > 0 || !motley_policy_describe(transform)->to_rgb))
+        check_batch(transform, name, turn, most, 0, even);
     for (uint64_t number = 0; number < cases / 2 && !of_channels; number++)
         check_clips(transform, name, number, most);
     printf("%-40s %s%s\n", name, failures == before ? "ok" : "FAILED",
-           refused - refused_before == (int)cases ? ", refused" : "");
+           refused - refused_before >= (int)cases ? ", refused" : "");
 }
 
 /* ---- mixing ---- */

@@ -53,9 +53,12 @@ typedef struct images {
     motley_image image[MOST_IMAGES];
 } images;
 
-static motley_batch batch_of(const images *b, int channels)
+static int has_alpha = 1; /* batches of 2 or 4 channels */
+
+static motley_batch batch_of(size_t count, const motley_image *image, int channels)
 {
-    return (motley_batch){ .count = b->count, .channels = channels, .images = b->image };
+    return (
+        motley_batch){ .count = count, .channels = channels, .alpha = has_alpha && channels % 2 == 0, .images = image };
 }
 
 static void add_image(images *b, input_layout layout, input_size size, int channels, uint64_t seed)
@@ -179,8 +182,8 @@ static void check_batch(const images *src, const images *dst, int channels, mot_
     images *const wanted = copy_images(dst ? dst : src), *const from = copy_images(src),
                   *const got = copy_images(dst ? dst : src);
     for (size_t i = 0; i < src->count; i++) {
-        const motley_batch to = { .count = 1, .channels = channels, .images = &wanted->image[i] };
-        motley_batch in = { .count = 1, .channels = channels, .images = dst ? &from->image[i] : &wanted->image[i] };
+        const motley_batch to = batch_of(1, &wanted->image[i], channels);
+        motley_batch in = batch_of(1, dst ? &from->image[i] : &wanted->image[i], channels);
         const int n = counts[i];
         for (int s = 0; s < n || (s == 0 && dst); s++) {
             const size_t at = i * (size_t)max_steps + (size_t)s;
@@ -188,7 +191,8 @@ static void check_batch(const images *src, const images *dst, int channels, mot_
             in = to;
         }
     }
-    motley_batch in = batch_of(dst ? from : got, channels), to = batch_of(got, channels);
+    motley_batch in = batch_of(got->count, dst ? from->image : got->image, channels);
+    motley_batch to = batch_of(got->count, got->image, channels);
     run_tiles(&in, &to, NULL, steps, counts, max_steps);
     same(got, wanted, what, steps, max_steps);
     if (dst)
@@ -517,6 +521,7 @@ static void check_sequences(uint64_t turn)
 {
     uint64_t random = SEED + turn;
     const int channels = 1 + (int)(input_random(&random) % 4);
+    has_alpha = (int)(turn % 3 > 0);
     const size_t pair = input_random(&random) % PAIRS;
     const int in_place = pairs[pair].src == pairs[pair].dst;
     const int max_steps = 1 + (int)(input_random(&random) % MOST_STEPS);
@@ -568,7 +573,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
 {
     uint64_t random = SEED + 77 * turn;
     enum { N = 4, STEPS = 3 };
-    const int channels = 1 + (int)(input_random(&random) % 4);
+    const int channels = 1 + (int)(input_random(&random) % 4), alpha = channels % 2 == 0 && turn % 3 > 0;
     const input_size size = sizes[input_random(&random) % SIZES];
     enum { NO_DST, DST_IS_SRC, DST } where = (int)(input_random(&random) % 3);
     enum { APART, ON_SRC, ON_DST } alias = dtype == MOTLEY_U8 ? (int)(turn / 4 % 3) : APART; /* the same pixels */
@@ -576,6 +581,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
         where = DST;
     room src = room_make(&random, N, size, channels, MOTLEY_U8), dst = room_make(&random, N, size, channels, MOTLEY_U8);
     room own = room_make(&random, N, size, channels, dtype);
+    src.batch.alpha = dst.batch.alpha = own.batch.alpha = alpha;
     room *const work = where == DST ? &dst : &src, *const out = alias == ON_SRC ? &src : alias == ON_DST ? work : &own;
     const size_t image = (size_t)size.width * (size_t)size.height * (size_t)channels;
     uint8_t *const pixels = malloc(image), *const result = malloc(image * room_bytes[dtype]);
@@ -588,6 +594,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
         need(0, error.message);
     motley_apply_params params = { .output = { .batch = { .count = 1,
                                                           .channels = channels,
+                                                          .alpha = alpha,
                                                           .dtype = dtype,
                                                           .data = result,
                                                           .width = size.width,
@@ -598,7 +605,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     int32_t counts[N];
     for (int i = 0; i < N; i++) {
         motley_batch one = {
-            .count = 1, .channels = channels, .data = pixels, .width = size.width, .height = size.height
+            .count = 1, .channels = channels, .alpha = alpha, .data = pixels, .width = size.width, .height = size.height
         };
         for (size_t k = 0; k < image; k++) {
             const int x = (int)(k / (size_t)channels % (size_t)size.width), c = (int)(k % (size_t)channels);

@@ -32,9 +32,12 @@ static uint64_t hash_of(motley_context *context, const motley_policy *policy, in
     if (motley_memory_create(context, MOTLEY_MEMORY_DEVICE, bytes, &device, error) != MOTLEY_OK)
         return 0;
     bool good = motley_memory_copy(context, device, pixels, bytes, NULL, error) == MOTLEY_OK;
-    const motley_batch batch = {
-        .count = IMAGES, .channels = channels, .data = device, .width = WIDTH, .height = HEIGHT
-    };
+    const motley_batch batch = { .count = IMAGES,
+                                 .channels = channels,
+                                 .alpha = channels % 2 == 0,
+                                 .data = device,
+                                 .width = WIDTH,
+                                 .height = HEIGHT };
     for (uint32_t epoch = 0; good && epoch < EPOCHS; epoch += 50) {
         motley_apply_params params = { .samples = { .seed = 20261122, .epoch = epoch, .first = 1000 } };
         input_boxes(&params.samples, boxes, offsets, IMAGES, WIDTH, HEIGHT);

@@ -53,6 +53,7 @@ static pile pile_of(const motley_policy *policy, const motley_image *from, int32
     static const size_t of_type[] = { 1, 4, 2, 2 };
     const motley_policy_info *const info = motley_policy_describe(policy);
     pile p = { .batch = { .count = count, .channels = info && info->to_rgb ? 3 : channels } };
+    p.batch.alpha = p.batch.channels % 2 == 0;
     p.batch.dtype = info && info->has_output ? info->dtype : MOTLEY_U8;
     const bool planes = info && info->has_output && info->layout == MOTLEY_CHW;
     const int64_t one = (int64_t)of_type[p.batch.dtype], n = p.batch.channels;

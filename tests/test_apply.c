@@ -183,6 +183,9 @@ Test(apply, builtins_equal_reference)
                 make_images(&from, channels, MOTLEY_HWC, 5);
                 make_images(&to, channels, epoch == 1 ? MOTLEY_CHW : MOTLEY_HWC, 6);
                 make_images(&planes, channels, MOTLEY_CHW, 5);
+                images *const all[] = { &wanted, &from, &to, &planes };
+                for (int k = 0; k < 4; k++)
+                    all[k]->batch.alpha = channels % 2 == 0 && epoch != 1;
                 apply(reference, policy, &wanted, &wanted, &params);
                 apply(cpu[epoch], policy, &from, &to, &params);
                 cr_assert(same_images(&wanted, &to, channels), "%s, %d channels, epoch %u, src to dst",
@@ -203,9 +206,9 @@ Test(apply, builtins_equal_reference)
 }
 
 /* One image as a batch. */
-static motley_batch one_image(const input_buffer *b)
+static motley_batch one_image(const input_buffer *b, int alpha)
 {
-    return (motley_batch){ .count = 1, .channels = b->channels, .images = &b->image };
+    return (motley_batch){ .count = 1, .channels = b->channels, .alpha = alpha, .images = &b->image };
 }
 
 /* From every kind of strides to every other, and in place: the reference's bits, and no byte beside them changes. */
@@ -216,7 +219,8 @@ static void check_strides(motley_context *cpu, motley_context *reference, const 
     const motley_apply_params params = { .samples = { .seed = 3, .first = id } };
     const int64_t row = (int64_t)size.width * channels;
     const motley_image packed = { result, size.width, size.height, row, channels, 1 };
-    const motley_batch wanted = { .count = 1, .channels = channels, .images = &packed };
+    const int alpha = channels % 2 == 0 && id % 3 > 0;
+    const motley_batch wanted = { .count = 1, .channels = channels, .alpha = alpha, .images = &packed };
     motley_error error = { 0 };
     input_fill(INPUT_NOISE, id, size, channels, dense);
     memcpy(result, dense, (size_t)(row * size.height));
@@ -228,7 +232,7 @@ static void check_strides(motley_context *cpu, motley_context *reference, const 
     input_buffer_set(&src, dense);
     input_buffer_set(&untouched, dense);
     input_buffer_set(&expected, result);
-    const motley_batch in = one_image(&src), out = one_image(&dst);
+    const motley_batch in = one_image(&src, alpha), out = one_image(&dst, alpha);
     cr_assert(motley_apply(cpu, policy, &in, &out, &params, &error) == MOTLEY_OK, "%s", error.message);
     cr_assert(memcmp(dst.bytes, expected.bytes, dst.size) == 0, "%s, %dx%dx%d, %s to %s, sample %d",
               motley_policy_describe(policy)->name, size.width, size.height, channels, input_layout_names[from],

@@ -132,13 +132,15 @@ Test(augmix, weights_are_shares)
 #define MOST (WIDTH * HEIGHT * 4)
 
 /* What the steps of one image make of it, dense HWC: each chain by motley_op_apply, op by op. */
-static void mix_slowly(motley_context *context, const motley_step *steps, int32_t count, int32_t channels,
+static void mix_slowly(motley_context *context, const motley_step *steps, int32_t count, int32_t channels, int alpha,
                        const uint8_t *image, uint8_t *result)
 {
     static uint8_t chain[MOST];
     static float sum[MOST];
     const size_t bytes = (size_t)WIDTH * HEIGHT * (size_t)channels;
-    const motley_batch one = { .count = 1, .channels = channels, .data = chain, .width = WIDTH, .height = HEIGHT };
+    const motley_batch one = {
+        .count = 1, .channels = channels, .alpha = alpha, .data = chain, .width = WIDTH, .height = HEIGHT
+    };
     memset(sum, 0, sizeof sum);
     memcpy(chain, image, bytes);
     memcpy(result, image, bytes);
@@ -187,6 +189,7 @@ static void check_pixels(motley_context *context, motley_context *reference, con
     motley_batch src = {
         .count = IMAGES, .channels = channels, .layout = layout, .data = src_data, .width = WIDTH, .height = HEIGHT
     };
+    src.alpha = channels % 2 == 0 && policy->augmix.width % 2;
     motley_batch dst = src;
     dst.data = out;
     motley_apply_params params = { .samples = { .seed = 11, .epoch = 4 }, .steps = steps, .step_counts = counts };
@@ -201,7 +204,7 @@ static void check_pixels(motley_context *context, motley_context *reference, con
             for (size_t c = 0; c < (size_t)channels; c++)
                 image[p * (size_t)channels + c] =
                     in[i * bytes + (layout == MOTLEY_CHW ? c * pixels + p : p * (size_t)channels + c)];
-        mix_slowly(reference, steps + i * most, counts[i], channels, image, want);
+        mix_slowly(reference, steps + i * most, counts[i], channels, src.alpha, image, want);
         for (size_t p = 0; p < pixels; p++)
             for (size_t c = 0; c < (size_t)channels; c++) {
                 const size_t at = i * bytes + (layout == MOTLEY_CHW ? c * pixels + p : p * (size_t)channels + c);

@@ -53,6 +53,7 @@ static motley_batch batch_of(uint8_t *memory, int listed, int32_t channels, motl
     motley_batch batch = {
         .count = COUNT, .channels = channels, .layout = layout, .data = memory, .width = SIDE, .height = SIDE
     };
+    batch.alpha = channels % 2 == 0;
     for (int32_t i = 0; listed && i < COUNT; i++) {
         const int32_t width = SIDE - i, height = SIDE - 2 * i;
         uint8_t *const at = memory + (size_t)i * 4 * SIDE * SIDE;
@@ -69,6 +70,7 @@ static motley_batch results_of(const motley_policy_info *info, const motley_batc
 {
     motley_batch batch = { .count = COUNT,
                            .channels = info->to_rgb ? 3 : src->channels,
+                           .alpha = !info->to_rgb && src->alpha,
                            .dtype = info->dtype,
                            .layout = MOTLEY_CHW,
                            .data = memory,

@@ -105,6 +105,7 @@ static void check_case(motley_context *context, const golden_case *c, const char
     lay_out(c->in, layout, c->in->samples, source, false);
     motley_batch src = { .count = 1,
                          .channels = c->in->channels,
+                         .alpha = c->in->channels % 2 == 0,
                          .layout = layout,
                          .data = source,
                          .width = c->in->width,

@@ -14,7 +14,7 @@ static int turn_row(const mot_cpu_rows *set, uint32_t first, uint8_t value, int 
 {
     uint8_t image[4 * WIDTH] = { 0 };
     const int pixel = channels == 4 ? 4 : 1, channel = channels == 4 ? 1 : WIDTH;
-    const mot_view view = { image, WIDTH, 1, channels, pixel * WIDTH, pixel, channel };
+    const mot_view view = { image, WIDTH, 1, channels, channels == 4, pixel * WIDTH, pixel, channel };
     for (int x = 0; x < WIDTH; x++)
         for (int c = 0; c < channels; c++)
             image[x * pixel + c * channel] = (uint8_t)((first + (uint32_t)x) >> 8 * c);

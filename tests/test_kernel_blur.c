@@ -15,7 +15,7 @@ static uint8_t pixels[MOST * MOST * 4], want[MOST * MOST * 4], found[MOST * MOST
 static mot_view view_of(uint8_t *data, int width, int height, int channels, int planar)
 {
     const int pixel = planar ? 1 : channels;
-    return (mot_view){ data, width, height, channels, (int64_t)width * pixel, pixel, planar ? width * height : 1 };
+    return (mot_view){ data, width, height, channels, 0, (int64_t)width * pixel, pixel, planar ? width * height : 1 };
 }
 
 static int compare(const mot_cpu_rows *set, int width, int height, int channels, int planar, const float *half,

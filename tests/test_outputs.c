@@ -72,6 +72,8 @@ static void check_turn(uint64_t turn)
     room rooms[ROOMS];
     for (int k = 0; k < ROOMS; k++)
         rooms[k] = room_make(&random, count, size, channels, k == OUT ? dtype : MOTLEY_U8);
+    for (int k = 0; k < ROOMS; k++)
+        rooms[k].batch.alpha = channels % 2 == 0 && turn % 3 > 0;
     motley_error error;
     uint8_t *made[2][ROOMS]; /* by `other`, and by `context` */
     for (int k = 0; k < ROOMS; k++)

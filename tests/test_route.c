@@ -169,15 +169,15 @@ int main(void)
     f = uniform(256, 224, 224);
     wants(&turing, &f, MOT_ROUTE_TILES, "no bulk copies");
 
-    mot_view v = { (uint8_t *)64, 224, 224, 3, 672, 3, 1 };
+    mot_view v = { (uint8_t *)64, 224, 224, 3, 0, 672, 3, 1 };
     check(mot_is_dense(&v, MOT_FORMAT_RGB), "a dense image");
     v.data++;
     check(!mot_is_dense(&v, MOT_FORMAT_RGB), "an odd address");
-    v = (mot_view){ (uint8_t *)64, 223, 224, 3, 669, 3, 1 };
+    v = (mot_view){ (uint8_t *)64, 223, 224, 3, 0, 669, 3, 1 };
     check(!mot_is_dense(&v, MOT_FORMAT_RGB), "an odd width");
-    v = (mot_view){ (uint8_t *)64, 224, 224, 3, 688, 3, 1 };
+    v = (mot_view){ (uint8_t *)64, 224, 224, 3, 0, 688, 3, 1 };
     check(!mot_is_dense(&v, MOT_FORMAT_RGB), "a gap");
-    v = (mot_view){ (uint8_t *)64, 224, 224, 4, 896, 4, 1 };
+    v = (mot_view){ (uint8_t *)64, 224, 224, 4, 1, 896, 4, 1 };
     check(!mot_is_dense(&v, MOT_FORMAT_RGBA), "alpha");
     printf("%d failures\n", failures);
     return failures > 0;

@@ -168,10 +168,12 @@ static void check_turn(uint64_t turn)
             .samples = samples, .drawn = wanted.drawn, .steps = wanted.steps, .step_counts = wanted.counts });
     for (size_t i = 0; i < im.count; i++)
         im.src[i].data = memory + ((uint8_t *)im.src[i].data - im.bytes);
-    motley_batch src = { .count = im.count, .channels = im.channels, .images = im.src };
+    const int alpha = im.channels % 2 == 0;
+    motley_batch src = { .count = im.count, .channels = im.channels, .alpha = alpha, .images = im.src };
     if (im.dense)
         src = (motley_batch){ .count = im.count,
                               .channels = im.channels,
+                              .alpha = alpha,
                               .layout = im.layout,
                               .data = memory,
                               .width = im.src->width,

@@ -298,7 +298,7 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
             add_boxes(at, count, &boxes, &offsets);
         count++;
     }
-    const motley_batch src = { .count = count, .channels = channels, .images = room->from };
+    const motley_batch src = { .count = count, .channels = channels, .alpha = channels % 2 == 0, .images = room->from };
     request r = { self->context,
                   room->steps && !self->pictures ? NULL : policy,
                   self->pictures ? &src : NULL,

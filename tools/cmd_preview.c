@@ -183,8 +183,12 @@ static void want(motley_status status, const char *name, const motley_error *err
 
 static motley_batch batch_of(const picture *p)
 {
-    return (
-        motley_batch){ .count = 1, .channels = p->channels, .data = p->pixels, .width = p->width, .height = p->height };
+    return (motley_batch){ .count = 1,
+                           .channels = p->channels,
+                           .alpha = p->channels % 2 == 0,
+                           .data = p->pixels,
+                           .width = p->width,
+                           .height = p->height };
 }
 
 /* Allocates pixels; the rest is set. */

@@ -28,8 +28,9 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
                              device_work *work, void *user, motley_error *error)
 {
     const bool host = motley_context_backend(context) != MOTLEY_BACKEND_CUDA;
+    motley_batch batch = { .count = count, .channels = channels, .alpha = channels % 2 == 0, .images = images };
     if (host || count == 0)
-        return work(user, &(motley_batch){ .count = count, .channels = channels, .images = images }, error);
+        return work(user, &batch, error);
     motley_image *device = need(malloc(count * sizeof *device));
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -40,10 +41,11 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
         device[i] = images[i];
         device[i].data = (char *)memory + at;
     }
+    batch.images = device;
     if (status == MOTLEY_OK)
         status = carry(context, images, device, count, true, error);
     if (status == MOTLEY_OK)
-        status = work(user, &(motley_batch){ .count = count, .channels = channels, .images = device }, error);
+        status = work(user, &batch, error);
     if (status == MOTLEY_OK)
         status = carry(context, images, device, count, false, error);
     if (status == MOTLEY_OK)

@@ -102,7 +102,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     draw->draws = 1;
     draw->tables = steps->tables;
     draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
-    draw->samples = (mot_cuda_samples){ job->samples, job->counter };
+    draw->samples = (mot_cuda_samples){ job->samples, job->counter, { job->bands, job->band } };
     draw->samples.given.ids = NULL;
     draw->samples.given.views = NULL;
     if (job->samples.ids && job->count <= MOT_FEW_IDS) {

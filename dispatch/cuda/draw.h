@@ -35,11 +35,14 @@ typedef struct mot_cuda_plan {
 typedef struct mot_cuda_samples {
     motley_samples given;
     const uint64_t *counter; /* {epoch, first}, in place of the given ones; or NULL */
+    mot_cuda_band band;      /* what the images are of their samples */
 } mot_cuda_samples;
 
 MOT_FN mot_drawn_sample mot_cuda_sample_of(const mot_cuda_samples *s, int i, int width, int height, int channels)
 {
-    mot_drawn_sample sample = mot_sample_of(&s->given, (size_t)i, width, height, channels);
+    mot_drawn_sample sample =
+        mot_sample_of(&s->given, (size_t)i, width, height, s->band.count ? s->band.count : channels);
+    sample.band = s->band.number;
     if (s->counter)
         sample.epoch = (uint32_t)s->counter[0];
     if (s->counter && !s->given.ids)

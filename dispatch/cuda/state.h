@@ -46,6 +46,7 @@ typedef struct mot_cuda_state {
     int always_tiles;
     mot_level_cache levels;
     mot_line_cache lines;
+    mot_kept bands; /* of bands.c */
     mot_cuda_report last;
     mot_cuda_last last_run;
     mot_cuda_op op[MOT_OP_COUNT];

@@ -342,6 +342,7 @@ static motley_status fill_windows(const transform_run *r, motley_error *error)
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
     memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
+    job.fill[0] = job.fill[r->call->band];
     const mot_node node = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_IMAGES };
     MOT_TRY(mot_call_next(r->cuda, &node, error));
     return mot_cuda_try(mot_fill_launch(&job, r->cuda->lane), "launching the filling kernel", error);
@@ -356,6 +357,7 @@ static motley_status erase_boxes(const transform_run *r, motley_error *error)
                             .count = (int32_t)dst->count,
                             .channels = dst->channels,
                             .dtype = (int32_t)dst->dtype,
+                            .band = { call->bands ? call->bands : dst->channels, call->band },
                             .values = call->erase->of.erase.fills,
                             .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
@@ -420,7 +422,7 @@ static void describe_draws(transform_run *r)
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
-    draw->samples = (mot_cuda_samples){ params->samples, params->counter };
+    draw->samples = (mot_cuda_samples){ params->samples, params->counter, { call->bands, call->band } };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
@@ -449,6 +451,8 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
                                   : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
+    for (size_t i = 0; call->draws.steps && i < call->src->count * call->info->max_steps; i++)
+        r->host.given_steps[i].fill[0] = r->host.given_steps[i].fill[call->band];
     count_axes(r);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     const int alone = !call->params->counter && !call->params->samples.levels;

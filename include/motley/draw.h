@@ -30,6 +30,7 @@ extern "C" {
 typedef struct motley_samples {
     uint64_t seed;
     uint32_t epoch;        /* 0 .. 2^30 - 1 */
+    int32_t bands;         /* motley_draw: 1: images of 2 or 4 channels have no alpha; others read motley_batch.alpha */
     uint64_t first;        /* image i is sample first + i ... */
     const uint64_t *ids;   /* ... or ids[i], when given; host memory, read before the call returns */
     uint32_t view;         /* 0 .. 65535, of every image ... */

@@ -47,9 +47,11 @@ typedef struct motley_image {
 
 /** n images of one size, or, when `images` is given, each with its own size and strides.
  *
- *  Channels  1 grey, 2 grey+alpha, 3 RGB, 4 RGBA. Alpha is the last channel of 2 or 4: point, colour, statistics
- *            stencil and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating,
- *            as Pillow does), gaussian_blur blurs it, cutout fills it.
+ *  Channels  1 grey, 3 RGB, 2 or 4 bands. Each band is worked on as a grey image of its own. What needs three colours
+ *            (color, grayscale, desaturate, hue, to_rgb) changes RGB only, with or without alpha.
+ *  Alpha     1: the last of 2 or 4 channels is alpha, and the others are grey or RGB. Point, colour, statistics, stencil
+ *            and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating, as Pillow
+ *            does), gaussian_blur blurs it, cutout fills it. src, dst and output of a call say the same.
  *  Strides   In bytes. All four zero means a dense batch in `layout`. No two components (channel values) may
  *            overlap, within an image or between images. A dst that holds an image twice, or one of src in another
  *            place, is refused; other overlaps between `images` are not detected.
@@ -60,6 +62,7 @@ typedef struct motley_batch {
     int32_t channels; /* 1..4 */
     motley_dtype dtype;
     motley_layout layout; /* read only when all strides are zero */
+    int32_t alpha;        /* 1: the last of 2 or 4 channels is alpha; 0: each channel is a colour or a band */
     void *data;
     int32_t width, height;                                          /* pixels, 1..1048576 */
     int64_t image_stride, row_stride, pixel_stride, channel_stride; /* bytes */

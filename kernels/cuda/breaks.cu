@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) filter_kernel(const 
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
     const mot_filter &filter = filter_of(job, step.op);
-    const int reach = filter.reach, size = 2 * reach + 1, colors = mot_color_channels(job.channels);
+    const int reach = filter.reach, size = 2 * reach + 1, colors = mot_cuda_colors(job.channels);
     if ((int)threadIdx.x < size * size)
         memory.weight[threadIdx.x] = filter.weight[threadIdx.x];
     const int across = (src.width + MOT_FILTER_WIDTH - 1) / MOT_FILTER_WIDTH;

@@ -62,7 +62,7 @@ DEVICE uint32_t fill_word(const mot_step &step)
 /* How many channels hold colour: all but alpha. */
 template <int FORMAT> DEVICE int colors_of(int channels)
 {
-    return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_color_channels(channels) : 3;
+    return FORMAT == MOT_FORMAT_GREY ? 1 : FORMAT == MOT_FORMAT_STRIDED ? mot_cuda_colors(channels) : 3;
 }
 
 template <int FORMAT> DEVICE mot_u8 luma_of(uint32_t word, int channels)

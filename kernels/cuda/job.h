@@ -22,6 +22,18 @@ typedef struct mot_cuda_batch {
     const motley_image *images; /* device memory [count], or NULL for one size */
 } mot_cuda_batch;
 
+/* Grey images that are one band each, `number`, of images with `count`; 0: they are images. */
+typedef struct mot_cuda_band {
+    int32_t count, number;
+} mot_cuda_band;
+
+/* How many of an image's channels hold colour. On the device the last of 2 or 4 is alpha, because bands come there as
+ * grey images; a view's `alpha` is not read. */
+MOT_FN int mot_cuda_colors(int channels)
+{
+    return channels == 2 ? 1 : channels == 4 ? 3 : channels;
+}
+
 /* How the components of a pixel are laid out; every format accepts any alignment. */
 typedef enum mot_cuda_format {
     MOT_FORMAT_GREY,                        /* one channel, pixel stride 1 */

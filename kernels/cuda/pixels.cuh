@@ -11,11 +11,11 @@ DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images,
 {
     if (images) {
         const motley_image image = images[i];
-        return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels,
+        return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels, 0,
                          image.row_stride,      image.pixel_stride, image.channel_stride };
     }
     return mot_view{
-        batch.data + i * batch.image, batch.width, batch.height, channels, batch.row, batch.pixel, batch.channel
+        batch.data + i * batch.image, batch.width, batch.height, channels, 0, batch.row, batch.pixel, batch.channel
     };
 }
 

@@ -272,8 +272,8 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
     for (int k = 0; k < 4; k++)
         how.box[k] = place.box[k];
-    const mot_resize_plan plan =
-        mot_resize_plan_of(&how, place.width, place.height, place.resized_width, place.resized_height, job.channels);
+    const mot_resize_plan plan = mot_resize_plan_of(&how, place.width, place.height, place.resized_width,
+                                                    place.resized_height, job.channels % 2 == 0); /* they have alpha */
     const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
     const float from = axis ? how.box[1] : how.box[0], to = axis ? how.box[3] : how.box[2];
     axis_plan a;

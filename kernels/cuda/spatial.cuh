@@ -19,7 +19,7 @@ template <int FORMAT> struct resident_taps {
 /* Alpha of an interpolated image. */
 DEVICE uint32_t premultiplied(uint32_t word, int channels)
 {
-    const int colors = mot_color_channels(channels);
+    const int colors = mot_cuda_colors(channels);
     const uint8_t alpha = (uint8_t)byte_of(word, colors);
     uint32_t out = (uint32_t)alpha << (8 * colors);
     for (int c = 0; c < colors; c++)
@@ -29,7 +29,7 @@ DEVICE uint32_t premultiplied(uint32_t word, int channels)
 
 DEVICE uint32_t unpremultiplied(uint32_t word, int channels)
 {
-    const int colors = mot_color_channels(channels);
+    const int colors = mot_cuda_colors(channels);
     const uint8_t alpha = (uint8_t)byte_of(word, colors);
     uint32_t out = (uint32_t)alpha << (8 * colors);
     for (int c = 0; c < colors; c++)

@@ -176,7 +176,7 @@ MOT_FN mot_view mot_scratch_view(int format, int channels, int width, int height
 {
     mot_view v;
     v.data = data;
-    v.width = width, v.height = height, v.channels = channels;
+    v.width = width, v.height = height, v.channels = channels, v.alpha = 0;
     v.pixel = format == MOT_FORMAT_PLANES ? 1 : channels;
     v.row = (v.pixel * width + 15) & ~(int64_t)15;
     v.channel = format == MOT_FORMAT_PLANES ? v.row * height : 1;

@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&c, data, sizeof c);
     data += sizeof c, size -= sizeof c;
     const int op = c.op % motley_op_count(), channels = c.channels % 4 + 1, in_place = c.in_place & 1;
+    const int alpha = channels % 2 == 0 && c.channels / 4 % 2;
     const motley_op_info *info = motley_op_get(op);
     const int count = info->values_min + c.values_count % (info->values_max - info->values_min + 1);
     if (info->shape == MOTLEY_SHAPE_BLUR && !(c.values[0] < 100))
@@ -76,8 +77,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                           .fill = c.fill };
         motley_status status[2];
         for (int i = 1; i < 3; i++) {
-            const motley_batch src = { .count = 1, .channels = channels, .images = &image[in_place ? i : 0] };
-            const motley_batch dst = { .count = 1, .channels = channels, .images = &image[i] };
+            const motley_batch src = {
+                .count = 1, .channels = channels, .alpha = alpha, .images = &image[in_place ? i : 0]
+            };
+            const motley_batch dst = { .count = 1, .channels = channels, .alpha = alpha, .images = &image[i] };
             motley_error error = { 0 };
             status[i - 1] = motley_op_apply(i == 1 ? cpu : reference, op, c.values, count, &src, &dst, &params, &error);
             MUST(status[i - 1] == MOTLEY_OK || (error.status == status[i - 1] && error.message[0]));

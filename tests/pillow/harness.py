@@ -5,6 +5,7 @@
 """
 
 import argparse
+import functools
 import os
 import sys
 import time
@@ -44,24 +45,38 @@ def sweep(cases, what):
     return run
 
 
+def by_bands(array, alpha, recipe, *by_channel):
+    """What recipe(array, ...) makes of an image, or of each of its bands as a grey one; it returns a PIL image."""
+    channels = array.shape[2]
+    if alpha or channels % 2:
+        return recipes.to_array(recipe(array, *by_channel))
+    parts = [recipe(array[..., c : c + 1], *(each[c : c + 1] for each in by_channel)) for c in range(channels)]
+    return np.concatenate([recipes.to_array(part) for part in parts], axis=-1)
+
+
 class Test(unittest.TestCase):
-    def op_equals_pillow(self, name, arrays, values, interpolation=NEAREST, fill=None, src="packed", dst=None):
-        """Runs op `name` on every backend, `arrays` as one batch of many sizes; dst None: in place."""
+    def op_equals_pillow(
+        self, name, arrays, values, interpolation=NEAREST, fill=None, src="packed", dst=None, alpha=True
+    ):
+        """Runs op `name` on every backend, `arrays` as one batch of many sizes; dst None: in place. alpha False: the
+        arrays have bands, each of which must be what Pillow makes of it as a grey image."""
         channels = arrays[0].shape[2]
         pil_fill = tuple(fill) if fill is not None else (0,) * channels
         recipe = recipes.RECIPES[name][0]
-        wanted = [
-            recipes.to_array(recipe(recipes.to_pil(a), v, recipes.FILTERS[interpolation], pil_fill))
-            for a, v in zip(arrays, values)
-        ]
+
+        def wanted_of(array, fill, v):
+            return recipe(recipes.to_pil(array), v, recipes.FILTERS[interpolation], fill)
+
+        wanted = [by_bands(a, alpha, functools.partial(wanted_of, v=v), pil_fill) for a, v in zip(arrays, values)]
         for backend, context in contexts.items():
-            source = [Placed(a, LAYOUTS[src]) for a in arrays]
-            target = source if dst is None else [Placed(np.zeros_like(a), LAYOUTS[dst]) for a in arrays]
+            source = [Placed(a, LAYOUTS[src], alpha) for a in arrays]
+            target = source if dst is None else [Placed(np.zeros_like(a), LAYOUTS[dst], alpha) for a in arrays]
             context.op(name, values, source, target, interpolation, fill)
             for i, want in enumerate(wanted):
                 what = (
                     f"{name}{tuple(values[i])!r} {INTERPOLATION_NAMES[interpolation]} fill {fill} "
-                    f"{recipes.MODES[channels]} image {i}, backend {backend}, {src} -> {dst or 'in place'}"
+                    f"{recipes.MODES[channels] if alpha else channels} image {i}, backend {backend}, "
+                    f"{src} -> {dst or 'in place'}"
                 )
                 self.same_bytes(target[i].view, want, what)
                 if not target[i].canaries_intact():

@@ -51,6 +51,7 @@ class Batch(ctypes.Structure):
         ("channels", c_int32),
         ("dtype", c_int),
         ("layout", c_int),
+        ("alpha", c_int32),
         ("data", c_void_p),
         ("width", c_int32),
         ("height", c_int32),
@@ -264,8 +265,10 @@ class ContextParams(Params):
 class Placed:
     """An image in separate memory, in one of LAYOUTS, between canary bytes that nothing may touch."""
 
-    def __init__(self, array, layout):
+    def __init__(self, array, layout, alpha=True):
+        """alpha: whether the last of 2 or 4 channels is."""
         height, width, channels = array.shape
+        self.alpha = alpha and channels % 2 == 0
         row, pixel, channel, start, size = layout(height, width, channels)
         self.memory = np.full(size, CANARY, np.uint8)
         self.view = np.ndarray(array.shape, np.uint8, self.memory, start, (row, pixel, channel))
@@ -361,7 +364,7 @@ class Library:
 def batch_of(placed):
     images = (Image * len(placed))(*[p.image for p in placed])
     channels = placed[0].view.shape[2]
-    return Batch(count=len(placed), channels=channels, images=images)
+    return Batch(count=len(placed), channels=channels, alpha=placed[0].alpha, images=images)
 
 
 class Context:
@@ -491,6 +494,7 @@ class Transform:
             channels=channels,
             dtype=number,
             layout=1 if layout == "chw" else 0,
+            alpha=src[0].alpha,
             data=out.ctypes.data,
             width=width,
             height=height,

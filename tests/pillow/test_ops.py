@@ -40,10 +40,12 @@ class Ops(Test):
             for channels in recipes.MODES:
                 for interpolation in [NEAREST, BILINEAR, BICUBIC] if name in recipes.WARPS else [NEAREST]:
                     for turn in range(rounds):
-                        with self.subTest(op=name, mode=recipes.MODES[channels], interpolation=interpolation):
-                            self.one_op(name, channels, interpolation, turn)
+                        for alpha in (True, False) if channels % 2 == 0 else (True,):
+                            what = {"mode": recipes.MODES[channels] if alpha else channels, "turn": turn}
+                            with self.subTest(op=name, interpolation=interpolation, **what):
+                                self.one_op(name, channels, interpolation, turn, alpha)
 
-    def one_op(self, name, channels, interpolation, turn):
+    def one_op(self, name, channels, interpolation, turn, alpha):
         number = harness.library.op_names.index(name)
         r = np.random.default_rng([harness.options.seed, number, channels, interpolation, turn])
         _, published, draw = recipes.RECIPES[name]
@@ -78,6 +80,7 @@ class Ops(Test):
                 fill[:channels] if fill else None,
                 src,
                 dst,
+                alpha,
             )
 
 

@@ -2,6 +2,7 @@
 """motley_resize against Pillow's crop, resize and mirror: all bytes equal, on every CPU backend, in the order of passes
 of the Pillow that is installed. With --thorough it compares over 10^9 bytes."""
 
+import functools
 import sys
 
 import harness
@@ -26,22 +27,26 @@ def side(r, most=400):
 
 
 class Resize(Test):
-    def equals_pillow(self, arrays, sizes, name, src="packed", dst="packed", crops=None, boxes=None, flips=None):
-        wanted = []
-        for i, (a, size) in enumerate(zip(arrays, sizes)):
+    def equals_pillow(
+        self, arrays, sizes, name, src="packed", dst="packed", crops=None, boxes=None, flips=None, alpha=True
+    ):
+        def resized(a, i):
             picture = recipes.to_pil(a)
             if crops:
                 left, top, width, height = crops[i]
                 picture = picture.crop((left, top, left + width, top + height))
-            picture = picture.resize(size, PILLOW_FILTERS[name], boxes[i] if boxes else None)
-            wanted.append(recipes.to_array(ImageOps.mirror(picture) if flips and flips[i] else picture))
+            picture = picture.resize(sizes[i], PILLOW_FILTERS[name], boxes[i] if boxes else None)
+            return ImageOps.mirror(picture) if flips and flips[i] else picture
+
+        wanted = [harness.by_bands(a, alpha, functools.partial(resized, i=i)) for i, a in enumerate(arrays)]
         for backend, context in harness.contexts.items():
-            source = [Placed(a, LAYOUTS[src]) for a in arrays]
-            target = [Placed(np.zeros((h, w, arrays[0].shape[2]), np.uint8), LAYOUTS[dst]) for w, h in sizes]
+            source = [Placed(a, LAYOUTS[src], alpha) for a in arrays]
+            target = [Placed(np.zeros((h, w, arrays[0].shape[2]), np.uint8), LAYOUTS[dst], alpha) for w, h in sizes]
             context.resize(source, target, name, ORDER, crops, boxes, flips)
             for i, want in enumerate(wanted):
                 what = (
-                    f"resize {name} {arrays[i].shape[1]}x{arrays[i].shape[0]} {recipes.MODES[arrays[i].shape[2]]} "
+                    f"resize {name} {arrays[i].shape[1]}x{arrays[i].shape[0]} "
+                    f"{recipes.MODES[arrays[i].shape[2]] if alpha else 'bands'} "
                     f"crop {crops and crops[i]} box {boxes and boxes[i]} flip {flips and flips[i]} image {i}, "
                     f"backend {backend}, {src} -> {dst}"
                 )
@@ -84,10 +89,11 @@ class Resize(Test):
         ]
         src, dst = LAYOUT_NAMES[turn % len(LAYOUT_NAMES)], LAYOUT_NAMES[turn // 6 % len(LAYOUT_NAMES)]
         flips = [int(v) for v in r.integers(0, 2, len(arrays))]
+        alpha = turn % 2 == 0
         with self.subTest(round=turn, filter=name):
-            self.equals_pillow(arrays, sizes, name, src, dst)
-            self.equals_pillow(arrays, sizes, name, src, dst, crops=crops, flips=flips)
-            self.equals_pillow(arrays, sizes, name, src, dst, boxes=boxes, flips=flips)
+            self.equals_pillow(arrays, sizes, name, src, dst, alpha=alpha)
+            self.equals_pillow(arrays, sizes, name, src, dst, crops=crops, flips=flips, alpha=alpha)
+            self.equals_pillow(arrays, sizes, name, src, dst, boxes=boxes, flips=flips, alpha=alpha)
 
     def test_rounds(self):
         """filter x mode x whole, cropped, boxed, mirrored x tall, wide, one axis, no change x layout"""

@@ -95,7 +95,8 @@ class Moves:
         planes.move(self)
         return planes.moved()
 
-    def image(self, name: str, value: Any, interpolation: Any, fill: Any, erase: Any) -> Any:
+    def image(self, name: str, value: Any, fill: Any, **how: Any) -> Any:
+        """how: interpolation, erase and alpha, as follower_of has them."""
         source = images_of(value, self.transform.layout)
         if source.single != self.single or source.count != len(self.sizes):
             found = "one image" if source.single else f"a batch of {source.count}"
@@ -112,8 +113,7 @@ class Moves:
         fills = list(fill) if hasattr(fill, "__len__") else [fill] * source.channels
         if len(fills) != source.channels:
             raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
-        params = {"fill": bytes(fills), "erase": erase, "interpolation": interpolation}
-        return self._pixels(value, self.transform.layout, **params)
+        return self._pixels(value, self.transform.layout, fill=bytes(fills), **how)
 
     # ---- numbers ----
 
@@ -135,15 +135,17 @@ class Moves:
 _followers: dict[Any, tuple[Policy, Transform]] = {}
 
 
-def follower_of(transform: Any, given: Any, fill: Any, erase: Any, interpolation: Any = "nearest") -> Any:
+def follower_of(
+    transform: Any, given: Any, fill: Any, erase: Any, interpolation: Any = "nearest", alpha: bool = False
+) -> Any:
     """What moves what follows the images of `transform`, for recorded draws or None. fill: a byte for each channel."""
     followed = transform.policy_now if given is None else transform.policy
-    key = id(followed), transform.threads, fill, bool(erase), interpolation
+    key = id(followed), transform.threads, fill, bool(erase), interpolation, bool(alpha)
     found = _followers.get(key)
     if found is None:
         params = follower_params(fill, erase, interpolation)
         handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, params)
-        made = Transform(Policy._of(handle), threads=transform.threads)
+        made = Transform(Policy._of(handle), threads=transform.threads, alpha=alpha)
         found = keep(_followers, key, (followed, made))  # what is followed, too, so that its id stays its own
     return found[1]
 
@@ -153,8 +155,8 @@ def follower_params(fill: Any, erase: Any, interpolation: Any) -> Any:
     return ffi.new("motley_follower_params *", {"fill": fill.ljust(4, b"\0"), **how})
 
 
-def follower_draws(given: Any, fill: Any, erase: Any, interpolation: Any = "nearest") -> Any:
-    """Recorded draws of images as those of their followers."""
+def follower_draws(given: Any, fill: Any, erase: Any, interpolation: Any = "nearest", alpha: bool = False) -> Any:
+    """Recorded draws of images as those of their followers; alpha does not matter to them."""
     made = given.taken(range(len(given)))
     params = follower_params(fill, erase, interpolation)
     checked(lib.motley_follower_steps, made.c, params, made.steps, made.counts, made.places)

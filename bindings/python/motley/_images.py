@@ -106,10 +106,22 @@ class Batch:
         self.count = 1 if self.single else self.shape[self.axes[0]]
         self.lead = () if self.single else (self.count,)  # the axis of images, if there is one
         self.channels = 1 if self.axes[1] is None else self.shape[self.axes[1]]
+        self.alpha = self.kind is Pillow  # whether the last of 2 or 4 channels is alpha
         self.size = self.shape[self.axes[2]], self.shape[self.axes[3]]  # (height, width)
 
     def sizes(self) -> list[tuple[int, int]]:
         return [self.size[::-1]] * self.count
+
+    def take_alpha(self, any_channels: bool) -> None:
+        """The caller says that the last of 2 or 4 channels is alpha. any_channels: images may have another number."""
+        if self.count and self.channels % 2 and not any_channels:
+            raise ArgumentError(f"alpha is True, but the images have {self.channels} channels: want 2 or 4")
+        self.alpha = True
+
+    @property
+    def has_bands(self) -> bool:
+        """Whether the channels are neither grey nor RGB, with or without alpha."""
+        return self.channels % 2 == 0 and not self.alpha
 
     def describe(self, batch: Any) -> None:
         """Fills a motley_batch."""
@@ -122,6 +134,7 @@ class Batch:
             )
         batch.data, batch.images = cast(VOID, self.pointer), NULL
         batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype
+        batch.alpha = self.alpha and self.channels % 2 == 0
         batch.height, batch.width = self.size
         batch.image_stride = 0 if n is None else strides[n] * unit
         batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
@@ -326,6 +339,7 @@ class Many:
         self.first = first = parts[0] if parts else images_of(images[0], layout) if images else None
         self.kind, self.array, self.device = (getattr(first, name, None) for name in ("kind", "array", "device"))
         self.dtype, self.lead = getattr(first, "dtype", lib.MOTLEY_U8), (self.count,)
+        self.alpha = self.kind is Pillow  # as a Batch's
         self.foreign = first is not None and first.foreign
         if parts is described is None and not self._found():
             self._parts = self._looked_at()
@@ -385,8 +399,27 @@ class Many:
                     f"image {i} of the list has {other} channels, image 0 has {first}: want one number of channels, or "
                     "a transform that begins with 'to_rgb: {}'; .convert(\"RGB\") makes PIL images alike"
                 )
+            if i and not self.alpha:
+                bands = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels % 2 == 0), None)
+                if bands is not None:
+                    raise ArgumentError(
+                        f"image {bands[0]} of the list has {bands[1]} bands, which are no RGB, and others have another "
+                        "number of channels: want alpha=True if the last of them is alpha"
+                    )
             self._channels = 3 if i else first
         return self._channels
+
+    def take_alpha(self, any_channels: bool) -> None:
+        """As a Batch's; of images with several numbers of channels, those with 2 or 4 have it."""
+        alike = {self._channels} if self._channels is not None else {part.channels for part in self.parts}
+        if alike and all(channels % 2 for channels in alike) and not any_channels:
+            found = " or ".join(map(str, sorted(alike)))
+            raise ArgumentError(f"alpha is True, but the images have {found} channels: want 2 or 4")
+        self.alpha = True
+
+    @property
+    def has_bands(self) -> bool:
+        return self.channels % 2 == 0 and not self.alpha
 
     def by_channels(self) -> list[Any]:
         """Indices of the images that have the same number of channels, for each number."""
@@ -417,6 +450,7 @@ class Many:
                 image.channel_stride = batch.channel_stride if part.channels >= least else 0  # grey among RGB
             self.table = table
         batch.count, batch.channels, batch.images = self.count, self.channels, self.table
+        batch.alpha = self.alpha and self.channels % 2 == 0
         batch.dtype = self.dtype
 
     def require_writable(self) -> None:

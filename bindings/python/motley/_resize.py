@@ -41,6 +41,7 @@ def resize(
     order: Literal["pillow-13", "pillow-12", "pillow-12.2"] = "pillow-13",
     out: T | None = None,
     layout: Layout | None = None,
+    alpha: bool = False,
     threads: int | None = None,
 ) -> T:
     """Pillow's image.crop(crop).resize(size, filter, box), then mirrored, of every image of a batch.
@@ -55,7 +56,8 @@ def resize(
         order: "pillow-13", or "pillow-12" for the bytes of Pillow up to 12.1, which passes in another order, or
             "pillow-12.2" for those of 12.2 and 12.3, where an image is over 100 times as high as wide.
         out: An array to write to, of the result's shape.
-        layout, threads: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
+        layout, alpha, threads: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or
+            CuPy).
 
     Returns:
         For a list a list, else an array or PIL image of the kind of `batch`.
@@ -64,7 +66,7 @@ def resize(
         ArgumentError: An empty crop or size, or one outside the image; nothing is written.
     """
     how = filter_number("filter", filter, FILTERS), ORDERS.index(one_of("order", order, ORDERS))
-    resizer = _resizer(_size(size), *how, threads)
+    resizer = _resizer(_size(size), *how, bool(alpha), threads)
     if crop is not None:
         resizer = resizer._same()
         resizer.crop = crop
@@ -113,8 +115,8 @@ class _Resizer(Transform):
 
 
 @functools.lru_cache(maxsize=64)
-def _resizer(numbers: tuple[int, ...], filter: int, order: int, threads: int | None) -> _Resizer:
-    resizer = _Resizer(NO_AUGMENTATION, threads=threads)
+def _resizer(numbers: tuple[int, ...], filter: int, order: int, alpha: bool, threads: int | None) -> _Resizer:
+    resizer = _Resizer(NO_AUGMENTATION, alpha=alpha, threads=threads)
     params = ffi.new("motley_resize_params *")
     params.filter, params.order = filter, order
     resizer.result_size, resizer.what = numbers, ("resize", params)

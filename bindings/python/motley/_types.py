@@ -75,6 +75,7 @@ class Settings(TypedDict, total=False):
     threads: Union[int, None]
     views: int
     clip_frames: int
+    alpha: bool
     counter: Union[Array, None]
 
 

@@ -37,6 +37,7 @@ class Call:
         self.caller = images.library_of(source), source.device
         self._sizes: Any = None if self.count else []
         self.channels = 1
+        self.bands = self.count > 0 and source.has_bands
         if self.count:
             self.channels = transform._channels(source)
             if source.device is not None:
@@ -135,10 +136,12 @@ def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
         source.describe(src[0])
         if transform.fused:
             target.describe(output.batch)
+            output.batch.alpha = src.alpha
             output.mean = _four(transform.mean, source.channels, 0)
             output.std = _four(transform.std, source.channels, 1)
         elif target is not source:
             target.describe(dst[0])
+            dst.alpha = src.alpha and dst.channels == src.channels
     if transform.fused:
         params.output = output
     return (src, ffi.NULL if transform.fused else src if target is source else dst), params, held

@@ -69,11 +69,13 @@ class Image:
     Args:
         interpolation: "nearest", "bilinear" or "bicubic".
         fill, erase: As a Mask's; fill is a number, or one for each channel.
+        alpha: As motley.Transform's, of this image.
     """
 
     interpolation: Interpolation = "nearest"
     fill: int | Sequence[int] = 0
     erase: bool = False
+    alpha: bool = False
 
     def __post_init__(self) -> None:
         interpolation_number(self.interpolation)
@@ -321,6 +323,7 @@ class Follow:
             )
         channels, sizes = self.transform._channels(source), source.sizes()
         samples = self.transform._samples(source.count, which)
+        samples.c.bands = source.count > 0 and source.has_bands
         if self.transform._takes(levels):
             _held, samples.c.levels = levels_on_host(levels, source.count)
         boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
@@ -480,7 +483,8 @@ def _stored(kind: Kind) -> Any:
 def _moved(kind: Kind, key: Any, value: Any, moves: Any, rows: Any) -> Any:
     """The entries that a kind writes."""
     if isinstance(kind, Image):
-        return {key: moves.image(f"sample[{key!r}]", value, kind.interpolation, kind.fill, kind.erase)}
+        how = {"interpolation": kind.interpolation, "erase": kind.erase, "alpha": kind.alpha}
+        return {key: moves.image(f"sample[{key!r}]", value, kind.fill, **how)}
     rows.move(moves)
     if isinstance(kind, Mask):
         return {key: rows.moved()}

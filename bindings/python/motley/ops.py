@@ -43,6 +43,7 @@ def apply(
     fill: Any = 0,
     out: Any = None,
     layout: Any = None,
+    alpha: bool = False,
     threads: int | None = None,
 ) -> Any:
     """Applies the operation called `op` to every image of a batch, each with its own values.
@@ -56,7 +57,7 @@ def apply(
         fill: What comes in from outside the image: a number, or one per channel.
         out: Where to write; out=batch works in place. None: a new batch of the same kind.
         layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
-        threads: As motley.Transform's.
+        alpha: As motley.Transform's, as is threads.
     """
     row = table.get(op)
     if row is None:
@@ -66,7 +67,7 @@ def apply(
         number = interpolation_number(interpolation)
     color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
     what = "op", row.info, number, color
-    call, source, target, pixels, written, result = _plain(threads)._prepare(batch, out, layout, None, what)
+    call, source, target, pixels, written, result = _plain(threads, alpha)._prepare(batch, out, layout, None, what)
     if call is None:
         _ = source.channels  # says which image has another number
     if call.count:
@@ -74,7 +75,7 @@ def apply(
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
             raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
         check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)
-        if each == 0 and out is None and layout is None and source is None and KINDS[type(batch)] is NumPy:
+        if each == 0 and out is layout is None and not alpha and source is None and KINDS[type(batch)] is NumPy:
             _keep(row.number, batch, result, threads, call)
     return call.result(batch, source, target, result)
 
@@ -103,9 +104,9 @@ _BLACK = bytes(4)
 
 
 @functools.lru_cache(maxsize=None)
-def _plain(threads: int | None) -> Transform:
+def _plain(threads: int | None, alpha: bool) -> Transform:
     """The transform behind the operations: bytes in, bytes out."""
-    return Transform(NO_AUGMENTATION, threads=threads)
+    return Transform(NO_AUGMENTATION, alpha=alpha, threads=threads)
 
 
 def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:

@@ -106,6 +106,8 @@ class Transform(Sampled):
         clip_frames: How many images in a row are the frames of a clip, with equal sample_ids: operations that use an
             image's statistics (equalize, auto_contrast, contrast) then use those of the whole clip, so that its
             brightness does not flicker. 0: each image its own. Not with counter, since the host draws then.
+        alpha: Whether the last of 2 or 4 channels of arrays is alpha. False: they are bands, each of which is worked on
+            as a grey image. PIL images of modes LA and RGBA have alpha.
         counter: An array of two int64, the epoch of draws by id and the number of the next sample without one, to count
             in. In memory of the CUDA device that the images are on it is read when the work runs, so that a CUDA graph
             makes new draws each time it is replayed.
@@ -115,8 +117,9 @@ class Transform(Sampled):
     _made_of = ("policy",)
     _defaults = {  # the settings that it keeps, and the values that say nothing
         **Sampled._defaults, "mean": None, "std": None, "dtype": None, "output_layout": None, "views": 1,
-        "clip_frames": 0,
+        "clip_frames": 0, "alpha": False,
     }  # fmt: skip
+    alpha = False  # of pickles that were made before it was an argument
 
     @keeping
     def __init__(
@@ -136,6 +139,7 @@ class Transform(Sampled):
         threads: int | None = None,
         views: int = 1,
         clip_frames: int = 0,
+        alpha: bool = False,
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
@@ -149,7 +153,7 @@ class Transform(Sampled):
         self._begin(seed, generator, epoch, counter)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
-        self.layout, self.threads = layout_given(layout), threads_given(threads)
+        self.layout, self.threads, self.alpha = layout_given(layout), threads_given(threads), bool(alpha)
         self.output_layout = output_layout_given(output_layout, memory_format)
         self.mean, self.std = normalize_given(normalize, mean, std)
         self._dtype = None if dtype is None else arrays.dtype_name(dtype)
@@ -160,7 +164,8 @@ class Transform(Sampled):
         written = self._dtype_out != "uint8" or self.output_layout is not None
         self.fused = written and not self.policy.whole  # else a stage does it
         # Part of a kept call's key. A str, because Python keeps a str's hash.
-        self._flavour = repr((self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames))
+        flavour = self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames, self.alpha
+        self._flavour = repr(flavour)
 
     @property
     def dtype(self) -> Any:
@@ -307,7 +312,7 @@ class Transform(Sampled):
         Args:
             count: How many, where there are no sample_ids.
             size: (height, width) of the images, which matter to values that are relative to them.
-            channels: Of the images; as many numbers has a fill.
+            channels: Of the images; as many numbers has a fill. Of 2 or 4, the last is taken for alpha.
             sample_ids: As in a call, like view, epoch and seed.
             boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
             levels: As in a call; those on a device are copied, which waits for them.
@@ -431,7 +436,7 @@ class Transform(Sampled):
             dense = batch if in_place else arrays.dense(batch)
             if dense is not batch:
                 return self._prepare_once(dense, out, layout, policy, what)
-            source = images.source_of(batch, layout, out)
+            source = self._source(batch, layout, out, policy)
             target = self._target(source, batch, out, layout, policy)
             call = calls.Call(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
@@ -454,7 +459,7 @@ class Transform(Sampled):
             if call is not None and call.takes_list(batch):
                 result = call.like(batch[0])
                 return call, None, None, arrays.address(call.listed[1]), call.written(result), result
-        source = images.source_of(batch, layout, out)
+        source = self._source(batch, layout, out, policy)
         source.to_rgb = policy is not None and policy.to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
@@ -465,9 +470,28 @@ class Transform(Sampled):
             call.keep_for_lists(key, source)
         return call, source, target, source.pointer, target.pointer, out
 
+    def _source(self, batch: Any, layout: Any, out: Any, policy: Any) -> Any:
+        """The images to read."""
+        source = images.source_of(batch, layout, out)
+        if self.alpha:
+            source.take_alpha(policy is not None and policy.to_rgb)
+        return source
+
+    def _of_alpha(self, alpha: bool) -> Any:
+        """The same for arrays with or without alpha."""
+        if alpha == self.alpha:
+            return self
+        made = self._same()
+        made.alpha, made._flavour = alpha, f"{self._flavour}, alpha {alpha}"
+        return made
+
     def _channels(self, source: Any) -> Any:
         """How many channels the steps for these images know."""
-        return 3 if self.policy.to_rgb or not source.count else source.channels
+        return source.channels if source.count and not self._makes_rgb(source, self.policy) else 3
+
+    def _makes_rgb(self, source: Any, policy: Any) -> bool:
+        """Whether images come out as RGB. Bands are none and stay what they are."""
+        return policy.to_rgb and not (source.count and source.has_bands)
 
     def _run_by_channels(
         self, source: Any, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool, levels: Any
@@ -486,7 +510,8 @@ class Transform(Sampled):
             to = None if out is None else part if out is batch else [out[i] for i in group]
             of_part = [ids[i] for i in group], [views[i] for i in group], epoch, seed
             own = None if levels is None else [levels[i] for i in group]
-            got = self._run(part, to, layout, of_part, return_draws, own)
+            alpha = self.alpha and source.parts[group[0]].channels % 2 == 0
+            got = self._of_alpha(alpha)._run(part, to, layout, of_part, return_draws, own)
             for i, image, steps in zip(group, *(got if return_draws else (got, drawn))):
                 made[i], drawn[i] = image, steps
         result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
@@ -547,6 +572,7 @@ class Transform(Sampled):
         """The draw of each image with how it is mixed, or that of the one image, of a motley_samples."""
         if samples.levels and call.caller[1] is not None:
             _copy, samples.levels = levels_on_host(levels, call.count)
+        samples.bands = call.bands
         plain = Drawn.of(policy, samples, call.sizes, call.channels).plain(policy, call.channels)
         for draw, mix in zip(plain, mixed):
             draw["mix"] = mix
@@ -599,7 +625,7 @@ class Transform(Sampled):
                 f"the images have {len(set(sizes))} sizes and policy '{policy.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
             )
-        channels = 3 if policy.to_rgb else 0
+        channels = 3 if self._makes_rgb(source, policy) else 0
         return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times)
 
     @property

@@ -37,14 +37,15 @@ class MultiView(Sampled):
 
     Args:
         policy: A motley.Policy, a built-in's name, a path or a text; or another MultiView, whose settings are kept.
-        seed, generator: As motley.Transform's, like dtype, output_layout and threads.
+        seed, generator: As motley.Transform's, like dtype, output_layout, alpha and threads.
         epoch: Of draws by id, and of the numbers that change with it; set_epoch() sets another, and a call can be given
             one, or ids that carry it.
         layout: Of the images, as motley.Transform's.
     """
 
     _made_of = ("policy",)
-    _defaults = {**Sampled._defaults, "dtype": None, "output_layout": None}
+    _defaults = {**Sampled._defaults, "dtype": None, "output_layout": None, "alpha": False}
+    alpha = False  # of pickles that were made before it was an argument
 
     @keeping
     def __init__(
@@ -57,13 +58,14 @@ class MultiView(Sampled):
         layout: Layout | None = None,
         dtype: DtypeLike | None = None,
         output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
+        alpha: bool = False,
         threads: int | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
         self._begin(seed, generator, epoch, None)
-        self.layout, self.threads = layout_given(layout), threads_given(threads)
+        self.layout, self.threads, self.alpha = layout_given(layout), threads_given(threads), bool(alpha)
         self.output_layout, self._dtype = output_layout, None if dtype is None else dtype_name(dtype)
-        self._flavour = repr((threads, self._dtype, output_layout))
+        self._flavour = repr((threads, self._dtype, output_layout, alpha))
         self._transforms: dict[tuple[str, str], Transform] = {}  # by view and text
         self._now: tuple[int, Policy, dict[str, tuple[int, int, Transform]]] | None = None
         self.in_epoch(epoch or 0)
@@ -107,8 +109,7 @@ class MultiView(Sampled):
     def _transform(self, policy: Policy, last: bool) -> Transform:
         """last: whether its results are the caller's."""
         written: dict[str, Any] = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
-        how: dict[str, Any] = {"seed": self.seed, "layout": self.layout, "threads": self.threads}
-        return Transform(policy, **how, **written)
+        return Transform(policy, seed=self.seed, layout=self.layout, threads=self.threads, alpha=self.alpha, **written)
 
     @outside_graphs
     def __call__(
@@ -206,6 +207,8 @@ class MultiView(Sampled):
             if call is not None and call.takes_list(batch):
                 return call, address(call.listed[1]), call.made_for(batch[0]), None
         source = images.source_of(batch, layout)
+        if self.alpha:
+            source.take_alpha(self.policy.to_rgb)
         call = ViewsCall(views, source, batch, out, policy._what)
         _, targets = call.keep
         pictures = [isinstance(target, (images.Many, images.Picture)) for target in targets]
@@ -237,6 +240,8 @@ class ViewsCall(Call):
         first = [shared] if shared else [transform for *_, transform in views.values()]
         source.to_rgb = all(transform.policy.to_rgb for transform in first)
         last = [shared._target_of_stages(source, batch, None, shared.policy)] if shared else []
+        for target in last:
+            target.alpha = source.alpha
         targets = [
             transform._target_of_stages(last[0] if last else source, batch, given.get(name), transform.policy, count)
             for name, (count, _, transform) in views.items() if name
@@ -252,6 +257,7 @@ class ViewsCall(Call):
             source.describe(kept.src)
             for to, target in zip(self.to, targets):
                 target.describe(to.dst)
+                to.dst.alpha = kept.src.alpha and to.dst.channels == kept.src.channels
 
     def _take(self, table: Any) -> None:
         self.c.views.src.images = table
@@ -295,11 +301,11 @@ class ViewsCall(Call):
         drawn = {}
         for name, (count, number, transform) in sorted(self.views.items(), key=lambda view: view[0] != ""):
             policy, each = transform.policy, []
-            known = 3 if policy.to_rgb else channels
+            known = channels if self.bands or not policy.to_rgb else 3
             for j in range(count):
                 words = ffi.new("uint32_t[]", [256 * read + 16 * number + j for read in reads])
                 own = ffi.new("motley_samples *", samples)
-                own.views = words
+                own.views, own.bands = words, self.bands
                 draws = Drawn.of(policy, own, sizes, known).plain(policy, known)
                 each.append(draws[0] if self.single else draws)
             if not name:

@@ -28,6 +28,10 @@ def picture(mode, width=37, height=29, seed=0):
     return Image.fromarray(pixels(mode, width, height, seed), mode)
 
 
+def with_alpha(stage, mode):
+    return motley.RandAugment(3, 12, interpolation="bilinear", alpha=True) if mode.endswith("A") else stage
+
+
 @pytest.fixture
 def stage():
     return motley.RandAugment(3, 12, interpolation="bilinear")
@@ -41,7 +45,7 @@ def test_an_image_is_its_array(stage, mode, size):
         image = picture(mode, *size, seed=seed)
         before = image.tobytes()
         out, drawn = stage(image, sample_ids=seed, epoch=0, return_draws=True)
-        wanted = stage(pixels(mode, *size, seed), sample_ids=seed, epoch=0)
+        wanted = with_alpha(stage, mode)(pixels(mode, *size, seed), sample_ids=seed, epoch=0)
         assert numpy.array_equal(numpy.asarray(out), wanted)
         assert type(out) is Image.Image and (out.mode, out.size) == (mode, size)
         assert drawn and image.tobytes() == before
@@ -90,7 +94,7 @@ def test_sources_that_cannot_be_written_to(stage):
     for step in (1, -1):  # an image over the caller's bytes, upright and upside down
         image = Image.frombuffer("RGBA", (40, 30), data, "raw", "RGBA", 0, step)
         assert image.readonly
-        wanted = stage(pixels("RGBA", 40, 30)[::step], sample_ids=4, epoch=0)
+        wanted = with_alpha(stage, "RGBA")(pixels("RGBA", 40, 30)[::step], sample_ids=4, epoch=0)
         assert numpy.array_equal(numpy.asarray(stage(image, sample_ids=4, epoch=0)), wanted)
     assert data == pixels("RGBA", 40, 30).tobytes()
 

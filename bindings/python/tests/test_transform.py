@@ -204,7 +204,7 @@ def test_grey_and_alpha(pixels):
     one = motley.TrivialAugmentWide(seed=1)(pixels[5, ..., 0], sample_ids=5, epoch=0)
     np.testing.assert_array_equal(one, grey[5])
     four = np.concatenate([pixels, pixels[..., :1]], 3)
-    out, draws = motley.TrivialAugmentWide(seed=1)(four, return_draws=True)
+    out, draws = motley.TrivialAugmentWide(seed=1, alpha=True)(four, return_draws=True)
     for image, got, steps in zip(four, out, draws):
         np.testing.assert_array_equal(got, by_pillow(image, steps), err_msg=str(steps))
 

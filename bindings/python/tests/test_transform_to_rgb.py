@@ -91,8 +91,8 @@ def test_alone_it_is_convert():
     made = transform("")(images)
     assert [image.mode for image in made] == ["RGB"] * len(MODES)
     assert equal(made, converted(images))
-    assert equal(transform("")(arrays(images)), converted(images))
-    assert equal([x.permute(1, 2, 0) for x in transform("")(tensors(images))], converted(images))
+    assert equal(transform("", alpha=True)(arrays(images)), converted(images))
+    assert equal([x.permute(1, 2, 0) for x in transform("", alpha=True)(tensors(images))], converted(images))
 
 
 @pytest.mark.parametrize("filter", ["bilinear", "lanczos", "nearest"])
@@ -101,7 +101,7 @@ def test_before_a_resize_it_is_convert_and_resize(filter):
     stages = f"  - resize: {{size: [27, 45], filter: {filter}, order: {order_of(PIL.__version__)}}}\n"
     resampling = getattr(PIL.Image.Resampling, filter.upper())
     wanted = [image.resize((45, 27), resampling) for image in converted(images)]
-    assert equal(list(transform(stages)(arrays(images))), wanted)
+    assert equal(list(transform(stages, alpha=True)(arrays(images))), wanted)
     assert equal(transform(stages)(images), wanted)
 
 
@@ -126,7 +126,8 @@ def test_crops_and_flips_are_those_of_the_converted_image():
 def test_the_rest_works_on_three_channels(name):
     images = pictures()
     wanted = transform(STAGES[name], to_rgb=False)(converted(images), sample_ids=IDS, epoch=0)
-    mixed = transform(STAGES[name])
+    mixed = transform(STAGES[name], alpha=True)
+    assert equal(transform(STAGES[name])(images, sample_ids=IDS, epoch=0), wanted)
     assert equal(mixed(images, sample_ids=IDS, epoch=0), wanted)
     assert equal(mixed(arrays(images), sample_ids=IDS, epoch=0), wanted)
     for i, image in enumerate(images):
@@ -139,7 +140,7 @@ def test_the_rest_works_on_three_channels(name):
 def test_tensors(name, device):
     images = pictures()
     wanted = transform(STAGES[name], to_rgb=False)(tensors(converted(images)), sample_ids=IDS, epoch=0)
-    mixed = transform(STAGES[name])
+    mixed = transform(STAGES[name], alpha=True)
     found, draws = mixed(tensors(images, device), sample_ids=IDS, epoch=0, return_draws=True)
     assert equal(found, wanted)
     assert equal(mixed.replay(tensors(images, device), json.loads(json.dumps(draws))), wanted)
@@ -156,7 +157,7 @@ def test_batches_of_one_kind(channels, layout, device):
         of_rgb = transform(STAGES[name], to_rgb=False, output_layout="hwc")
         wanted = of_rgb(np.ascontiguousarray(rgb), sample_ids=range(9), epoch=0)
         x = torch.from_numpy(hwc if layout == "hwc" else np.ascontiguousarray(hwc.transpose(0, 3, 1, 2))).to(device)
-        found = transform(STAGES[name], layout=layout, output_layout="hwc")(x, sample_ids=range(9), epoch=0)
+        found = transform(STAGES[name], layout=layout, output_layout="hwc", alpha=True)(x, sample_ids=range(9), epoch=0)
         assert equal(found, wanted)
         if channels == 1 and layout == "hwc":  # with no axis of channels
             assert equal(
@@ -168,12 +169,13 @@ def test_out_and_dtypes():
     images = pictures()
     of_rgb = transform(STAGES["all"], to_rgb=False, dtype="float16", output_layout="hwc")
     wanted = of_rgb(converted(images), sample_ids=IDS, epoch=0)
-    mixed = transform(STAGES["all"], dtype="float16", output_layout="hwc")
+    mixed = transform(STAGES["all"], dtype="float16", output_layout="hwc", alpha=True)
     out = np.zeros((6, 24, 24, 3), np.float16)
     assert mixed(arrays(images), sample_ids=IDS, epoch=0, out=out) is out and equal(out, wanted)
     out = np.zeros((6, 29, 37, 3), np.uint8)
-    transform(STAGES["window"])(arrays(images), sample_ids=IDS, epoch=0, out=out)  # the first is [H, W]
-    assert equal(out, transform(STAGES["window"])(arrays(images), sample_ids=IDS, epoch=0))
+    window = transform(STAGES["window"], alpha=True)
+    window(arrays(images), sample_ids=IDS, epoch=0, out=out)  # the first is [H, W]
+    assert equal(out, window(arrays(images), sample_ids=IDS, epoch=0))
     with pytest.raises(
         motley.ArgumentError,
         match=r"out has shape \(6, 24, 24, 1\), want an array of shape "
@@ -255,7 +257,7 @@ def as_lists(samples):
 def test_loaders(images):
     data, of_rgb = Mixed(images()), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
-    stage, sampler = transform(STAGES["all"], TorchTransform), Sampler(range(6))
+    stage, sampler = transform(STAGES["all"], TorchTransform, alpha=True), Sampler(range(6))
     ((found, _),) = DataLoader(data, 6, sampler=sampler, collate_fn=MotleyCollate(stage, ids=1))
     assert equal(found, wanted)
     prefetcher = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cpu", ids=1)
@@ -278,7 +280,7 @@ def test_columns():
 def test_prefetcher_on_the_gpu():
     data, of_rgb = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
-    stage = transform(STAGES["all"], TorchTransform)
+    stage = transform(STAGES["all"], TorchTransform, alpha=True)
     ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
     assert found.is_cuda and equal(found, wanted)
 

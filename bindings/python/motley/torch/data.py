@@ -334,12 +334,15 @@ class MotleyCollate:
         if self.follow:
             return self._followed(self.follow, samples)
         images = [item(sample, self.images, "image", "a sample") for sample in samples]
-        if not self.transform.policy.whole:
+        transform = self.transform
+        if not transform.policy.whole:
+            if images and kind_of(type(images[0])) is Pillow and Pillow.channels(images[0]) % 2 == 0:
+                transform = transform._of_alpha(True)  # which their tensor does not show
             images = self._stack(images)
         batch = self.collate([replaced(sample, self.images, 0) for sample in samples])
         labels = None if self.labels is None else item(batch, self.labels, "labels")
         ids = self._ids_of(samples)
-        return augmented(batch, self.transform, (self.images, self.labels), images, labels, sample_ids=ids)
+        return augmented(batch, transform, (self.images, self.labels), images, labels, sample_ids=ids)
 
     def _ids_of(self, samples: list[Any]) -> Any:
         """The ids of a batch, with the epochs and views that they carry."""

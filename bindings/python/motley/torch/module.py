@@ -68,7 +68,7 @@ class Transform(motley.Transform, torch.nn.Module):
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
         self._whole = self.policy.whole
         self._mixes, self._levels = self.policy.mixes, self.policy.takes_levels
-        names = "mean", "std", "output_layout", "clip_frames", "threads"
+        names = "mean", "std", "output_layout", "clip_frames", "alpha", "threads"
         like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
         self._text = json.dumps(like)  # what the operator does
 

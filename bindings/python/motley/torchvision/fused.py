@@ -107,9 +107,10 @@ def fuse(compose: Transforming | Sequence[Transforming]) -> Fused:
     The result is a Compose, of v2 if a transform is. It takes what they take, and gives what torchvision gives on PIL
     images for the same draw, bit for bit. (Images keep their alpha, which torchvision's hue makes opaque. A blur's
     weights depend on how torch was built in their last bits, so that a few bytes differ by 1.) A uint8 tensor gets the
-    bytes of the PIL image with its pixels; its images share a draw. In samples of v2, masks, boxes and keypoints move
-    with their image, under policies, too. Each call takes a seed from torch's generator, from which torchvision would
-    make other draws. `result.transform` is the motley.Transform, which takes whole batches and sample ids.
+    bytes of the PIL image with its pixels, of 2 or 4 channels band by band; its images share a draw. In samples of v2,
+    masks, boxes and keypoints move with their image, under policies, too. Each call takes a seed from torch's
+    generator, from which torchvision would make other draws. `result.transform` is the motley.Transform, which takes
+    whole batches and sample ids.
 
     An image that Motley does not take (of floats, of other modes, smaller than its crop) goes through torchvision's
     transforms; the logger "motley.torchvision" says so once.
