@@ -15,7 +15,6 @@ from ffcv.transforms import Squeeze, ToTensor, ToTorchImage
 from ffcv.writer import DatasetWriter
 
 import motley.torch
-from motley.adapters.ffcv import Augment
 
 
 class Pictures:
@@ -34,18 +33,17 @@ if __name__ == "__main__":
         path = os.path.join(folder, "pictures.beton")
         writer = DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1)
         writer.from_indexed_dataset(Pictures())
-        augment = motley.torch.Transform("rand_augment", mean=(0.5,) * 3, std=(0.5,) * 3, dtype=torch.float32, seed=7)
+        augment = motley.torch.Transform("rand_augment", mean=(0.5,) * 3, std=(0.5,) * 3, dtype=torch.float32)
         loader = Loader(
             path,
             batch_size=16,
             num_workers=1,
             order=OrderOption.SEQUENTIAL,
             pipelines={
-                "image": [SimpleRGBImageDecoder(), ToTensor(), ToTorchImage(), Augment(augment)],
+                "image": [SimpleRGBImageDecoder(), ToTensor(), ToTorchImage()],
                 "label": [IntDecoder(), ToTensor(), Squeeze()],
             },
         )
         for epoch in range(2):
-            augment.set_epoch(epoch)
-            means = [f"{images.mean().item():+.4f}" for images, labels in loader]
+            means = [f"{augment(images).mean().item():+.4f}" for images, labels in loader]
             print(f"epoch {epoch}: means {', '.join(means)}")

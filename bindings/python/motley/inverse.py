@@ -27,7 +27,7 @@ FORMATS = "xyxy", "xywh", "cxcywh"
 class Inverse:
     """From augmented images back to their sources: predictions of test-time augmentation, pseudo-labels, saliency.
 
-        views, draws = transform(images, sample_ids=ids, return_draws=True)
+        views, draws = transform(images, return_draws=True)
         back = motley.Inverse(draws, transform)
         logits, valid = back.images(model(views), interpolation="bilinear")    # [N, classes, H, W] and [N, H, W]
         boxes = back.boxes(detected)

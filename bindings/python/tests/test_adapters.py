@@ -311,52 +311,6 @@ def test_webdataset_names_what_is_missing():
     assert WebAugment("rand_augment", image="view")({"__key__": "a", "view": picture})["view"].size == picture.size
 
 
-@pytest.mark.parametrize("order", ["SEQUENTIAL", "RANDOM"])
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("whole", [False, True])
-def test_ffcv(tmp_path, order, device, whole):
-    pytest.importorskip("ffcv")
-    torch = pytest.importorskip("torch")
-    from ffcv.fields import IntField, RGBImageField
-    from ffcv.fields.basics import IntDecoder
-    from ffcv.fields.rgb_image import SimpleRGBImageDecoder
-    from ffcv.loader import Loader, OrderOption
-    from ffcv.transforms import Squeeze, ToDevice, ToTensor, ToTorchImage
-    from ffcv.writer import DatasetWriter
-
-    import motley.torch
-    from motley.adapters.ffcv import Augment
-
-    pictures, path = arrays(), str(tmp_path / "pictures.beton")
-    DatasetWriter(path, {"image": RGBImageField(), "label": IntField()}, num_workers=1).from_indexed_dataset(
-        list(zip(pictures, range(16)))
-    )
-    stage = motley.torch.Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
-    if whole:
-        stage = motley.torch.Transform(TRANSFORM, seed=7).to(device)
-    move = [ToDevice(torch.device("cuda"))] if device == "cuda" else []
-    loader = Loader(
-        path,
-        batch_size=5,
-        num_workers=1,
-        order=OrderOption[order],
-        drop_last=False,
-        pipelines={
-            "image": [SimpleRGBImageDecoder(), ToTensor(), *move, ToTorchImage(), Augment(stage)],
-            "label": [IntDecoder(), ToTensor(), Squeeze()],
-        },
-    )
-    mean, std = (torch.tensor(v).view(1, 3, 1, 1) for v in (MEAN, STD))
-    for epoch in (0, 1, 5):
-        stage.set_epoch(epoch)
-        rows = {}
-        for images, labels in loader:
-            rows.update(zip(labels.flatten().tolist(), images.cpu().clone()))
-        u8 = torch.from_numpy(wanted(pictures, range(16), epoch)).permute(0, 3, 1, 2)
-        want = torch.from_numpy(transformed(pictures, range(16), epoch)) if whole else (u8.float() / 255 - mean) / std
-        assert torch.equal(torch.stack([rows[i] for i in range(16)]), want)
-
-
 # ---- DALI ----
 
 

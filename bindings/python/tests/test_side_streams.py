@@ -437,7 +437,7 @@ NOT_HERE = {
     "motley.torchvision.InterpolationMode": "torchvision's", "motley.torchvision.hand_back": "ends take_over",
     "motley.torchvision.take_over": "sets names", "motley.torchvision.Fused": "what fuse returns",
     "motley.torchvision.Compose": "what fuse returns",
-    "motley.adapters.webdataset": "samples in a worker's memory", "motley.adapters.ffcv": "calls a stage; needs FFCV",
+    "motley.adapters.webdataset": "samples in a worker's memory",
     "motley.adapters.dali": "on DALI's stream: test_adapters.py", "motley.adapters.dali_flags": "compiler flags",
     "motley.ops.bbox_cutout": "works in boxes: the detection policies",
 }  # fmt: skip
