@@ -10,8 +10,8 @@ import torch
 
 REASON = (
     "Motley works in C, which torch.compile cannot trace. Want a motley.torch.Transform that is called with one uint8 "
-    "tensor and without out, labels, classes and return_draws: it is an operator. Or leave out fullgraph=True: the "
-    "graph breaks at this call, which then runs as it does without torch.compile"
+    "tensor and without out, labels, classes and return_draws, and has no generator: it is an operator. Or leave out "
+    "fullgraph=True: the graph breaks at this call, which then runs as it does without torch.compile"
 )
 
 

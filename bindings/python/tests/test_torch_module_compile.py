@@ -45,6 +45,7 @@ CASES = {
     "list": ("t = T('torchvision_train')", "t([x[0], x[1, :, :40]], sample_ids=[1, 2], epoch=1)", False),
     "out": ("t = T('rand_augment')", "t(x, sample_ids=ids, epoch=1, out=torch.empty_like(x))", False),
     "in place": ("t = T('rand_augment')", "t.apply_(x.clone(), sample_ids=ids, epoch=1)", False),
+    "generator": ("t = T('rand_augment', generator=torch.Generator().manual_seed(5))", "t(x)", False),
     "draws": ("t = T('rand_augment')", "t(x, sample_ids=ids, epoch=1, return_draws=True)[0]", False),
     "mixed": ("t = T('{motley: 1, name: m, stages: [{resize: {size: [8, 8]}}, {mix: {mixup: 0.2, classes: 100}}]}')",
               "t(x, labels=ids, sample_ids=ids, epoch=1)[1]", False),

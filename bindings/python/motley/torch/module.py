@@ -42,9 +42,9 @@ class Transform(motley.Transform, torch.nn.Module):
     state_dict() has the seed with the number of samples that were drawn by it, and the epoch. A buffer, `counter`,
     takes their place where a CUDA graph is captured, whose work reads it when it runs, so that each replay makes new
     draws, and where torch compiles. torch.compile takes a call on a tensor as one operator, with fullgraph=True, too;
-    at a call with a list, labels, out or return_draws its graph breaks. With layout="nhwc", as decoders write batches,
-    the result of a policy that is drawn is still [N, C, H, W]. What a policy with stages makes of PIL images is a
-    tensor, too.
+    at a call with a list, labels, out or return_draws, or of a transform with a generator, its graph breaks. With
+    layout="nhwc", as decoders write batches, the result of a policy that is drawn is still [N, C, H, W]. What a policy
+    with stages makes of PIL images is a tensor, too.
 
     Args:
         policy: As motley.Transform's, like all other arguments.
@@ -96,7 +96,8 @@ class Transform(motley.Transform, torch.nn.Module):
         """As motley.Transform's call."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
         wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
-        if compiling and out is None and not self._mixes and not wrong and not options.keys() - OPERATED:
+        takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
+        if compiling and takes and not wrong:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
             return made[0] if len(made) == 1 else tuple(made)
         how = {"sample_ids": sample_ids, "view": view, "out": out, "layout": layout}
