@@ -157,11 +157,13 @@ class Policy:
         if isinstance(policy, os.PathLike):
             return cls.load(policy)
         if not isinstance(policy, str):
-            others = type(policy).__module__.split(".")[0] in ("torchvision", "timm")
-            raise ArgumentError(
-                f"policy is a {type(policy).__name__}, want a motley.Policy, a name, a path, a text or a dictionary"
-                + ("; motley.torchvision.fuse(...) makes a transform of torchvision's and timm's" if others else "")
-            )
+            way = ""
+            if hasattr(policy, "not_taken"):
+                way = "; its .transform is one"
+            elif type(policy).__module__.split(".")[0] in ("torchvision", "timm", "motley"):
+                way = "; motley.torchvision.fuse(...).transform is what it makes of torchvision's and timm's"
+            wanted = "a motley.Policy, a name, a path, a text or a dictionary"
+            raise ArgumentError(f"policy is a {type(policy).__name__}, want {wanted}{way}")
         if "\0" in policy:
             raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
         makers = {lib.MOTLEY_POLICY_BUILTIN: cls.builtin, lib.MOTLEY_POLICY_FILE: cls.load}

@@ -52,6 +52,11 @@ def test_transforms_of_torchvision_are_for_fuse(name):
     made = transforms.Compose([]) if name == "Compose" else getattr(transforms, name)()
     with pytest.raises(motley.ArgumentError, match=f"policy is a {name}, .*; motley.torchvision.fuse"):
         motley.Transform(made)
+    ours = pytest.importorskip("motley.torchvision")
+    made = ours.Compose([]) if name == "Compose" else getattr(ours, name)()
+    way = "its .transform is one" if name == "Compose" else "motley.torchvision.fuse"
+    with pytest.raises(motley.ArgumentError, match=f"policy is a {name}, .*; {way}"):
+        motley.Transform(made)
 
 
 def test_loaders_name_the_argument():
