@@ -36,7 +36,7 @@ OTHERS_FORMATS = {
     "yolo": "'cxcywh', and boxes in pixels: multiplied by the image's width and height",
     "albumentations": "'xyxy', and boxes in pixels: multiplied by the image's width and height",
 }
-SIZES = "size", "orig_size"  # of an image, by their usual keys: as long as two boxes
+OF_IMAGES = "size", "orig_size", "image_id"  # by their usual keys: as long as two boxes, or one
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
@@ -523,7 +523,7 @@ def _refuse_others(sample: Any, known: Any, single: bool, counts: Any) -> None:
     """Boxes may be dropped: no entry may be left that has an element for each of them."""
     for other, value in sample.items():
         parts = [value] if single else value
-        if other in known or other in SIZES or not _is_listed(value) or len(parts) != len(counts):
+        if other in known or other in OF_IMAGES or not _is_listed(value) or len(parts) != len(counts):
             continue
         if all(_is_listed(part) and len(part) == count for part, count in zip(parts, counts)):
             raise ArgumentError(

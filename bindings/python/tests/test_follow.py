@@ -297,6 +297,8 @@ def test_no_list_is_left_longer_than_the_boxes():
     chw = np.ascontiguousarray(sample["image"].transpose(2, 0, 1))  # as long as there are boxes
     plain = {"image": chw, "boxes": boxes, "labels": [1, 2, 3], "orig_size": (41, 53)}
     assert len(Follow(motley.Transform(motley.Policy(LEFT), layout="chw"), {"boxes": Boxes()})(plain)["labels"]) == 2
+    one = {**sample, "boxes": boxes[:1], "labels": [1], "category_id": [], "image_id": np.array([5])}  # of one box
+    assert Follow(motley.Policy(LEFT), {"boxes": Boxes()})(one)["image_id"] == 5
     with pytest.raises(motley.ArgumentError, match="label_fields has 'lables', which the sample has not"):
         Follow(motley.Policy(LEFT), {"boxes": Boxes(label_fields=["lables"])})(sample)
 
