@@ -9,7 +9,7 @@ from . import _images as images
 from . import _native
 from ._arrays import KINDS, address, dtype_name
 from ._core import ffi, lib
-from ._native import ArgumentError, epoch_given, layout_given, outside_graphs, threads_given
+from ._native import ArgumentError, epoch_given, layout_given, no_argument, outside_graphs, threads_given
 from .calls import Call
 from .draws import Drawn
 from .policy import Policy
@@ -18,6 +18,8 @@ from .transform import Transform, keeping
 
 if TYPE_CHECKING:
     from ._types import DtypeLike, Generator, Ids, Layout, Levels, PolicyLike
+
+ARGUMENTS = "sample_ids", "view", "epoch", "seed", "levels", "out", "layout", "return_draws"  # of a call
 
 
 class MultiView(Sampled):
@@ -164,6 +166,8 @@ class MultiView(Sampled):
         if list(views) == [""]:
             return self._alone(views[""][2], batch, how, levels=levels, out=out, layout=layout,
                                return_draws=return_draws, **rest)  # fmt: skip
+        for name in rest.keys() - {"labels", "classes"}:
+            raise no_argument("MultiView", name, ARGUMENTS)
         if rest:
             raise ArgumentError(f"{', '.join(rest)}: want a policy that mixes images, and '{policy.name}' has views")
         call, pixels, written, source = self._prepare(batch, out, layout or self.layout, policy, views)

@@ -149,6 +149,8 @@ def test_what_is_refused():
         MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, view=256)
     with pytest.raises(motley.ArgumentError, match="labels: want a policy that mixes images, and 'pair' has views"):
         MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, labels=[0, 1, 2])
+    with pytest.raises(TypeError, match=r"MultiView\(\) has no argument 'ids', did you mean 'sample_ids'"):
+        MultiView(PAIR)(images(), ids=IDS)
     for out, found in ({"tiny": 0}, "out is tiny"), (np.zeros(3), "out is a ndarray"):
         with pytest.raises(motley.ArgumentError, match=f"{found}, want a dictionary of large, small"):
             MultiView(PAIR)(images(), sample_ids=IDS, epoch=0, out=out)
