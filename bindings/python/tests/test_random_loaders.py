@@ -216,6 +216,11 @@ def test_views_epochs_and_orders_of_samplers():
     twice = Sampler([3, 1, 3, 2, 1, 3], 4)
     assert order(twice) == [(3, 4, 0), (1, 4, 0), (3, 4, 1), (2, 4, 0), (1, 4, 1), (3, 4, 2)]
     assert {epoch for _, epoch, _ in order(twice)} == {5} and len(twice) == 6
+    assert order(Sampler(type("Tensors", (), {"__iter__": lambda self: iter(torch.tensor([3, 1, 3]))})())) == [
+        (3, 0, 0), (1, 0, 0), (3, 0, 1)
+    ]  # fmt: skip
+    for given, name in (torch.arange(3), "Tensor"), (Stream(), "Stream"), ("train", "str"), (3, "int"):
+        refused(f"sampler is a {name}, want a sampler", Sampler, given)
     batches = Sampler(BatchSampler(SequentialSampler(range(5)), 2, False))
     assert [[*map(int, batch)] for batch in batches] == [[0, 1], [2, 3], [4]] and batches.batch_size == 2
     assert sorted(int(i) for i in Sampler(Pictures())) == [*range(COUNT)]

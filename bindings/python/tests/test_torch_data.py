@@ -145,6 +145,8 @@ def test_samples_keep_their_type(kind):
         assert pickle.loads(pickle.dumps(indexed)).sample_id == 3
     for wrapped in (dataset, Indexed(Samples(make))):
         assert wrapped.classes == ["cat", "dog"] and wrapped.root == "somewhere" and len(wrapped) == COUNT
+        wrapped.dataset.images, wrapped.dataset.views = ["a.jpg"], 3
+        assert wrapped.images == ["a.jpg"] and wrapped.views == 3
         with pytest.raises(AttributeError, match="targets"):
             _ = wrapped.targets
     again = copy.deepcopy(dataset)

@@ -19,7 +19,7 @@ import motley
 from motley._arrays import Pillow, kind_of
 from motley._images import refuse_followers
 from motley._native import ArgumentError, epoch_given, whole
-from motley._random import Index
+from motley._random import Index, numbers_of
 from motley.adapters import check_labels, transform_of
 from motley.follow import Boxes, Points
 from motley.torch.module import Transform, of_torch
@@ -53,6 +53,9 @@ class Sampler(torch.utils.data.Sampler[Any]):
     repeats: float | None
 
     def __init__(self, sampler: Any, epoch: int = 0, *, repeats: float | None = None) -> None:
+        if isinstance(sampler, (IterableDataset, str)) or hasattr(sampler, "ndim"):
+            wanted = "a sampler, a list of indices or a data set that is read by them"
+            raise ArgumentError(f"sampler is a {type(sampler).__name__}, want {wanted}")
         if hasattr(sampler, "__getitem__") and not isinstance(sampler, (list, tuple, range)):
             sampler = torch.utils.data.RandomSampler(sampler)
         if not hasattr(sampler, "__iter__"):
@@ -87,7 +90,7 @@ class Sampler(torch.utils.data.Sampler[Any]):
             self.epoch, self._known = epoch_given(inside), inside
         epoch, self.epoch = self.epoch, self.epoch + 1
         views = self._by_place(self.repeats) if self.repeats else self._by_count()
-        for index in self._inside:
+        for index in map(numbers_of, self._inside):  # of tensors, too, of which equal ones have several hashes
             if isinstance(index, (list, tuple)):
                 yield [Index(i, epoch, views(i)) for i in index]
             else:
@@ -253,29 +256,29 @@ class Augmented(_Around):
         images: int | str = 0,
         views: int | None = None,
     ) -> None:
-        self.dataset, self.images = dataset, images
-        self.follow = policy if isinstance(policy, motley.Follow) else None
-        if self.follow is not None and seed is not None:
+        self.dataset, self._images = dataset, images
+        self._follow = policy if isinstance(policy, motley.Follow) else None
+        if self._follow is not None and seed is not None:
             raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
-        self.augment: Any = self.follow.transform if self.follow else transform_of(policy, seed)
-        self.views = getattr(self.augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
-        if self.views > 1 and isinstance(self.augment, motley.MultiView):
-            raise ArgumentError(f"views is {self.views}, but policy '{self.augment.policy.name}' has views itself")
+        self._augment: Any = self._follow.transform if self._follow else transform_of(policy, seed)
+        self._views = getattr(self._augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
+        if self._views > 1 and isinstance(self._augment, motley.MultiView):
+            raise ArgumentError(f"views is {self._views}, but policy '{self._augment.policy.name}' has views itself")
 
     def _made(self, sample: Any, index: Any = None) -> Any:
-        how: dict[str, Any] = {} if self.views == 1 else {"views": self.views}
+        how: dict[str, Any] = {} if self._views == 1 else {"views": self._views}
         if isinstance(index[0] if isinstance(index, list) and index else index, Index):
             how["sample_ids"] = index
-        if self.follow is not None:
-            return self.follow(sample, **how)
+        if self._follow is not None:
+            return self._follow(sample, **how)
         inside = isinstance(sample, (tuple, list, Mapping))
-        image = item(sample, self.images, "image", "a sample") if inside else sample
-        image = self.augment(image, **how)
-        return replaced(sample, self.images, image) if inside else image
+        image = item(sample, self._images, "image", "a sample") if inside else sample
+        image = self._augment(image, **how)
+        return replaced(sample, self._images, image) if inside else image
 
     def __repr__(self) -> str:
-        seed = "" if self.augment.seed is None else f", seed={self.augment.seed}"
-        return f"Augmented({self.dataset!r}, {self.augment.policy.name}{seed})"
+        seed = "" if self._augment.seed is None else f", seed={self._augment.seed}"
+        return f"Augmented({self.dataset!r}, {self._augment.policy.name}{seed})"
 
 
 class _AugmentedStream(IterableDataset[Any], Augmented):
