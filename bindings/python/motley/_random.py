@@ -37,6 +37,7 @@ WANTED = (
     "sample_ids are given, but no epoch, so that each pass would draw the same: want epoch= or set_epoch(), or the ids "
     "of a motley.torch.Sampler, which carry their epoch"
 )
+OF_TWO_KINDS = "some sample_ids carry their epoch and some do not, want one kind"
 
 
 # ---- what sets processes apart ----
@@ -110,7 +111,7 @@ def word(generator: Any = None) -> int:
         number: int = tensor.random_(LOWEST, None).item()
         return number & MASK
     if hasattr(generator, "bit_generator"):
-        return int(generator.bit_generator.random_raw())
+        return int(generator.integers(MASK, dtype="uint64", endpoint=True))  # random_raw() of MT19937 has 32 bits
     torch = sys.modules.get("torch")
     if torch is None:
         import random
@@ -134,7 +135,7 @@ def generator_given(generator: Any) -> Any:
     if torch is not None and isinstance(generator, torch.Generator):
         if generator.device.type != "cpu":
             raise ArgumentError(f"generator is of device {generator.device}, want one of the CPU: each call reads it")
-    elif generator is not None and not hasattr(getattr(generator, "bit_generator", None), "random_raw"):
+    elif generator is not None and not (hasattr(generator, "bit_generator") and hasattr(generator, "integers")):
         raise ArgumentError(f"generator is a {type(generator).__name__}, want a torch.Generator or a NumPy one")
     return generator
 
@@ -206,7 +207,7 @@ def split_ids(sample_ids: Any, view: Any, epoch: Any) -> Any:
         rows: Any = [(int(sample_ids), sample_ids.view, sample_ids.epoch)]
     elif isinstance(sample_ids, (list, tuple)) and len(sample_ids) > 0 and isinstance(sample_ids[0], Index):
         if not all(isinstance(i, Index) for i in sample_ids):
-            raise ArgumentError("some sample_ids carry their epoch and some do not, want one kind")
+            raise ArgumentError(OF_TWO_KINDS)
         rows = [(int(i), i.view, i.epoch) for i in sample_ids]
     elif getattr(sample_ids, "ndim", 1) == 2:
         if sample_ids.shape[1] not in (2, 3):
@@ -478,7 +479,10 @@ def ids_of(sample_ids: Any, count: int) -> Any:
         ids = ffi.new("uint64_t[]", sample_ids)
     except (OverflowError, TypeError):
         ids = None
-    if ids is None or bool in map(type, sample_ids):
+    kinds = set(map(type, sample_ids))
+    if Index in kinds:
+        raise ArgumentError(OF_TWO_KINDS)
+    if ids is None or bool in kinds:
         for one in sample_ids:
             whole("one of sample_ids", one, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
     for_each("sample_ids", len(ids), count)

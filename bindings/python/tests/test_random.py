@@ -218,6 +218,10 @@ def test_ids_want_an_epoch():
     refused(message, motley.Mix(mixup=1, classes=4), pictures(4), range(4), sample_ids=range(4))
     refused("changes with the epoch, and none is said", motley.MultiView("mobileone_train"), image)
     refused("seed is 3 in a call without sample_ids: want these, too", motley.RandAugment(), image, seed=3)
+    from motley._random import word
+
+    words = np.random.Generator(np.random.MT19937(1))  # whose random_raw() has 32 bits
+    assert max(word(words) for _ in range(9)) >> 32
     refused("both seed and generator are given", motley.RandAugment, seed=3, generator=np.random.default_rng())
     refused("generator is a int, want a torch.Generator", motley.RandAugment, generator=3)
 
@@ -266,7 +270,8 @@ def test_ids_that_carry_epoch_and_view():
     refused("view is 1, but the sample_ids carry their views", stage, x, sample_ids=indices, view=1)
     refused("epoch is 3, but the sample_ids carry their epoch", stage, x, sample_ids=indices, epoch=3)
     refused("are of the epochs .3, 4.: want a batch of one", stage, x[:2], sample_ids=[Index(1, 3), Index(2, 4)])
-    refused("some sample_ids carry their epoch and some do not", stage, x[:2], sample_ids=[Index(1, 3), 2])
+    for ids in [Index(1, 3), 2], [2, Index(1, 3)]:
+        refused("some sample_ids carry their epoch and some do not", stage, x[:2], sample_ids=ids, epoch=3)
     assert stage(x[:0], sample_ids=array[:0]).shape[0] == 0
 
 
