@@ -34,6 +34,7 @@ static motley_status describe(const char *name, const motley_batch *from, motley
     batch->data = &somewhere;
     if (!from->images || from->count == 0)
         return MOTLEY_OK;
+    MOT_TRY(mot_fail_in(error, mot_check_count("count", from->count, error), "%s: ", name));
     if (!(*images = malloc(mot_times(from->count, sizeof **images))))
         return mot_fail(error, MOTLEY_ERR_MEMORY, "%s: no memory to describe %zu images", name, from->count);
     memcpy(*images, from->images, from->count * sizeof **images);

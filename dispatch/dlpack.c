@@ -186,6 +186,7 @@ motley_status motley_images_from_dlpack(const void *const *managed, size_t count
                                         motley_error *error)
 {
     MOT_REQUIRE(batch, error, "batch is NULL, want a place to store it");
+    MOT_TRY(mot_check_count("count", count, error));
     MOT_REQUIRE((managed && images) || count == 0, error, "%s is NULL", managed ? "images" : "the list of tensors");
     motley_batch made = { .count = count, .channels = 1, .images = images };
     motley_dlpack_place first = { MOTLEY_BACKEND_CPU, 0 };

@@ -19,6 +19,7 @@ static motley_status check_planes(const motley_followed *followed, const motley_
 {
     MOT_REQUIRE(followed->planes || followed->planes_count == 0, error, "planes is NULL, but planes_count is %zu",
                 followed->planes_count);
+    MOT_TRY(mot_check_array("planes_count", followed->planes_count, sizeof *followed->planes, error));
     for (size_t k = 0; k < followed->planes_count; k++) {
         const motley_planes *const p = &followed->planes[k];
         const size_t size = (size_t)p->element_size;

@@ -120,6 +120,11 @@ static int64_t span_of(axis *axes, int n, int64_t element)
     return covered;
 }
 
+static motley_status check_count(const char *name, size_t count, motley_error *error)
+{
+    return mot_fail_in(error, mot_check_count("count", count, error), "%s: ", name);
+}
+
 static motley_status check_size(const char *name, size_t i, int32_t width, int32_t height, motley_error *error)
 {
     MOT_REQUIRE(width >= 1 && width <= MOT_MAX_SIDE, error, "%s image %zu: width is %" PRId32 ", want 1 to %d", name, i,
@@ -178,7 +183,7 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
                 (int)batch->dtype);
     MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
                 (int)batch->layout);
-    MOT_REQUIRE(batch->count <= INT32_MAX, error, "%s: count is %zu, want at most %d", name, batch->count, INT32_MAX);
+    MOT_TRY(check_count(name, batch->count, error));
     const int64_t element = (int64_t)mot_dtype_bytes(batch->dtype);
     if (batch->images) {
         for (size_t i = 0; i < batch->count; i++) {
@@ -387,6 +392,7 @@ motley_status mot_validate_sizes(const char *name, const motley_batch *batch, mo
     b.data = &somewhere;
     if (!b.images)
         return mot_validate_batch(name, &b, error);
+    MOT_TRY(check_count(name, b.count, error));
     for (size_t i = 0; i < b.count; i++)
         MOT_TRY(check_size(name, i, b.images[i].width, b.images[i].height, error));
     b.count = 0; /* the other checks need data and strides */

@@ -19,21 +19,22 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
                 places ? "places is set, but drawn->places is NULL: want both or neither"
                        : "places is NULL, but drawn->places is set: want both or neither");
     for (size_t i = 0; i < drawn->count; i++) {
-        const motley_step *from = drawn->steps + i * drawn->max_steps;
-        motley_step *to = steps + i * drawn->max_steps;
+        const size_t first = i * drawn->max_steps;
         int32_t kept = 0, width = drawn->widths[i], height = drawn->heights[i];
         mot_geometry placed[2];
         if (places)
             MOT_TRY(mot_geometry_of_place(drawn, i, placed, &width, &height, error));
         for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
+            const motley_step *const from = &drawn->steps[first + (size_t)s];
             mot_geometry geometry;
-            MOT_TRY(mot_fail_in(error, mot_geometry_of(&from[s], width, height, &geometry, error),
+            MOT_TRY(mot_fail_in(error, mot_geometry_of(from, width, height, &geometry, error),
                                 "image %zu, step %d: ", i, s));
             if (geometry.kind == MOT_STAYS || (geometry.kind == MOT_ERASES && !params->erase))
                 continue;
-            to[kept] = from[s];
-            to[kept].interpolation = geometry.kind == MOT_ERASES ? MOTLEY_NEAREST : params->interpolation;
-            memcpy(to[kept++].fill, params->fill, sizeof to->fill);
+            motley_step *const to = &steps[first + (size_t)kept++];
+            *to = *from;
+            to->interpolation = geometry.kind == MOT_ERASES ? MOTLEY_NEAREST : params->interpolation;
+            memcpy(to->fill, params->fill, sizeof to->fill);
         }
         step_counts[i] = kept;
         if (!places)

@@ -373,6 +373,18 @@ Test(validate, more_than_memory)
         else
             cr_expect_eq(motley_context_workspace(context, NULL, &b, &bytes, &error), MOTLEY_OK, "%s", error.message);
     }
+    const motley_image image = { pixels, SIDE, SIDE, CHANNELS * SIDE, CHANNELS, 1 };
+    const motley_batch listed = { .count = SIZE_MAX / sizeof image + 2, .channels = CHANNELS, .images = &image };
+    motley_batch made;
+    motley_image receives;
+    motley_call *call;
+    size_t needed;
+    wants(motley_context_workspace(context, NULL, &listed, &needed, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "batch: count is 461168601842738792, want at most 2147483647");
+    wants(motley_call_create(context, &listed, &listed, NULL, &call, &error), MOTLEY_ERR_ARGUMENT, &error,
+          "src: count is 461168601842738792, want at most 2147483647");
+    wants(motley_images_from_dlpack((const void *[]){ NULL }, SIZE_MAX, NULL, &receives, &made, NULL, &error),
+          MOTLEY_ERR_ARGUMENT, &error, "count is 18446744073709551615, want at most 2147483647");
     motley_policy *policy, *boxed;
     motley_mix *mix;
     static const char text[] =
@@ -413,6 +425,7 @@ Test(validate, more_than_memory)
         { .points_count = SIZE_MAX / 16, .points = points, .point_offsets = none },
         { .planes = &(motley_planes){ .element_size = 8, .src = points, .dst = points, .count = SIZE_MAX / 512 + 2 },
           .planes_count = 1 },
+        { .planes = &(motley_planes){ .element_size = 8, .src = points, .dst = points }, .planes_count = SIZE_MAX },
     };
     for (size_t i = 0; i < sizeof followed / sizeof *followed; i++)
         wants(motley_apply(context, policy, &one, &one, &(motley_apply_params){ .followed = &followed[i] }, &error),
