@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Opens a file, or a pipe, whose writer may take its time. One that nobody writes to would block forever, and is
+/* Opens a file or a pipe. Reads wait for a pipe's writer; a pipe without a writer, which would block forever, is
  * refused. Errors: IO, MEMORY. */
 motley_status mot_file_open(const char *path, FILE **file, motley_error *error);
 

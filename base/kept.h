@@ -8,11 +8,11 @@
 #include <stddef.h>
 
 typedef struct mot_kept {
-    void *memory; /* whose owner frees it */
+    void *memory; /* freed by the owner of this struct */
     size_t bytes;
 } mot_kept;
 
-/* Grows it to `bytes`, for the steps of `images` images; its contents are lost. */
+/* Grows the memory to `bytes`; its contents are lost. `images`: how many the error message names. */
 motley_status mot_keep(mot_kept *kept, size_t bytes, size_t images, motley_error *error);
 
 #endif

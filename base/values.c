@@ -22,7 +22,7 @@ motley_status mot_check_size(int32_t width, int32_t height, motley_error *error)
     return MOTLEY_OK;
 }
 
-/* Whether a part, from `at` on, is in an image's side. */
+/* Whether `size` pixels from `at` on lie within a side of `side` pixels. */
 static int is_in(int32_t at, int32_t size, int32_t side)
 {
     return at >= 0 && size >= 0 && (int64_t)at + size <= side;

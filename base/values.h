@@ -12,8 +12,8 @@
 
 #define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
 
-/* Every product and sum of counts and sizes that a caller gives is made by these two: SIZE_MAX where it overflows,
- * which no allocation gets and mot_check_array refuses. */
+/* Products and sums of counts and sizes that a caller gives go through these two. On overflow they return SIZE_MAX,
+ * which mot_check_array refuses and no allocation can satisfy. */
 static inline size_t mot_times(size_t a, size_t b)
 {
     size_t product;
@@ -34,8 +34,8 @@ motley_status mot_check_count(const char *what, size_t count, motley_error *erro
 /* Requires 1 to MOT_MAX_SIDE pixels each way. */
 motley_status mot_check_size(int32_t width, int32_t height, motley_error *error);
 
-/* Requires that image i, whose sides are `from`, can be placed so that its result has the sides `to`: the crop and the
- * erased boxes, at most `most_boxes`, are inside, and the window begins near. */
+/* Checks a given place of image i, from a source of width and height `from` to a result of `to`: the crop and the
+ * erased boxes, at most `most_boxes`, are inside, and the window begins at most MOT_MAX_SIDE pixels away. */
 motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], const int32_t to[2],
                               int32_t most_boxes, motley_error *error);
 

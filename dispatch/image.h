@@ -13,7 +13,7 @@ size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels);
 /* Bytes of a worker's memory for any image of a job, aligned to MOT_CPU_ALIGN. */
 size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job);
 
-/* In these functions no step changes nothing. `place`: of stages, else NULL. */
+/* These functions get no steps that change nothing. `place`: of stages, else NULL. */
 
 /* Nanoseconds that image i of a job takes, roughly. */
 float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAX_PIXELS INT32_MAX         /* counters of pixels are 32 bits wide */
-#define MOST_BYTES (PTRDIFF_MAX / 4) /* from a batch's first to its last: distances of two batches do not overflow */
+#define MOST_BYTES (PTRDIFF_MAX / 4) /* that a batch spans, so that distances between two do not overflow */
 
 /* A batch of one size with its default dense strides filled in. */
 static motley_batch with_strides(const motley_batch *batch)
@@ -96,7 +96,7 @@ typedef struct axis {
     int64_t count, stride;
 } axis;
 
-/* How many bytes there are from the first element to the last; 0: some share bytes, -1: more than memory can hold.
+/* Returns the bytes from the first element to the last; 0 if some share bytes, -1 if memory cannot hold them.
  * Sorted by stride, each axis must step past everything that the smaller ones cover. */
 static int64_t span_of(axis *axes, int n, int64_t element)
 {

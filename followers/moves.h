@@ -169,7 +169,7 @@ MOT_FN void mot_move_by(const mot_geometry *g, double *x, double *y)
         *y /= g->divisor[1];
 }
 
-/* A number as the caller's array keeps it. */
+/* The value as the caller's array stores it, float or double. */
 MOT_FN double mot_stored(double v, int single)
 {
     return single ? (double)(float)v : v;

@@ -201,8 +201,8 @@ MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
         s->fixed[i] = fixed[i];
 }
 
-/* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. All of an
- * image, where it is, stays. */
+/* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. It is
+ * STAYS if the whole image stays where it is. */
 MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int width, int height, int source_width,
                             int source_height)
 {

@@ -27,8 +27,7 @@ static inline bool mot_is_timm(const char *name)
     return strncmp(name, MOT_TIMM, sizeof MOT_TIMM - 1) == 0;
 }
 
-/* motley_policy_builtin that refuses policies with stages, which cannot be a stage; only_checked: as of mot_yaml_tree.
- */
+/* motley_policy_builtin that refuses policies with stages, which cannot be a stage. only_checked: see mot_yaml_tree. */
 motley_status mot_builtin_drawn(const char *name, bool only_checked, motley_policy **policy, motley_error *error);
 
 #endif

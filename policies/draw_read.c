@@ -251,7 +251,7 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
     *count = 0;
     if (place)
         *place = (motley_place){ 0 };
-    const bool too_long = length > MOT_MAX_TEXT_BYTES; /* which is told without reading it */
+    const bool too_long = length > MOT_MAX_TEXT_BYTES; /* mot_yaml_read refuses it by its length alone */
     char *const copy = malloc(too_long ? 1 : length + 1);
     if (copy && length && !too_long)
         hide_halves(memcpy(copy, json, length), length);

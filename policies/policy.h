@@ -139,7 +139,7 @@ struct motley_policy {
     mot_policy_branch *branch; /* [branches] */
     mot_policy_phase *phase;   /* [phases], first_epoch ascending from 0 */
 
-    bool only_checked;    /* as of mot_yaml_tree: without quantiles and fingerprint */
+    bool only_checked;    /* see mot_yaml_tree; it has no quantiles and no fingerprint */
     uint32_t first_block; /* of its random words, by its place in a transform */
     mot_tables tables;    /* compiled; points into `compiled` */
     void *compiled;
@@ -150,7 +150,7 @@ struct motley_policy {
 /* Reads the text of a policy's file, which the caller frees; a longer one is cut after MOT_MAX_TEXT_BYTES + 1. */
 motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error);
 
-/* motley_policy_parse; only_checked: as of mot_yaml_tree. */
+/* motley_policy_parse; only_checked: see mot_yaml_tree. */
 motley_status mot_policy_parse(const char *text, size_t length, const motley_parse_params *params, bool only_checked,
                                motley_policy **policy, motley_error *error);
 

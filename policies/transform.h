@@ -142,7 +142,7 @@ typedef struct mot_stage_facts {
     mot_step_facts steps;
 } mot_stage_facts;
 
-/* What follows from all stages; NULL: there is none such. */
+/* What follows from all stages. A pointer is NULL if there is no such stage. */
 typedef struct mot_transform_facts {
     const mot_stage *crop;  /* random_resized_crop; it is the first stage */
     const mot_stage *erase; /* the boxes that are erased */

@@ -383,7 +383,7 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
     return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
 }
 
-/* Reads what a text with schedules, whose tree this is, means in an epoch, and clears the tree. */
+/* Reads what a text with schedules means in an epoch, and clears its tree. */
 static motley_status read_in_epoch(const mot_yaml_tree *tree, uint32_t epoch, const motley_parse_params *params,
                                    mot_transform **transform, motley_error *error)
 {
@@ -414,8 +414,7 @@ static bool same_views(const mot_transform *a, const mot_transform *b)
     return same;
 }
 
-/* Makes `transform` say of each view that it takes as many steps as in `other`, if it takes less, and levels if it does
- * so there. */
+/* Raises what the info of `transform` and its views says of steps and levels to what that of `other` says. */
 static void widen(mot_transform *transform, const mot_transform *other)
 {
     if (transform->info.max_steps < other->info.max_steps)
@@ -452,7 +451,7 @@ static void check_alike(reader *r, const mot_transform *first, const mot_transfo
                 what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
 }
 
-/* What of a transform no text with schedules may have, or NULL. */
+/* Why a transform cannot have schedules, or NULL. */
 static const char *not_scheduled(const mot_transform *transform)
 {
     for (uint32_t i = 0; i < transform->stages; i++) {
@@ -466,8 +465,8 @@ static const char *not_scheduled(const mot_transform *transform)
     return why;
 }
 
-/* Checks what a text with schedules, which `r` holds, means in an epoch. *first: what it means in epoch 0, the first
- * one to be checked; it learns how many steps others take. */
+/* Checks what the text in `r` means in an epoch. *first receives the transform of epoch 0, which is checked first; its
+ * info is then raised to cover each further epoch. */
 static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_params *params, mot_transform **first,
                                  motley_error *error)
 {

@@ -43,14 +43,14 @@ typedef struct mot_yaml_tree {
     size_t chars_used, chars_room;
     mot_problem *problem; /* [MOT_MAX_PROBLEMS] */
     uint32_t problems;
-    bool only_checked; /* nothing will be drawn of what is read: tables that take long and cannot fail are left out */
+    bool only_checked; /* the result is never drawn: slow tables, which cannot fail, are not built */
 } mot_yaml_tree;
 
 /* Reads `text` into `tree`. A wrong text is not a failure: it adds a problem. The only error is MEMORY. */
 motley_status mot_yaml_read(mot_yaml_tree *tree, const char *text, size_t length);
 void mot_yaml_clear(mot_yaml_tree *tree);
 
-/* A tree of its own of the same text, without problems. Errors: MEMORY, and `copy` is clear. */
+/* Copies a tree without its problems. Errors: MEMORY; `copy` is then empty. */
 motley_status mot_yaml_copy(const mot_yaml_tree *tree, mot_yaml_tree *copy);
 
 /* Adds a problem at a byte of the text; past MOT_MAX_PROBLEMS they are dropped. */

@@ -62,7 +62,7 @@ static bool is_tall(const mot_yaml_tree *tree, const mot_yaml *node)
     return false;
 }
 
-/* Whether a node is written in one line, behind `column` characters. Without memory to tell, `w` has failed. */
+/* Whether a node is written in one line, behind `column` characters. If memory runs out, `w` is marked as failed. */
 static bool is_flow(const mot_yaml_tree *tree, const mot_yaml *node, size_t column, mot_text *w)
 {
     if (node->children == 0)

@@ -106,8 +106,8 @@ static void at_exit(void)
         _Exit(EXIT_INPUT);
 }
 
-/* Opens the standard streams that are closed, so that no file gets their numbers; what is read from them, or written to
- * them, fails. */
+/* Opens standard streams that are closed, so that no file gets their descriptors. Reading or writing them then fails.
+ */
 static void hold_streams(void)
 {
     for (int k = STDIN_FILENO; k <= STDERR_FILENO; k++)

@@ -100,8 +100,8 @@ motley_policy *changed_policy(const char *name, const motley_policy *policy, str
 /* A path without its folders. */
 const char *base_name(const char *path);
 
-/* Calls `read` for each line of a file, with its number from 1, until it returns false, which it does after a message;
- * skip_empty: not for blank lines. False after that, or after a message about the file. */
+/* Calls `read` for each line of a file, with its number from 1; skip_empty: except for blank lines. Stops when `read`
+ * returns false, which it does after a message. Returns false then, or after a message about the file. */
 typedef bool line_reader(void *user, size_t number, const char *text);
 bool read_lines(const char *path, bool skip_empty, line_reader *read, void *user);
 

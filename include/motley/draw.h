@@ -107,10 +107,10 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
 
 /** Finds how large the results of motley_apply are, for `dst`.
  *
- *  Shapes   widths, heights, result_widths, result_heights: [count] pixels, of the source images and of their results;
- *           the first two may be the last two.
- *  Samples  The images', as motley_apply gets them. NULL is enough of a policy without schedules: sizes do not depend
- *           on what a sample draws.
+ *  Shapes   widths, heights, result_widths, result_heights: [count] pixels, of the source images and of their results.
+ *           The results may overwrite the sources: result_widths may be widths, and result_heights heights.
+ *  Samples  Those of the images, as for motley_apply. May be NULL for a policy without schedules, because sizes do not
+ *           depend on what a sample draws.
  *  Memory   The caller's, in host memory. No context is needed.
  *  Errors   ARGUMENT: an image is too small or too large for the policy, or there are no samples; UNSUPPORTED: a policy
  *           with views, each of which has sizes of its own; MEMORY. The results are then unspecified. */

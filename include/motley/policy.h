@@ -81,8 +81,8 @@ typedef enum motley_print_format {
  *
  *  Values   Name, citation, probabilities, and each step's values at each of its levels; not of a policy with stages.
  *           Keys: name, title, profile, paper, table, version (null if the policy has none), interpolation (a list),
- *           p (the probability that a sample gets any repetition), repeat (the probabilities of 0, 1, ... repetitions; if
- *           repeat_given is true, the least and the most), choice, augmix (only of a policy that mixes: width,
+ *           p (the probability that a sample gets any repetition), repeat (the probabilities of 0, 1, ... repetitions;
+ *           if repeat_given is true, the least and the most), choice, augmix (only of a policy that mixes: width,
  *           alpha, form), top and bins (the scale of levels; null and 0: none), phases: [{from (epoch), branches:
  *           [{chance, steps: [{op, entry (its key under `ops`), p (the probability that it is applied, to each box if
  *           it works inside boxes), levels: [{level, value, minus}], of, round, fill, inside}]}]}].

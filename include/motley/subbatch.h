@@ -31,8 +31,8 @@ typedef struct motley_subbatches {
     const char *reason;         /* why this route, in a few words; a constant string */
 } motley_subbatches;
 
-/** How the context's last motley_op_apply, or motley_apply of a policy without stages, was sorted. For tests and debugging: it waits for the
- *  device and allocates.
+/** How the context's last motley_op_apply, or motley_apply of a policy without stages, was sorted. For tests and
+ *  debugging: it waits for the device and allocates.
  *
  *  Routes   On CUDA a batch takes one of two routes, chosen before anything is drawn. "resident", the fastest: one
  *           CTA holds an image in shared memory. It takes batches of one size, dense and at 16-byte addresses, of 1 or
@@ -46,7 +46,8 @@ typedef struct motley_subbatches {
  *           images again, and an image takes part in several, so there is no single order: the images and steps of the
  *           last round are reported. motley_draw gives all steps.
  *  Memory   *subbatches is independent of the context. Free it with motley_subbatches_destroy.
- *  Errors   ARGUMENT: there was no such call, or the last one had stages; UNSUPPORTED: the CPU keeps no steps of batches over 4096 images. */
+ *  Errors   ARGUMENT: there was no such call, or the last one had stages; UNSUPPORTED: the CPU keeps no steps of batches
+ *           over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);
 
