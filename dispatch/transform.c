@@ -57,7 +57,8 @@ int mot_transform_draw_image(const mot_transform_call *call, size_t i, motley_pl
     if (!known->steps)
         return draw_image(call, i, drawn, steps);
     *drawn = known->places[i];
-    memcpy(steps, known->steps + i * known->most, (size_t)known->counts[i] * sizeof *steps);
+    if (known->counts[i] > 0) /* else there may be no room for any */
+        memcpy(steps, known->steps + i * known->most, (size_t)known->counts[i] * sizeof *steps);
     return known->counts[i];
 }
 
