@@ -6,6 +6,7 @@
 #include "augmentations/step.h"
 #include "base/error.h"
 #include "base/kept.h"
+#include "kernels/output.h"
 #include "kernels/view.h"
 #include "motley.h"
 #include "policies/policy.h"
@@ -203,6 +204,9 @@ mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);
 /* The first byte of each component of an output, as a batch of u8: pixels are kept there between passes if there is no
  * dst. */
 motley_batch mot_output_slots(const motley_batch *output);
+
+/* As what job->output is written, without lines. */
+mot_output_as mot_output_of(const mot_job *job);
 
 /* Checks that every image is mixed with an image of the batch and that boxes lie in the image; width 0 skips the
  * boxes. */

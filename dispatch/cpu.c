@@ -331,7 +331,8 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     MOT_TRY(start_threads(state, job->count, error));
     uint32_t output[4][256];
     if (job->output) {
-        mot_cpu_make_output(job->output, job->src->channels, output);
+        const mot_output_as as = mot_output_of(job);
+        mot_cpu_make_output(&as, job->src->channels, output);
         t.output = (const uint32_t(*)[256])output;
     }
     for (t.first = 0; t.first < job->count; t.first += t.count) {

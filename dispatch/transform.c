@@ -84,16 +84,12 @@ static void make_table(mot_transform_call *call)
         const int at = by->values > 1 ? c : 0;
         mot_output_numbers(call->as.convention, by->mean[at], by->std[at], &call->as.mean[c], &call->as.std[c]);
     }
-    for (int c = 0; c < call->dst->channels; c++) {
-        for (int v = 0; v < 256; v++)
-            call->table[c][v] = mot_output_entry(&call->as, 256 * c + v);
-        if (call->erase)
-            call->erased[c] =
-                call->transform->follower
-                    ? call->transform->fill[c]
-                    : mot_output_cast((float)call->erase->of.erase.value[call->erase->of.erase.values > 1 ? c : 0],
-                                      dtype);
-    }
+    mot_cpu_make_output(&call->as, call->dst->channels, call->table);
+    for (int c = 0; call->erase && c < call->dst->channels; c++)
+        call->erased[c] =
+            call->transform->follower
+                ? call->transform->fill[c]
+                : mot_output_cast((float)call->erase->of.erase.value[call->erase->of.erase.values > 1 ? c : 0], dtype);
 }
 
 /* Draws how the images are mixed, before any image is touched. */

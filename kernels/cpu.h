@@ -97,8 +97,10 @@ int mot_cpu_has_layout(const mot_view *view, mot_layouts layout);
 /* Copies pixels, whatever the strides. The views do not overlap. */
 void mot_cpu_copy(const mot_view *src, const mot_view *dst);
 
+struct mot_output_as;
+
 /* The optional last step. table [channels]: the bits of each byte in the output's type. dst is aligned to that type. */
-void mot_cpu_make_output(const motley_output *output, int32_t channels, uint32_t (*table)[256]);
+void mot_cpu_make_output(const struct mot_output_as *as, int32_t channels, uint32_t (*table)[256]);
 void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
 
 /* Copies the window of src that begins at (left, top) to dst; pixels outside src become `fill` [channels]. */

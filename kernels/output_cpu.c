@@ -3,12 +3,11 @@
 #include "kernels/cpu.h"
 #include "kernels/output.h"
 
-void mot_cpu_make_output(const motley_output *output, int32_t channels, uint32_t (*table)[256])
+void mot_cpu_make_output(const mot_output_as *as, int32_t channels, uint32_t (*table)[256])
 {
     for (int c = 0; c < channels; c++)
         for (int v = 0; v < 256; v++)
-            table[c][v] = mot_output_bits(MOTLEY_NORMALIZATION_TORCHVISION_V1, (uint8_t)v, (int)output->batch.dtype,
-                                          output->mean[c], output->std[c]);
+            table[c][v] = mot_output_entry(as, 256 * c + v);
 }
 
 void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256])

@@ -143,10 +143,7 @@ void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as 
 
 mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job)
 {
-    const motley_output *const output = job->output;
-    mot_output_as as = { .dtype = output->batch.dtype, .convention = job->convention };
-    memcpy(as.mean, output->mean, sizeof as.mean);
-    memcpy(as.std, output->std, sizeof as.std);
+    mot_output_as as = mot_output_of(job);
     mot_cuda_find_lines(cache, job->src->channels, &as);
     return as;
 }
