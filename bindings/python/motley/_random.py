@@ -248,7 +248,7 @@ class Sampled:
     def _begin(self, seed: int | None, generator: Any, epoch: int | None, counter: Array | None) -> None:
         if seed is not None and generator is not None:
             raise ArgumentError("both seed and generator are given, want one of them")
-        self._source = Source(None if seed is None else seed_given(seed), generator_given(generator))
+        self._words = Source(None if seed is None else seed_given(seed), generator_given(generator))
         shape, dtype = getattr(counter, "shape", (2,)), getattr(counter, "dtype", "int64")
         if tuple(shape) != (2,) or name_of(dtype) != "int64":
             raise ArgumentError(f"counter has shape {tuple(shape)} and dtype {dtype}, want an array of two int64")
@@ -266,19 +266,19 @@ class Sampled:
 
     def __copy__(self) -> Any:
         made = self._same()
-        made._source = Source(self.seed, self.generator, self._source.count, self._source.copy)
+        made._words = Source(self.seed, self.generator, self._words.count, self._words.copy)
         return made
 
     @property
     def seed(self) -> int | None:
         """The seed that was given; by id None is 0."""
-        seed: int | None = self._source.seed
+        seed: int | None = self._words.seed
         return seed
 
     @property
     def generator(self) -> Any:
         """The generator that was given."""
-        return self._source.generator
+        return self._words.generator
 
     @property
     def epoch(self) -> int | None:
@@ -293,7 +293,7 @@ class Sampled:
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs: the seed, how many samples were drawn by it without ids, and the epoch."""
-        count = int(self.counter[1]) if self._counts else self._source.count
+        count = int(self.counter[1]) if self._counts else self._words.count
         return {"seed": self.seed, "count": count, "epoch": self.epoch}
 
     def load_state_dict(self, state: dict[str, Any]) -> Any:
@@ -304,7 +304,7 @@ class Sampled:
         count = whole("count", state["count"], 0, (1 << 63) - 1, "from 0 to 2^63 - 1")
         if state["epoch"] is not None:
             self.set_epoch(state["epoch"])
-        self._source = Source(seed, self.generator if seed is None else None, count, self._source.copy)
+        self._words = Source(seed, self.generator if seed is None else None, count, self._words.copy)
         if self._counts:
             self.counter[1] = count
 
@@ -336,12 +336,12 @@ class Sampled:
             one = hasattr(sample_ids, "__index__") and getattr(sample_ids, "ndim", 0) == 0
             sample_ids = [sample_ids] if one else sample_ids
             count = len(sample_ids)
-        source = self._source  # a copy counts in its place
-        self._source = Source(source.seed, source.generator, source.count, source.copy)
+        source = self._words  # a copy counts in its place
+        self._words = Source(source.seed, source.generator, source.count, source.copy)
         try:
             return self._samples(count, (sample_ids, view, epoch, seed)), count
         finally:
-            self._source = source
+            self._words = source
             if self._counts and sample_ids is None and self.training:
                 self._add(-count)
 
@@ -376,7 +376,7 @@ class Sampled:
 
     def _key(self, seed: Any) -> Any:
         """The seed of draws by id."""
-        return (self._source.seed or 0) if seed is None else seed_given(seed)
+        return (self._words.seed or 0) if seed is None else seed_given(seed)
 
     def _epoch_by_id(self, epoch: Any, device: Any = None) -> Any:
         """The epoch of draws by id, and 0; or 0 and the address of a counter that the device reads it from."""
@@ -409,7 +409,7 @@ class Sampled:
         if not self.training:
             return 0, 0, 0
         captured = device is not None and "torch" in sys.modules and Torch.captures()
-        key, first = self._source.key(count)
+        key, first = self._words.key(count)
         if not captured and not self._counts:
             return key, first, 0
         counter = self.counter
@@ -442,7 +442,7 @@ class Sampled:
             epoch = 0 if epoch is None else epoch_given(epoch)
             key, first, counter = self._fresh(count, seed, device, on_host)
             return (key, epoch, first, 0, 0, views, counter), keep
-        key = (self._source.seed or 0) if seed is None else seed_given(seed)
+        key = (self._words.seed or 0) if seed is None else seed_given(seed)
         one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")
         if not one or sample_ids.__class__ is Index:
             sample_ids, view, epoch = split_ids(sample_ids, view, epoch)

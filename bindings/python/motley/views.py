@@ -192,7 +192,7 @@ class MultiView(Sampled):
     def _alone(self, transform: Any, batch: Any, how: Any, **rest: Any) -> Any:
         """A call of a policy without views, which draws as this object does."""
         sample_ids, view, epoch, seed = how
-        transform._source = self._source
+        transform._words = self._words
         return transform(batch, sample_ids=sample_ids, view=view, epoch=epoch, seed=seed, **rest)
 
     def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, views: Any) -> Any:

@@ -91,7 +91,7 @@ def test_stage_copies_and_pickles():
     stage = Transform(motley.RandAugment(1, 5, fill=9), mean=MEAN, std=STD, dtype=torch.float16, seed=3)
     stage.set_epoch(6)
     for again in (copy.copy(stage), copy.deepcopy(stage), pickle.loads(pickle.dumps(stage))):
-        stage._source.count = again._source.count
+        stage._words.count = again._words.count
         assert torch.equal(again(images, sample_ids=ids, epoch=0), stage(images, sample_ids=ids, epoch=0)) and repr(
             again
         ) == repr(stage)
@@ -377,7 +377,7 @@ def test_out_and_draws():
         out = torch.empty_like(wanted)
         assert stage(images, sample_ids=ids, epoch=0, out=out) is out and torch.equal(out, wanted)
         counted = motley.torch.Transform("rand_augment", seed=3, **settings)
-        assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted._source.count == 5
+        assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted._words.count == 5
     again = images.clone()
     assert motley.torch.Transform("rand_augment", seed=3)(again, sample_ids=ids, epoch=0, out=again) is again
     assert torch.equal(again, motley.torch.Transform("rand_augment", seed=3)(images, sample_ids=ids, epoch=0))
@@ -431,7 +431,7 @@ def test_torchs_stage_is_motleys():
     for call in calls:
         for one, other in zip(call(stage), call(core)):
             assert torch.equal(torch.as_tensor(one), torch.as_tensor(other))
-    assert stage.draw(4) == core.draw(4) and stage._source.count == core._source.count == 12
+    assert stage.draw(4) == core.draw(4) and stage._words.count == core._words.count == 12
 
 
 def test_nhwc_is_seen_as_nchw_but_in_place():
@@ -513,7 +513,7 @@ def test_the_core_stage_under_compile():
         assert torch.equal(
             compiled(images, torch.arange(12)), 2 * core(images, sample_ids=torch.arange(12), epoch=0) + 1
         )
-    assert stage._source.count == 24
+    assert stage._words.count == 24
 
 
 def described(batch, layout):

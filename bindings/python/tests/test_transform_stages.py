@@ -310,7 +310,7 @@ def test_module(photographs):
         assert isinstance(made, torch.Tensor) and made.is_contiguous(memory_format=torch.channels_last)
         assert np.array_equal(made.numpy(), wanted)
     first, second = module(photographs[:3]), module(photographs[3:])
-    assert module._source.count == 6 and np.array_equal(torch.cat([first, second]).numpy(), wanted)
+    assert module._words.count == 6 and np.array_equal(torch.cat([first, second]).numpy(), wanted)
     again = TorchTransform(TEXT)
     again.load_state_dict(module.state_dict())
     assert again.seed == 3 and np.array_equal(again(photographs).numpy(), module(photographs).numpy())

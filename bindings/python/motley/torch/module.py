@@ -166,13 +166,13 @@ class Transform(motley.Transform, torch.nn.Module):
     def get_extra_state(self) -> torch.Tensor:
         """What state_dict() has beside the counter: whether there is a seed, it, its count, and the epoch or -1."""
         epoch = -1 if self._epoch is None else self._epoch
-        numbers = [self.seed is not None, _signed(self.seed or 0), self._source.count, epoch]
+        numbers = [self.seed is not None, _signed(self.seed or 0), self._words.count, epoch]
         return torch.tensor(numbers, dtype=torch.int64)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
         seeded, seed, count, epoch = map(int, state)
         if seeded:
-            self._source = Source(seed_given(seed), None, count)
+            self._words = Source(seed_given(seed), None, count)
         if epoch >= 0:
             self.set_epoch(epoch)
 
@@ -230,7 +230,7 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     if views is not None and ids is not None and ids.dim() == 2:
         numbers = torch.stack([ids[:, 0], 0 * ids[:, 0], ids[:, 1]], 1)
         ids, _, epoch = split_ids(numbers, 0, epoch)
-    made.counter, made._source = counter, Source(None if seed is None else seed_given(seed))
+    made.counter, made._words = counter, Source(None if seed is None else seed_given(seed))
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
     made._adds = False
     return made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)

@@ -163,12 +163,12 @@ class Prefetcher:
             raise motley.ArgumentError(f"the state has {has}, want count")
         self._count, self._state = whole("count", state["count"], 0, (1 << 63) - 1, "from 0"), state.get("loader")
         if isinstance(self.transform, Sampled):
-            self.transform._source.count = self._count
+            self.transform._words.count = self._count
         if self._state is not None:
             self.loader.load_state_dict(self._state)  # type: ignore[attr-defined]
 
     def _counted(self) -> Any:
-        return self.transform._source.count if isinstance(self.transform, Sampled) else 0
+        return self.transform._words.count if isinstance(self.transform, Sampled) else 0
 
     def _state_of_loader(self) -> Any:
         try:
