@@ -436,7 +436,7 @@ class Transform(Sampled):
             dense = batch if in_place else arrays.dense(batch)
             if dense is not batch:
                 return self._prepare_once(dense, out, layout, policy, what)
-            source = self._source(batch, layout, out, policy)
+            source = self._source_for(batch, layout, out, policy)
             target = self._target(source, batch, out, layout, policy)
             call = calls.Call(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
@@ -459,7 +459,7 @@ class Transform(Sampled):
             if call is not None and call.takes_list(batch):
                 result = call.like(batch[0])
                 return call, None, None, arrays.address(call.listed[1]), call.written(result), result
-        source = self._source(batch, layout, out, policy)
+        source = self._source_for(batch, layout, out, policy)
         source.to_rgb = policy is not None and policy.to_rgb
         if isinstance(source, images.Many) and len(source.by_channels()) > 1:
             return None, source, None, 0, 0, None
@@ -470,7 +470,7 @@ class Transform(Sampled):
             call.keep_for_lists(key, source)
         return call, source, target, source.pointer, target.pointer, out
 
-    def _source(self, batch: Any, layout: Any, out: Any, policy: Any) -> Any:
+    def _source_for(self, batch: Any, layout: Any, out: Any, policy: Any) -> Any:
         """The images to read."""
         source = images.source_of(batch, layout, out)
         if self.alpha:
