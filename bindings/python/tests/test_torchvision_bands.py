@@ -65,7 +65,7 @@ def test_bands_share_a_draw(name, theirs, bands):
 
 def test_pictures_that_are_collated_have_alpha():
     picture = Image.fromarray(tensor(4).permute(1, 2, 0).numpy(), "RGBA")
-    transform = motley.torch.Transform("trivial_augment_wide", stream=0)
+    transform = motley.torch.Transform("trivial_augment_wide", epoch=0)
     collated = MotleyCollate(transform, ids=1)([(picture, 7)])[0]
-    wanted = motley.Transform("trivial_augment_wide", stream=0)(picture, sample_ids=7)
+    wanted = motley.Transform("trivial_augment_wide", epoch=0)(picture, sample_ids=7)
     assert np.array_equal(collated[0].permute(1, 2, 0), np.asarray(wanted))

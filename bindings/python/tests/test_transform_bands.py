@@ -75,19 +75,19 @@ def test_transforms_draw_for_all_bands_at_once(policy, layout, bands):
     batch = images(bands, layout)
     if policy in TRANSFORMS and "output" in TRANSFORMS[policy]:
         transform = motley.Transform(TRANSFORMS[policy], layout=layout, output_layout=layout)
-    made = transform(batch, sample_ids=IDS)
-    assert np.array_equal(made, by_bands(lambda band: transform(band, sample_ids=IDS), batch, layout))
-    listed = transform(list(batch), sample_ids=IDS)
+    made = transform(batch, sample_ids=IDS, epoch=0)
+    assert np.array_equal(made, by_bands(lambda band: transform(band, sample_ids=IDS, epoch=0), batch, layout))
+    listed = transform(list(batch), sample_ids=IDS, epoch=0)
     assert all(map(np.array_equal, listed, made))
 
 
 def test_each_band_is_normalised_and_filled_by_its_own_numbers():
     batch = images(4, "chw")
     how = {"mean": [0.1, 0.2, 0.3, 0.4], "std": [0.5, 0.6, 0.7, 0.8], "layout": "chw"}
-    made = motley.Transform("rand_augment", **how)(batch, sample_ids=IDS)
+    made = motley.Transform("rand_augment", **how)(batch, sample_ids=IDS, epoch=0)
     for band in range(4):
         own = motley.Transform("rand_augment", mean=how["mean"][band], std=how["std"][band], layout="chw")
-        assert np.array_equal(made[:, band : band + 1], own(batch[:, band : band + 1], sample_ids=IDS))
+        assert np.array_equal(made[:, band : band + 1], own(batch[:, band : band + 1], sample_ids=IDS, epoch=0))
     turned = motley.ops.rotate(batch, 30, fill=(1, 2, 3, 4), interpolation="bilinear", layout="chw")
     assert turned[0, :, 0, 0].tolist() == [1, 2, 3, 4]
 
@@ -104,11 +104,11 @@ def pictures(bands):
 def test_with_alpha_arrays_are_pictures(policy, bands):
     text = TRANSFORMS.get(policy, policy)
     batch = images(bands, "hwc")
-    wanted = np.stack([np.asarray(x) for x in motley.Transform(text)(pictures(bands), sample_ids=IDS)])
-    made = motley.Transform(text, alpha=True)(batch, sample_ids=IDS)
+    wanted = np.stack([np.asarray(x) for x in motley.Transform(text)(pictures(bands), sample_ids=IDS, epoch=0)])
+    made = motley.Transform(text, alpha=True)(batch, sample_ids=IDS, epoch=0)
     assert np.array_equal(made, wanted)
     if policy != "erased":
-        assert not np.array_equal(made, motley.Transform(text)(batch, sample_ids=IDS))
+        assert not np.array_equal(made, motley.Transform(text)(batch, sample_ids=IDS, epoch=0))
 
 
 @each
@@ -136,10 +136,10 @@ def test_alpha_wants_two_or_four_channels():
 
 def test_lists_of_several_numbers_of_channels():
     mixed = [images(4, "hwc")[0], images(3, "hwc")[0], images(2, "hwc")[1], images(1, "hwc")[2]]
-    made = motley.Transform("trivial_augment_wide", alpha=True)(mixed, sample_ids=IDS)
+    made = motley.Transform("trivial_augment_wide", alpha=True)(mixed, sample_ids=IDS, epoch=0)
     for i, image in enumerate(mixed):
         alpha = image.shape[2] % 2 == 0
-        own = motley.Transform("trivial_augment_wide", alpha=alpha)(image, sample_ids=IDS[i])
+        own = motley.Transform("trivial_augment_wide", alpha=alpha)(image, sample_ids=IDS[i], epoch=0)
         assert np.array_equal(made[i], own)
 
 
@@ -157,16 +157,15 @@ def test_views_and_followers_of_bands(bands):
     batch = images(bands, "hwc")
     text = "motley: 1\nname: v\nviews:\n  - name: a\n    stages:\n      - random_resized_crop: {size: 12}\n"
     views = motley.MultiView(text)
-    assert np.array_equal(
-        views(batch, sample_ids=IDS)["a"], by_bands(lambda band: views(band, sample_ids=IDS)["a"], batch, "hwc")
-    )
-    wanted = np.stack([np.asarray(x) for x in views(pictures(bands), sample_ids=IDS)["a"]])
-    assert np.array_equal(motley.MultiView(text, alpha=True)(batch, sample_ids=IDS)["a"], wanted)
+    made = views(batch, sample_ids=IDS, epoch=0)["a"]
+    assert np.array_equal(made, by_bands(lambda band: views(band, sample_ids=IDS, epoch=0)["a"], batch, "hwc"))
+    wanted = np.stack([np.asarray(x) for x in views(pictures(bands), sample_ids=IDS, epoch=0)["a"]])
+    assert np.array_equal(motley.MultiView(text, alpha=True)(batch, sample_ids=IDS, epoch=0)["a"], wanted)
 
     def followed(image, **how):
         kind = motley.follow.Image(interpolation="bilinear", **how)
         sample = {"image": images(3, "hwc"), "other": image}
-        return motley.Follow(TRANSFORMS["crop"], {"other": kind})(sample, sample_ids=IDS)["other"]
+        return motley.Follow(TRANSFORMS["crop"], {"other": kind})(sample, sample_ids=IDS, epoch=0)["other"]
 
     assert np.array_equal(followed(batch), by_bands(followed, batch, "hwc"))
     assert not np.array_equal(followed(batch, alpha=True), followed(batch))
