@@ -28,15 +28,6 @@ def transform_of(
     return made
 
 
-def refuse_views(transform: object, where: str) -> None:
-    """Raises UnsupportedError of a motley.MultiView."""
-    if isinstance(transform, motley.MultiView):
-        raise motley.UnsupportedError(
-            f"policy '{transform.policy.name}' has several views or changes with the epoch, and {where} has one result "
-            "of one size: want motley.torch.Prefetcher, MotleyCollate or Augmented"
-        )
-
-
 def by_view(made: dict[str, Any], of_batch: bool) -> dict[str, Any]:
     """What a motley.MultiView makes, as one array for each view: [N, count, ...] of a batch, where it has several."""
 
