@@ -49,9 +49,9 @@ typedef struct motley_image {
  *
  *  Channels  1 grey, 3 RGB, 2 or 4 bands. Each band is worked on as a grey image of its own. What needs three colours
  *            (color, grayscale, desaturate, hue, to_rgb) changes RGB only, with or without alpha.
- *  Alpha     1: the last of 2 or 4 channels is alpha, and the others are grey or RGB. Point, colour, statistics, stencil
- *            and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating, as Pillow
- *            does), gaussian_blur blurs it, cutout fills it. src, dst and output of a call say the same.
+ *  Alpha     1: the last of 2 or 4 channels is alpha, and the others are grey or RGB. Point, colour, statistics,
+ *            stencil and filter ops leave it unchanged, geometry moves whole pixels (premultiplied when interpolating,
+ *            as Pillow does), gaussian_blur blurs it, cutout fills it. src, dst and output of a call say the same.
  *  Strides   In bytes. All four zero means a dense batch in `layout`. No two components (channel values) may
  *            overlap, within an image or between images. A dst that holds an image twice, or one of src in another
  *            place, is refused; other overlaps between `images` are not detected.

@@ -46,8 +46,8 @@ typedef struct motley_subbatches {
  *           images again, and an image takes part in several, so there is no single order: the images and steps of the
  *           last round are reported. motley_draw gives all steps.
  *  Memory   *subbatches is independent of the context. Free it with motley_subbatches_destroy.
- *  Errors   ARGUMENT: there was no such call, or the last one had stages; UNSUPPORTED: the CPU keeps no steps of batches
- *           over 4096 images. */
+ *  Errors   ARGUMENT: there was no such call, or the last one had stages; UNSUPPORTED: the CPU keeps no steps of
+ *           batches over 4096 images. */
 MOTLEY_API motley_status motley_context_subbatches(motley_context *context, motley_subbatches **subbatches,
                                                    motley_error *error);
 
