@@ -184,7 +184,7 @@ class Inverse:
 
         (size,) = zip(draws.widths, draws.heights)
         moves, white = Moves(self._transform, [size], True, given=draws), numpy.full(size[::-1], 255, "uint8")
-        moved = [moves.image("the source", white, interpolation, 0, True) for interpolation in interpolations]
+        moved = [moves.image("the source", white, 0, interpolation=name, erase=True) for name in interpolations]
         return numpy.all([image == 255 for image in moved], axis=0)
 
     # ---- a batch ----
