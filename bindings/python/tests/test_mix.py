@@ -375,7 +375,6 @@ def test_labels_in_columns():
 def test_where_labels_are_missing():
     import motley.torch
     from motley.adapters.columns import Augment
-    from motley.adapters.lightning import Augments
     from motley.adapters.webdataset import Augment as Alone
 
     mixes, plain = mixing(MIXES[0]), motley.Transform("torchvision_train")
@@ -389,7 +388,7 @@ def test_where_labels_are_missing():
         refused("labels is 1, but 'torchvision_train' has no stage 'mix'", make, plain, labels=1)
     refused("labels is 1, but 'rand_augment' has no stage 'mix'", motley.torch.MotleyCollate, "rand_augment", labels=1)
     refused("'motley.Mix' mixes images, want labels=", motley.torch.Prefetcher, [], motley.Mix(mixup=1), "cpu")
-    for alone in (Alone, Augments().augments, lambda stage: motley.torch.Augmented(Photographs(), stage)):
+    for alone in (Alone, lambda stage: motley.torch.Augmented(Photographs(), stage)):
         with pytest.raises(motley.UnsupportedError, match="'mixed' mixes images, and here are no labels"):
             alone(mixes)
     unnamed = motley.Transform(mixes.policy.show().replace(f"classes: {CLASSES}", "p: 0.9"))

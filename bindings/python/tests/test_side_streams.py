@@ -345,28 +345,6 @@ def _(x):
     return Augment("rand_augment", ids="id", epoch=0)({"image": x.images, "id": list(IDS)})["image"]
 
 
-@entry("motley.adapters.lightning")
-def _(x):
-    from motley.adapters.lightning import Augments
-
-    class Hooks:
-        def on_before_batch_transfer(self, batch, dataloader_idx):
-            return batch
-
-        on_after_batch_transfer = on_before_batch_transfer
-
-    class Trainer:
-        training, current_epoch = True, 3
-
-    class Module(Augments, Hooks):
-        trainer = Trainer()
-
-    module = Module()
-    module.augments(motley.torch.Transform("rand_augment"), ids=1)
-    batch = module.on_before_batch_transfer((x.images, torch.arange(COUNT)), 0)
-    return module.on_after_batch_transfer(batch, 0)[0]
-
-
 # ---- motley.torchvision, motley.timm ----
 
 
