@@ -323,6 +323,7 @@ def test_a_replayed_graph_makes_new_draws():
         graph.replay()
         assert torch.equal(out, core(images, sample_ids=ids, epoch=epoch))
     for wrong in motley.Transform("rand_augment"), motley.Transform("torchvision_train"):
+        graph = torch.cuda.CUDAGraph()
         with pytest.raises(motley.UnsupportedError, match="a CUDA graph is being captured"), torch.cuda.graph(graph):
             wrong(images)
 

@@ -281,6 +281,7 @@ def test_prefetcher_on_the_gpu():
     data, of_rgb = Mixed(tensors(pictures())), transform(STAGES["all"], to_rgb=False)
     wanted = of_rgb(converted(pictures()), sample_ids=range(6), epoch=0)
     stage = transform(STAGES["all"], TorchTransform, alpha=True)
+    stage.set_epoch(0)
     ((found, _),) = Prefetcher(DataLoader(data, 6, collate_fn=as_lists), stage, "cuda", ids=1)
     assert found.is_cuda and equal(found, wanted)
 
