@@ -177,25 +177,29 @@ def _copied(seed: Any, generator: Any, count: int, rank: int) -> Source:
 
 
 class Index(int):
-    """An index of a data set that carries the epoch to draw by and the view: which time it is read in this epoch.
-    Adding to it and subtracting from it, as ConcatDataset does, keep both."""
+    """An index of a data set that carries the id, the epoch and the view to draw by. The id is the sampler's index, and
+    the view which time it is read in this epoch. Adding to an Index and subtracting from it, as ConcatDataset does to
+    find the data set of a sample, keep all three; a negative index, counted from the end, is no id until then."""
 
+    id: int
     epoch: int
     view: int
 
-    def __new__(cls, index: int, epoch: int, view: int = 0) -> Index:
+    def __new__(cls, index: int, epoch: int, view: int = 0, id: int | None = None) -> Index:
         made = super().__new__(cls, index)
+        made.id = int(index) if id is None else id
         made.epoch, made.view = epoch_given(epoch), view_given(view)
         return made
 
     def __add__(self, other: int) -> Index:
-        return Index(int(self) + other, self.epoch, self.view)
+        index = int(self) + other
+        return Index(index, self.epoch, self.view, index if self.id < 0 else self.id)
 
     def __sub__(self, other: int) -> Index:
-        return Index(int(self) - other, self.epoch, self.view)
+        return self + -other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Index, (int(self), self.epoch, self.view)
+        return Index, (int(self), self.epoch, self.view, self.id)
 
     __radd__ = __add__
 
@@ -204,11 +208,11 @@ def split_ids(sample_ids: Any, view: Any, epoch: Any) -> Any:
     """ids, view, epoch: of ids that carry them, an Index, a list of these, an array [N, 2] (id, view) or [N, 3] (id,
     view, epoch), each by itself."""
     if isinstance(sample_ids, Index):
-        rows: Any = [(int(sample_ids), sample_ids.view, sample_ids.epoch)]
+        rows: Any = [(sample_ids.id, sample_ids.view, sample_ids.epoch)]
     elif isinstance(sample_ids, (list, tuple)) and len(sample_ids) > 0 and isinstance(sample_ids[0], Index):
         if not all(isinstance(i, Index) for i in sample_ids):
             raise ArgumentError(OF_TWO_KINDS)
-        rows = [(int(i), i.view, i.epoch) for i in sample_ids]
+        rows = [(i.id, i.view, i.epoch) for i in sample_ids]
     elif getattr(sample_ids, "ndim", 1) == 2:
         if sample_ids.shape[1] not in (2, 3):
             shape = tuple(sample_ids.shape)

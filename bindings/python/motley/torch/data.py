@@ -184,7 +184,7 @@ def _plain(index: Any) -> Any:
 
 class Indexed(_Around):
     """A data set whose samples carry their index as their last item (of a dict: under 'sample_id'; of a named tuple: as
-    sample_id). By an index of a motley.torch.Sampler the item is a tensor of the index, the view and the epoch;
+    sample_id). By an index of a motley.torch.Sampler the item is a tensor of the id, the view and the epoch;
     batched, [N, 3], which transforms take as ids."""
 
     def __init__(self, dataset: Any) -> None:
@@ -195,7 +195,7 @@ class Indexed(_Around):
     def _made(self, sample: Any, index: Any) -> Any:
         of_batch = isinstance(index, list)
         if isinstance((index or [0])[0] if of_batch else index, Index):
-            rows = [[int(i), i.view, i.epoch] for i in (index if of_batch else [index])]
+            rows = [[i.id, i.view, i.epoch] for i in (index if of_batch else [index])]
             index = torch.tensor(rows if of_batch else rows[0])
         elif of_batch:
             index = torch.tensor(index)
