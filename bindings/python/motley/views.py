@@ -110,8 +110,10 @@ class MultiView(Sampled):
 
     def _transform(self, policy: Policy, last: bool) -> Transform:
         """last: whether its results are the caller's."""
-        written: dict[str, Any] = {"dtype": self._dtype, "output_layout": self.output_layout} if last else {}
-        return Transform(policy, seed=self.seed, layout=self.layout, threads=self.threads, alpha=self.alpha, **written)
+        settings: dict[str, Any] = {"layout": self.layout, "threads": self.threads, "alpha": self.alpha}
+        if last:
+            settings.update(dtype=self._dtype, output_layout=self.output_layout)
+        return Transform(policy, seed=self.seed, **settings)
 
     @outside_graphs
     def __call__(

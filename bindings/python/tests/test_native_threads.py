@@ -76,10 +76,10 @@ def test_many_threads_of_single_images():
     """Sixteen Python threads, of which each works on images one by one, are sixteen native threads and no more."""
     assert (
         started("""
-inside = threading.Barrier(17)
+inside = threading.Barrier(17, timeout=60)
 def work(i):
     for k in range(4):
-        stage(images[i], sample_ids=i)
+        stage(images[i], sample_ids=i, epoch=0)
     inside.wait()
     threading.Event().wait()
 for i in range(16):
