@@ -3,6 +3,7 @@
 #include "motley/dlpack.h"
 #include "base/error.h"
 #include "base/params.h"
+#include "base/values.h"
 
 #include <inttypes.h>
 #include <string.h>
