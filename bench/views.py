@@ -154,11 +154,12 @@ def motley_cases(batch):
     yield "Motley, a list of HWC tensors", COUNT, lambda: lambda: hwc(rows, out=out)
 
     def graph():
-        ours(every, out=out)
+        by_id = {"sample_ids": range(COUNT), "epoch": 0}  # without ids each replay would draw the same
+        ours(every, out=out, **by_id)
         torch.cuda.synchronize()
         captured = torch.cuda.CUDAGraph()
         with torch.cuda.graph(captured):
-            ours(every, out=out)
+            ours(every, out=out, **by_id)
         return captured.replay
 
     yield "Motley, in a CUDA graph", COUNT, graph
