@@ -630,7 +630,9 @@ def test_dali_native_ids_of_any_type(device, number):
     pipe, pictures = dali_pipe(
         "native",
         device,
-        lambda images, ids, _: dali.augment(images, fn.cast(ids, dtype=getattr(types, number)), **plain_policy()),
+        lambda images, ids, _: dali.augment(
+            images, fn.cast(ids, dtype=getattr(types, number)), epoch=lambda: 0, **plain_policy()
+        ),
     )
     assert same(dali_run(pipe, device), wanted(pictures, range(16)))
 
