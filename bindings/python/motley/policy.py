@@ -68,7 +68,7 @@ class Policy:
     network's input, such as crop, flip, a drawn policy, output. The format is doc/policy-format.md's.
 
         base = motley.Policy("rand_augment")                            # a built-in policy
-        mine = motley.Policy({**base.as_dict(), "bins": 11})
+        mine = motley.Policy(base.as_dict() | {"bins": 11})
         train = motley.Policy({"stages": [{"random_resized_crop": {"size": 224}}, {"policy": "rand_augment"}]})
 
     Args:
