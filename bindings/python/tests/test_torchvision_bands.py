@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of 2 and 4 bands: torchvision takes no channel for alpha, and neither does what is fused."""
 
+import pickle
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -8,6 +10,7 @@ from PIL import Image
 torch = pytest.importorskip("torch")
 v1 = pytest.importorskip("torchvision.transforms")
 v2 = pytest.importorskip("torchvision.transforms.v2")
+tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 
 import motley  # noqa: E402
 from motley.torch import MotleyCollate  # noqa: E402
@@ -61,6 +64,49 @@ def test_bands_share_a_draw(name, theirs, bands):
         return fused(image)
 
     assert torch.equal(call(tensor(bands)), by_bands(call, tensor(bands)))
+
+
+def as_picture(image):
+    return Image.fromarray(image.permute(1, 2, 0).numpy(), {2: "LA", 4: "RGBA"}[len(image)])
+
+
+def as_tensor(picture):
+    return torch.from_numpy(np.array(picture)).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("bands", [2, 4])
+@pytest.mark.parametrize("theirs", [v1, v2])
+def test_tensors_with_alpha_equal_pictures(theirs, bands):
+    image, resize = tensor(bands), theirs.Resize((20, 30), antialias=True)
+    wanted = as_picture(image).resize((30, 20), Image.Resampling.BILINEAR)  # which multiplies by alpha
+    for fused in (fuse([resize], alpha=True), fuse(fuse([resize], alpha=True)), fuse([theirs.Compose([fuse([resize], alpha=True)])])):
+        assert torch.equal(fused(image), as_tensor(wanted))
+        assert torch.equal(pickle.loads(pickle.dumps(fused))(image), as_tensor(wanted))
+        assert fused.transform.alpha
+    assert not torch.equal(fuse([resize])(image), as_tensor(wanted))
+    fused = fuse([theirs.RandomResizedCrop(20, antialias=True), theirs.TrivialAugmentWide()], alpha=True)
+    torch.manual_seed(3)
+    wanted = fused(as_picture(image))
+    torch.manual_seed(3)
+    assert torch.equal(fused(image), as_tensor(wanted))
+
+
+@pytest.mark.parametrize("kind", ["L", "RGB"])
+def test_images_without_alpha_pass_where_others_have_it(kind):
+    image = tensor({"L": 1, "RGB": 3}[kind])
+    picture = Image.fromarray(image.permute(1, 2, 0).numpy().squeeze(), kind)
+    for theirs in v1, v2:
+        plain, alpha = (fuse([theirs.Resize((20, 30), antialias=True)], alpha=alpha) for alpha in (False, True))
+        assert torch.equal(plain(image), alpha(image))
+        assert np.array_equal(plain(picture), alpha(picture))
+
+
+def test_clips_and_samples_with_alpha():
+    fused = fuse([v2.Resize((20, 30), antialias=True)], alpha=True)
+    clip = torch.stack([tensor(4), tensor(4).flip(1)])
+    assert torch.equal(fused(clip)[1], fused(clip[1]))
+    sample = {"image": tv_tensors.Image(tensor(4)), "mask": tv_tensors.Mask(torch.zeros((48, 64), dtype=torch.uint8))}
+    assert torch.equal(fused(sample)["image"], fused(tensor(4)))
 
 
 def test_pictures_that_are_collated_have_alpha():

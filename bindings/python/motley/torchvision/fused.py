@@ -53,6 +53,7 @@ class Fused:
 
     transforms: Sequence[Transforming]
     not_taken: list[tuple[Transforming, str]]
+    alpha = False  # of those that were unpickled from torchvision's own Compose
     _parts: list[Run | Transforming]
     _fused: list[Transforming]
 
@@ -60,15 +61,16 @@ class Fused:
 
         def __call__(self, *inputs: Any) -> Any: ...
 
-    def __init__(self, transforms: Sequence[Transforming]) -> None:
+    def __init__(self, transforms: Sequence[Transforming], *, alpha: bool = False) -> None:
         super().__init__(transforms)  # type: ignore[call-arg]
+        self.alpha = alpha or _has_alpha(transforms)
         self._parts_now()
 
     def _parts_now(self) -> list[Run | Transforming]:
         """What runs; of a list that was changed, or unpickled from torchvision's own Compose, anew."""
         if vars(self).get("_fused") != [*self.transforms]:
             self._fused = [*self.transforms]
-            self._parts, self.not_taken = _parts_of(self._fused)
+            self._parts, self.not_taken = _parts_of(self._fused, self.alpha)
             for transform, why in self.not_taken:
                 say(type(transform).__name__, why, "is not fused")
         return self._parts
@@ -96,7 +98,7 @@ class Compose(Fused, _v1.Compose):
         return img
 
 
-def fuse(compose: Transforming | Sequence[Transforming]) -> Fused:
+def fuse(compose: Transforming | Sequence[Transforming], *, alpha: bool = False) -> Fused:
     """The same transforms, with as many as possible done at once by Motley.
 
         transform = motley.torchvision.fuse(transforms.Compose([
@@ -118,21 +120,32 @@ def fuse(compose: Transforming | Sequence[Transforming]) -> Fused:
     Args:
         compose: torchvision's Compose, v1 or v2, a transform or a list of them, of torchvision, timm or Motley; or what
             `weights.transforms()` makes for a classification model.
+        alpha: Whether the last of a tensor's 2 or 4 channels is alpha, by which colours are multiplied before pixels are
+            mixed. False: they are bands. A Compose of Motley's among `compose` that has alpha says so for all of them.
+            PIL images of modes LA and RGBA have alpha. Transforms in `not_taken` know bands only.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
     """
-    listed = [*_flat(compose if isinstance(compose, (list, tuple, torch.nn.ModuleList)) else [compose])]
-    parts, not_taken = _parts_of(listed)
+    given = compose if isinstance(compose, (list, tuple, torch.nn.ModuleList)) else [compose]
+    listed, alpha = [*_flat(given)], alpha or _has_alpha(given)
+    parts, not_taken = _parts_of(listed, alpha)
     if len(not_taken) == len(parts):
         reasons = "; ".join(f"{type(transform).__name__}: {why}" for transform, why in not_taken)
         raise motley.ArgumentError(f"no transform can be taken: {reasons or 'there is none'}")
     if any(map(is_v2, listed)):
         from motley.torchvision.v2 import Compose as Compose2
 
-        result: Fused = Compose2(listed)
+        result: Fused = Compose2(listed, alpha=alpha)
         return result
-    return Compose(listed)
+    return Compose(listed, alpha=alpha)
+
+
+def _has_alpha(given: Any) -> bool:
+    """Whether there is a Compose of Motley's among given transforms that has alpha."""
+    listed = isinstance(given, (list, tuple, torch.nn.ModuleList, torch.nn.Sequential))
+    inner = given if listed else getattr(given, "transforms", ())
+    return (isinstance(given, Fused) and given.alpha) or any(map(_has_alpha, inner))
 
 
 def _flat(transforms: Any) -> Iterator[Transforming]:
@@ -143,14 +156,16 @@ def _flat(transforms: Any) -> Iterator[Transforming]:
             yield transform
 
 
-def _parts_of(transforms: Sequence[Transforming]) -> tuple[list[Run | Transforming], list[tuple[Transforming, str]]]:
+def _parts_of(
+    transforms: Sequence[Transforming], alpha: bool
+) -> tuple[list[Run | Transforming], list[tuple[Transforming, str]]]:
     """Runs and the transforms between them; and these, with why they are."""
     listed, i, ended = [*_flat(transforms)], 0, ""
     parts: list[Run | Transforming] = []
     not_taken: list[tuple[Transforming, str]] = []
     while i < len(listed):
         scaled = any(isinstance(part, Run) and part.scaled for part in parts)
-        run, end, why = Run(scaled), i, ""
+        run, end, why = Run(scaled, alpha), i, ""
         try:
             while end < len(listed):
                 run.take(listed[end])
@@ -181,14 +196,16 @@ def _policy_of(text: str) -> motley.Policy:
 
 
 class Run:
-    """Transforms in a row, as the stages of a policy. behind_scaled: its images are no bytes any more."""
+    """Transforms in a row, as the stages of a policy. behind_scaled: its images are no bytes any more. alpha: the last
+    of 2 or 4 channels is alpha."""
 
     transform: motley.Transform
+    opaque: motley.Transform  # of images of 1 or 3 channels
 
-    def __init__(self, behind_scaled: bool) -> None:
+    def __init__(self, behind_scaled: bool, alpha: bool) -> None:
         self.transforms: list[Transforming] = []
         self.stages: list[tuple[str, dict[str, Any]]] = []  # (name, settings)
-        self.behind_scaled = behind_scaled
+        self.behind_scaled, self.alpha = behind_scaled, alpha
         self.scaled = False  # whether ToTensor or its like has been
         self.began_as_tensor = False  # by ToImage or its like, before everything else
         self.to_image = False  # whether a tv_tensors.Image comes out
@@ -239,7 +256,9 @@ class Run:
             raise NotOurs("it leaves images of many sizes, and no crop stands behind it")
         if self.began_as_tensor and not {"output", "erase"} & names:
             self.add("output", type="u8")
-        self.transform = motley.Transform(_policy_of(self.text()))
+        self.opaque = self.transform = motley.Transform(_policy_of(self.text()))
+        if self.alpha:
+            self.transform = motley.Transform(self.opaque.policy, alpha=True)
 
     def _lacks_crop(self) -> bool:
         resize = dict(self.stages).get("resize", {})
@@ -275,10 +294,10 @@ class Run:
 
     def _for(self, image: Any) -> motley.Transform:
         """The transform of an image. Raises NotOurs for those that torchvision does otherwise."""
-        channels_of(image)
+        channels = channels_of(image)
         if why := self.refused.get(next(kind for kind in KINDS if isinstance(image, kind))):
             raise NotOurs(why)
-        return self.transform
+        return self.opaque if channels % 2 else self.transform
 
     def _kind_for(self, entry: Any) -> Kind:
         """How what follows an image moves. Raises NotOurs for what torchvision moves otherwise."""
