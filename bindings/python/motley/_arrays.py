@@ -213,9 +213,11 @@ class Torch(Kind):
         return sys.modules["torch"].cuda.current_stream(device).record_event().query
 
     @staticmethod
-    def captures() -> bool:
-        """Whether a CUDA graph captures what is queued on the current stream."""
-        return bool(sys.modules["torch"]._C._cuda_isCurrentStreamCapturing())
+    def captures(device: int) -> bool:
+        """Whether a CUDA graph captures what is queued on a device's current stream. CUDA captures no default stream,
+        which takes a fifth of the time to find out."""
+        core = sys.modules["torch"]._C
+        return bool(core._cuda_getCurrentRawStream(device) and core._cuda_isCurrentStreamCapturing())
 
     @staticmethod
     def maker_of_views() -> Any:

@@ -305,7 +305,7 @@ def keep_if_captured(owner: Any, call: Any, *arrays: Any) -> None:
     """If a CUDA graph captures the call, `owner` keeps the caller's arrays: each replay reads and writes their memory,
     which torch gives back to the device when another graph is captured."""
     library, device = call.caller
-    if device is not None and library == "torch" and Torch.captures():
+    if device is not None and library == "torch" and Torch.captures(device):
         vars(owner).setdefault("_captured", Captured()).append(arrays)
 
 

@@ -221,9 +221,16 @@ def outside_graphs(function: F) -> F:
 
 
 def compiling() -> bool:
-    """Whether torch.compile traces the caller."""
+    """Whether torch.compile traces the caller. Asked in every call, so it replaces itself by torch's own function, but
+    not while it is traced."""
+    global compiling
     torch: Any = sys.modules.get("torch")
-    return bool(torch is not None and hasattr(torch, "compiler") and torch.compiler.is_compiling())
+    if torch is None or not hasattr(torch, "compiler"):
+        return False
+    if torch.compiler.is_compiling():
+        return True
+    compiling = torch.compiler.is_compiling
+    return False
 
 
 def eagerly() -> Any:

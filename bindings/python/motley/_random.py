@@ -412,7 +412,7 @@ class Sampled:
             )
         if not self.training:
             return 0, 0, 0
-        captured = device is not None and "torch" in sys.modules and Torch.captures()
+        captured = device is not None and "torch" in sys.modules and Torch.captures(device)
         key, first = self._words.key(count)
         if not captured and not self._counts:
             return key, first, 0
@@ -447,9 +447,11 @@ class Sampled:
             key, first, counter = self._fresh(count, seed, device, on_host)
             return (key, epoch, first, 0, 0, views, counter), keep
         key = (self._words.seed or 0) if seed is None else seed_given(seed)
-        one = getattr(sample_ids, "ndim", 0) == 0 and hasattr(sample_ids, "__index__")
-        if not one or sample_ids.__class__ is Index:
-            sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
+        axes, one = getattr(sample_ids, "ndim", None), False
+        if axes != 1:  # an array of ids carries neither views nor epochs
+            one = not axes and hasattr(sample_ids, "__index__")
+            if not one or sample_ids.__class__ is Index:
+                sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         if view.__class__ is not int or view:
             keep, views = views_of(view, count)
         counter = 0

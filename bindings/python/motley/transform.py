@@ -12,7 +12,7 @@ from . import _images as images
 from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._native import ArgumentError, checked, compiling, eagerly, layout_given, no_argument, normalize_given
+from ._native import ArgumentError, checked, eagerly, layout_given, no_argument, normalize_given
 from ._native import epoch_given, output_layout_given, outside_graphs, size_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
@@ -378,7 +378,7 @@ class Transform(Sampled):
         followed: Any = NULL,
     ) -> Any:
         """followed: a motley_followed, what the call moves with the images."""
-        if compiling():  # as outside_graphs() does it, in a third of the time
+        if _native.compiling():  # as outside_graphs() does it, in a third of the time
             return eagerly()(self._run, batch, out, layout, samples, return_draws, levels, followed)
         policy = self.policy if self.training else self.policy.still
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
@@ -394,7 +394,8 @@ class Transform(Sampled):
         try:
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
-            status = lib.run_call(call.c, pixels, written, call.stream(), *numbers)
+            stream = call.stream()
+            status = lib.run_call(call.c, pixels, written, stream, *numbers)
             if status:
                 call.failed(policy, status)
         except (OverflowError, TypeError):
@@ -406,7 +407,8 @@ class Transform(Sampled):
                 call.c.params.followed = NULL
             if takes:
                 call.c.levels = 0
-        images.keep_if_captured(self, call, batch, out, levels)
+        if stream:  # a graph captures no default stream
+            images.keep_if_captured(self, call, batch, out, levels)
         if numbers[6] and samples[0] is None:
             self._add(call.count)
         result = call.result(batch, source, target, result)
@@ -452,12 +454,13 @@ class Transform(Sampled):
         return call, None, None, pixels, call.written(result), result
 
     def _prepare_once(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
-        key = None
-        if batch.__class__ is list and batch and out is None and policy is not None and policy.size:
-            key = "list", batch[0].__class__, len(batch), layout, self._flavour, what
+        key, into = None, KINDS[type(out)]
+        if batch.__class__ is list and batch and (out is None or into) and policy is not None and policy.size:
+            written = None if out is None else into.key(out, True)
+            key = "list", batch[0].__class__, len(batch), layout, self._flavour, what, written
             call = _native.local.calls.get(key)
             if call is not None and call.takes_list(batch):
-                result = call.like(batch[0])
+                result = call.like(batch[0]) if out is None else out
                 return call, None, None, arrays.address(call.listed[1]), call.written(result), result
         source = self._source_for(batch, layout, out, policy)
         source.to_rgb = policy is not None and policy.to_rgb
@@ -466,7 +469,7 @@ class Transform(Sampled):
         target = self._target(source, batch, out, layout, policy)
         call = calls.Call(self, source, target, what)
         if key is not None and source.by is not None and type(target) is images.Batch and not source.finish_for():
-            call.like, call.written = target.make, target.kind.pointer
+            call.like, call.written = None if out is not None else target.make, target.kind.pointer
             call.keep_for_lists(key, source)
         return call, source, target, source.pointer, target.pointer, out
 

@@ -537,7 +537,7 @@ def test_the_current_stream_is_handed_to_the_library(call, only_cuda, monkeypatc
 
     monkeypatch.setattr(arrays.Torch, "look", classmethod(elsewhere))
     monkeypatch.setattr(arrays.Torch, "stream_of", staticmethod(lambda device: lambda: FAKE))
-    monkeypatch.setattr(arrays.Torch, "captures", staticmethod(lambda: False))
+    monkeypatch.setattr(arrays.Torch, "captures", staticmethod(lambda device: False))
     monkeypatch.setattr(_native, "context_of", lambda device, threads=None: context_of(None, 1))
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     monkeypatch.setattr(_native.local, "calls", {})

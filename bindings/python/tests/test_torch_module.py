@@ -353,7 +353,7 @@ def test_graphs_of_images_that_nobody_else_holds(make):
 
 
 def test_what_a_graph_captured_is_not_copied(monkeypatch):
-    monkeypatch.setattr(kinds.Torch, "captures", lambda: True)
+    monkeypatch.setattr(kinds.Torch, "captures", lambda device: True)
     stage, images = Transform("rand_augment"), pictures()
     stage(images)
     assert not hasattr(stage, "_captured")  # of the CPU

@@ -572,6 +572,24 @@ def test_a_list_is_described_and_the_call_kept(kind, cls, monkeypatch):
             assert all(np.array_equal(np.asarray(a[0]), np.asarray(b[0])) and a[1] == b[1] for a, b in pairs)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_are_written_to_arrays_by_kept_calls(kind, monkeypatch):
+    transform = motley.Transform("torchvision_train", seed=7)
+    made, init, library = [], calls.Call.__init__, torch if kind == "tensors" else np
+    monkeypatch.setattr(_native.local, "calls", {})
+    monkeypatch.setattr(calls.Call, "__init__", lambda self, *how: (made.append(how), init(self, *how))[1])
+    for images in map(KINDS[kind], LISTS[:2] * 2):
+        wanted = transform(images, sample_ids=range(3), epoch=1)
+        places = library.zeros((6, *wanted.shape[1:]), dtype=wanted.dtype)
+        for out in places[:3], places[::2]:
+            assert transform(images, sample_ids=range(3), epoch=1, out=out) is out
+            assert (out == wanted).all()
+    assert len(made) == 3  # for a new array, a dense one and one of other strides
+    for wrong, message in ((library.zeros((3, 3, 8, 8)), "out has shape"), (list(places[:3]), "out is a list")):
+        with pytest.raises(motley.ArgumentError, match=message):
+            transform(images, sample_ids=range(3), epoch=1, out=wrong)
+
+
 def test_a_kept_call_refuses_what_a_new_one_refuses(monkeypatch):
     transform = motley.Transform("torchvision_train", seed=7)
     images = KINDS["tensors"](LISTS[0])
