@@ -96,6 +96,12 @@ def no_argument(function: str, given: str, names: Iterable[str]) -> TypeError:
     return TypeError(f"{function}() has no argument {given!r}{wanted}")
 
 
+def known_keywords(function: str, unknown: Iterable[str], names: Iterable[str] | None) -> None:
+    """Refuses the keywords that a call was given and its function does not have."""
+    for name in unknown:
+        raise no_argument(function, name, names or ())
+
+
 def text_of(c_string: Any) -> str:
     text: bytes = ffi.string(c_string)
     return text.decode("utf-8", "replace")

@@ -10,18 +10,19 @@ import dataclasses
 import enum
 import itertools
 import sys
-from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
 
 from ._core import lib
 from ._arrays import KINDS, Pillow, finished, plain, taken
-from ._native import ArgumentError, UnsupportedError, one_of, whole
-from ._follow import BoxRows, Moves, Planes, PointRows, followed
+from ._movers import Images, Moves, Planes, move
+from ._native import ArgumentError, UnsupportedError, known_keywords, one_of, whole
 from .draws import Drawn
 from ._images import images_of
 from .mix import Mix
 from .policy import fill_bytes, interpolation_number
-from ._random import levels_on_host, split_ids, views_of_each
+from ._rows import BoxRows, PointRows
+from ._random import split_ids, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -36,11 +37,12 @@ OTHERS_FORMATS = {
     "yolo": "'cxcywh', and boxes in pixels: multiplied by the image's width and height",
     "albumentations": "'xyxy', and boxes in pixels: multiplied by the image's width and height",
 }
+LIMITS = "min_area", "min_side", "min_visibility"
 OF_IMAGES = "size", "orig_size", "image_id"  # by their usual keys: as long as two boxes, or one
 CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
-# ---- what follows, and how: `rows` makes what moves an entry ----
+# ---- what follows, and how: `_mover` makes what moves an entry ----
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Mask:
     fill: float = 0
     erase: bool = False
 
-    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
-        return Planes(f"sample[{key!r}]", sample[key], self.fill, self.erase, moves)
+    def _mover(self, name: str, value: Any, moves: Moves) -> Planes:
+        return Planes(name, value, self.fill, self.erase, moves)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +82,9 @@ class Image:
     def __post_init__(self) -> None:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
+
+    def _mover(self, name: str, value: Any, moves: Moves) -> Images:
+        return Images(name, value, moves, self.interpolation, self.fill, self.erase, self.alpha)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,26 +127,21 @@ class Boxes:
             raise ArgumentError("outside is 'drop', but drop is False: want drop=True, or outside='error'")
         if isinstance(self.label_fields, str):
             raise ArgumentError(f"label_fields is {self.label_fields!r}, want a tuple of keys")
-        for name in "min_area", "min_side", "min_visibility":
+        for name in LIMITS:
             value, most = getattr(self, name), 1 if name == "min_visibility" else sys.float_info.max
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
                 raise ArgumentError(f"{name} is {value!r}, want a number of 0 {'to 1' if most == 1 else 'or more'}")
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
 
-    def _format_of(self, name: str, value: Any) -> Any:
-        own = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
-        if not isinstance(own, enum.Enum):
-            return FORMATS[self.format]
-        return FORMATS[one_of(f"{name}.format", own.value.lower(), tuple(FORMATS))]
+    def _mover(self, name: str, value: Any, moves: Moves) -> BoxRows:
+        form = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
+        form = one_of(f"{name}.format", form.value.lower(), FORMATS) if isinstance(form, enum.Enum) else self.format
+        limits = {limit: getattr(self, limit) for limit in LIMITS}
+        rules = {"format": FORMATS[form], "torchvision": self.rule == "torchvision", **limits}
+        return BoxRows(name, value, moves, rules, self.outside == "drop")
 
-    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
-        name, value = f"sample[{key!r}]", sample[key]
-        limits = self.min_area, self.min_side, self.min_visibility
-        how = self._format_of(name, value), self.rule == "torchvision", limits
-        return BoxRows(name, moves.parts(name, value), moves.sizes, *how, device, self.outside == "drop")
-
-    def fields_in(self, sample: Any) -> Any:
+    def _fields_in(self, sample: Mapping[Any, Any]) -> Sequence[Any]:
         """The label_fields of a sample."""
         if self.label_fields is None:
             return [field for field in ("labels",) if field in sample]
@@ -184,10 +184,8 @@ class Points:
         if len(set(places)) < len(places):
             raise ArgumentError(f"pairs is {pairs!r}, want no place in two pairs")
 
-    def rows(self, sample: Any, key: Any, moves: Any, device: Any = None) -> Any:
-        name = f"sample[{key!r}]"
-        how = CONVENTIONS[self.convention], self.pairs
-        return PointRows(name, moves.parts(name, sample[key]), moves.sizes, *how, device)
+    def _mover(self, name: str, value: Any, moves: Moves) -> PointRows:
+        return PointRows(name, value, moves, CONVENTIONS[self.convention], self.pairs)
 
 
 Kind = Mask | Image | Boxes | Points
@@ -230,7 +228,9 @@ class Follow:
         following: Mapping[Any, Kind] | None = None,
         *,
         image: Hashable = "image",
+        **unknown: NoReturn,
     ) -> None:
+        known_keywords("Follow", unknown, ("transform", "following", "image"))
         if isinstance(transform, Mix):
             raise UnsupportedError(f"{transform!r} mixes images: nothing can follow it")
         self.transform = transform if isinstance(transform, Transform) else Transform(transform)
@@ -250,14 +250,10 @@ class Follow:
                     f"following[{key!r}] is {kind!r}, want a motley.follow.Mask, Image, Boxes or Points"
                 )
             known.update(getattr(kind, "label_fields", None) or ())
-            own = _stored(kind)
-            if own is not None and own in known:
-                raise ArgumentError(f"following[{key!r}] stores in {own!r}, which is in use: want a key of its own")
-            known.add(own)
-
-    def _repr_html_(self) -> str:
-        """For notebooks: its transform."""
-        return self.transform._repr_html_()
+            stored = _stored(kind)
+            if stored is not None and stored in known:
+                raise ArgumentError(f"following[{key!r}] stores in {stored!r}, which is in use: want a key of its own")
+            known.add(stored)
 
     @overload
     def __call__(self, sample: Sample, *, return_draws: Literal[False] = False, **rest: Unpack[OneView]) -> Sample: ...
@@ -280,9 +276,11 @@ class Follow:
         views: int | None = None,
         levels: Levels | None = None,
         return_draws: bool = False,
+        **unknown: NoReturn,
     ) -> Any:
         """The sample with its image augmented and what follows it moved. The other arguments, with `levels`, are a
         Transform's; several views are a tuple of samples."""
+        known_keywords("Follow", unknown, self.__call__.__kwdefaults__)
         views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
         if views == 1 or not self.transform.training:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
@@ -290,49 +288,13 @@ class Follow:
         each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
         return tuple(self._view(sample, which, return_draws, levels) for which in each)
 
-    def _view(self, sample: Any, which: Any, return_draws: bool, levels: Any) -> Any:
+    def _view(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self._following(sample), self.transform
         source = images_of(sample[self.image], transform.layout)
-        which = transform._with_ids(source.count, which, source.device)
-        if transform.policy_now.takes_boxes:
-            return self._in_boxes(sample, source, following, which, return_draws, levels)
-        moves = Moves(transform, source.sizes(), source.single, which, levels=levels)
-        rows = self._rows(sample, following, moves, source.device)
-        along = followed(source, rows.values())
-        layout = transform.layout
-        image = transform._run(sample[self.image], None, layout, which, return_draws, followed=along, levels=levels)
-        image, draws = image if return_draws else (image, None)
-        made = self._followed(sample, image, following, moves, rows)
-        return (made, draws) if return_draws else made
-
-    def _rows(self, sample: Any, following: Any, moves: Any, device: Any = None) -> Any:
-        """The masks, boxes and points of a sample, by key."""
-        kinds = {key: kind for key, kind in following.items() if not isinstance(kind, Image)}
-        return {key: kind.rows(sample, key, moves, device) for key, kind in kinds.items()}
-
-    def _in_boxes(self, sample: Any, source: Any, following: Any, which: Any, return_draws: bool, levels: Any) -> Any:
-        """The policy draws by the sample's boxes, and these draws are replayed."""
-        keys = [key for key, kind in following.items() if isinstance(kind, Boxes)]
-        policy = self.transform.policy_now
-        if len(keys) != 1:
-            raise ArgumentError(
-                f"policy '{policy.name}' works in the boxes of an image, and {len(keys)} entries of the sample are "
-                "followed as boxes: want one"
-            )
-        channels, sizes = self.transform._channels(source), source.sizes()
-        samples = self.transform._samples(source.count, which)
-        samples.c.bands = source.count > 0 and source.has_bands
-        if self.transform._takes(levels):
-            _held, samples.c.levels = levels_on_host(levels, source.count)
-        boxes = following[keys[0]].rows(sample, keys[0], Moves(self.transform, sizes, source.single))
-        drawn = Drawn.of(policy, samples.c, sizes, channels, boxes.corners())
-        made = self._replayed(sample, following, source, drawn, drawn)
-        if not return_draws:
-            return made
-        plain = drawn.plain(policy, channels)
-        return made, plain[0] if source.single else plain
+        moves = Moves(transform, source, transform._with_ids(source.count, which, source.device), levels)
+        return self._moved(sample, following, moves, return_draws)
 
     def replay(self, sample: Sample, draws: Sequence[Any]) -> Sample:
         """The sample, moved by recorded draws: the same image and the same of everything that follows it.
@@ -344,61 +306,77 @@ class Follow:
         Raises:
             ArgumentError: The draws are of another policy or for another size.
         """
-        one: Any = sample
-        if isinstance(one, (list, tuple)):
-            made: Sample = _several(one, self.replay, draws)
-            return made
-        following, transform = self._following(one), self.transform
-        source = images_of(one[self.image], transform.layout)
+        if isinstance(sample, (list, tuple)):
+            several: Sample = _several(sample, self.replay, draws)
+            return several
+        following, transform = self._following(sample), self.transform
+        source = images_of(sample[self.image], transform.layout)  # type: ignore[call-overload]
         given = [draws] if source.single else draws
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
-        made = self._replayed(one, following, source, drawn, draws)
-        return made
+        moved: Sample = self._moved(sample, following, Moves(transform, source, given=drawn))
+        return moved
 
-    def _replayed(self, sample: Any, following: Any, source: Any, drawn: Any, draws: Any) -> Any:
-        moves = Moves(self.transform, source.sizes(), source.single, given=drawn)
-        rows = self._rows(sample, following, moves)
-        image = self.transform.replay(sample[self.image], draws)
-        return self._followed(sample, image, following, moves, rows)
-
-    def _followed(self, sample: Any, image: Any, following: Any, moves: Any, rows: Any) -> Any:
+    def _moved(self, sample: Any, following: Mapping[Any, Kind], moves: Moves, return_draws: bool = False) -> Any:
+        movers: dict[Any, Any] = {}
+        for key, kind in following.items():
+            movers[key] = kind._mover(f"sample[{key!r}]", sample[key], moves)
+        if self.transform.policy_now.takes_boxes and moves.given is None:
+            self._draw_by_boxes([mover for mover in movers.values() if isinstance(mover, BoxRows)], moves)
+        image = move(moves, sample[self.image], movers.values(), return_draws)
+        image, draws = image if return_draws else (image, None)
         moved = {self.image: image}
         for key, kind in following.items():
-            moved.update(_moved(kind, key, sample[key], moves, rows.get(key)))
+            moved[key] = movers[key].moved()
+            if _stored(kind) is not None:
+                moved[_stored(kind)] = movers[key].found_out()
         for group in _groups(sample, following):
-            self._drop(sample, moved, group, following, moves, rows)
-        return {**sample, **moved}
+            self._drop(sample, moved, group, following, moves, movers)
+        return ({**sample, **moved}, draws) if return_draws else {**sample, **moved}
 
-    def _drop(self, sample: Any, moved: Any, group: Any, following: Any, moves: Any, rows: Any) -> None:
+    def _draw_by_boxes(self, boxes: Sequence[BoxRows], moves: Moves) -> None:
+        """Draws by the sample's boxes, for a policy that works in them."""
+        if len(boxes) != 1:
+            raise ArgumentError(
+                f"policy '{self.transform.policy.name}' works in the boxes of an image, and {len(boxes)} entries of "
+                "the sample are followed as boxes: want one"
+            )
+        moves.given = moves.draw(boxes[0].corners())
+
+    def _drop(
+        self, sample: Any, moved: dict[Any, Any], group: Sequence[Any], following: Mapping[Any, Kind], moves: Moves,
+        movers: Mapping[Any, Any],
+    ) -> None:  # fmt: skip
         """Removes the elements that any Boxes of the group drops from all of its entries."""
-        boxes = [key for key in group if isinstance(following.get(key), Boxes)]
+        boxes = {key: kind for key in group if isinstance(kind := following.get(key), Boxes)}
         if not boxes:
             return
-        counts, dropping = rows[boxes[0]].counts, [key for key in boxes if following[key].drop]
+        first, *_ = boxes
+        counts: list[int] = movers[first].counts
         values = {key: moved[key] if key in moved else sample[key] for key in group}
         parts = {key: moves.parts(f"sample[{key!r}]", value) for key, value in values.items()}
         for key in group:
-            if key not in (boxes[0], following[boxes[0]].visibility):
+            if key not in (first, boxes[first].visibility):
                 _check_elements(key, parts[key], counts, moves.single)
+        dropping = [key for key, kind in boxes.items() if kind.drop]
         if not dropping:
             return
+        stored = set(map(_stored, following.values()))
         for key in group if not moves.single else ():
-            given = values[key] if key not in sample or key in map(_stored, following.values()) else sample[key]
+            given = values[key] if key not in sample or key in stored else sample[key]
             if not isinstance(given, (list, tuple)):
                 raise ArgumentError(
                     f"sample[{key!r}] is one array of shape {tuple(given.shape)}, from which what belongs to dropped "
                     "boxes cannot be taken: want a list with an entry for each image, or Boxes(drop=False)"
                 )
             values[key] = given
-        if any(following[key].label_fields is None for key in dropping) and any(counts):
+        if any(boxes[key].label_fields is None for key in dropping) and any(counts):
             _refuse_others(sample, {self.image, *group}, moves.single, counts)
-        kept = [rows[key].kept() for key in dropping]
-        some = [[own for own in each if own is not None] for each in zip(*kept)]  # of each image, where not all are
-        keep = [list(map(all, zip(*each))) if each else None for each in some]
+        kept = [[some for some in each if some is not None] for each in zip(*(movers[key].kept() for key in dropping))]
+        keep = [[*map(all, zip(*each))] if each else None for each in kept]  # of each image; None: all of them
         for key in group:
-            moved[key] = moves.joined(list(map(_selected, parts[key], keep)), values[key])
+            moved[key] = moves.joined([*map(_selected, parts[key], keep)], values[key])
 
-    def _following(self, sample: Any) -> Any:
+    def _following(self, sample: Any) -> Mapping[Any, Kind]:
         """What follows, once it is sure that boxes and points are in the frame of the image's pixels."""
         following = self.following_in(sample)
         if any(isinstance(kind, (Boxes, Points)) for kind in following.values()):
@@ -421,9 +399,9 @@ class Follow:
                 raise ArgumentError(f"the sample has no {key!r}, it has {', '.join(map(repr, sample)) or 'nothing'}")
         if self.following is not None:
             return self.following
-        found: dict[Any, Kind] = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
+        following: dict[Any, Kind] = {key: kind for key, kind in BY_NAME.items() if key in sample and key != self.image}
         batch = isinstance(sample[self.image], (list, tuple)) or getattr(sample[self.image], "ndim", 0) > 3
-        known = {self.image, *itertools.chain.from_iterable(_groups(sample, found))}
+        known = {self.image, *itertools.chain.from_iterable(_groups(sample, following))}
         for key in sample:
             if key not in known and _may_follow(sample[key], 2 + batch):
                 inner = sample[key][0] if isinstance(sample[key], (list, tuple)) else sample[key]
@@ -433,7 +411,7 @@ class Follow:
                     f"{', '.join(BY_NAME)}; want following= with everything that moves, such as "
                     f"{{{key!r}: motley.follow.Mask()}}, or without {key!r} if it stays{nested}"
                 )
-        return found
+        return following
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch, as Transform.set_epoch."""
@@ -443,7 +421,7 @@ class Follow:
         return f"Follow({self.transform!r}, {self.following!r}, image={self.image!r})"
 
 
-def _several(samples: Any, call: Any, *arguments: Any, draws: bool = False) -> Any:
+def _several(samples: Sequence[Any], call: Callable[..., Any], *arguments: Any, draws: bool = False) -> Any:
     """`call` on a list of samples, as one batch whose entries are lists. draws: it returns draws, too."""
     for i, sample in enumerate(samples):
         if not isinstance(sample, Mapping):
@@ -458,10 +436,10 @@ def _several(samples: Any, call: Any, *arguments: Any, draws: bool = False) -> A
             )
     if not samples:
         return (samples, []) if draws else samples
-    made = call({key: [sample[key] for sample in samples] for key in samples[0]}, *arguments)
-    made, drawn = made if draws else (made, None)
-    result = type(samples)({key: made[key][i] for key in made} for i in range(len(samples)))
-    return (result, drawn) if draws else result
+    result = call({key: [sample[key] for sample in samples] for key in samples[0]}, *arguments)
+    batch, drawn = result if draws else (result, None)
+    moved = type(samples)({key: batch[key][i] for key in batch} for i in range(len(samples)))  # type: ignore[call-arg]
+    return (moved, drawn) if draws else moved
 
 
 def _may_follow(value: Any, axes: int) -> bool:
@@ -480,36 +458,20 @@ def _stored(kind: Kind) -> Any:
     return getattr(kind, "visibility", getattr(kind, "inside", None))
 
 
-def _moved(kind: Kind, key: Any, value: Any, moves: Any, rows: Any) -> Any:
-    """The entries that a kind writes."""
-    if isinstance(kind, Image):
-        how = {"interpolation": kind.interpolation, "erase": kind.erase, "alpha": kind.alpha}
-        return {key: moves.image(f"sample[{key!r}]", value, kind.fill, **how)}
-    rows.move(moves)
-    if isinstance(kind, Mask):
-        return {key: rows.moved()}
-    parts, found = rows.moved()
-    stored = {} if _stored(kind) is None else {_stored(kind): moves.joined(found(), value)}
-    return {key: moves.joined(parts, value), **stored}
-
-
-def _groups(sample: Any, following: Any) -> list[Any]:
-    """The entries that lose elements together, as label_fields connect them."""
-    groups: list[Any] = []
+def _groups(sample: Mapping[Any, Any], following: Mapping[Any, Kind]) -> list[list[Any]]:
+    """The keys of entries that lose elements together, as label_fields connect them."""
+    groups: list[list[Any]] = []
     for key, kind in following.items():
-        group, stored = {key: None}, _stored(kind)
-        if stored is not None:
-            group[stored] = None
-        if isinstance(kind, Boxes):
-            group.update(dict.fromkeys(kind.fields_in(sample)))
-        for other in [other for other in groups if not group.keys().isdisjoint(other)]:
+        fields = kind._fields_in(sample) if isinstance(kind, Boxes) else ()
+        group = [key, *({_stored(kind)} - {None}), *fields]
+        for other in [other for other in groups if not {*group}.isdisjoint(other)]:
             groups.remove(other)
-            group = {**other, **group}
-        groups.append(group)
+            group = [*other, *group]
+        groups.append([*dict.fromkeys(group)])
     return groups
 
 
-def _check_elements(key: Any, parts: Any, counts: Any, single: bool) -> None:
+def _check_elements(key: Any, parts: Iterable[Any], counts: Iterable[int], single: bool) -> None:
     """Refuses what has not an element for each box."""
     for i, (part, count) in enumerate(zip(parts, counts)):
         where = "" if single else f" of image {i}"
@@ -519,7 +481,7 @@ def _check_elements(key: Any, parts: Any, counts: Any, single: bool) -> None:
             raise ArgumentError(f"sample[{key!r}]{where} has {len(part)} entries, there are {count} boxes")
 
 
-def _refuse_others(sample: Any, known: Any, single: bool, counts: Any) -> None:
+def _refuse_others(sample: Mapping[Any, Any], known: set[Any], single: bool, counts: Sequence[int]) -> None:
     """Boxes may be dropped: no entry may be left that has an element for each of them."""
     for other, value in sample.items():
         parts = [value] if single else value
@@ -540,11 +502,11 @@ def _is_listed(value: Any) -> bool:
     )
 
 
-def _selected(value: Any, keep: Any) -> Any:
+def _selected(value: Any, keep: Sequence[bool] | None) -> Any:
     """The entries of `value` that `keep` says True for; None: all of them."""
     if keep is None:
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(entry for entry, good in zip(value, keep) if good)
-    made = taken(plain(value), [place for place, good in enumerate(keep) if good])
-    return made if KINDS[type(value)] is None else finished(made, value)
+    result = taken(plain(value), [place for place, good in enumerate(keep) if good])
+    return result if KINDS[type(value)] is None else finished(result, value)

@@ -6,22 +6,21 @@ i..i + 1. A point of the result moves by that matrix; a pixel of the source show
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._core import ffi, lib
-from ._arrays import KINDS, as_dtype, has_floats, name_of, plain
-from ._follow import Moves
+from ._arrays import as_dtype, has_floats, name_of, plain
+from ._images import images_of
+from ._movers import Images, Moves, library_of, placed, stacked
 from .draws import Drawn, _channels_of, _is_one
+from .follow import FORMATS
 from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
 from .transform import Transform
 
 if TYPE_CHECKING:
     from ._types import PolicyLike
-
-FORMATS = "xyxy", "xywh", "cxcywh"
 
 
 class Inverse:
@@ -86,26 +85,27 @@ class Inverse:
         one_of("format", format, FORMATS)
         return self._each("boxes", boxes, lambda i, name, value: self._boxes(i, name, value, format))
 
-    def _points(self, i: Any, name: str, value: Any) -> Any:
-        value, library, x, y = _columns(name, value, 2)
-        (a, b, c), (d, e, f) = self.matrices[i]
-        return library.stack((a * x + b * y + c, d * x + e * y + f), -1)
+    def _points(self, i: int, name: str, value: Any) -> Any:
+        value, library = _rows(name, value, 2)
+        return self._moved(i, library, value)
 
-    def _boxes(self, i: Any, name: str, value: Any, form: Any) -> Any:
-        value, library, left, top, right, bottom = _columns(name, value, 4)
+    def _boxes(self, i: int, name: str, value: Any, form: str) -> Any:
+        value, library = _rows(name, value, 4)
+        left, top, right, bottom = (value[..., k] for k in range(4))
         if form == "cxcywh":
             left, top = left - right / 2, top - bottom / 2
         if form != "xyxy":
             right, bottom = left + right, top + bottom
-        found = []
-        for a, b, c in self.matrices[i]:  # of each axis the least and most of the four corners
-            across, down = (a * left, a * right), (b * top, b * bottom)
-            low = library.minimum(*across) + library.minimum(*down) + c
-            found.append((low, library.maximum(*across) + library.maximum(*down) + c - low))
-        (x, width), (y, height) = found
-        if form == "cxcywh":
-            x, y = x + width / 2, y + height / 2
-        return library.stack((x, y, *((width, height) if form != "xyxy" else (x + width, y + height))), -1)
+        corners = library.stack([library.stack((x, y), -1) for x in (left, right) for y in (top, bottom)], -2)
+        corners = self._moved(i, library, corners)
+        low, high = library.amin(corners, -2), library.amax(corners, -2)
+        first, second = {"xyxy": (low, high), "xywh": (low, high - low), "cxcywh": ((low + high) / 2, high - low)}[form]
+        return library.stack((first[..., 0], first[..., 1], second[..., 0], second[..., 1]), -1)
+
+    def _moved(self, i: int, library: Any, points: Any) -> Any:
+        (a, b, c), (d, e, f) = self.matrices[i]
+        x, y = points[..., 0], points[..., 1]
+        return library.stack((a * x + b * y + c, d * x + e * y + f), -1)
 
     # ---- pixels ----
 
@@ -126,17 +126,15 @@ class Inverse:
             all sources have one size, else a list.
         """
         one_of("interpolation", interpolation, ("nearest", "bilinear"))
-        made = self._each(
-            "images", images, lambda i, name, value: self._image(i, name, value, interpolation, fill), joined=False
-        )
+        parts = self._parts("images", images)
+        moved = [self._image(*part, interpolation, fill) for part in parts]
         if self.single:
-            image, valid = made
-            return image, valid
-        alike = len(set(self.sizes)) == 1
-        parts = [_joined(values) if alike else values for values in map(list, zip(*made))]
-        return (parts[0], parts[1]) if parts else ([], [])
+            return moved[0]
+        alike = bool(moved) and len(set(self.sizes)) == 1
+        found, valid = ([pair[k] for pair in moved] for k in (0, 1))
+        return (stacked(found), stacked(valid)) if alike else (found, valid)
 
-    def _image(self, i: Any, name: str, value: Any, interpolation: Any, fill: Any) -> Any:
+    def _image(self, i: int, name: str, value: Any, interpolation: str, fill: float) -> tuple[Any, Any]:
         library = _library(name, value)
         if interpolation == "bilinear" and not has_floats(value):
             raise ArgumentError(f"{name} is of dtype {value.dtype}: want floats for 'bilinear', or 'nearest'")
@@ -148,15 +146,14 @@ class Inverse:
                 f"{name} has shape {tuple(value.shape)}, the result is {height} high and {width} wide: want "
                 "[..., h, w] of its form"
             )
-        points, valid = (_as(library, array, value) for array in self._grid(i))
+        points, valid = (placed(array, value) for array in self._grid(i))
         x, y = points[..., 0] * (w / width), points[..., 1] * (h / height)
         if interpolation == "nearest":
-            made = value[..., _place(library, y, h), _place(library, x, w)]
+            moved = value[..., _place(library, y, h), _place(library, x, w)]
         else:
             rows, columns = (_weighted(library, at, most, value) for at, most in ((y - 0.5, h), (x - 0.5, w)))
-            made = sum(v * u * value[..., row, column] for row, v in rows for column, u in columns)
-        outside = library.full_like(made[..., :1, :1], fill)
-        return library.where(valid, made, outside), valid
+            moved = sum(v * u * value[..., row, column] for row, v in rows for column, u in columns)
+        return library.where(valid, moved, library.full_like(moved[..., :1, :1], fill)), valid
 
     def _grid(self, i: Any) -> Any:
         """Where the centre of each pixel of source i is in the result, [H, W, 2], and whether it is shown there."""
@@ -183,20 +180,27 @@ class Inverse:
         import numpy
 
         (size,) = zip(draws.widths, draws.heights)
-        moves, white = Moves(self._transform, [size], True, given=draws), numpy.full(size[::-1], 255, "uint8")
-        moved = [moves.image("the source", white, 0, interpolation=name, erase=True) for name in interpolations]
+        white = numpy.full(size[::-1], 255, "uint8")
+        moves = Moves(self._transform, images_of(white, "hw"), given=draws)
+        moved = [Images("the source", white, moves, name, 0, erase=True).moved() for name in interpolations]
         return numpy.all([image == 255 for image in moved], axis=0)
 
     # ---- a batch ----
 
-    def _each(self, name: str, values: Any, move: Any, joined: Any = True) -> Any:
+    def _parts(self, name: str, values: Any) -> list[tuple[int, str, Any]]:
+        """(number, name, value) of what belongs to each image."""
         if self.single:
-            return move(0, name, values)
+            return [(0, name, values)]
         if not hasattr(values, "__len__") or len(values) != len(self.sizes):
-            found = f"{len(values)} entries" if hasattr(values, "__len__") else f"type {type(values).__name__}"
-            raise ArgumentError(f"{name} has {found}, the draws are of {len(self.sizes)} images")
-        made = [move(i, f"{name}[{i}]", value) for i, value in enumerate(values)]
-        return _joined(made) if joined and not isinstance(values, (list, tuple)) else made
+            given = f"{len(values)} entries" if hasattr(values, "__len__") else f"type {type(values).__name__}"
+            raise ArgumentError(f"{name} has {given}, the draws are of {len(self.sizes)} images")
+        return [(i, f"{name}[{i}]", value) for i, value in enumerate(values)]
+
+    def _each(self, name: str, values: Any, move: Callable[[int, str, Any], Any]) -> Any:
+        moved = [move(*part) for part in self._parts(name, values)]
+        if self.single:
+            return moved[0]
+        return stacked(moved) if moved and not isinstance(values, (list, tuple)) else moved
 
     def __repr__(self) -> str:
         return f"Inverse of the draws of {'one image' if self.single else f'{len(self.sizes)} images'}"
@@ -230,30 +234,22 @@ def _size_of(i: Any, draw: Any, size: Any, count: int) -> Any:
 
 def _library(name: str, value: Any) -> Any:
     """NumPy, torch or CuPy, of whose kind a value is."""
-    kind = KINDS[type(value)]
-    if kind is None or len(kind.base) != 2 or kind.base[0] not in ("torch", "numpy", "cupy"):
+    library = library_of(value)
+    if library is None or library.__name__ not in ("torch", "numpy", "cupy"):
         raise ArgumentError(f"{name} is a {type(value).__name__}, want a NumPy, torch or CuPy array")
-    return sys.modules[kind.base[0]]
+    return library
 
 
-def _columns(name: str, value: Any, width: Any) -> Any:
-    """A value of rows of so many numbers, as floats, its library, and its columns."""
+def _rows(name: str, value: Any, width: int) -> tuple[Any, Any]:
+    """A value of rows of so many numbers, as floats, and its library."""
     if isinstance(value, (list, tuple)):
         import numpy
 
-        value = numpy.asarray(value, "float64").reshape(-1, width) if not value else numpy.asarray(value, "float64")
+        value = numpy.array(value, "float64").reshape((-1, width) if not value else numpy.shape(value))
     library, value = _library(name, value), plain(value)
     if value.ndim < 1 or value.shape[-1] != width:
         raise ArgumentError(f"{name} has shape {tuple(value.shape)}, want [..., {width}]")
-    value = value if has_floats(value) else as_dtype(value, "float64")
-    return value, library, *(value[..., k] for k in range(width))
-
-
-def _as(library: Any, array: Any, like: Any) -> Any:
-    """A NumPy array in the library and on the device of `like`."""
-    if library.__name__ == "torch":
-        return library.from_numpy(array).to(like.device)
-    return array if library.__name__ == "numpy" else library.asarray(array)
+    return value if has_floats(value) else as_dtype(value, "float64"), library
 
 
 def _place(library: Any, at: Any, most: Any) -> Any:
@@ -263,7 +259,7 @@ def _place(library: Any, at: Any, most: Any) -> Any:
 
 def _pixels(points: Any, size: Any) -> Any:
     """(row, column) of the pixels that points are in."""
-    return tuple(_place(sys.modules["numpy"], points[..., 1 - axis], size[axis]) for axis in (0, 1))
+    return tuple(_place(library_of(points), points[..., 1 - axis], size[axis]) for axis in (0, 1))
 
 
 def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:
@@ -271,7 +267,3 @@ def _weighted(library: Any, at: Any, most: Any, like: Any) -> Any:
     low = library.floor(at)
     share = as_dtype(at - low, name_of(like.dtype))
     return (_place(library, low, most), 1 - share), (_place(library, low + 1, most), share)
-
-
-def _joined(parts: Any) -> Any:
-    return _library("the result", parts[0]).stack(parts) if parts else parts

@@ -12,7 +12,7 @@ from . import _images as images
 from . import _native, calls
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._native import ArgumentError, checked, eagerly, layout_given, no_argument, normalize_given
+from ._native import ArgumentError, checked, eagerly, known_keywords, layout_given, no_argument, normalize_given
 from ._native import epoch_given, output_layout_given, outside_graphs, size_given, threads_given, whole
 from .draws import Drawn, same_boxes
 from .mix import plain as mixed_plain
@@ -239,8 +239,7 @@ class Transform(Sampled):
                 f"{type(self).__name__} was called with {1 + len(by_position)} arguments by position, want one, the "
                 "images; sample_ids and all others are keywords"
             )
-        for name in unknown:
-            raise no_argument(type(self).__name__, name, Transform.__call__.__kwdefaults__ or ())
+        known_keywords(type(self).__name__, unknown, Transform.__call__.__kwdefaults__)
         layout = layout or self.layout
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
         if labels is not None or classes is not None or self.policy.mixes:
@@ -286,9 +285,11 @@ class Transform(Sampled):
         levels: Levels | None = None,
         layout: str | None = None,
         return_draws: bool = False,
+        **unknown: NoReturn,
     ) -> Any:
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type."""
+        known_keywords("apply_", unknown, Transform.apply_.__kwdefaults__)
         which = sample_ids, view, epoch, seed
         return self._run(batch, batch, layout or self.layout, which, return_draws, levels)
 
@@ -304,6 +305,7 @@ class Transform(Sampled):
         seed: int | None = None,
         boxes: Sequence[Sequence[float]] | None = None,
         levels: Levels | None = None,
+        **unknown: NoReturn,
     ) -> list[Any]:
         """The draws of `count` samples (or of `sample_ids`) without any pixels, as a call with return_draws would
         return them; of a transform with a seed the next samples, none of which is counted. Mixing takes them for one
@@ -317,6 +319,7 @@ class Transform(Sampled):
             boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
             levels: As in a call; those on a device are copied, which waits for them.
         """
+        known_keywords("draw", unknown, ("count", *(Transform.draw.__kwdefaults__ or ())))
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         size, channels = size_given(size), whole("channels", channels, 1, 4, "from 1 to 4")
         if self._takes(levels):

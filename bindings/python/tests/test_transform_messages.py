@@ -9,6 +9,7 @@ from motley.policy import Policy
 
 X = np.zeros((4, 16, 16, 3), np.uint8)
 T = motley.Transform("rand_augment")
+F = motley.Follow(T)
 MIX = motley.Mix(mixup=0.2, classes=2)
 
 CALLS = {
@@ -22,6 +23,11 @@ CALLS = {
     "ids by position": (lambda: T(X, [0, 1, 2, 3]),
         "with 2 arguments by position, want one, the images; sample_ids and all"),
     "ids": (lambda: T(X, ids=[0, 1, 2, 3]), r"Transform\(\) has no argument 'ids', did you mean 'sample_ids'"),
+    "ids of a sample": (lambda: F({"image": X}, ids=[0, 1, 2, 3]),
+        r"Follow\(\) has no argument 'ids', did you mean 'sample_ids'"),
+    "of Follow": (lambda: motley.Follow(T, images="x"), r"Follow\(\) has no argument 'images', did you mean 'image'"),
+    "in place": (lambda: T.apply_(X, ids=[0, 1, 2, 3]), r"apply_\(\) has no argument 'ids', did you mean 'sample_ids'"),
+    "draw": (lambda: T.draw(4, ids=[0, 1, 2, 3]), r"draw\(\) has no argument 'ids', did you mean 'sample_ids'"),
     "level": (lambda: T(X, level=0.5), r"Transform\(\) has no argument 'level', did you mean 'levels'"),
     "magnitude": (lambda: T.policy.change(magnitude=3), "unknown key 'magnitude' in the policy, did you mean 'level'"),
     "num_ops": (lambda: T.policy.change(num_ops=3), "unknown key 'num_ops' in the policy, did you mean 'repeat'"),

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What moves with the images of one call: masks as planes of elements, boxes and points as one table of numbers.
+
+What lies where the images are moves in their call, on the CPU and on CUDA. What lies elsewhere, and a second entry of
+boxes or of points, moves in host memory by the same draws, through motley_follow. Other images move in calls of their
+own, by the library's follower policies."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, device_of, finished
+from ._arrays import name_of, plain
+from ._core import ffi, lib
+from ._images import Many, images_of
+from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
+from .draws import Drawn, Samples
+from .policy import Policy, interpolation_number
+from ._random import levels_on_host, views_of
+from .transform import Transform
+
+if TYPE_CHECKING:
+    from ._types import Interpolation, Levels
+
+    Size = tuple[int, int]
+
+# dtype -> how struct writes an element
+_INTEGERS = {"uint8": "<B", "int8": "<b", "uint16": "<H", "int16": "<h", "uint32": "<I", "int32": "<i", "uint64": "<Q"}
+ELEMENTS = {"bool": "<?", **_INTEGERS, "int64": "<q", "float16": "<e", "float32": "<f", "float64": "<d"}
+
+PIL_MODES = "1", "L", "P", "I;16", "I", "F"  # of PIL masks
+
+
+class Moves:
+    """The images of one call, and how they move: by what `transform` draws for samples, or by recorded draws.
+
+    source: the images, as images_of has them; which: their samples, as Sampled._with_ids has them, with their levels;
+    given: draws in place of these, a Drawn. Names are what errors call an entry."""
+
+    def __init__(
+        self, transform: Transform, source: Any, which: Any = None, levels: Levels | None = None,
+        given: Drawn | None = None,
+    ) -> None:  # fmt: skip
+        self.transform, self.source, self.given = transform, source, given
+        self.sizes: list[Size] = source.sizes()  # (width, height)
+        self.single: bool = source.single  # there is one image, and no axis of images
+        self.device: int | None = source.device
+        self.levels = levels if transform._takes(levels) else None
+        self._which = which
+
+    # ---- one value for all images, and one for each ----
+
+    def parts(self, name: str, value: Any) -> list[Any]:
+        """`value` as a list with what belongs to each image."""
+        if self.single:
+            return [value]
+        if not hasattr(value, "__len__"):
+            raise ArgumentError(f"{name} is a {type(value).__name__}, there are {len(self.sizes)} images")
+        for_each(name, len(value), len(self.sizes), "entries")
+        return list(value)
+
+    def joined(self, parts: list[Any], like: Any) -> Any:
+        """The parts as one value: that of the one image, or a list, tuple or array as `like` is one."""
+        if self.single:
+            return parts[0]
+        if isinstance(like, (list, tuple)) or not parts:
+            return tuple(parts) if isinstance(like, tuple) else parts
+        return stacked(parts)
+
+    # ---- the calls ----
+
+    def run(self, images: Any, followed: Any = ffi.NULL, return_draws: bool = False) -> Any:
+        """The images, augmented, and what a motley_followed says moved with them."""
+        transform, layout = self.transform, self.transform.layout
+        if self.given is None:
+            return transform._run(images, None, layout, self._which, return_draws, self.levels, followed)
+        result = transform._run_as_set(images, None, layout, given=self.given, followed=followed)
+        if not return_draws:
+            return result
+        draws = self.given.plain(transform.policy_now, transform._channels(self.source))
+        return result, draws[0] if self.single else draws
+
+    @property
+    def which(self) -> Any:
+        """The samples with the epoch that the library draws by. A counter on a device is asked for it, and waits."""
+        ids, view, epoch, seed = self._which
+        return ids, view, self.transform.epoch if epoch is None else epoch, seed
+
+    def draw(self, boxes: tuple[Any, Any] | None = None) -> Drawn:
+        """What the images draw, in host memory; boxes: for a policy that works in them, as Drawn.of takes them."""
+        if self.given is not None:
+            return self.given
+        ids, view, epoch, seed = self.which
+        ids, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
+        samples = Samples((seed, epoch, 0, address(ids), view))
+        samples.c.bands = self.source.count > 0 and self.source.has_bands
+        if self.levels is not None:
+            _levels, samples.c.levels = levels_on_host(self.levels, len(ids))
+        transform = self.transform
+        return Drawn.of(transform.policy_now, samples.c, self.sizes, transform._channels(self.source), boxes)
+
+
+class Mover:
+    """An entry that moves with its images: `count` planes or rows, in host memory or on a CUDA device. single: floats
+    are of 32 bits; word: what the library's errors call one; held: what has to live until the call is done."""
+
+    name: str
+    count: int
+    device: int | None
+    held: list[Any]
+    single = False
+    word = ""
+
+    def fits(self, riders: Sequence[Mover]) -> bool:
+        """Whether a call that moves these can move it, too."""
+        return True
+
+    def to_host(self) -> None:
+        raise NotImplementedError
+
+    def describe(self, c: Any) -> Iterable[dict[str, Any]]:
+        """Fills in its part of a motley_followed, and gives its motley_planes."""
+        raise NotImplementedError
+
+
+def move(moves: Moves, images: Any, entries: Iterable[Mover], return_draws: bool) -> Any:
+    """Augments the images and moves the entries, each of which has its results then."""
+    riders: list[Mover] = []
+    entries = [entry for entry in entries if entry.count]
+    if not isinstance(moves.source, Many) or len(moves.source.by_channels()) < 2:
+        for entry in entries:
+            if entry.device == moves.device and entry.fits(riders):
+                riders.append(entry)
+    try:
+        result = moves.run(images, described(riders), return_draws)
+    except ArgumentError as error:
+        for entry in riders:
+            if entry.word and re.match(rf"image \d+, {entry.word} ", str(error)):
+                raise ArgumentError(f"{entry.name}: {error}") from None
+        raise
+    others = [entry for entry in entries if entry not in riders]
+    if others:
+        drawn, problem = moves.draw(), ffi.new("motley_error *")
+        for entry in others:
+            entry.to_host()
+            check(lib.motley_follow(drawn.c, described([entry]), problem), problem, f"{entry.name}: ")
+    return result
+
+
+def described(entries: Sequence[Mover]) -> Any:
+    """The motley_followed that moves these; NULL of none."""
+    if not entries:
+        return ffi.NULL
+    c = ffi.new("motley_followed *", {"single": any(entry.single for entry in entries)})
+    planes = ffi.new("motley_planes[]", [each for entry in entries for each in entry.describe(c)])
+    c.planes, c.planes_count = planes, len(planes)
+    entries[0].held.append(planes)
+    return c
+
+
+# ---- other images ----
+
+_followers: dict[Any, tuple[Policy, Transform]] = {}
+
+
+class Images:
+    """Another image of each, which a call of its own moves. fill: a number, or one for each channel."""
+
+    count = 0  # of what the images' call has to move
+
+    def __init__(
+        self, name: str, value: Any, moves: Moves, interpolation: Interpolation, fill: int | Sequence[int],
+        erase: bool, alpha: bool = False,
+    ) -> None:  # fmt: skip
+        source, count = images_of(value, moves.transform.layout), len(moves.sizes)
+        if source.single != moves.single or source.count != count:
+            given = "one image" if source.single else f"a batch of {source.count}"
+            wanted = "one" if moves.single else f"a batch of {count}"
+            raise ArgumentError(f"{name} is {given}, the image that it follows {wanted}")
+        for i, (size, wanted_size) in enumerate(zip(source.sizes(), moves.sizes)):
+            if size != wanted_size:
+                where, sizes = "" if moves.single else f": image {i}", "{} x {} pixels, what it follows {} x {}"
+                raise ArgumentError(f"{name}{where} is {sizes.format(*size, *wanted_size)}: want one size")
+        if count and source.dtype != lib.MOTLEY_U8:
+            raise ArgumentError(f"{name} is not uint8: want motley.follow.Mask for it, which takes every dtype")
+        fills = list(fill) if isinstance(fill, Sequence) else [fill] * source.channels
+        if count and len(fills) != source.channels:
+            raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
+        self.value, self.moves, self.alpha = value, moves, alpha
+        self.params = ffi.new("motley_follower_params *", {"fill": bytes(fills).ljust(4, b"\0"), "erase": bool(erase)})
+        self.params.interpolation, self.params.channels = interpolation_number(interpolation), len(fills)
+
+    def _follower(self) -> Transform:
+        """What moves images as those of the transform move, by its draws or by given ones."""
+        transform, given = self.moves.transform, self.moves.given
+        followed = transform.policy_now if given is None else transform.policy
+        key = id(followed), transform.threads, bytes(ffi.buffer(self.params)), self.alpha
+        kept = _followers.get(key)
+        if kept is None:
+            handle = made_by("motley_policy", lib.motley_policy_follower, followed._handle, self.params)
+            follower = Transform(Policy._of(handle), threads=transform.threads, alpha=self.alpha)
+            kept = keep(_followers, key, (followed, follower))  # what is followed, too, so that its id stays its own
+        return kept[1]
+
+    def moved(self) -> Any:
+        moves = self.moves
+        if not moves.sizes:
+            return self.value
+        follower, layout = self._follower(), moves.transform.layout
+        if moves.given is None:
+            levels = moves.levels if follower.policy.takes_levels else None
+            return follower._run(self.value, None, layout, moves.which, levels=levels)
+        given = moves.given.taken(range(len(moves.given)))
+        checked(lib.motley_follower_steps, given.c, self.params, given.steps, given.counts, given.places)
+        return follower._run_as_set(self.value, None, layout, given=given)
+
+
+# ---- masks ----
+
+
+@dataclasses.dataclass
+class Piece:
+    """An array of planes: `count` of them for an image, each of elements whose fill has these bytes."""
+
+    source: Any
+    result: Any
+    count: int
+    fill: bytes
+    finish: Callable[[Any], Any]
+
+    def addresses(self) -> tuple[int, int, int]:
+        if not self.count:
+            return 0, 0, 0
+        pointer = KINDS[type(self.source)].pointer
+        return pointer(self.source), pointer(self.result), self.count
+
+
+class Planes(Mover):
+    """The mask of an image, or those of a batch, one array or a list, and what they become. An image may have a list of
+    masks."""
+
+    def __init__(self, name: str, value: Any, fill: float, erase: bool, moves: Moves) -> None:
+        self.name, self.value, self.moves, self.erase = name, value, moves, bool(erase)
+        self.held: list[Any] = []
+        self.dense = not moves.single and not isinstance(value, (list, tuple))
+        if self.dense and KINDS[type(value)] is Pillow:
+            raise ArgumentError(f"{name} is a {type(value).__name__}, want an array")
+        if self.dense or moves.single:
+            masks = {name: value}
+        else:
+            masks = {f"{name}[{i}]": part for i, part in enumerate(moves.parts(name, value))}
+        sizes: Sequence[Size | None] = moves.sizes or [None]
+        arrays = [self._array(at, mask, size) for (at, mask), size in zip(masks.items(), sizes)]
+        there = all(array is None or device_of(array) == moves.device for array in arrays)
+        self.device = moves.device if there else None
+        self._masks = [(at, mask, array, fill) for (at, mask), array in zip(masks.items(), arrays)]
+        self.pieces = [self._piece(*mask) for mask in self._masks]
+        self.count = sum(piece.count for piece in self.pieces)
+
+    def _array(self, name: str, value: Any, size: Size | None) -> Any:
+        """A mask, or a list of masks, as one array; None of an empty list."""
+        if isinstance(value, (list, tuple)):
+            arrays = [_array_of(f"{name}[{i}]", mask) for i, mask in enumerate(value)]
+            for i, mask in enumerate(arrays):
+                self._check(f"{name}[{i}]", tuple(mask.shape), size, (2,), "[H, W]")
+            if len({(type(mask), mask.dtype, str(getattr(mask, "device", ""))) for mask in arrays}) > 1:
+                raise ArgumentError(f"{name} has masks of several kinds, want one library, dtype and device")
+            return stacked(arrays) if arrays else None
+        array = _array_of(name, value)
+        axes, wanted = ((3, 4), "[B, H, W] or [B, N, H, W]") if self.dense else ((2, 3), "[H, W] or [N, H, W]")
+        self._check(name, tuple(array.shape), size, axes, wanted)
+        return array
+
+    def _check(self, name: str, shape: Any, size: Size | None, axes: tuple[int, ...], wanted: str) -> None:
+        if len(shape) not in axes:
+            raise ArgumentError(f"{name} has shape {shape}, want {wanted}")
+        if self.dense and shape[0] != len(self.moves.sizes):
+            raise ArgumentError(f"{name} has shape {shape}, there are {len(self.moves.sizes)} images: want {wanted}")
+        if size is not None and shape[-2:] != size[::-1]:
+            width, height = size
+            raise ArgumentError(
+                f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
+            )
+
+    def _piece(self, name: str, value: Any, array: Any, fill: float) -> Piece:
+        if array is None:
+            return Piece(None, None, 0, b"", lambda result: type(value)())
+        dtype, like = name_of(array.dtype), array
+        element = element_of(name, dtype, fill)
+        if self.device is None:
+            array = in_host_memory(array)
+        kind = KINDS[type(array)]
+        array = kind.contiguous(array)
+        if kind is NumPy and not array.flags.aligned:
+            array = array.copy()
+        result = kind.new(array, (*array.shape[:-2], *(self.moves.transform.size or array.shape[-2:])), dtype)
+        planes = array.shape[int(self.dense) : -2]
+        count = 0 if 0 in array.shape else planes[0] if planes else 1
+        return Piece(array, result, count, element, lambda result: _mask_like(placed(result, like), value))
+
+    def to_host(self) -> None:
+        if self.device is not None:
+            self.device = None
+            self.pieces = [self._piece(*mask) for mask in self._masks]
+
+    def describe(self, c: Any) -> Iterator[dict[str, Any]]:
+        for element in dict.fromkeys(piece.fill for piece in self.pieces if piece.count):
+            if self.dense:
+                source, result, count = self.pieces[0].addresses()
+                where = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", result), "count": count}
+            else:
+                rows = (piece.addresses() if piece.fill == element else (0, 0, 0) for piece in self.pieces)
+                like = None if self.device is None else next(piece.source for piece in self.pieces if piece.count)
+                self.held.append(sent([*itertools.chain.from_iterable(rows)], like))
+                where = {"images": ffi.cast("motley_plane *", pointer(self.held[-1]))}
+            yield {"element_size": len(element), "erase": self.erase, "fill": element.ljust(8, b"\0"), **where}
+
+    def moved(self) -> Any:
+        masks = [piece.finish(piece.result) for piece in self.pieces]
+        if self.dense or self.moves.single:
+            return masks[0]
+        alike = len({(type(mask), getattr(mask, "shape", None)) for mask in masks}) == 1
+        if self.moves.transform.size and alike and KINDS[type(masks[0])] not in (None, Pillow):
+            return stacked(masks)  # of one size now, as the images
+        return self.moves.joined(masks, self.value)
+
+
+# ---- arrays ----
+
+
+def element_of(name: str, dtype: str, fill: float) -> bytes:
+    """The bytes of `fill` as an element of that dtype."""
+    if dtype not in (*ELEMENTS, "bfloat16"):
+        raise ArgumentError(f"{name} is of dtype {dtype}, want bool, integers or floats of up to 64 bits")
+    try:
+        if dtype == "bfloat16":
+            packed = struct.pack("<f", fill)
+            if fill == fill and packed[:2] != b"\0\0":
+                raise ValueError
+            return packed[2:]
+        whole = "float" not in dtype and fill == int(fill)
+        return struct.pack(ELEMENTS[dtype], int(fill) if whole else fill)
+    except (struct.error, OverflowError, TypeError, ValueError):
+        raise ArgumentError(f"{name} is of dtype {dtype}, but fill is {fill!r}: want a value of that dtype") from None
+
+
+def _array_of(name: str, mask: Any) -> Any:
+    """A mask as an array."""
+    kind = KINDS[type(mask)]
+    if kind is None:
+        raise UnsupportedError(f"{name} is a {type(mask).__name__}, want a NumPy, torch or CuPy array or a PIL image")
+    if any(base.__name__ == "MaskedArray" for base in type(mask).__mro__):
+        raise ArgumentError(f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
+    if kind is Pillow and mask.mode not in PIL_MODES:
+        raise ArgumentError(f"{name} has mode {mask.mode}, want one of {', '.join(PIL_MODES)}")
+    return numpy_for(name).array(mask) if kind is Pillow else plain(mask)
+
+
+def _mask_like(result: Any, like: Any) -> Any:
+    """A mask that was moved, of the kind of the one that it was made of."""
+    if isinstance(like, (list, tuple)):
+        return type(like)(map(_mask_like, result, like))
+    if KINDS[type(like)] is not Pillow:
+        return finished(result, like)
+    image = sys.modules["PIL.Image"].fromarray(result)
+    if like.mode == "P":
+        image.putpalette(like.palette)
+    image.info = like.info.copy()
+    return image
+
+
+def library_of(array: Any) -> Any:
+    """The module whose array it is; None of what is no array."""
+    kind = KINDS[type(array)]
+    space = getattr(array, "__array_namespace__", lambda: None)
+    return space() if kind is None else sys.modules[kind.base[0]]
+
+
+def stacked(arrays: list[Any]) -> Any:
+    return library_of(arrays[0]).stack(arrays)
+
+
+def in_host_memory(array: Any) -> Any:
+    return array.cpu() if KINDS[type(array)] is Torch else array.get() if KINDS[type(array)] is CuPy else array
+
+
+def placed(array: Any, like: Any) -> Any:
+    """An array of NumPy or torch as one of the library and on the device of `like`."""
+    if KINDS[type(like)] is Torch:
+        return (sys.modules["torch"].from_numpy(array) if KINDS[type(array)] is NumPy else array).to(like.device)
+    if KINDS[type(like)] is not CuPy or hasattr(array, "device") and array.device == like.device:
+        return array
+    with like.device:
+        return sys.modules["cupy"].asarray(array)
+
+
+def like_table(numbers: list[int], table: Any) -> Any:
+    """Whole numbers in the library and on the device of a table; nothing waits for torch's."""
+    if KINDS[type(table)] is NumPy:
+        return sys.modules["numpy"].asarray(numbers, "int64")
+    if KINDS[type(table)] is Torch:
+        tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
+        return tensor.pin_memory().to(table.device, non_blocking=True) if table.is_cuda else tensor
+    with table.device:
+        return sys.modules["cupy"].asarray(numbers, "int64")
+
+
+def sent(numbers: list[int], like: Any) -> Any:
+    """size_t[] on the device of an array; None: in host memory."""
+    return ffi.new("size_t[]", numbers) if like is None else like_table(numbers, like)
+
+
+def pointer(array: Any) -> Any:
+    """The address of an array's numbers, or of cffi's own."""
+    return array if isinstance(array, ffi.CData) else ffi.cast("void *", KINDS[type(array)].pointer(array))
+
+
+def numpy_for(name: str) -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise UnsupportedError(f"{name} is followed with NumPy, which is not installed") from None
+    return numpy
