@@ -33,8 +33,7 @@ typedef struct mot_job {
     size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
     struct mot_transform_call
-        *stages;         /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
-    int32_t bands, band; /* CUDA: src and dst are grey images, the band `band` of so many; 0: they are images */
+        *stages; /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -193,10 +192,8 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i);
 motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images);
 motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data);
 
-/* How many bands a batch's images have; 1: they are grey or RGB, with or without alpha. One of them as a batch of grey
- * images, which `images` [count] describes where the batch has `images`. */
+/* How many bands a batch's images have; 1: they are grey or RGB, with or without alpha. */
 int mot_batch_bands(const motley_batch *batch);
-motley_batch mot_batch_band(const motley_batch *batch, int band, motley_image *images);
 
 /* A job from src to dst, which may be NULL, without steps. */
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);

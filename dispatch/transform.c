@@ -27,7 +27,6 @@ static int draw_image(const mot_transform_call *call, size_t i, motley_place *dr
     const motley_apply_params *p = call->params;
     const mot_view src = mot_batch_view(call->src, i);
     const size_t most = call->info->max_steps, row = call->given_row;
-    const int channels = call->bands ? call->bands : src.channels;
     int count;
     if (p->given) {
         *drawn = p->given[i];
@@ -35,7 +34,7 @@ static int draw_image(const mot_transform_call *call, size_t i, motley_place *dr
         for (int s = 0; s < count; s++)
             mot_draws_read(&p->given_steps[i * row + (size_t)s], &steps[s]);
     } else {
-        const mot_drawn_sample sample = mot_sample_of(&p->samples, i, src.width, src.height, channels);
+        const mot_drawn_sample sample = mot_sample_of(&p->samples, i, src.width, src.height, src.channels);
         count = mot_transform_draw(call->transform, &sample, drawn, steps);
     }
     for (int s = 0; s < count; s++)

@@ -14,7 +14,6 @@ typedef struct mot_transform_call {
     const motley_policy_info *info;
     const motley_batch *src, *dst;
     const motley_apply_params *params; /* of this run */
-    int32_t bands, band;               /* as of mot_job */
     const mot_stage *erase;            /* of the transform's facts */
     mot_output_as as;                  /* dst */
     uint32_t table[4][256];            /* of mot_output_entry */

@@ -64,22 +64,6 @@ int mot_batch_bands(const motley_batch *batch)
     return batch->channels % 2 == 0 && !batch->alpha ? batch->channels : 1;
 }
 
-motley_batch mot_batch_band(const motley_batch *batch, int band, motley_image *images)
-{
-    motley_batch grey = with_strides(batch);
-    grey.channels = 1;
-    if (!batch->images) {
-        grey.data = (uint8_t *)grey.data + band * grey.channel_stride;
-        return grey;
-    }
-    for (size_t i = 0; i < batch->count; i++) {
-        images[i] = batch->images[i];
-        images[i].data = (uint8_t *)images[i].data + band * images[i].channel_stride;
-    }
-    grey.images = images;
-    return grey;
-}
-
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
 {
     return (mot_job){ .count = src->count, .src = src, .dst = dst };

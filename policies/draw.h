@@ -90,8 +90,7 @@ typedef struct mot_drawn_sample {
     int width, height, channels;
     uint32_t view;
     float level; /* that is given for it */
-    int bands;   /* != 0: 2 or 4 channels without alpha ... */
-    int band;    /* ... of which this one's fill comes first, where they are worked on one by one */
+    int bands;   /* != 0: 2 or 4 channels without alpha */
 } mot_drawn_sample;
 
 MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
@@ -112,7 +111,6 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
     sample.height = height;
     sample.channels = channels;
     sample.bands = samples->bands;
-    sample.band = 0;
     return sample;
 }
 
@@ -126,8 +124,6 @@ MOT_FN void mot_fill(const mot_table_step *step, const mot_drawn_sample *sample,
         fill[0] = step->fill_grey;
         fill[1] = step->fill[3];
     }
-    if (sample->band > 0)
-        fill[0] = sample->band == 1 ? fill[1] : sample->band == 2 ? fill[2] : fill[3];
 }
 
 MOT_RANDOM_FN mot_words mot_words_of(const mot_drawn_sample *sample, uint32_t block)

@@ -37,7 +37,8 @@ static mot_cuda_batch batch_at(uint8_t *data, const mot_view *v)
                              .height = v->height,
                              .row = v->row,
                              .pixel = v->pixel,
-                             .channel = v->channel };
+                             .channel = v->channel,
+                             .samples = IMAGES };
 }
 
 /* Image i by the CPU, into `want`. */

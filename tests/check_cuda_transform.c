@@ -398,7 +398,8 @@ static void check_clips(const motley_policy *transform, const char *name, uint64
     const motley_policy_info *info = motley_policy_describe(transform);
     const size_t frames = 2 + number % 4, count = number % 3 ? frames : 2 * frames;
     const size_t steps = info->max_steps ? info->max_steps : 1;
-    const int channels = number % 9 == 8 ? 1 : 3;
+    static unsigned clips;
+    const int channels = number % 9 == 8 ? 1 : clips++ % 3 == 2 && !info->to_rgb ? 4 : 3; /* 4: bands */
     const motley_dtype dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1);
     const int64_t pixel = channels * (int64_t)dtype_bytes[dtype];
     const int listed = !info->width || number % 2;

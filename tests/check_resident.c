@@ -45,19 +45,19 @@ static struct {
     mot_step *steps;
     mot_cuda_turn *order;
     int32_t *ready;
-    int written[MOST_IMAGES], ended;
-    uint8_t *pixels, *made; /* where the previous kernel makes pixels, and these; or NULL */
+    int written[4 * MOST_IMAGES], ended; /* bands are images here */
+    uint8_t *pixels, *made;              /* where the previous kernel makes pixels, and these; or NULL */
     size_t pixels_bytes;
 } draw;
 
 static void write_draw(size_t i)
 {
-    const size_t max_steps = (size_t)draw.job.max_steps;
+    const size_t max_steps = (size_t)draw.job.max_steps, row = i % (size_t)draw.job.step_rows;
     if (draw.written[i])
         return;
     draw.written[i] = 1;
     watch_end();
-    memcpy((mot_step *)draw.job.steps + i * max_steps, &draw.steps[i * max_steps], max_steps * sizeof *draw.steps);
+    memcpy((mot_step *)draw.job.steps + row * max_steps, &draw.steps[row * max_steps], max_steps * sizeof *draw.steps);
     draw.job.ready[i] = draw.ready[i];
     watch_resume();
 }
@@ -105,7 +105,8 @@ static void hide_draws(const void *images)
     if (draw.job.ordered)
         return;
     watch_end();
-    draw.steps = take_away((mot_step *)draw.job.steps, count * (size_t)draw.job.max_steps * sizeof *draw.steps);
+    const size_t rows = (size_t)draw.job.step_rows;
+    draw.steps = take_away((mot_step *)draw.job.steps, rows * (size_t)draw.job.max_steps * sizeof *draw.steps);
     draw.order = take_away((mot_cuda_turn *)draw.job.order, count * sizeof *draw.order);
     draw.ready = take_away(draw.job.ready, count * sizeof *draw.ready);
     memset(draw.job.ready, 0, count * sizeof *draw.ready);
@@ -172,7 +173,7 @@ static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_
     need(strcmp(mot_route_names[emulated.last_run.route], "resident") == 0, "the batch took another route");
     emulate_previous = NULL;
     launches[shape->blurs][job->output != NULL][format]++;
-    images += (long)job->count;
+    images += (long)mot_cuda_images(job->src);
     free(draw.made);
     free(draw.steps);
     free(draw.order);
@@ -319,7 +320,7 @@ static void check_call(uint64_t turn, uint64_t *random, const call *c, const mot
         for (int k = 0; k < ROOMS; k++)
             made[which][k] = room_copy(&rooms[k]);
         const motley_batch src = batch_at(&rooms[SRC], made[which][SRC]), dst = batch_at(&rooms[DST], made[which][DST]);
-        motley_output output = { .mean = { 0.485f, 0.456f, 0.406f }, .std = { 0.229f, std, 0 } };
+        motley_output output = { .mean = { 0.485f, 0.456f, 0.406f, 0.25f }, .std = { 0.229f, std, 0, 0.2f } };
         if (has_output)
             output.batch = batch_at(&rooms[out], made[which][out]);
         const motley_batch *const to = where == NO_DST ? NULL : where == DST_IS_SRC ? &src : &dst;
@@ -342,9 +343,10 @@ static void check_call(uint64_t turn, uint64_t *random, const call *c, const mot
         fprintf(stderr,
                 "turn %d: %zu x %dx%d, %s, dst %s, output in %s, type %d, chip %d: byte %zu of %s is %d, want %d\n",
                 (int)turn, count, (int)size.width, (int)size.height,
-                channels == 1 ? "grey"
-                : planes      ? "planes"
-                              : "RGB",
+                channels == 1       ? "grey"
+                : channels % 2 == 0 ? "bands"
+                : planes            ? "planes"
+                                    : "RGB",
                 where == NO_DST       ? "none"
                 : where == DST_IS_SRC ? "src"
                                       : "apart",
@@ -390,14 +392,15 @@ static int takes(const motley_batch *batch, const mot_step *step)
 static motley_batch random_batch(uint64_t *random)
 {
     const input_size size = size_of(random);
-    const int pixels = size.width * size.height, channels = below(random, 6) ? 3 : 1;
+    static const int kinds[] = { 3, 3, 3, 3, 1, 2, 4 }; /* 2 and 4: bands */
+    const int pixels = size.width * size.height, channels = kinds[below(random, 7)];
     const motley_batch batch = { .count = (size_t)(1 + below(random, pixels <= 4096    ? MOST_IMAGES
                                                                      : pixels <= 16384 ? 3
                                                                                        : 1)),
                                  .channels = channels,
                                  .width = size.width,
                                  .height = size.height,
-                                 .layout = below(random, 2) || channels == 1 ? MOTLEY_CHW : MOTLEY_HWC };
+                                 .layout = below(random, 2) || channels != 3 ? MOTLEY_CHW : MOTLEY_HWC };
     chip = &chips[below(random, 4) == 0];
     if (!takes(&batch, NULL))
         chip = &chips[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's tile kernel (kernels/cuda/tile_kernel.cuh) against the CPU backend, with its threads run by tests/emulate:
- * every op, and sequences of random ops and hues, on every layout. One differing byte fails, canaries and scratch
- * memory included.
+ * every op, sequences of random ops and hues, and chains and filters, on every layout. One differing byte fails,
+ * canaries and scratch memory included.
  *
  *     check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]
  *
@@ -667,6 +667,64 @@ static void check_output(motley_dtype dtype, uint64_t turn)
     free(src_before);
 }
 
+/* Policies with chains and filters, which run in parts. */
+static void check_parts(uint64_t turn)
+{
+    static const char *const texts[] = { "augmix: {width: 3, alpha: 1, form: sum}\nrepeat: {weights: [1, 2, 2]}\n",
+                                         "augmix: {width: 2, alpha: 0.5, form: blends}\nrepeat: 2\n", "repeat: 3\n" };
+    uint64_t random = SEED + 131 * turn;
+    enum { N = 3 };
+    const int channels = 1 + (int)(input_random(&random) % 4), where = (int)(input_random(&random) % 3);
+    const input_size size = sizes[input_random(&random) % SIZES];
+    const motley_dtype dtype = (motley_dtype)(input_random(&random) % 4);
+    room src = room_make(&random, N, size, channels, MOTLEY_U8), dst = room_make(&random, N, size, channels, MOTLEY_U8);
+    room own = room_make(&random, N, size, channels, dtype);
+    src.batch.alpha = dst.batch.alpha = own.batch.alpha = channels % 2 == 0 && turn % 3 == 0;
+    char text[400];
+    snprintf(
+        text, sizeof text,
+        "motley: 1\nname: parts\nlevel: 7\nbins: 10\nfill: [1, 20, 140, 200]\n%sops:\n  rotate: {range: [10, 30]}\n"
+        "  contrast: {range: [0.1, 1.9]}\nbranches: [rotate, contrast, equalize, emboss, smooth_more]\n",
+        texts[turn % 3]);
+    motley_policy *policy;
+    motley_error error = { 0 };
+    need(motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK, error.message);
+    room *const out = where == 0 ? &own : where == 1 ? &src : &dst;
+    uint8_t *const before = room_copy(&src), *wanted = NULL;
+    for (int gpus = 0; gpus < 2; gpus++) {
+        const motley_apply_params params = {
+            .samples = { .seed = turn },
+            .output = { .batch = own.batch, .mean = { 0.4f, 0.45f, 0.5f, 0.6f }, .std = { 0.2f, 0.25f, 0, 0.3f } }
+        };
+        motley_apply_params plain = params;
+        plain.output = (motley_output){ 0 };
+        need(motley_apply(gpus ? gpu : cpu, policy, &src.batch, where == 0 ? NULL : &out->batch,
+                          where == 0 ? &params : &plain, &error) == MOTLEY_OK,
+             error.message);
+        if (!gpus) {
+            wanted = room_copy(out);
+            memcpy(src.bytes, before, src.size);
+        }
+    }
+    cases += N;
+    const difference d = difference_of(out->bytes, wanted, out->size);
+    if (d.bytes > 0) {
+        fprintf(stderr, "parts, turn %d, %d channels, %dx%d, %s: byte %zu is %d, want %d\n", (int)turn, channels,
+                (int)size.width, (int)size.height,
+                where == 0   ? "an output"
+                : where == 1 ? "in place"
+                             : "apart",
+                d.first, out->bytes[d.first], wanted[d.first]);
+        failures++;
+    }
+    motley_policy_destroy(policy);
+    free(src.bytes);
+    free(dst.bytes);
+    free(own.bytes);
+    free(before);
+    free(wanted);
+}
+
 #define USAGE "usage: check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]"
 
 int main(int argc, char **argv)
@@ -710,6 +768,7 @@ int main(int argc, char **argv)
     for (uint64_t turn = first; turn < first + turns && !only; turn++) {
         check_sequences(turn);
         check_output((motley_dtype)(turn % 4), turn);
+        check_parts(turn);
     }
     left_out((size_t)((combinations + every - 1) / every), (size_t)combinations, "batches of one op");
     left_out((size_t)turns, SEQUENCES, "random sequences of ops, and outputs");

@@ -33,11 +33,12 @@ mot_cuda_steps mot_cuda_choose(mot_cuda_state *s, const mot_job *job)
 
 void mot_cuda_lay_out_draws(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_arena *slot)
 {
-    const size_t n = job->count;
+    const size_t n = job->count, images = mot_cuda_images(job->src);
     const int alone = !job->drawn_steps && !of_transform;
     mot_cuda_plan *const plan = &steps->plan;
-    plan->steps = mot_take_if(!job->drawn_steps, slot, MOT_STEPS, n * job->max_steps * sizeof *plan->steps);
-    plan->step_count = mot_take(slot, MOT_STEPS, n * sizeof *plan->step_count);
+    const size_t rows = job->policy ? images : n;
+    plan->steps = mot_take_if(!job->drawn_steps, slot, MOT_STEPS, rows * job->max_steps * sizeof *plan->steps);
+    plan->step_count = mot_take(slot, MOT_STEPS, images * sizeof *plan->step_count);
     steps->ids = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->ids);
     steps->views = mot_take_if(alone, slot, MOT_SENT, n * sizeof *steps->views);
 }
@@ -45,13 +46,13 @@ void mot_cuda_lay_out_draws(mot_cuda_steps *steps, const mot_job *job, int of_tr
 void mot_cuda_lay_out(mot_cuda_steps *steps, const mot_job *job, int of_transform, mot_slot_counters *counters,
                       mot_arena *slot, mot_arena *scratch)
 {
-    const size_t n = job->count;
+    const size_t n = job->count, images = mot_cuda_images(job->src);
     const int by_tiles = steps->choice.route == MOT_ROUTE_TILES;
     mot_cuda_plan *const plan = &steps->plan;
     mot_cuda_lay_out_draws(steps, job, of_transform, slot);
-    plan->order = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->order);
-    plan->key = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->key);
-    plan->rank = mot_take_if(!by_tiles, slot, MOT_ORDER, n * sizeof *plan->rank);
+    plan->order = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->order);
+    plan->key = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->key);
+    plan->rank = mot_take_if(!by_tiles, slot, MOT_ORDER, images * sizeof *plan->rank);
     const motley_batch *const lists[] = { job->src, job->dst, job->output ? &job->output->batch : NULL };
     for (int i = 0; i < 3; i++)
         steps->images[i] =
@@ -102,7 +103,7 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     draw->draws = 1;
     draw->tables = steps->tables;
     draw->tables_bytes = (int64_t)job->policy->compiled_bytes;
-    draw->samples = (mot_cuda_samples){ job->samples, job->counter, { job->bands, job->band } };
+    draw->samples = (mot_cuda_samples){ job->samples, job->counter };
     draw->samples.given.ids = NULL;
     draw->samples.given.views = NULL;
     if (job->samples.ids && job->count <= MOT_FEW_IDS) {
@@ -125,8 +126,9 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     return MOTLEY_OK;
 }
 
-void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as)
+void mot_cuda_find_lines(mot_line_cache *cache, const motley_batch *batch, mot_output_as *as)
 {
+    const int32_t channels = batch->channels;
     const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
     for (unsigned i = 0; i < kept; i++) {
         const struct mot_kept_lines *const k = &cache->kept[i];
@@ -135,7 +137,7 @@ void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as 
             return;
         }
     }
-    as->by_lines = channels <= 3;
+    as->by_lines = channels <= 3 || mot_batch_bands(batch) == channels;
     for (int c = 0; c < channels && as->by_lines; c++)
         as->by_lines = mot_find_output_line(as->convention, as->dtype, as->mean[c], as->std[c], &as->line[c]);
     cache->kept[cache->next++ % kept] = (struct mot_kept_lines){ channels, *as };
@@ -144,7 +146,7 @@ void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as 
 mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job)
 {
     mot_output_as as = mot_output_of(job);
-    mot_cuda_find_lines(cache, job->src->channels, &as);
+    mot_cuda_find_lines(cache, job->src, &as);
     return as;
 }
 
@@ -230,12 +232,12 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     const int by_tiles = steps->choice.route == MOT_ROUTE_TILES;
     const motley_batch work = work_of(job, steps->format);
     mot_cuda_draw draw = after_resize ? *after_resize : (mot_cuda_draw){ 0 };
-    draw.count = (int32_t)job->count;
+    draw.count = (int32_t)mot_cuda_images(job->src);
     draw.channels = job->src->channels;
     draw.max_steps = (int32_t)job->max_steps;
     draw.plan = steps->plan;
     mot_resident_job image = { .count = draw.count,
-                               .channels = job->src->channels,
+                               .channels = mot_cuda_channels(job->src),
                                .max_steps = draw.max_steps,
                                .image_bytes = steps->choice.shape.image_bytes,
                                .stage_bytes = steps->choice.shape.stage_bytes,
@@ -261,6 +263,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = draw.plan.steps;
+    image.step_rows = draw.draws ? draw.count : (int32_t)job->count;
     image.ready = draw.plan.ready;
     image.order = draw.plan.order;
     const mot_node node = draw_node(job, &draw, after_resize != NULL);

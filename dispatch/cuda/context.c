@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA context: how it is created and destroyed, checks of a job's pointers, memory for the caller. */
-#include "dispatch/cuda/bands.h"
 #include "dispatch/cuda/state.h"
 
 #include <stdlib.h>
@@ -20,7 +19,6 @@ static void destroy(void *state)
         mot_timeline_destroy(&s->timeline);
         mot_cuda_leave(s, before);
     }
-    free(s->bands.memory);
     free(s);
 }
 
@@ -171,15 +169,15 @@ const mot_backend mot_backend_cuda = { .id = MOTLEY_BACKEND_CUDA,
                                        .create = create,
                                        .destroy = destroy,
                                        .validate = validate,
-                                       .run = mot_cuda_bands_run,
+                                       .run = mot_cuda_run,
                                        .follow = mot_cuda_follow,
                                        .look_back = mot_cuda_look_back,
-                                       .workspace = mot_cuda_bands_workspace,
+                                       .workspace = mot_cuda_workspace,
                                        .create_memory = create_memory,
                                        .destroy_memory = destroy_memory,
                                        .copy = copy,
                                        .wait = wait,
-                                       .resize = mot_cuda_bands_resize,
-                                       .transform = mot_cuda_bands_transform,
+                                       .resize = mot_cuda_resize,
+                                       .transform = mot_cuda_transform,
                                        .mix = mot_cuda_mix,
                                        .mix_targets = mot_cuda_mix_targets };

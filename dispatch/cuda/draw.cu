@@ -154,6 +154,13 @@ static __device__ void wait_for_tables()
     wait_at_barrier<MOT_DRAW_THREADS>(1);
 }
 
+/* The steps of image `i` in device memory: bands draw the same ones, each into its own, and share those that are
+ * given. */
+static __device__ mot_step *steps_of(const mot_cuda_draw &d, int i)
+{
+    return d.plan.steps + (int64_t)(d.draws ? i : mot_sample_at(&d.src, i)) * d.max_steps;
+}
+
 /* Copies the steps that a warp has drawn to device memory. */
 static __device__ void copy_steps(const mot_step *from, mot_step *to, int steps)
 {
@@ -216,9 +223,8 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     let_next_kernel_begin(); /* its first loads are behind those of the tables */
     begun_draw draw = begin_draw(d, any ? i : -1, slot);
     wait_for_tables();
-    mot_step *const drawn = d.plan.steps + (int64_t)begin * d.max_steps; /* of this CTA */
-    mot_step *const here = layout.steps ? (mot_step *)(memory + layout.tables / 8) : drawn;
-    mot_step *const steps = here + mine * d.max_steps;
+    mot_step *const here = (mot_step *)(memory + layout.tables / 8); /* of this CTA, if they fit */
+    mot_step *const steps = layout.steps ? here + mine * d.max_steps : steps_of(d, i);
     int count = d.max_steps;
     if (d.draws)
         count = draw_steps(d, tables, draw, any ? i : -1, slot, steps);
@@ -227,7 +233,7 @@ static __global__ void __launch_bounds__(MOT_DRAW_THREADS)
     __syncwarp();
     if (layout.steps) {
         const int first = (threadIdx.x & ~31) >> d.threads_log2, of_warp = 32 >> d.threads_log2;
-        copy_steps(here + first * d.max_steps, drawn + first * d.max_steps,
+        copy_steps(here + first * d.max_steps, steps_of(d, begin + first),
                    min(d.count - begin - first, of_warp) * d.max_steps);
         __syncwarp();
     }
@@ -288,7 +294,8 @@ static __device__ void find_images(const mot_tiles_job &job, const few_images<FE
     if (mine < found) {
         const motley_image *images = job.src.images;
         if constexpr (FEW > 0) {
-            ((motley_image *)images)[sample] = few.image[sample];
+            if (sample < job.src.samples)
+                ((motley_image *)images)[sample] = few.image[sample];
             images = few.image;
         }
         find_image(job, images, places[mine], first + mine);
@@ -328,13 +335,14 @@ static __global__ void __launch_bounds__(PLAN_THREADS, 1) /* else registers are 
         const motley_image *images = job.src.images;
         if constexpr (FEW > 0)
             images = few.image;
-        draw.of.width = images[sample].width, draw.of.height = images[sample].height;
+        const motley_image &image = images[mot_sample_at(&d.src, sample)];
+        draw.of.width = image.width, draw.of.height = image.height;
     }
     wait_for_tables();
     let_next_kernel_begin();
     if (i >= job.images)
         return;
-    mot_step *const drawn = d.plan.steps + (int64_t)sample * d.max_steps;
+    mot_step *const drawn = steps_of(d, sample);
     mot_step *const steps = layout.steps ? (mot_step *)(memory + layout.tables / 8) + warp * d.max_steps : drawn;
     int count = d.max_steps;
     if (d.draws)
@@ -377,7 +385,7 @@ static cudaError_t launch_plan(const mot_cuda_draw &d, const mot_tiles_job &job,
     const cta_layout layout = cta_layout_of(d, PLAN_WARPS * (int)sizeof(planner_scratch));
     few_images<FEW> few;
     if constexpr (FEW > 0)
-        memcpy(few.image, images, (size_t)d.count * sizeof *images);
+        memcpy(few.image, images, (size_t)job.src.samples * sizeof *images);
     return mot_launch((const void *)plan_kernel<FEW>, (job.images + PLAN_WARPS - 1) / PLAN_WARPS, PLAN_THREADS,
                       (size_t)(layout.programs + layout.tables + layout.steps), d.overlap, stream, d, layout, job, few);
 }

@@ -16,7 +16,7 @@ extern "C" {
 
 /* The workspace in device memory; arrays are [count] unless noted. */
 typedef struct mot_cuda_plan {
-    mot_step *steps; /* [count][max_steps] */
+    mot_step *steps; /* [count][max_steps]; steps that were given: [src.samples][max_steps] */
     int32_t *step_count;
     int32_t *ready;       /* of the first wave: number of steps + 1 once they are drawn, 0 once their CTA has seen it */
     mot_cuda_turn *order; /* samples, key by key: the buckets of the first wave, then those of the others */
@@ -35,14 +35,11 @@ typedef struct mot_cuda_plan {
 typedef struct mot_cuda_samples {
     motley_samples given;
     const uint64_t *counter; /* {epoch, first}, in place of the given ones; or NULL */
-    mot_cuda_band band;      /* what the images are of their samples */
 } mot_cuda_samples;
 
 MOT_FN mot_drawn_sample mot_cuda_sample_of(const mot_cuda_samples *s, int i, int width, int height, int channels)
 {
-    mot_drawn_sample sample =
-        mot_sample_of(&s->given, (size_t)i, width, height, s->band.count ? s->band.count : channels);
-    sample.band = s->band.number;
+    mot_drawn_sample sample = mot_sample_of(&s->given, (size_t)i, width, height, channels);
     if (s->counter)
         sample.epoch = (uint32_t)s->counter[0];
     if (s->counter && !s->given.ids)
@@ -57,7 +54,9 @@ static inline int mot_cuda_reads_callers(const mot_cuda_samples *s)
 }
 
 typedef struct mot_cuda_draw {
-    int32_t count, channels, max_steps;
+    int32_t count;    /* images */
+    int32_t channels; /* of a sample */
+    int32_t max_steps;
     int32_t first_wave;   /* number of samples, as in mot_resident_job */
     int32_t draws;        /* 0: steps were given, max_steps for each sample */
     int32_t overlap;      /* the kernel may begin while the previous one finishes: a resize, or a transform's draws */
@@ -67,7 +66,7 @@ typedef struct mot_cuda_draw {
     int64_t tables_bytes;
     int32_t shared_bytes; /* shared memory that the kernel may use */
     mot_cuda_samples samples;
-    mot_cuda_batch src; /* for sizes */
+    mot_cuda_batch src; /* for sizes, and which images are of one sample */
     mot_cuda_plan plan;
     mot_cuda_op op[MOT_OP_COUNT]; /* mot_cuda_op_facts */
     int32_t few_ids, few_views;   /* they follow as kernel arguments: a separate upload would take another launch */
@@ -75,14 +74,15 @@ typedef struct mot_cuda_draw {
     uint16_t few_view[MOT_FEW_IDS];
 } mot_cuda_draw;
 
-/* Sample i of a draw, of an image of the batch's size. */
+/* The sample of image i, of the batch's size. */
 MOT_FN mot_drawn_sample mot_cuda_drawn_sample(const mot_cuda_draw *d, int i)
 {
-    mot_drawn_sample sample = mot_cuda_sample_of(&d->samples, i, d->src.width, d->src.height, d->channels);
+    const int own = mot_sample_at(&d->src, i);
+    mot_drawn_sample sample = mot_cuda_sample_of(&d->samples, own, d->src.width, d->src.height, d->channels);
     if (d->few_ids)
-        sample.id = d->few_id[i];
+        sample.id = d->few_id[own];
     if (d->few_views)
-        sample.view = d->few_view[i];
+        sample.view = d->few_view[own];
     return sample;
 }
 

@@ -121,10 +121,16 @@ typedef struct parts_run {
     size_t slot_end, scratch_end; /* ... and ends, at most */
 } parts_run;
 
-/* Bytes of an image in the scratch, so that no word has bytes of two. */
-static size_t place_bytes(const mot_view *v)
+/* Bytes of an image in the scratch, or of one of its bands, so that no word has bytes of two. */
+static size_t place_bytes(const mot_view *v, int32_t channels)
 {
-    return ((size_t)v->width * (size_t)v->height * (size_t)v->channels + 15) & ~(size_t)15;
+    return ((size_t)v->width * (size_t)v->height * (size_t)channels + 15) & ~(size_t)15;
+}
+
+/* Bytes of an image in the scratch, each of whose bands begins at a whole piece. */
+static size_t image_bytes(const mot_job *job, const mot_view *v)
+{
+    return (size_t)mot_batch_bands(job->src) * place_bytes(v, mot_cuda_channels(job->src));
 }
 
 static size_t count_parts(const mot_cuda_parts *parts)
@@ -164,7 +170,7 @@ static void lay_out_parts(parts_run *r, int has_work)
         const mot_view v = mot_batch_view(r->job->src, i);
         r->width = larger(r->width, v.width);
         r->height = larger(r->height, v.height);
-        r->image_bytes = place_bytes(&v);
+        r->image_bytes = image_bytes(r->job, &v);
         r->batch_bytes += (several ? 1 : n) * r->image_bytes;
     }
     r->apart.part = mot_take(r->scratch, MOT_PARTS, steps * mot_cuda_part_steps(parts) * sizeof(mot_step));
@@ -182,37 +188,42 @@ static void lay_out_parts(parts_run *r, int has_work)
 
 /* ---- batches ---- */
 
-/* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory), in the source's layout. */
+/* An image in the scratch: planes if the source has them, or bands. */
+static motley_image image_at(const parts_run *r, const mot_view *v, uint8_t *at)
+{
+    const int bands = mot_batch_bands(r->job->src) > 1;
+    const int planes = bands || mot_cuda_format_of(r->job->src) == MOT_FORMAT_PLANES;
+    const int64_t plane = bands ? (int64_t)place_bytes(v, 1) : (int64_t)v->width * v->height;
+    return (motley_image){ at,
+                           v->width,
+                           v->height,
+                           planes ? v->width : (int64_t)v->width * v->channels,
+                           planes ? 1 : v->channels,
+                           planes ? plane : 1 };
+}
+
+/* The batch `which` (SPARE, CHAINS and above, WORK if it is in this memory). */
 static motley_batch batch_at(const parts_run *r, size_t which)
 {
-    const size_t first = which < CHAINS ? which : CHAINS;
-    const int planes = mot_cuda_format_of(r->job->src) == MOT_FORMAT_PLANES;
-    motley_batch batch = mot_batch_dense(r->job->src, r->job->count, r->width, r->height,
-                                         r->pixels[first] + (which - first) * r->batch_bytes);
+    const size_t first = which < CHAINS ? which : CHAINS, n = r->job->count;
+    uint8_t *at = r->pixels[first] + (which - first) * r->batch_bytes;
     if (!r->images) {
-        const int64_t channels = r->job->src->channels, plane = (int64_t)r->width * r->height;
+        const mot_view v = mot_batch_view(r->job->src, 0);
+        const motley_image image = image_at(r, &v, at);
+        motley_batch batch = mot_batch_dense(r->job->src, n, v.width, v.height, at);
         batch.image_stride = (int64_t)r->image_bytes;
-        batch.row_stride = planes ? r->width : r->width * channels;
-        batch.pixel_stride = planes ? 1 : channels;
-        batch.channel_stride = planes ? plane : 1;
+        batch.row_stride = image.row_stride;
+        batch.pixel_stride = image.pixel_stride;
+        batch.channel_stride = image.channel_stride;
         return batch;
     }
-    uint8_t *at = batch.data;
-    motley_image *const images = r->images + which * r->job->count;
-    for (size_t i = 0; i < r->job->count; i++) {
+    motley_image *const images = r->images + which * n;
+    for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(r->job->src, i);
-        const int64_t plane = (int64_t)v.width * v.height;
-        images[i] = (motley_image){ at,
-                                    v.width,
-                                    v.height,
-                                    planes ? v.width : (int64_t)v.width * v.channels,
-                                    planes ? 1 : v.channels,
-                                    planes ? plane : 1 };
-        at += place_bytes(&v);
+        images[i] = image_at(r, &v, at);
+        at += image_bytes(r->job, &v);
     }
-    batch.images = images;
-    batch.data = NULL;
-    return batch;
+    return mot_batch_of_images(r->job->src, n, images);
 }
 
 /* A batch as breaks see it. */
@@ -220,7 +231,7 @@ static mot_cuda_batch sent(const parts_run *r, const motley_batch *batch, size_t
 {
     if (!r->images)
         return mot_cuda_batch_of(batch, NULL);
-    return (mot_cuda_batch){ .images = r->sent + which * r->job->count };
+    return (mot_cuda_batch){ .images = r->sent + which * r->job->count, .samples = (int32_t)r->job->count };
 }
 
 static void describe_images(const motley_batch *batch, motley_image *images)
@@ -270,8 +281,8 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
     mot_break_job job = { .src = sent(r, src, which_src),
                           .dst = sent(r, dst ? dst : src, which_dst),
                           .in_place = which_src == which_dst,
-                          .count = (int32_t)r->job->count,
-                          .channels = r->job->src->channels,
+                          .count = (int32_t)mot_cuda_images(r->job->src),
+                          .channels = mot_cuda_channels(r->job->src),
                           .kinds = r->parts->kinds,
                           .taps = r->parts->taps,
                           .step = r->apart.after + (size_t)part * r->job->count,
@@ -296,7 +307,10 @@ static motley_status queue_break(parts_run *r, int part, const motley_batch *src
 static motley_status queue_clips(parts_run *r, int part, motley_error *error)
 {
     const size_t frames = (size_t)r->parts->clip_frames, clips = count_clips(r->parts, r->job->count);
-    motley_batch tall = mot_batch_dense(&r->work, clips, r->width, r->height * (int32_t)frames, r->work.data);
+    motley_batch tall = r->work;
+    tall.count = clips;
+    tall.height *= (int32_t)frames;
+    tall.image_stride *= (int64_t)frames;
     if (r->images) {
         motley_image *const images = r->images + (CHAINS + r->parts->chains) * r->job->count;
         for (size_t c = 0; c < clips; c++) {
@@ -329,8 +343,8 @@ static motley_status mix_chains(parts_run *r, motley_error *error)
         return MOTLEY_OK;
     mot_chains_job job = { .src = sent(r, r->job->src, SRC),
                            .dst = sent(r, &r->work, WORK),
-                           .count = (int32_t)r->job->count,
-                           .channels = r->job->src->channels,
+                           .count = (int32_t)mot_cuda_images(r->job->src),
+                           .channels = mot_cuda_channels(r->job->src),
                            .turn = r->apart.turn,
                            .turns = parts->turns,
                            .width = r->width,
@@ -340,6 +354,7 @@ static motley_status mix_chains(parts_run *r, motley_error *error)
         const motley_batch first = batch_at(r, CHAINS);
         job.chains = sent(r, &first, CHAINS);
         job.chains.image = (int64_t)r->image_bytes;
+        job.chain_bytes = (int64_t)r->batch_bytes;
     }
     const mot_node node = { .reads = MOT_SENT | MOT_PARTS | MOT_IMAGES, .writes = MOT_IMAGES };
     MOT_TRY(mot_call_next(r->call, &node, error));

@@ -114,7 +114,8 @@ static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, 
     const extremes most = fill_places(src, dst, params, from.places, from.offsets);
     mot_resize_job job = { .count = (int32_t)src->count,
                            .channels = src->channels,
-                           .format = (int32_t)mot_cuda_format_of(src) };
+                           .format = (int32_t)mot_cuda_format_of(src),
+                           .planes = mot_cuda_resizes_planes(src) };
     mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     const resize_upload p = lay_out_resize(src, dst, &call->scratch);

@@ -19,7 +19,7 @@ mot_chip mot_chip_of(int major, int multiprocessors, int threads_per_sm, int sha
                        .draw_bytes = shared < MOT_DRAW_BYTES ? shared : MOT_DRAW_BYTES };
 }
 
-static int packed_format(const mot_view *v)
+static mot_cuda_format packed_format(const mot_view *v)
 {
     if (v->row < 0 || v->row > INT32_MAX / v->height) /* kernels use 32-bit offsets within an image */
         return MOT_FORMAT_STRIDED;
@@ -36,20 +36,22 @@ static int packed_format(const mot_view *v)
 
 mot_cuda_format mot_cuda_format_of(const motley_batch *batch)
 {
-    const mot_view first = mot_batch_view(batch, 0);
-    const int format = packed_format(&first);
-    for (size_t i = 1; batch->images && i < batch->count; i++) {
-        const mot_view v = mot_batch_view(batch, i);
-        if (packed_format(&v) != format)
+    mot_cuda_format format = MOT_FORMAT_STRIDED;
+    for (size_t i = 0; i < (batch->images ? batch->count : 1); i++) {
+        mot_view v = mot_batch_view(batch, i);
+        v.channels = mot_cuda_channels(batch);
+        const mot_cuda_format own = packed_format(&v);
+        if (i > 0 && own != format)
             return MOT_FORMAT_STRIDED;
+        format = own;
     }
-    return (mot_cuda_format)format;
+    return format;
 }
 
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images)
 {
     const mot_view v = mot_batch_view(batch, 0);
-    mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL };
+    mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL, (int32_t)batch->count };
     if (batch->images)
         sent.images = images;
     else if (batch->count > 1)
@@ -153,13 +155,19 @@ motley_batch mot_tiles_work(const motley_batch *src, const motley_batch *output,
     const motley_batch slots = mot_output_slots(output);
     const int64_t size = (int64_t)mot_dtype_bytes(output->dtype), width = slots.width;
     const int64_t channels = slots.channels, pixels = width * slots.height;
+    const int bands = mot_batch_bands(output) > 1;
     const int chw = slots.pixel_stride == size && slots.row_stride == width * size &&
                     (channels == 1 || slots.channel_stride == pixels * size);
     const int hwc = slots.pixel_stride == channels * size && slots.row_stride == width * slots.pixel_stride &&
                     (channels == 1 || slots.channel_stride == size);
-    if (slots.images || src->images || size == 1 || format == MOT_FORMAT_STRIDED || !(chw || hwc))
+    if (slots.images || src->images || size == 1 || format == MOT_FORMAT_STRIDED || !(chw || (hwc && !bands)))
         return slots;
     motley_batch work = slots;
+    if (bands) { /* each keeps to its own part of the output */
+        work.pixel_stride = 1;
+        work.row_stride = width;
+        return work;
+    }
     const int planes = format == MOT_FORMAT_PLANES;
     work.pixel_stride = planes ? 1 : channels;
     work.row_stride = width * work.pixel_stride;
@@ -243,17 +251,18 @@ static int are_dense(const motley_batch *batch, mot_cuda_format format)
 {
     const mot_view first = mot_batch_view(batch, 0);
     const int64_t step = batch->count > 1 ? mot_batch_view(batch, 1).data - first.data : 0;
-    return !batch->images && mot_is_dense(&first, format) && step % 16 == 0;
+    const int apart = mot_batch_bands(batch) == 1 || first.channel % 16 == 0;
+    return !batch->images && mot_is_dense(&first, format) && step % 16 == 0 && apart;
 }
 
 mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
                               const motley_batch *work, int always_tiles, mot_level_cache *cache)
 {
     const mot_view v = mot_batch_view(job->src, 0);
-    mot_route_facts f = { .count = job->count,
+    mot_route_facts f = { .count = mot_cuda_images(job->src),
                           .width = v.width,
                           .height = v.height,
-                          .channels = job->src->channels,
+                          .channels = mot_cuda_channels(job->src),
                           .format = format,
                           .one_size = !job->src->images,
                           .output = job->output != NULL,

@@ -67,8 +67,26 @@ typedef struct mot_level_cache {
 mot_route_choice mot_route_of(const mot_chip *chip, const mot_job *job, mot_cuda_format format,
                               const motley_batch *work, int always_tiles, mot_level_cache *cache);
 
-/* The format that all images of a batch have. */
+/* How many images the kernels see that run steps, and with how many channels: a band is a grey image, as of
+ * mot_cuda_batch. */
+static inline size_t mot_cuda_images(const motley_batch *batch)
+{
+    return batch->count * (size_t)mot_batch_bands(batch);
+}
+
+static inline int32_t mot_cuda_channels(const motley_batch *batch)
+{
+    return mot_batch_bands(batch) > 1 ? 1 : batch->channels;
+}
+
+/* The format that all of these images have. */
 mot_cuda_format mot_cuda_format_of(const motley_batch *batch);
+
+/* Whether a batch's channels are resized one by one. */
+static inline int mot_cuda_resizes_planes(const motley_batch *batch)
+{
+    return mot_batch_bands(batch) > 1 || mot_cuda_format_of(batch) == MOT_FORMAT_PLANES;
+}
 
 /* A batch in the kernels' form; `images`: the descriptions of its images on the device, if it has any. */
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images);

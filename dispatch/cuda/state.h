@@ -46,7 +46,6 @@ typedef struct mot_cuda_state {
     int always_tiles;
     mot_level_cache levels;
     mot_line_cache lines;
-    mot_kept bands; /* of bands.c */
     mot_cuda_report last;
     mot_cuda_last last_run;
     mot_cuda_op op[MOT_OP_COUNT];
@@ -95,8 +94,8 @@ motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *erro
 
 /* ---- dispatch/cuda/apply.c ---- */
 
-/* Finds the lines of an output's channels: as->by_lines, as->line. */
-void mot_cuda_find_lines(mot_line_cache *cache, int32_t channels, mot_output_as *as);
+/* Finds the lines of an output's channels, or bands: as->by_lines, as->line. */
+void mot_cuda_find_lines(mot_line_cache *cache, const motley_batch *batch, mot_output_as *as);
 mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job); /* of job->output, with its lines */
 
 /* ---- dispatch/cuda/resize.c, transform.c ---- */

@@ -14,10 +14,16 @@ static int64_t scratch_of(const mot_tiles_job *tiles, const mot_view *v)
     return mot_scratch_bytes(tiles->format, tiles->channels, v->width, v->height);
 }
 
+/* Images that are like the i-th, where i goes through those of several sizes, or is 0. */
+static int64_t alike_of(const mot_job *job)
+{
+    return job->src->images ? mot_batch_bands(job->src) : (int64_t)mot_cuda_images(job->src);
+}
+
 /* Whether a batch has no more than `most` tiles if they are of `words`. */
 static int has_at_most(const mot_job *job, int words, int64_t most)
 {
-    const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
+    const int64_t alike = alike_of(job);
     int64_t tiles = 0;
     for (size_t i = 0; i < (job->src->images ? job->count : 1) && tiles <= most; i++) {
         const mot_view v = mot_batch_view(job->src, i);
@@ -46,7 +52,8 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     const mot_step_facts *const facts = job->policy ? &job->policy->facts : job->facts ? job->facts : &any;
     const uint32_t shapes = facts->shapes, blurs = 1u << MOTLEY_SHAPE_BLUR;
     const uint32_t moving = 1u << MOTLEY_SHAPE_WARP | 1u << MOTLEY_SHAPE_STENCIL | blurs;
-    mot_tiles_plan plan = { .job = { .channels = job->src->channels,
+    const size_t count = mot_cuda_images(job->src);
+    mot_tiles_plan plan = { .job = { .channels = mot_cuda_channels(job->src),
                                      .format = (int32_t)format,
                                      .windows = shapes & blurs ? steps : (steps + MOT_WINDOW - 1) / MOT_WINDOW,
                                      .has_output = job->output != NULL,
@@ -60,11 +67,11 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     plan.images = MOT_TILES_BYTES / each;
     plan.images = plan.images > MOT_TILES_IMAGES ? MOT_TILES_IMAGES : plan.images;
     plan.images = plan.images < MOT_TILES_FEWEST ? MOT_TILES_FEWEST : plan.images;
-    plan.images = job->count < plan.images ? job->count : plan.images;
+    plan.images = count < plan.images ? count : plan.images;
     while (tiles->tile_words < MOT_TILE_WORDS && !has_at_most(job, tiles->tile_words, ctas))
         tiles->tile_words += MOT_TILE_STEP;
     int64_t largest = 0, all = 0, few = 0, most = 0, many = 0; /* many: images with more tiles than there are CTAs */
-    const int64_t alike = job->src->images ? 1 : (int64_t)job->count;
+    const int64_t alike = alike_of(job);
     for (size_t i = 0; i < (job->src->images ? job->count : 1); i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const mot_tile_cut cut = mot_cut_tiles(v.width, v.height, tiles->tile_words);
@@ -86,13 +93,13 @@ mot_tiles_plan mot_tiles_plan_of(const mot_job *job, mot_cuda_format format, int
     tiles->piece_quads = piece_quads(tiles->tile_words, few / ctas);
     /* the tiles of expensive programs are halved */
     tiles->most_tasks = 2 * (few < most * (int64_t)plan.images ? few : most * (int64_t)plan.images);
-    if (2 * tiles->tile_words <= MOT_TILE_WORDS && most * (int64_t)job->count <= ctas) { /* they are low already */
+    if (2 * tiles->tile_words <= MOT_TILE_WORDS && most * (int64_t)count <= ctas) { /* they are low already */
         tiles->ctas_per_image = (int)most;
-        tiles->most_tasks = most * (int64_t)job->count;
+        tiles->most_tasks = most * (int64_t)count;
     }
     const int64_t wanted = all < MOT_TILES_SCRATCH ? all : MOT_TILES_SCRATCH;
     plan.scratch_bytes = wanted > largest ? wanted : largest;
-    plan.whole = plan.images == job->count && plan.scratch_bytes == all;
+    plan.whole = plan.images == count && plan.scratch_bytes == all;
     const int64_t fewest = 2 * (int64_t)ctas; /* as with lower tiles: a smaller batch never needs more memory */
     plan.tasks_room = tiles->most_tasks > fewest ? tiles->most_tasks : fewest;
     return plan;
@@ -116,8 +123,8 @@ static size_t next_images(const mot_job *job, const mot_tiles_plan *plan, size_t
 {
     int64_t at = 0;
     size_t n = 0;
-    for (; n < plan->images && first + n < job->count; n++) {
-        const mot_view v = mot_batch_view(job->src, first + n);
+    for (; n < plan->images && first + n < mot_cuda_images(job->src); n++) {
+        const mot_view v = mot_batch_view(job->src, (first + n) % job->count);
         at += scratch_of(&plan->job, &v);
         if (at > plan->scratch_bytes)
             break;
@@ -180,8 +187,9 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_
                                .writes = MOT_PROGRAMS | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST };
     tiles->counters = draw->plan.counters;
-    for (size_t first = 0, n; first < job->count; first += n) {
-        n = plan->whole ? job->count : next_images(job, plan, first);
+    const size_t count = mot_cuda_images(job->src);
+    for (size_t first = 0, n; first < count; first += n) {
+        n = plan->whole ? count : next_images(job, plan, first);
         tiles->first = (int32_t)first;
         tiles->images = (int32_t)n;
         MOT_TRY(mot_call_next(call, &planning, error));

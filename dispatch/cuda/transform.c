@@ -210,17 +210,25 @@ static void count_axes(transform_run *r)
 
 /* Lays out the pixels that are resized, and describes them: planes where the images are planes, which the resize turns
  * into packed pixels more slowly. A clip's images are packed and have no gaps between them: together they are one tall
- * image, from which statistics are taken. */
+ * image, from which statistics are taken. Of bands, the first ones of all images, or of a clip's, lie together, then
+ * the second ones. */
 static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
     const mot_transform_call *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
+    const int64_t bands = mot_batch_bands(call->src);
     const int planes =
         together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
     if (!r->host.images) {
         void *const memory = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
         r->pixels = mot_batch_dense(call->src, n, r->width, r->height, memory);
         r->pixels.layout = planes ? MOTLEY_CHW : MOTLEY_HWC;
+        if (bands > 1) {
+            r->pixels.image_stride = (int64_t)r->width * r->height;
+            r->pixels.row_stride = r->width;
+            r->pixels.pixel_stride = 1;
+            r->pixels.channel_stride = (int64_t)n * r->pixels.image_stride;
+        }
         return;
     }
     r->pixels = mot_batch_of_images(call->src, n, r->host.images);
@@ -228,9 +236,10 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
     for (size_t i = 0; i < n; i++) {
         const mot_view v = mot_batch_view(call->dst, i);
         clip = i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * result_bytes(call, i)) : clip;
-        r->host.images[i] = (motley_image){
-            clip + i % together * result_bytes(call, i), v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1
-        };
+        const int64_t channels = v.channels / bands, bytes = channels * v.width * v.height;
+        r->host.images[i] =
+            (motley_image){ clip + (int64_t)(i % together) * bytes,   v.width, v.height, v.width * channels, channels,
+                            bands > 1 ? (int64_t)together * bytes : 1 };
     }
 }
 
@@ -342,7 +351,6 @@ static motley_status fill_windows(const transform_run *r, motley_error *error)
         .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
     };
     memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
-    job.fill[0] = job.fill[r->call->band];
     const mot_node node = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_IMAGES };
     MOT_TRY(mot_call_next(r->cuda, &node, error));
     return mot_cuda_try(mot_fill_launch(&job, r->cuda->lane), "launching the filling kernel", error);
@@ -357,7 +365,6 @@ static motley_status erase_boxes(const transform_run *r, motley_error *error)
                             .count = (int32_t)dst->count,
                             .channels = dst->channels,
                             .dtype = (int32_t)dst->dtype,
-                            .band = { call->bands ? call->bands : dst->channels, call->band },
                             .values = call->erase->of.erase.fills,
                             .normals = r->tables.normals[call->erase - call->transform->stage],
                             .drawn = draw->drawn };
@@ -413,6 +420,7 @@ static void describe_draws(transform_run *r)
     resize->dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst);
     resize->channels = src->channels;
     resize->format = (int32_t)mot_cuda_format_of(src);
+    resize->planes = mot_cuda_resizes_planes(src);
     resize->counted = r->cuda->slot->resize;
     resize->table_offset = sent->offsets;
     resize->table_bytes = r->table_bytes;
@@ -422,7 +430,7 @@ static void describe_draws(transform_run *r)
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
-    draw->samples = (mot_cuda_samples){ params->samples, params->counter, { call->bands, call->band } };
+    draw->samples = (mot_cuda_samples){ params->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
@@ -431,7 +439,7 @@ static void describe_draws(transform_run *r)
     share_stages(call->transform->fact, draw);
     if (resized->dtype != MOTLEY_U8) {
         resize->as = call->as;
-        mot_cuda_find_lines(&r->cuda->s->lines, src->channels, &resize->as);
+        mot_cuda_find_lines(&r->cuda->s->lines, src, &resize->as);
     }
 }
 
@@ -451,8 +459,6 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
                                   : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
-    for (size_t i = 0; call->draws.steps && i < call->src->count * call->info->max_steps; i++)
-        r->host.given_steps[i].fill[0] = r->host.given_steps[i].fill[call->band];
     count_axes(r);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     const int alone = !call->params->counter && !call->params->samples.levels;

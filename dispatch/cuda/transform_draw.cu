@@ -199,8 +199,7 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
             for (int c = 0; c < job.channels; c++) {
                 uint32_t bits = job.bits[c];
                 if (job.values != MOT_ERASE_CONST) {
-                    const uint32_t index =
-                        (uint32_t)((job.values == MOT_ERASE_PIXEL ? i * job.band.count : 0) + job.band.number + c);
+                    const uint32_t index = (uint32_t)((job.values == MOT_ERASE_PIXEL ? i * job.channels : 0) + c);
                     bits = mot_output_cast(job.normals[mot_noise_cell(d.noise, (uint32_t)b, index)], job.dtype);
                 }
                 put(p + c * dst.channel, job.dtype, bits);

@@ -40,7 +40,6 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
 typedef struct mot_erase_job {
     mot_cuda_batch dst;
     int32_t count, channels, dtype, values; /* values: mot_erase_values */
-    mot_cuda_band band;                     /* of an image itself: all its channels, the first */
     uint32_t bits[4];                       /* constant values, as dtype */
     const float *normals;                   /* [MOT_NORMAL_CELLS], of the others */
     const motley_place *drawn;              /* [count] */

@@ -22,7 +22,7 @@ struct copy_job {
 static __global__ void __launch_bounds__(MOT_BREAK_THREADS) copy_kernel(const __grid_constant__ copy_job job)
 {
     const cta_range mine = cta_range_of(job.count);
-    const int kind = kind_of(job.step[mine.image]);
+    const int kind = kind_of(job.step[mot_sample_at(&job.src, mine.image)]);
     if (!((kind ? kind : MOT_BREAK_NONE) & job.kinds))
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
@@ -135,7 +135,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) filter_kernel(const 
 {
     __shared__ filter_memory memory;
     const cta_range mine = cta_range_of(job.count);
-    const mot_step &step = job.step[mine.image];
+    const mot_step &step = job.step[mot_sample_at(&job.src, mine.image)];
     if (kind_of(step) != MOT_BREAK_FILTER)
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
@@ -184,13 +184,21 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) filter_kernel(const 
 
 /* ---- chains ---- */
 
+DEVICE mot_cuda_batch chain_of(const mot_chains_job &job, int chain)
+{
+    mot_cuda_batch batch = job.chains;
+    batch.data += (int64_t)chain * job.chain_bytes;
+    batch.images += batch.images ? (int64_t)chain * batch.samples : 0;
+    return batch;
+}
+
 /* C: channels, or 4 for any number of them. */
 template <int C>
 static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const __grid_constant__ mot_chains_job job)
 {
     const cta_range mine = cta_range_of(job.count);
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
-    const mot_mix_turn *const turns = job.turn + (int64_t)mine.image * job.turns;
+    const mot_mix_turn *const turns = job.turn + (int64_t)mot_sample_at(&job.src, mine.image) * job.turns;
     const int across = (src.width + 3) / 4;
     for (int64_t q = (int64_t)mine.first * MOT_BREAK_THREADS + threadIdx.x; q < (int64_t)across * src.height;
          q += (int64_t)mine.step * MOT_BREAK_THREADS) {
@@ -204,7 +212,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const 
             const mot_mix_turn turn = turns[t];
             uint32_t chain[4] = { own[0], own[1], own[2], own[3] };
             if (turn.chain >= 0)
-                load_pixels(view_of(job.chains, job.channels, turn.chain * job.count + mine.image), x, y, chain);
+                load_pixels(view_of(chain_of(job, turn.chain), job.channels, mine.image), x, y, chain);
             if (turn.op == MOTLEY_STEP_MIX_ADD) {
 #pragma unroll
                 for (int i = 0; i < 4 * C; i++)

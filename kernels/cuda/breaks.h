@@ -60,7 +60,7 @@ typedef struct mot_break_job {
     int32_t count, channels;
     int32_t kinds;         /* MOT_BREAK_* */
     int32_t taps;          /* of the widest kernel blur, along a line */
-    const mot_step *step;  /* [count]; MOT_ARG_IDENTITY: none. A kernel blur's argument has its weights */
+    const mot_step *step;  /* [src.samples]; MOT_ARG_IDENTITY: none. A kernel blur's argument has its weights */
     int32_t width, height; /* of the largest image */
     int32_t multiprocessors;
 } mot_break_job;
@@ -74,11 +74,14 @@ typedef struct mot_mix_turn {
     float weight;
 } mot_mix_turn;
 
-/* Mixes the chains of each image. Chain k of image i is image k * count + i of `chains`. */
+/* Mixes the chains of each image. */
 typedef struct mot_chains_job {
-    mot_cuda_batch src, dst, chains; /* dst may be src */
+    mot_cuda_batch src, dst; /* dst may be src */
+    mot_cuda_batch
+        chains;          /* the first chain of each image; descriptions of the others follow those of the first, ... */
+    int64_t chain_bytes; /* ... or their pixels lie so far behind those of the one before */
     int32_t count, channels;
-    const mot_mix_turn *turn; /* [count][turns] */
+    const mot_mix_turn *turn; /* [src.samples][turns] */
     int32_t turns;
     int32_t width, height, multiprocessors; /* as in mot_break_job */
 } mot_chains_job;

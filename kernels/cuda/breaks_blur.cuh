@@ -214,7 +214,7 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS, MOT_BLUR_CTAS)
 {
     __shared__ blur_memory memory;
     const cta_range mine = cta_range_of(job.count);
-    const mot_step &step = job.step[mine.image];
+    const mot_step &step = job.step[mot_sample_at(&job.src, mine.image)];
     if (kind_of(step) != MOT_BREAK_BLUR)
         return;
     const mot_view src = view_of(job.src, job.channels, mine.image), dst = view_of(job.dst, job.channels, mine.image);
@@ -447,7 +447,7 @@ static __global__ void __launch_bounds__(THREADS, PLANE_THREADS / THREADS)
 {
     __shared__ plane_memory memory;
     const int image = blockIdx.x / job.channels, c = (int)blockIdx.x - image * job.channels, own = threadIdx.x;
-    const mot_step &step = job.step[image];
+    const mot_step &step = job.step[mot_sample_at(&job.src, image)];
     const mot_view src = view_of(job.src, job.channels, image), dst = view_of(job.dst, job.channels, image);
     const mot_output_line line = OUTPUT ? job.as.line[c] : mot_output_line{ 0, 0 };
     if (kind_of(step) != MOT_BREAK_BLUR) {

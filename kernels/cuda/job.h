@@ -14,21 +14,28 @@
 extern "C" {
 #endif
 
-/* A batch as the device sees it; strides in bytes, filled in. */
+/* A batch as the device sees it; strides in bytes, filled in. Kernels that run steps work on bands as on grey images of
+ * their own: images i, samples + i, 2 * samples + i and so on are the first, second and third band of image i. */
 typedef struct mot_cuda_batch {
     uint8_t *data;
     int64_t image, row, pixel, channel;
     int32_t width, height;
-    const motley_image *images; /* device memory [count], or NULL for one size */
+    const motley_image *images; /* device memory [samples], or NULL for one size */
+    int32_t samples;
 } mot_cuda_batch;
 
-/* Grey images that are one band each, `number`, of images with `count`; 0: they are images. */
-typedef struct mot_cuda_band {
-    int32_t count, number;
-} mot_cuda_band;
+MOT_FN int mot_band_of(const mot_cuda_batch *batch, int i)
+{
+    return i < batch->samples ? 0 : i / batch->samples;
+}
 
-/* How many of an image's channels hold colour. On the device the last of 2 or 4 is alpha, because bands come there as
- * grey images; a view's `alpha` is not read. */
+MOT_FN int mot_sample_at(const mot_cuda_batch *batch, int i)
+{
+    return i < batch->samples ? i : i % batch->samples;
+}
+
+/* How many of an image's channels hold colour: of 2 or 4 the last one is alpha, because bands are grey images here. A
+ * view's `alpha` is not read. */
 MOT_FN int mot_cuda_colors(int channels)
 {
     return channels == 2 ? 1 : channels == 4 ? 3 : channels;
@@ -53,7 +60,8 @@ typedef struct mot_cuda_turn {
 typedef struct mot_resident_job {
     int32_t count, channels;
     int32_t max_steps;
-    const mot_step *steps;      /* [count][max_steps] */
+    const mot_step *steps; /* [step_rows][max_steps]: image i has row i % step_rows */
+    int32_t step_rows;
     int32_t *ready;             /* of each sample of the first wave: steps + 1 when they are drawn, else 0 */
     const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
     mot_cuda_batch src;

@@ -9,14 +9,26 @@
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {
+    const int band = mot_band_of(&batch, i), sample = i - band * batch.samples;
     if (images) {
-        const motley_image image = images[i];
-        return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels, 0,
-                         image.row_stride,      image.pixel_stride, image.channel_stride };
+        const motley_image image = images[sample];
+        return mot_view{ (uint8_t *)image.data + band * image.channel_stride,
+                         image.width,
+                         image.height,
+                         channels,
+                         0,
+                         image.row_stride,
+                         image.pixel_stride,
+                         image.channel_stride };
     }
-    return mot_view{
-        batch.data + i * batch.image, batch.width, batch.height, channels, 0, batch.row, batch.pixel, batch.channel
-    };
+    return mot_view{ batch.data + sample * batch.image + band * batch.channel,
+                     batch.width,
+                     batch.height,
+                     channels,
+                     0,
+                     batch.row,
+                     batch.pixel,
+                     batch.channel };
 }
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)

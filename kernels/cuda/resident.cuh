@@ -48,8 +48,9 @@ static __device__ __noinline__ void plan_step(int s, int width, int height)
 }
 
 /* Takes over the steps, finds their shapes, and makes the plans of those that warp, a step a warp: for all threads,
- * with a barrier. Warps without a step need not know how many there are. False: no step changes anything. */
-DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height)
+ * with a barrier. `band`: the grey image is this one of a sample's. Warps without a step need not know how many there
+ * are. False: no step changes anything. */
+DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height, int band)
 {
     bool any = false;
     const int lane = threadIdx.x & 31;
@@ -60,6 +61,8 @@ DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height)
         if (lane < (int)(sizeof(mot_step) / 4))
             ((uint32_t *)&step)[lane] = __ldcg((const uint32_t *)(from + s) + lane);
         __syncwarp();
+        if (band > 0 && lane == 0)
+            step.fill[0] = step.fill[band];
         const int shape = mot_shape_of(step.op);
         const bool unchanged = step.arg.flags & MOT_ARG_IDENTITY;
         if (lane == 0)

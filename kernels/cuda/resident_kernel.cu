@@ -26,7 +26,8 @@ DEVICE uint32_t interleaved_place(const mot_resident_job &job, uint32_t place)
 }
 
 /* Writes into the CTA's state what it knows of its image. For one thread. */
-template <bool OUTPUT> DEVICE void describe_image(const mot_resident_job &job, int sample, const mot_view &src)
+template <bool OUTPUT>
+DEVICE void describe_image(const mot_resident_job &job, int sample, int band, const mot_view &src)
 {
     const mot_view output = view_of(job.output, job.channels, sample);
     resident_cta().width = src.width;
@@ -42,7 +43,7 @@ template <bool OUTPUT> DEVICE void describe_image(const mot_resident_job &job, i
         resident_cta().output_form = output_form_of(output, job.as.dtype);
         resident_cta().by_lines = job.as.by_lines && resident_cta().output_form != OUTPUT_ANY;
         for (int c = 0; c < 3; c++)
-            resident_cta().line[c] = job.as.line[c];
+            resident_cta().line[c] = job.as.line[min(band + c, 3)];
     }
 }
 #endif
@@ -64,6 +65,7 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
     }
     const int warp = threadIdx.x / 32, warps = cta_threads() / 32;
     const mot_view src = view_of(job.src, job.channels, turn.sample);
+    const int band = mot_band_of(&job.src, turn.sample);
     const bool in_place = !OUTPUT && src.data == view_of(job.work, job.channels, turn.sample).data;
     if (!early && turn.steps == 0 && in_place) {
         wait_for_previous_kernel(); /* as at the end */
@@ -79,17 +81,18 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
     if (threadIdx.x == warps / 2 * 32) /* a warp that plans no step, if there are so many */
-        describe_image<OUTPUT>(job, turn.sample, src);
+        describe_image<OUTPUT>(job, turn.sample, band, src);
     if (threadIdx.x == 0)
         resident_cta().steps = turn.steps;
-    const mot_step *const steps = job.steps + (int64_t)turn.sample * job.max_steps;
-    const bool changes = plan_steps(steps, turn.steps, src.width, src.height);
+    const int row = turn.sample < job.step_rows ? turn.sample : turn.sample % job.step_rows;
+    const mot_step *const steps = job.steps + (int64_t)row * job.max_steps;
+    const bool changes = plan_steps(steps, turn.steps, src.width, src.height, band);
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
     if (OUTPUT && !resident_cta().by_lines)
         for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
-            output_table()[i >> 8][i & 255] = mot_output_entry(&job.as, i);
+            output_table()[i >> 8][i & 255] = mot_output_entry(&job.as, 256 * band + i);
     if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         run_resident<FORMAT, OUTPUT, BLURS>();
     } else {

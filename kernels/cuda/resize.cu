@@ -27,9 +27,9 @@ void mot_resize_cut(mot_resize_job *job, int width, int height, int row_groups, 
     job->lane_of_thread = 65536 / (uint32_t)job->tile_width + 1;
     const int row = RING_PITCH * channels, possible = shared_bytes / row / 4 * 4;
     /* packed pixels are written a component at a time, which several CTAs share */
-    job->planes_apart = job->format == MOT_FORMAT_PLANES &&
-                        (job->dst.channel < job->dst.pixel ||
-                         (int64_t)job->count * job->tiles_across * job->tiles_down < MOT_RESIZE_MANY_TILES);
+    job->planes_apart =
+        job->planes && (job->dst.channel < job->dst.pixel ||
+                        (int64_t)job->count * job->tiles_across * job->tiles_down < MOT_RESIZE_MANY_TILES);
     const int fewest = narrow && channels == 1 ? 2 * MOT_RESIZE_SHARED_ROWS : MOT_RESIZE_SHARED_ROWS;
     const int rows = 4 * row_groups + 4 > fewest ? 4 * row_groups + 4 : fewest;
     job->shared_rows = rows < possible ? rows : possible;

@@ -67,7 +67,7 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
     t.first = min(left, right);
     t.span = max(left, right) + 4 * t.axes.groups[0] - t.first;
     t.plane = plane;
-    if (job.format == MOT_FORMAT_PLANES) {
+    if (job.planes) {
         t.src.data += plane * t.src.channel;
         t.dst.data += plane * t.dst.channel;
         t.src.channels = t.dst.channels = 1;
@@ -94,7 +94,7 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
 /* Each byte as the result's type, for `plane` or for all channels; for the threads from `first` on. */
 DEVICE void load_values(const mot_resize_job &job, int plane, int first)
 {
-    const int channels = job.format == MOT_FORMAT_PLANES ? 1 : job.channels;
+    const int channels = job.planes ? 1 : job.channels;
     for (int i = (int)threadIdx.x - first; i < 64 * channels && job.as.dtype != MOTLEY_U8 && !job.as.by_lines;
          i += (int)blockDim.x - first)
         ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
             resize_fast<c, true>(job, t);
         else
             resize_fast<c, false>(job, t);
-        if (C != 1 || job.format != MOT_FORMAT_PLANES || job.planes_apart || t.plane + 1 >= job.channels)
+        if (C == 3 || !job.planes || job.planes_apart || t.plane + 1 >= job.channels)
             return;
         next_plane(job);
     }

@@ -45,7 +45,8 @@ typedef struct mot_cuda_taps {
 typedef struct mot_resize_job {
     mot_cuda_batch src, dst;
     int32_t count, channels;
-    int32_t format;                   /* of src */
+    int32_t format;                   /* of src, or of one of its bands */
+    int32_t planes;                   /* channels are resized one by one: planes, or bands */
     int32_t tile_width, tile_height;  /* of dst, pixels; the width is a multiple of 32 */
     int32_t tiles_across, tiles_down; /* of the largest image */
     int32_t shared_rows;              /* rows of MOT_RESIZE_THREADS columns that shared memory holds */

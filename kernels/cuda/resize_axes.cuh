@@ -260,6 +260,11 @@ DEVICE void count_image(const mot_resize_job &job, int image, uint32_t cost)
         order_images(job.cost, job.order, first, count);
 }
 
+DEVICE bool has_alpha(const mot_resize_job &job)
+{
+    return job.channels % 2 == 0 && !job.planes;
+}
+
 /* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory,
  * 1 before a barrier; threads is a multiple of 32. */
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
@@ -272,8 +277,8 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
     how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
     for (int k = 0; k < 4; k++)
         how.box[k] = place.box[k];
-    const mot_resize_plan plan = mot_resize_plan_of(&how, place.width, place.height, place.resized_width,
-                                                    place.resized_height, job.channels % 2 == 0); /* they have alpha */
+    const mot_resize_plan plan =
+        mot_resize_plan_of(&how, place.width, place.height, place.resized_width, place.resized_height, has_alpha(job));
     const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
     const float from = axis ? how.box[1] : how.box[0], to = axis ? how.box[3] : how.box[2];
     axis_plan a;

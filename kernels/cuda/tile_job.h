@@ -129,7 +129,8 @@ typedef struct mot_tile_image {
     int32_t width, height, channels;
     int32_t ctas;         /* that share the image */
     int32_t pitch;        /* of a tile, words */
-    int32_t work_strided; /* work has another format than src, and is read and written byte by byte */
+    int16_t work_strided; /* work has another format than src, and is read and written byte by byte */
+    int16_t band;         /* the grey image is this one of a sample's */
 } mot_tile_image;
 
 /* A CTA's part of an image. */
@@ -166,7 +167,7 @@ typedef struct mot_tiles_job {
     uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
     int32_t max_counts;
     int32_t *arrivals;       /* [images] */
-    uint32_t *output_values; /* [4][256]: each byte as the output's type */
+    uint32_t *output_values; /* [4][256]: each byte as the output's type, for each channel or band */
     uint8_t *scratch;
     mot_output_as as; /* `output` */
 } mot_tiles_job;

@@ -68,6 +68,7 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
     facts.on_src = image.result.data == image.src.data;
     facts.direct = !job.has_output && !job.work_strided && job.format != MOT_FORMAT_STRIDED;
     facts.marks = job.format != MOT_FORMAT_RGBA && job.format != MOT_FORMAT_STRIDED;
+    facts.band = (uint8_t)image.band;
     return facts;
 }
 
@@ -88,7 +89,8 @@ DEVICE void find_image(const mot_tiles_job &job, const motley_image *images, pla
     image.channels = job.channels;
     image.ctas = mot_tile_ctas(&image.cut, job.max_image_ctas, job.large_image_ctas);
     image.pitch = mot_tile_pitch(image.cut.across > 1 ? image.cut.width + 8 : image.cut.width);
-    image.work_strided = job.work_strided;
+    image.work_strided = (int16_t)job.work_strided;
+    image.band = (int16_t)mot_band_of(&job.src, sample);
     image.scratch = mot_scratch_view(job.format, job.channels, src.width, src.height, job.scratch);
     w.facts = facts_of(job, image);
     w.pieces = mot_cut_pieces(src.width, src.height, job.piece_quads, &image.cut);
@@ -225,7 +227,7 @@ DEVICE void make_programs(const mot_tiles_job &job, planner_scratch &w, int i, c
 /* Makes the table of bytes as the output's type, as thread `first` of so many. */
 DEVICE void make_output_values(const mot_tiles_job &job, int first, int threads)
 {
-    for (int i = first; job.has_output && i < job.channels * 256; i += threads)
+    for (int i = first; job.has_output && i < 4 * 256; i += threads)
         job.output_values[i] = mot_output_entry(&job.as, i);
 }
 

@@ -109,6 +109,7 @@ typedef struct mot_program_facts {
     uint8_t on_src;   /* ... or with SRC: exactly its pixels */
     uint8_t direct;   /* RESULT is WORK, and has SRC's format */
     uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
+    uint8_t band;     /* the grey image is this one of a sample's, and is filled accordingly */
 } mot_program_facts;
 
 /* The state while a program is being made.
@@ -510,6 +511,7 @@ MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts,
     p->arg[step] = what->arg;
     p->fill[step] =
         what->fill[0] | (uint32_t)what->fill[1] << 8 | (uint32_t)what->fill[2] << 16 | (uint32_t)what->fill[3] << 24;
+    p->fill[step] >>= 8 * facts->band;
     p->path[step] = 0;
     if (what->op == MOTLEY_STEP_HUE)
         p->arg[step].u[0] = mot_hue_value(what->value);

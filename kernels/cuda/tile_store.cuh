@@ -291,7 +291,7 @@ template <int CHANNELS> OUTLINE bool store_lines(const mot_tiles_job &job)
     mot_output_line line[CHANNELS];
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
-        line[c] = job.as.line[c];
+        line[c] = job.as.line[CHANNELS == 1 ? s.image.band : c];
 #pragma unroll 2
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const int row = divided(q, by_quads), k = q - row * quads;
@@ -313,8 +313,8 @@ template <int FORMAT> OUTLINE void store_tile_as(const mot_tiles_job &job)
     if (job.as.by_lines && (FORMAT == MOT_FORMAT_GREY ? store_lines<1>(job) : job.channels == 3 && store_lines<3>(job)))
         return;
     const int dtype = job.as.dtype;
-    const uint32_t *const values = job.output_values; /* [4][256] in device memory, a table for each channel */
     const tile_state &s = tile_cta();
+    const uint32_t *const values = job.output_values + 256 * s.image.band; /* in device memory */
     const mot_view &to = s.image.result;
     uint32_t(*const table)[256] = (uint32_t(*)[256])spare_words();
     for (int i = threadIdx.x; i < s.image.channels * 64; i += MOT_TILE_THREADS)

@@ -4,7 +4,6 @@
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
 
-#include "dispatch/cuda/bands.h"
 #include "dispatch/transform_call.h"
 
 #include <stdio.h>
@@ -126,21 +125,20 @@ static motley_status resize(void *state, const motley_batch *src, const motley_b
 {
     (void)state;
     emulate_backwards ^= 1;
-    return mot_cuda_bands_resize(&emulated, src, dst, params, error);
+    return mot_cuda_resize(&emulated, src, dst, params, error);
 }
 
 static motley_status transform(void *state, const mot_transform_call *call, motley_error *error)
 {
     (void)state;
     emulate_backwards ^= 1;
-    return mot_cuda_bands_transform(&emulated, call, error);
+    return mot_cuda_transform(&emulated, call, error);
 }
 
 /* Compares what the kernels have drawn for a job with what the host draws, but for the fields that only that has. */
 static void check_draws(const mot_job *job)
 {
-    const int bands = mot_batch_bands(job->src); /* the last one's draws are seen */
-    const mot_cuda_samples samples = { job->samples, job->counter, { bands > 1 ? bands : 0, bands - 1 } };
+    const mot_cuda_samples samples = { job->samples, job->counter };
     mot_step *const wanted = calloc(job->max_steps + 1, sizeof *wanted);
     need(wanted != NULL, "no memory");
     for (size_t i = 0; i < job->count; i++) {
@@ -159,7 +157,7 @@ motley_status emulated_run(void *state, const mot_job *job, motley_error *error)
 {
     (void)state;
     emulated.last.count = 0;
-    MOT_TRY(mot_cuda_bands_run(&emulated, job, error));
+    MOT_TRY(mot_cuda_run(&emulated, job, error));
     if (job->policy && emulated.last.count)
         check_draws(job);
     return MOTLEY_OK;
@@ -217,7 +215,6 @@ motley_context *emulated_create(void)
 void emulated_destroy(motley_context *context)
 {
     mot_pool_release_all(&emulated);
-    free(emulated.bands.memory);
     emulated = (mot_cuda_state){ 0 };
     context->backend = &mot_backend_cpu;
     motley_context_destroy(context);

@@ -681,13 +681,16 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
                    const char *what)
 {
     const char *begin = NULL, *end = NULL;
-    READS(batch->images, (size_t)(first + count) * sizeof *batch->images);
+    const int listed = first + count < batch->samples ? first + count : batch->samples;
+    READS(batch->images, (size_t)listed * sizeof *batch->images);
     for (int i = first; size > 0 && i < first + count; i++) {
+        const int own = mot_sample_at(batch, i), band = mot_band_of(batch, i);
         motley_image v = {
-            batch->data + i * batch->image, batch->width, batch->height, batch->row, batch->pixel, batch->channel
+            batch->data + own * batch->image, batch->width, batch->height, batch->row, batch->pixel, batch->channel
         };
         if (batch->images)
-            v = batch->images[i];
+            v = batch->images[own];
+        v.data = (char *)v.data + band * v.channel_stride;
         const char *const last = (const char *)v.data + (v.height - 1) * v.row_stride + (v.width - 1) * v.pixel_stride +
                                  (channels - 1) * v.channel_stride + size;
         begin = begin && begin < (const char *)v.data ? begin : v.data;
@@ -829,10 +832,11 @@ static void samples(const mot_cuda_samples *s, size_t n)
 /* Draws samples, none of which has steps, or reads the steps that are there. */
 static void draws(const mot_cuda_draw *d)
 {
-    const size_t n = (size_t)d->count, steps = n * (size_t)d->max_steps * sizeof(mot_step);
+    const size_t n = (size_t)d->count, rows = d->draws ? n : (size_t)d->src.samples;
+    const size_t steps = rows * (size_t)d->max_steps * sizeof(mot_step);
     if (d->draws) {
         tables(&d->tables);
-        samples(&d->samples, n);
+        samples(&d->samples, (size_t)d->src.samples);
         memset(d->plan.steps, 0, steps);
     }
     touch_own(d->plan.steps, steps, d->draws, "plan.steps");
@@ -877,8 +881,8 @@ cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *jo
         begins_early(1);
     if (few) {
         motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
-        WRITES(to, (size_t)d->count * sizeof *few);
-        memcpy(to, few, (size_t)d->count * sizeof *few);
+        WRITES(to, (size_t)job->src.samples * sizeof *few);
+        memcpy(to, few, (size_t)job->src.samples * sizeof *few);
     }
     LISTED(job->src, job->first + job->images);
     LISTED(job->work, job->first + job->images);
@@ -908,7 +912,7 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
     LAUNCH("image kernel", stream);
     if (overlap && job->ordered)
         begins_early(0);
-    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
+    READS_OWN(job->steps, (size_t)job->step_rows * (size_t)job->max_steps * sizeof *job->steps);
     READS_OWN(job->order, n * sizeof *job->order);
     waits();
     COUNTS(job->ready, (size_t)job->first_wave * sizeof *job->ready);
@@ -1069,7 +1073,7 @@ cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of breaks", stream);
-    READS_OWN(job->step, (size_t)job->count * sizeof *job->step);
+    READS_OWN(job->step, (size_t)job->src.samples * sizeof *job->step);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     if (job->has_output) {
         WRITES_IMAGES(job->output, job->count, job->channels, 2);
@@ -1084,7 +1088,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
     LAUNCH("kernel of chains", stream);
-    READS_OWN(job->turn, (size_t)job->count * (size_t)job->turns * sizeof *job->turn);
+    READS_OWN(job->turn, (size_t)job->src.samples * (size_t)job->turns * sizeof *job->turn);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
