@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the pixels of the objects that hold images, and describes lists of them: torch's tensors by DLPack's exchange
- * API or, before torch has one, by their attributes, arrays as buffers, Pillow's images by what Pillow shows of their
- * memory. From Python the attributes of an image take ten times as long. CFFI reads this file verbatim; objects are
- * passed as their addresses, of id(). */
+ * API or, where there is none, by a capsule of DLPack's, arrays as buffers, Pillow's images by what Pillow shows of
+ * their memory. From Python the attributes of an image take ten times as long. CFFI reads this file verbatim; objects
+ * are passed as their addresses, of id(). */
 
 /* DLTensor and the start of DLPackExchangeAPI, https://github.com/dmlc/dlpack/blob/main/include/dlpack/dlpack.h */
 typedef struct dl_tensor {
@@ -32,16 +32,16 @@ typedef struct arrow_array {
 /* How the pixels of a class of objects are found. */
 #define FOUND_BY_EXCHANGE 0 /* DLPack's, at `exchange` */
 #define FOUND_AS_BUFFER 1
-#define FOUND_BY_ARROW 2      /* of Pillow 11.2 and later */
-#define FOUND_BY_ROWS 3       /* of Pillow before 11.0, by its table of rows */
-#define FOUND_BY_ATTRIBUTES 4 /* of torch without an exchange API */
+#define FOUND_BY_ARROW 2  /* of Pillow 11.2 and later */
+#define FOUND_BY_ROWS 3   /* of Pillow before 11.0, by its table of rows */
+#define FOUND_BY_EXPORT 4 /* DLPack's of Python: a capsule for each array */
 
 typedef struct images_found_by {
     int how;
-    uintptr_t type, exchange, uint8; /* addresses of the class, of its DLPackExchangeAPI, of torch.uint8 */
-    int only_own;                    /* of Pillow: the memory of read-only images must not be asked for */
-    int64_t block_bytes;             /* of Pillow: larger images have several blocks */
-    int32_t channel, row, column;    /* the axes of an array; without one of channels, channel is -1 */
+    uintptr_t type, exchange;     /* addresses of the class, of its DLPackExchangeAPI */
+    int only_own;                 /* of Pillow: the memory of read-only images must not be asked for */
+    int64_t block_bytes;          /* of Pillow: larger images have several blocks */
+    int32_t channel, row, column; /* the axes of an array; without one of channels, channel is -1 */
 } images_found_by;
 
 /* What all images of a list have, but for `read_only`: some has it. */
@@ -202,41 +202,14 @@ static int describe_buffer(void *array, const images_found_by *by, motley_image 
     return done;
 }
 
-/* Up to three numbers of a tuple, which is released; returns how many. */
-static int32_t numbers_in(void *tuple, int64_t numbers[3])
+/* Any array that has __dlpack__, in its current stream. */
+static int describe_export(void *array, const images_found_by *by, motley_image *image, images_have *has)
 {
-    const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
-    for (Py_ssize_t i = 0; i < count && i < 3; i++)
-        numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple, i));
-    Py_XDECREF((PyObject *)tuple);
-    return count > 3 ? 0 : (int32_t)count;
-}
-
-static int describe_attributes(void *tensor, const images_found_by *by, motley_image *image, images_have *has)
-{
-    PyObject *const dtype = PyObject_GetAttrString(tensor, "dtype");
-    Py_XDECREF(dtype);
-    if (!dtype || (uintptr_t)dtype != by->uint8)
-        return 0;
-    const int on_cuda = is_true(PyObject_GetAttrString(tensor, "is_cuda"));
-    if (!on_cuda && !is_true(PyObject_GetAttrString(tensor, "is_cpu")))
-        return 0;
-    PyObject *const data = PyObject_CallMethod(tensor, "data_ptr", NULL);
-    PyObject *const device = on_cuda ? PyObject_CallMethod(tensor, "get_device", NULL) : NULL;
-    int64_t shape[3], strides[3];
-    const dl_tensor found = { .data = data ? PyLong_AsVoidPtr(data) : NULL,
-                              .device_type = on_cuda ? 2 : 1,
-                              .device = device ? (int32_t)PyLong_AsLong(device) : 0,
-                              .axes = numbers_in(PyObject_GetAttrString(tensor, "shape"), shape),
-                              .code = 1,
-                              .bits = 8,
-                              .lanes = 1,
-                              .shape = shape,
-                              .strides = strides };
-    const int32_t axes = numbers_in(PyObject_CallMethod(tensor, "stride", NULL), strides);
-    Py_XDECREF(data);
-    Py_XDECREF(device);
-    return found.data && axes == found.axes && !PyErr_Occurred() && describe_tensor(&found, by, image, has);
+    PyObject *const capsule = PyObject_CallMethod(array, "__dlpack__", NULL);
+    const dl_tensor *const tensor = capsule ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
+    const int done = tensor && describe_tensor(tensor, by, image, has);
+    Py_XDECREF(capsule); /* the array keeps its memory */
+    return done;
 }
 
 static int describe_object(void *object, const images_found_by *by, motley_image *image, images_have *has)
@@ -245,8 +218,8 @@ static int describe_object(void *object, const images_found_by *by, motley_image
         return 0;
     if (by->how == FOUND_AS_BUFFER)
         return describe_buffer(object, by, image, has);
-    if (by->how == FOUND_BY_ATTRIBUTES)
-        return describe_attributes(object, by, image, has);
+    if (by->how == FOUND_BY_EXPORT)
+        return describe_export(object, by, image, has);
     if (by->how != FOUND_BY_EXCHANGE)
         return describe_picture(object, by, image, has);
     const dl_exchange *const api = (const dl_exchange *)by->exchange;
@@ -339,59 +312,4 @@ static int make_views(uintptr_t list, uintptr_t make, uintptr_t tensor, const mo
     PyErr_Clear();
     PyGILState_Release(gil);
     return done;
-}
-
-/* The form of an array of bytes: what of it a call depends on. */
-typedef struct array_form {
-    int32_t axes;
-    int64_t shape[4], strides[4];
-} array_form;
-
-/* Takes an array's form, or compares it with the form taken of another. Returns where its bytes are, or 0. */
-static uintptr_t array_bytes(void *array, array_form *form, int take)
-{
-    Py_buffer buffer;
-    if (PyObject_GetBuffer(array, &buffer, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    int alike = buffer.format && strcmp(buffer.format, "B") == 0 && buffer.ndim <= 4;
-    if (take)
-        form->axes = buffer.ndim;
-    alike = alike && form->axes == buffer.ndim;
-    for (int i = 0; alike && i < buffer.ndim; i++) {
-        if (take) {
-            form->shape[i] = buffer.shape[i];
-            form->strides[i] = buffer.strides[i];
-        }
-        alike = form->shape[i] == buffer.shape[i] && form->strides[i] == buffer.strides[i];
-    }
-    const uintptr_t found = alike ? (uintptr_t)buffer.buf : 0;
-    PyBuffer_Release(&buffer);
-    return found;
-}
-
-/* A call of an op without values for arrays of one form: from Python, the check of each array takes longer than it. */
-typedef struct call_again {
-    kept_call *kept;
-    array_form src, dst;
-} call_again;
-
-/* Notes the forms of the arrays of a call. 0: they are not of bytes. */
-static int note_forms(call_again *again, uintptr_t src, uintptr_t dst)
-{
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    const int noted = array_bytes((void *)src, &again->src, 1) && array_bytes((void *)dst, &again->dst, 1);
-    PyGILState_Release(gil);
-    return noted;
-}
-
-/* Runs it on two objects if they are such arrays. Not 0: nothing was done, or what was done has failed. */
-static int run_again(call_again *again, uintptr_t src, uintptr_t dst)
-{
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    const uintptr_t from = array_bytes((void *)src, &again->src, 0);
-    const uintptr_t to = from ? array_bytes((void *)dst, &again->dst, 0) : 0;
-    PyGILState_Release(gil);
-    return to ? run_op(again->kept, NULL, 0, from, to, 0) : -1;
 }

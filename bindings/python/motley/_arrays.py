@@ -256,9 +256,7 @@ class Torch(Kind):
     def found_by(cls: type) -> Any:
         capsule = getattr(cls, "__dlpack_c_exchange_api__", None)  # older versions have none
         exchange = 0 if capsule is None else lib.pointer_in(id(capsule), b"dlpack_exchange_api")
-        if exchange:
-            return found_by(cls, lib.FOUND_BY_EXCHANGE, exchange=exchange)
-        return found_by(cls, lib.FOUND_BY_ATTRIBUTES, uint8=id(sys.modules["torch"].uint8))
+        return found_by(cls, lib.FOUND_BY_EXCHANGE if exchange else lib.FOUND_BY_EXPORT, exchange=exchange)
 
 
 def _numpy_dtype(name: str | None) -> Any:

@@ -51,11 +51,11 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "tensors by attributes"])
+@pytest.mark.parametrize("kind", [*KINDS, "tensors by export"])
 def test_c_describes_them(kind, monkeypatch):
-    if "attributes" in kind:  # as of a torch without DLPack's exchange API
-        how = {"how": images.lib.FOUND_BY_ATTRIBUTES, "uint8": id(pytest.importorskip("torch").uint8)}
-        monkeypatch.setattr(images.Torch, "found_by", staticmethod(lambda cls: found_by(cls, **how)))
+    if "export" in kind:  # as of a torch without DLPack's exchange API
+        how = images.lib.FOUND_BY_EXPORT
+        monkeypatch.setattr(images.Torch, "found_by", staticmethod(lambda cls: found_by(cls, how)))
     given = KINDS[kind.split(" by ")[0]]()
     found = images.images_of(given, None)
     if not (found.kind is images.Pillow and images.Pillow.how is None):

@@ -522,8 +522,12 @@ def described(batch, layout):
     source.require_bytes()
     table = kinds.ffi.new("motley_batch *")
     source.describe(table[0])
-    fields = "data", "width", "height", "row_stride", "pixel_stride", "channel_stride"
-    rows = [tuple(getattr(table.images[i], field) for field in fields) for i in range(table.count)]
+    rows = []
+    for image in table.images[0 : table.count]:
+        steps = zip((image.row_stride, image.pixel_stride, image.channel_stride),
+                    (image.height, image.width, table.channels))  # fmt: skip
+        steps = [step if count > 1 else None for step, count in steps]  # of one entry there is no next
+        rows.append((image.data, image.width, image.height, *steps))
     return source, rows, (table.count, table.channels, table.dtype), source.sizes(), source.by_channels()
 
 
