@@ -101,7 +101,7 @@ def on_cpu(args):
     torch.manual_seed(1)
     arrays = painted(*JPEG_SIDE, args.images, numpy.asarray)
     pictures = [Image.fromarray(array) for array in arrays]
-    source, ours = Source(), motley.MultiView("dinov2", threads=1, seed=1)
+    source, ours = Source(), motley.Transform("dinov2", threads=1, seed=1)
     works = {
         "theirs_ms": lambda: [source(picture) for picture in pictures],
         "motley_pillow_ms": lambda: [ours(picture) for picture in pictures],
@@ -142,14 +142,14 @@ def dense():
 
 def motley_cases(batch):
     """By a call, and the same in a graph, which has the GPU's time alone."""
-    ours, every = motley.MultiView("dinov2", seed=1, dtype="float16"), torch.stack(batch)
+    ours, every = motley.Transform("dinov2", seed=1, dtype="float16"), torch.stack(batch)
     out = {
         name: every.new_empty((count * COUNT, 3, size, size), dtype=torch.float16)
         for name, (count, size) in SIZES.items()
     }
     yield "Motley, a list of tensors", COUNT, lambda: lambda: ours(batch, out=out)
     yield "Motley, one tensor", COUNT, lambda: lambda: ours(every)
-    hwc = motley.MultiView("dinov2", seed=1, dtype="float16", layout="hwc", output_layout="chw")
+    hwc = motley.Transform("dinov2", seed=1, dtype="float16", layout="hwc", output_layout="chw")
     rows = [image.permute(1, 2, 0).contiguous() for image in batch]
     yield "Motley, a list of HWC tensors", COUNT, lambda: lambda: hwc(rows, out=out)
 
@@ -216,7 +216,7 @@ def views_part(rows):
 def prefetched(files, batch, dino=True, device="cuda"):
     loader = torch.utils.data.DataLoader(Pictures(files, lambda file: file), batch, collate_fn=motley.torch.list_images)
     how = {"seed": 1, "dtype": "bfloat16"}
-    transform = motley.MultiView("dinov2", **how) if dino else motley.torch.Transform("torchvision_train", **how)
+    transform = motley.torch.Transform("dinov2" if dino else "torchvision_train", **how)
     return iter(motley.torch.Prefetcher(loader, transform, device))
 
 

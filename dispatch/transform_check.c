@@ -146,6 +146,20 @@ static motley_status check_given(const mot_transform_call *call, size_t i, motle
     return MOTLEY_OK;
 }
 
+/* Images that a transform mixes as they come have one size. */
+static motley_status check_one_size(const mot_transform_call *call, motley_error *error)
+{
+    const mot_view first = mot_batch_view(call->src, 0);
+    for (size_t i = 1; call->src->images && i < call->src->count; i++) {
+        const mot_view image = mot_batch_view(call->src, i);
+        MOT_REQUIRE(image.width == first.width && image.height == first.height, error,
+                    "image %zu is %" PRId32 "x%" PRId32 ", image 0 %" PRId32 "x%" PRId32
+                    ": want one size, as they are mixed",
+                    i, image.width, image.height, first.width, first.height);
+    }
+    return MOTLEY_OK;
+}
+
 /* Refuses transforms with policies that cannot run in one. */
 static motley_status check_policies(const mot_transform_call *call, motley_error *error)
 {
@@ -180,7 +194,8 @@ motley_status mot_transform_check(const mot_transform_call *call, motley_error *
                 dst->channels, call->transform->to_rgb ? "to_rgb's" : "src's", src->channels,
                 dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
     MOT_TRY(mot_validate_alpha("dst", src, dst, error));
-    return check_output(call, error);
+    MOT_TRY(check_output(call, error));
+    return call->info->mix && !call->info->width ? check_one_size(call, error) : MOTLEY_OK;
 }
 
 /* Checks which fields are set. */

@@ -190,6 +190,11 @@ void mot_transform_finish(mot_transform *transform)
     transform->fingerprint = fingerprint_of(transform);
 }
 
+bool mot_transform_only_mixes(const mot_transform *transform)
+{
+    return transform->stages == 1 && !transform->to_rgb && transform->stage[0].kind == MOT_STAGE_MIX;
+}
+
 const char *mot_transform_late_mix(const mot_transform *transform)
 {
     for (uint32_t i = 0; i < transform->stages; i++) {

@@ -211,6 +211,9 @@ motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *
 motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
                                motley_error *error);
 
+/* Whether its one stage is `mix`, for images that have one size as they come. */
+bool mot_transform_only_mixes(const mot_transform *transform);
+
 /* The name of a policy that mixes chains of ops behind another stage that draws ops, which nothing can run; or NULL. */
 const char *mot_transform_late_mix(const mot_transform *transform);
 

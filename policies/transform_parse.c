@@ -277,7 +277,7 @@ void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform
         if (sized && kernel / 2 >= side)
             PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d", kernel,
                     kernel / 2 + 1, side);
-        if (stage->kind == MOT_STAGE_MIX && !sized && !open)
+        if (stage->kind == MOT_STAGE_MIX && !sized && !open && !mot_transform_only_mixes(transform))
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");
     }
     if (open)

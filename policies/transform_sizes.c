@@ -47,7 +47,9 @@ motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t 
 {
     const mot_stage *const resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
     const mot_stage *const random = mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP);
-    const mot_stage *const mix = mot_transform_stage(transform, MOT_STAGE_MIX);
+    const mot_stage *const mix = mot_transform_only_mixes(transform) && !from
+                                     ? NULL /* images keep their size, which motley_mix_draw checks */
+                                     : mot_transform_stage(transform, MOT_STAGE_MIX);
     const int32_t shorter = resize && resize->of.crop.height == 0 ? resize->of.crop.width : 0;
     int32_t least[2] = { shorter ? shorter : 1, shorter ? shorter : 1 }; /* sides of which the crop can be taken */
     for (int k = 0; random && k < 2; k++) {

@@ -3,7 +3,7 @@
  * a hundred of these lines. CFFI reads this file verbatim. */
 typedef struct kept_call {
     motley_call *call;
-    struct kept_views *views; /* in place of `call`, of a policy with views */
+    struct kept_batches *batches; /* in place of `call`, of a policy with views, or that mixes images as they come */
     size_t count;
     int in_place, fused;
     uintptr_t levels; /* motley_samples.levels of the next runs, or 0 */
@@ -11,13 +11,13 @@ typedef struct kept_call {
     motley_error error;
 } kept_call;
 
-/* What motley_views_apply takes that stays. */
-typedef struct kept_views {
+/* What motley_views_apply and motley_mix_apply take that stays; results: of the first, else NULL. */
+typedef struct kept_batches {
     motley_context *context;
     const motley_policy *policy;
-    motley_batch src;
+    motley_batch src, dst;
     motley_view_results *results;
-} kept_views;
+} kept_batches;
 
 /* What run_call returns beside a motley_status; the work was not done. */
 #define CALL_NEGATIVE_ID 102
@@ -53,11 +53,15 @@ static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uin
 {
     void *const to = (void *)dst;
     kept->params.stream = (void *)stream;
-    kept_views *const views = kept->views;
-    if (views) { /* whose results have their addresses */
-        views->src.data = (void *)src;
-        return motley_views_apply(views->context, views->policy, &views->src, views->results, &kept->params,
-                                  &kept->error);
+    kept_batches *const batches = kept->batches;
+    if (batches) {
+        batches->src.data = (void *)src;
+        batches->dst.data = to;
+        if (batches->results) /* which have their addresses */
+            return motley_views_apply(batches->context, batches->policy, &batches->src, batches->results, &kept->params,
+                                      &kept->error);
+        return motley_mix_apply(batches->context, &batches->src, kept->in_place ? &batches->src : &batches->dst,
+                                kept->params.mixed, (void *)stream, &kept->error);
     }
     return motley_call_run(kept->call, (void *)src, kept->in_place || kept->fused ? NULL : to, kept->fused ? to : NULL,
                            &kept->params, &kept->error);

@@ -14,7 +14,7 @@ import motley
 
 OUTPUTS, STEPS, BATCH = 256, 4, 8
 device = "cuda" if torch.cuda.is_available() else "cpu"
-views_of = motley.MultiView("dino", seed=1)
+views_of = motley.Transform("dino", seed=1)
 
 
 class Network(nn.Module):

@@ -20,12 +20,10 @@ from .custom import CustomOp, custom_op
 from ._native import (
     ArgumentError, CudaError, Error, FileError, InternalError, OutOfMemoryError, PolicyError, UnsupportedError,
 )  # fmt: skip
-from .mix import Mix
-from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm
+from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm, mix
 from .policy import Policy
 from ._random import group_ids
 from .transform import Transform
-from .views import MultiView
 from . import draws, ops
 
 if _TYPE_CHECKING:
@@ -36,8 +34,8 @@ if _TYPE_CHECKING:
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
     "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError", "Inverse",
-    "Mix", "MultiView", "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "Transform",
-    "TrivialAugmentWide", "UnsupportedError", "custom_op", "draws", "follow", "from_timm", "group_ids", "ops",
+    "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "Transform", "TrivialAugmentWide", "UnsupportedError",
+    "custom_op", "draws", "follow", "from_timm", "group_ids", "mix", "ops",
 ]  # fmt: skip
 
 
@@ -51,8 +49,10 @@ def __getattr__(name: str) -> object:
         from .inverse import Inverse
 
         globals()[name] = Inverse
-    elif name == "Stage":
-        raise AttributeError("module 'motley' has no attribute 'Stage': motley.Transform takes every policy")
+    elif name in ("Stage", "MultiView"):
+        raise AttributeError(f"module 'motley' has no attribute {name!r}: motley.Transform takes every policy")
+    elif name == "Mix":
+        raise AttributeError("module 'motley' has no attribute 'Mix': motley.mix(...) makes a Transform that mixes")
     else:
         raise AttributeError(f"module 'motley' has no attribute {name!r}")
     return globals()[name]

@@ -421,15 +421,6 @@ class Many:
     def has_bands(self) -> bool:
         return self.channels % 2 == 0 and not self.alpha
 
-    def by_channels(self) -> list[Any]:
-        """Indices of the images that have the same number of channels, for each number."""
-        if self._channels is not None or self.to_rgb:
-            return [range(self.count)]
-        found: dict[int, list[int]] = {}
-        for i, part in enumerate(self.parts):
-            found.setdefault(part.channels, []).append(i)
-        return list(found.values())
-
     def sizes(self) -> list[tuple[int, int]]:
         if self.table is None:
             return [part.sizes()[0] for part in self.parts]

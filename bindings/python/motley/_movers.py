@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, device_of, finished
 from ._arrays import name_of, plain
 from ._core import ffi, lib
-from ._images import Many, images_of
+from ._images import images_of
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
@@ -80,7 +80,7 @@ class Moves:
         transform, layout = self.transform, self.transform.layout
         if self.given is None:
             return transform._run(images, None, layout, self._which, return_draws, self.levels, followed)
-        result = transform._run_as_set(images, None, layout, given=self.given, followed=followed)
+        result = transform._run(images, None, layout, given=self.given, followed=followed)
         if not return_draws:
             return result
         draws = self.given.plain(transform.policy_now, transform._channels(self.source))
@@ -133,10 +133,9 @@ def move(moves: Moves, images: Any, entries: Iterable[Mover], return_draws: bool
     """Augments the images and moves the entries, each of which has its results then."""
     riders: list[Mover] = []
     entries = [entry for entry in entries if entry.count]
-    if not isinstance(moves.source, Many) or len(moves.source.by_channels()) < 2:
-        for entry in entries:
-            if entry.device == moves.device and entry.fits(riders):
-                riders.append(entry)
+    for entry in entries:
+        if entry.device == moves.device and entry.fits(riders):
+            riders.append(entry)
     try:
         result = moves.run(images, described(riders), return_draws)
     except ArgumentError as error:
@@ -218,7 +217,7 @@ class Images:
             return follower._run(self.value, None, layout, moves.which, levels=levels)
         given = moves.given.taken(range(len(moves.given)))
         checked(lib.motley_follower_steps, given.c, self.params, given.steps, given.counts, given.places)
-        return follower._run_as_set(self.value, None, layout, given=given)
+        return follower._run(self.value, None, layout, given=given)
 
 
 # ---- masks ----

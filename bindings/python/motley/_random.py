@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _arrays as arrays
@@ -238,7 +238,7 @@ def split_ids(sample_ids: Any, view: Any, epoch: Any) -> Any:
 
 
 class Sampled:
-    """What motley.Transform, motley.MultiView and motley.Mix share."""
+    """Which samples a motley.Transform draws for: by id, by a seed and a count, or by a word of a generator."""
 
     training = True  # an nn.Module's: whether anything is drawn
     layout: str | None
@@ -246,8 +246,6 @@ class Sampled:
     counter: Any  # two int64, the epoch and the number of the next sample, which a CUDA graph's work reads; or None
     _counts = False  # whether all calls without ids count there
     _adds = True  # whether calls do it, or who else has the counter
-    _made_of: tuple[str, ...] = ()  # the arguments that say what is drawn
-    _defaults: dict[str, Any] = {"seed": None, "generator": None, "epoch": None, "layout": None, "threads": None}
 
     def _begin(self, seed: int | None, generator: Any, epoch: int | None, counter: Array | None) -> None:
         if seed is not None and generator is not None:
@@ -311,24 +309,6 @@ class Sampled:
         self._words = Source(seed, self.generator if seed is None else None, count, self._words.copy)
         if self._counts:
             self.counter[1] = count
-
-    def _settings(self) -> Iterator[tuple[str, Any]]:
-        """The arguments that __repr__ shows: those that are not the defaults."""
-        import inspect  # slow to import, and only wanted here
-
-        parameters = inspect.signature(type(self).__init__).parameters
-        for name in self._made_of:
-            if getattr(self, name) != parameters[name].default:
-                yield name, getattr(self, name)
-        yield from self._kept().items()
-
-    def _kept(self) -> dict[str, Any]:
-        """The settings that say anything."""
-        values = {name: getattr(self, "_dtype" if name == "dtype" else name) for name in self._defaults}
-        return {name: value for name, value in values.items() if value != self._defaults[name]}
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._settings())})"
 
     # ---- the numbers of a call ----
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import _images as images
-from ._core import ffi
-from ._native import ArgumentError, for_each, one_of, outside_graphs
+from ._core import ffi, lib
+from ._native import ArgumentError, check, for_each, one_of, outside_graphs
 from .policy import NO_AUGMENTATION, filter_number
 from .transform import Transform
 
@@ -84,8 +84,6 @@ class _Resizer(Transform):
     def resized(self, batch: Any, layout: str | None, out: Any, box: Any, flip: Any) -> Any:
         prepare = self._prepare if self.crop is None else self._prepare_once  # sizes may depend on the crops
         call, source, target, pixels, written, result = prepare(batch, out, layout, None, self.what)
-        if call is None:
-            return source.channels  # raises, and says which image has another number
         if call.count:
             params, keep = call.c.params, []
             if self.crop is not None:
@@ -100,7 +98,10 @@ class _Resizer(Transform):
                 for_each("flip", len(flips), call.count, "values")
                 keep.append(ffi.new("uint8_t[]", flips))
                 params.flips = keep[-1]
-            call.run_as_set(pixels, written)
+            try:
+                check(lib.run_kept(call.c, pixels, written, call.stream()), call.c.error)
+            finally:
+                lib.forget(call.c)
         return call.result(batch, source, target, result)
 
     def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:

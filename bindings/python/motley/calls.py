@@ -54,12 +54,22 @@ class Call:
         self.c.call = made_by("motley_call", lib.motley_call_create, self.context.handle, *self.batches, self.how)
         self.made: Any = ffi.gc(self.c.call, lib.motley_call_destroy)
 
-    def keep_for_lists(self, key: Any, source: Any) -> None:
+    # ---- kept, and done again ----
+
+    def for_any_pixels(self, source: Any, target: Any, new: bool) -> None:
+        """Lets go of the arrays that it was made for. new: each run writes to a new target."""
+        _ = self.sizes
+        self.keep, self.finish, self.like = None, source.finish_for(), target.make if new else None
+        self.written = self._written_by(target)
+
+    def for_lists(self, key: Any, source: Any, target: Any, new: bool) -> None:
         """Keeps the call for lists of as many images, of which only the images have to be described."""
-        self.by, self.listed = source.by, (source.table, source.pointers)
-        self.have = source.channels, source.device
-        self.keep = None
+        self.for_any_pixels(source, target, new)
+        self.by, self.listed, self.have = source.by, (source.table, source.pointers), (source.channels, source.device)
         _native.keep(_native.local.calls, key, self)
+
+    def _written_by(self, target: Any) -> Any:
+        return target.kind.pointer
 
     def takes_list(self, given: Any) -> bool:
         """Whether a list is like the one that it was made for; it is of that list then."""
@@ -85,11 +95,6 @@ class Call:
             self._sizes = images.sizes_in(self.listed[0]) if self.keep is None else self.keep[0].sizes()
         return self._sizes
 
-    def for_any_pixels(self) -> None:
-        """Lets go of the arrays that it was made for."""
-        _ = self.sizes
-        self.keep = None
-
     def result(self, batch: Any, source: Any, target: Any, result: Any) -> Any:
         """What the caller gets; the arguments are Transform._prepare's."""
         if source is not None:
@@ -113,12 +118,95 @@ class Call:
         params.given, params.given_steps, params.given_step_counts = drawn.structs
         params.given_max_steps, params.given_kernels = drawn.max_steps, drawn.kernels
 
-    def run_as_set(self, pixels: Any, written: Any) -> None:
-        """Does or queues the work by the samples or draws that its params have, which are then forgotten."""
-        try:
-            check(lib.run_kept(self.c, pixels, written, self.stream()), self.c.error)
-        finally:
-            lib.forget(self.c)
+
+class BatchesCall(Call):
+    """A call of functions that take batches with their addresses."""
+
+    def _describe(self, transform: Any, source: Any, target: Any) -> None:
+        self.c.batches = self.made = ffi.new("kept_batches *")
+        self.made.context, self.made.policy = self.context.handle, self.what[1]
+        if source.count:
+            source.describe(self.made.src)
+            self._describe_target(target)
+
+    def _describe_target(self, target: Any) -> None:
+        target.describe(self.made.dst)
+
+    def _take(self, table: Any) -> None:
+        self.made.src.images = table
+
+
+class MixCall(BatchesCall):
+    """The call that mixes images as they come, of any dtype."""
+
+
+class ViewsCall(BatchesCall):
+    """The call that makes all views of a batch. Its result is a list of what is written to, by view."""
+
+    def _describe(self, transform: Any, source: Any, target: Any) -> None:
+        self.views = target.views
+        self.to = ffi.new("motley_view_results[]", len(target.targets))
+        source.require_bytes()
+        super()._describe(transform, source, target)
+        self.made.results = self.to
+
+    def _describe_target(self, target: Any) -> None:
+        src = self.made.src
+        for to, own in zip(self.to, target.targets):
+            own.describe(to.dst)
+            to.dst.alpha = src.alpha and to.dst.channels == src.channels
+
+    def _written_by(self, target: Any) -> Any:
+        pointers = [own.kind.pointer for own in target.targets]
+
+        def written(arrays: Any) -> int:
+            for to, array, pointer in zip(self.to, arrays, pointers):
+                to.dst.data = ffi.cast("void *", pointer(array))
+            return 0
+
+        return written
+
+    def result(self, batch: Any, source: Any, target: Any, result: Any) -> Any:
+        """A dictionary by the views' names: of a view with several results their tuple."""
+        if source is not None:
+            images.hold_until_done(self, source, *target.targets)
+            result, finish = target.arrays, source.finish_for()
+        else:
+            finish = self.finish
+        made = {}
+        for (name, (count, *_)), written in zip(self.views.items(), result):
+            pieces = [written] if count == 1 else self._pieces(written, count)
+            if isinstance(written, (images.Many, images.Picture)):
+                pieces = [piece.result(source) for piece in pieces]
+            elif finish is not None:
+                pieces = [finish(piece, batch) for piece in pieces]
+            if name:
+                made[name] = pieces[0] if count == 1 else tuple(pieces)
+        return made
+
+    def _pieces(self, written: Any, count: int) -> Any:
+        """The results of a view that has several."""
+        n = self.count
+        if not isinstance(written, images.Many):
+            return [written[j] if self.single else written[j * n : (j + 1) * n] for j in range(count)]
+        if self.single:
+            return written.parts
+        return [images.list_of(written.parts[j * n : (j + 1) * n], written.cls) for j in range(count)]
+
+
+class ViewTargets:
+    """What the views of a batch are written to: {name: (count, number, policy)}, and a target for each."""
+
+    pointer = 0  # the call has their addresses
+
+    def __init__(self, views: Any, targets: Any) -> None:
+        self.views, self.targets = views, targets
+        pictures = [isinstance(target, (images.Many, images.Picture)) for target in targets]
+        self.buffer: Any = pictures if any(pictures) else None  # as a PIL image's: the call is not kept
+        self.arrays = [target if own else target.array for target, own in zip(targets, pictures)]
+
+    def make(self, batch: Any) -> Any:
+        return [target.make(batch) for target in self.targets]
 
 
 def described(transform: Any, source: Any, target: Any, what: Any) -> Any:

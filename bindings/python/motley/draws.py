@@ -144,6 +144,26 @@ class Drawn:
         return made
 
 
+def recorded(policy: Any, samples: Any, sizes: Any, channels: int, boxes: Any = None) -> Any:
+    """What these samples draw of images of these sizes, as plain data: a list with the draw of each. Of a policy with
+    views by their names such a list, or a tuple with one for each result; under "" the draws of what views share."""
+    if not policy.views:
+        return Drawn.of(policy, samples, sizes, channels, boxes).plain(policy, channels)
+    reads = [samples.views[i] if samples.views else samples.view for i in range(len(sizes))]
+    draws = {}
+    for name, (count, number, own) in sorted(policy.views.items(), key=lambda view: view[0] != ""):
+        known, results = channels if samples.bands or not own.to_rgb else 3, []
+        for j in range(count):
+            words = ffi.new("uint32_t[]", [256 * read + 16 * number + j for read in reads])
+            of_result = ffi.new("motley_samples *", samples[0])
+            of_result.views = words
+            results.append(Drawn.of(own, of_result, sizes, known).plain(own, known))
+        draws[name] = results[0] if count == 1 else tuple(results)
+        if not name:
+            channels, sizes = known, [own.size[::-1]] * len(sizes) if own.size else sizes
+    return draws
+
+
 def transform_in(policy: Any) -> Any:
     """`policy` where it has stages, else None."""
     return policy if policy is not None and policy.whole else None

@@ -19,14 +19,13 @@ from ._movers import Images, Moves, Planes, move
 from ._native import ArgumentError, UnsupportedError, known_keywords, one_of, whole
 from .draws import Drawn
 from ._images import images_of
-from .mix import Mix
 from .policy import fill_bytes, interpolation_number
 from ._rows import BoxRows, PointRows
 from ._random import split_ids, views_of_each
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import DrawSettings, Ids, Interpolation, Levels, OneView, PolicyLike
+    from ._types import Drawing, DrawSettings, Ids, Interpolation, Levels, OneView, PolicyLike
 
 Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
@@ -231,8 +230,6 @@ class Follow:
         **unknown: NoReturn,
     ) -> None:
         known_keywords("Follow", unknown, ("transform", "following", "image"))
-        if isinstance(transform, Mix):
-            raise UnsupportedError(f"{transform!r} mixes images: nothing can follow it")
         self.transform = transform if isinstance(transform, Transform) else Transform(transform)
         if self.transform.mixes:
             raise UnsupportedError(f"{self.transform!r} mixes images: nothing can follow it")
@@ -282,13 +279,15 @@ class Follow:
         Transform's; several views are a tuple of samples."""
         known_keywords("Follow", unknown, self.__call__.__kwdefaults__)
         views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
-        if views == 1 or not self.transform.training:
+        if views == 1:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
         sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
         return tuple(self._view(sample, which, return_draws, levels) for which in each)
 
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
+        if self.transform.policy_now.varies:
+            return self._varied(sample, which, return_draws, levels)
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self._following(sample), self.transform
@@ -296,7 +295,37 @@ class Follow:
         moves = Moves(transform, source, transform._with_ids(source.count, which, source.device), levels)
         return self._moved(sample, following, moves, return_draws)
 
-    def replay(self, sample: Sample, draws: Sequence[Any]) -> Sample:
+    def _varied(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
+        """The sample by what the policy is in the epoch; of one with views, by each view's own policy."""
+        transform = self.transform
+        policy, which = transform._in_epoch(transform.policy_now, which)
+        if not policy.views:
+            return self._with(transform._of(policy))._view(sample, which, return_draws, levels)
+        several = isinstance(sample, (list, tuple))
+        count = len(sample) if several else images_of(sample[self.image], transform.layout).count
+        ids, reads, epoch, seed = transform._with_ids(count, which)
+        reads = list(reads) if hasattr(reads, "__len__") else [reads] * count
+        takes, results, draws = transform._takes(levels, policy), {}, {}
+        for name, (times, number, own) in sorted(transform._views_of(policy).items(), key=lambda view: view[0] != ""):
+            made = []
+            for j in range(times):
+                views = [256 * read + 16 * number + j for read in reads]
+                given = levels if takes and own.policy.takes_levels else None
+                made.append(self._with(own)._view(sample, (ids, views, epoch, seed), return_draws, given))
+            if return_draws:
+                made, drawn = map(list, zip(*made))
+                draws[name] = drawn[0] if times == 1 else tuple(drawn)
+            if not name:
+                sample = made[0]  # of which the others are made
+            else:
+                results[name] = made[0] if times == 1 else tuple(made)
+        return (results, draws) if return_draws else results
+
+    def _with(self, transform: Transform) -> Follow:
+        """The same for another transform."""
+        return Follow(transform, self.following, image=self.image)
+
+    def replay(self, sample: Sample, draws: Drawing) -> Sample:
         """The sample, moved by recorded draws: the same image and the same of everything that follows it.
 
         Args:
@@ -306,6 +335,10 @@ class Follow:
         Raises:
             ArgumentError: The draws are of another policy or for another size.
         """
+        views = self.transform._views_of(self.transform.policy)
+        if views:
+            replayed: Sample = self._replayed(sample, draws, views)
+            return replayed
         if isinstance(sample, (list, tuple)):
             several: Sample = _several(sample, self.replay, draws)
             return several
@@ -315,6 +348,18 @@ class Follow:
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
         moved: Sample = self._moved(sample, following, Moves(transform, source, given=drawn))
         return moved
+
+    def _replayed(self, sample: Any, draws: Any, views: Mapping[str, tuple[int, int, Transform]]) -> Any:
+        """All views of the sample, each by its own draws."""
+        own = {name: self._with(transform) for name, (*_, transform) in views.items()}
+        if "" in own:
+            sample = own.pop("").replay(sample, draws[""])
+        return {
+            name: follow.replay(sample, draws[name])
+            if views[name][0] == 1
+            else tuple(follow.replay(sample, each) for each in draws[name])
+            for name, follow in own.items()
+        }
 
     def _moved(self, sample: Any, following: Mapping[Any, Kind], moves: Moves, return_draws: bool = False) -> Any:
         movers: dict[Any, Any] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ._native import ArgumentError, nearest, no_argument, whole
-from .policy import INTERPOLATIONS, Policy, fill_bytes, interpolation_number
+from .policy import INTERPOLATIONS, NO_AUGMENTATION, Policy, fill_bytes, interpolation_number
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -130,6 +130,52 @@ def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings:
         if near is None:
             raise
         raise ArgumentError(f"{error}; did you mean motley.Transform({near!r})?") from None
+
+
+@named
+def mix(
+    mixup: float = 0.0,
+    cutmix: float = 0.0,
+    p: float = 1.0,
+    switch: float = 0.5,
+    rules: Literal["torchvision", "timm"] = "torchvision",
+    mode: Literal["batch", "pair", "elem"] = "batch",
+    minmax: tuple[float, float] | None = None,
+    keep_lambda: bool = False,
+    drawn_partner: bool = False,
+    classes: int | None = None,
+    smoothing: float = 0.0,
+    **settings: Unpack[Settings],
+) -> Transform:
+    """A Transform of MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
+
+        mix = motley.mix(mixup=0.2, cutmix=1.0, classes=1000, smoothing=0.1)
+        images, targets = mix(images, labels=labels, sample_ids=ids, epoch=3)
+
+    Zhang et al. 2017, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899. Given a draw, pixels and targets are those
+    of torchvision.transforms.v2.MixUp and CutMix, or of timm.data.Mixup. Images are an array of one size, float32,
+    float16, bfloat16 or uint8, as they leave other transforms; a policy's last stage `mix` does the same.
+
+    Args:
+        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed.
+        p: Chance of being mixed.
+        switch: Chance of CutMix where both are done.
+        rules: "torchvision" mixes image i with i - 1; "timm" with the i-th from the end; boxes as each makes them.
+        mode: What draws for itself: the "batch", by its first sample id; each "pair", by its first (timm's rules, an
+            even number of images); or each image, "elem".
+        minmax: (low, high): sides of CutMix's box as shares of the image's, in place of lambda's.
+        keep_lambda: Mix targets by lambda even where an edge cuts off part of a box (timm's correct_lam=False).
+        drawn_partner: Draw each image's partner among the others, with mode "elem".
+        classes: Of targets, where labels are whole numbers; a call can say it, too.
+        smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
+            A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
+        settings: Other keywords are Transform's.
+    """
+    stage = {"mixup": mixup, "cutmix": cutmix, "p": p, "switch": switch, "rules": rules, "mode": mode,
+             "minmax": minmax, "lambda": keep_lambda and "drawn" or None, "partner": drawn_partner and "drawn" or None,
+             "classes": classes, "smoothing": smoothing}  # fmt: skip
+    stages = [{"mix": {key: value for key, value in stage.items() if value is not None}}]
+    return Transform(NO_AUGMENTATION._edited({"motley": 1, "name": "mix", "stages": stages}), **settings)
 
 
 def _changed(name: str, settings: Settings, interpolation: Any, fill: Any, **changes: int) -> Transform:

@@ -69,8 +69,6 @@ def apply(
     color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
     what = "op", row.info, number, color
     call, source, target, pixels, written, result = _plain(threads, alpha)._prepare(batch, out, layout, None, what)
-    if call is None:
-        _ = source.channels  # says which image has another number
     if call.count:
         each, numbers = _numbers(row, values, call.count)
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:

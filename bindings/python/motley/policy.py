@@ -90,9 +90,9 @@ class Policy:
     """
 
     __slots__ = (
-        "_handle", "_what", "_made", "_mix", "_still", "mixes", "whole", "name", "title", "profile", "paper", "size",
-        "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb", "has_output", "scheduled", "epochs",
-        "__weakref__",
+        "_handle", "_what", "_made", "_mix", "_still", "_views", "mixes", "only_mixes", "varies", "on_host", "whole",
+        "name", "title", "profile", "paper", "size", "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb",
+        "has_output", "scheduled", "epochs", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, policy: PolicyLike) -> None:
@@ -105,10 +105,10 @@ class Policy:
         info = lib.motley_policy_describe(handle)
         self.whole, self.custom_ops = bool(info.stages), custom_ops  # which have to live as long
         self._still: Policy | None = None
+        self._views: dict[str, tuple[int, int, Policy]] | None = None if info.views else {}
         self.size: tuple[int, int] | None = (info.height, info.width) if info.width else None
-        self.to_rgb, self.has_output = bool(info.to_rgb), bool(info.has_output)
-        self._made = (_DTYPES[info.dtype], ("hwc", "chw")[info.layout]) if self.whole else None
-        self.mixes = bool(info.mix)
+        self._made = (DTYPE_NAMES[info.dtype], ("hwc", "chw")[info.layout]) if self.whole else None
+        self.mixes, self.only_mixes = bool(info.mix), bool(info.mix) and info.stages == 1
         self._mix = info.mix, info.classes or None, info.smoothing
         self.scheduled, self.epochs = bool(info.scheduled), int(info.epochs) or None
         self.max_steps, self.takes_boxes = int(info.max_steps), bool(info.takes_boxes)
@@ -117,6 +117,10 @@ class Policy:
             text_of, (info.name, info.title, info.profile, info.paper)
         )
         self._what = "policy", self._handle  # as calls.Call takes it
+        self.varies, self.on_host = self.scheduled or info.views > 0, bool(custom_ops) or info.views > 0
+        readers = [self.views[""]] if "" in self.views else self.views.values()
+        self.to_rgb: bool = all(own.to_rgb for *_, own in readers) if info.views else bool(info.to_rgb)
+        self.has_output = bool(info.has_output)
 
     @classmethod
     def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:
@@ -205,28 +209,31 @@ class Policy:
     def views(self) -> dict[str, tuple[int, int, Policy]]:
         """By the name of each view how many results it has, its number, and its own policy; empty without views. Stages
         that all views share come last, under the name ""."""
-        made: dict[str, tuple[int, int, Policy]] = {}
-        while (view := lib.motley_policy_view(self._handle, len(made))) != NULL:
-            own = Policy(text_from(lib.motley_policy_print, view.policy, lib.MOTLEY_PRINT_TEXT))
-            made[text_of(view.name)] = view.count, view.number, own
-        return made
+        if self._views is None:
+            self._views = {}
+            while (view := lib.motley_policy_view(self._handle, len(self._views))) != NULL:
+                own = Policy(text_from(lib.motley_policy_print, view.policy, lib.MOTLEY_PRINT_TEXT))
+                self._views[text_of(view.name)] = view.count, view.number, own
+        return self._views
 
     @property
     def still(self) -> Policy:
         """What is left of it where nothing is drawn, in eval(): resize, center_crop, output and a grayscale that is
-        always done; of a drawn policy nothing.
+        always done; of a drawn policy nothing; of views, which have no other way to be evaluated, the middle of the
+        image in place of a random crop. Images that are mixed as they come stay as they are.
 
         Raises:
             UnsupportedError: It cannot go without draws, since it crops at random.
         """
         if self._still is None:
-            self._still = NO_AUGMENTATION if not self.whole else self._without_draws()
+            self._still = self if self.only_mixes else self._without_draws() if self.whole else NO_AUGMENTATION
         return self._still
 
     def _without_draws(self) -> Policy:
         data = self.as_dict()
-        for part in data.get("phases", [data]):
-            part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
+        for part in [part for phase in data.get("phases", [data]) for part in (phase, *phase.get("views", ()))]:
+            if "stages" in part:
+                part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
         return Policy.of(data)
 
     def _still_stages(self, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -234,12 +241,14 @@ class Policy:
         for stage in stages:
             ((kind, how),) = stage.items()
             if kind in ("random_resized_crop", "random_crop"):
-                name = "timm_eval" if self.profile == "timm" else "torchvision_eval"
-                raise UnsupportedError(
-                    f"policy '{self.name}' cannot go without draws, in eval(): its stage '{kind}' crops at random. "
-                    f"Want another transform for evaluation, such as motley.torch.Transform('{name}')"
-                )
-            if kind in STILL or (kind == "grayscale" and how.get("p", 1) == 1):
+                if not self.views:
+                    name = "timm_eval" if self.profile == "timm" else "torchvision_eval"
+                    raise UnsupportedError(
+                        f"policy '{self.name}' cannot go without draws, in eval(): its stage '{kind}' crops at random. "
+                        f"Want another transform for evaluation, such as motley.torch.Transform('{name}')"
+                    )
+                left.append(_middle(kind, how))
+            elif kind in STILL or (kind == "grayscale" and how.get("p", 1) == 1):
                 left.append(stage)
         return left
 
@@ -303,6 +312,16 @@ def as_html(shown: object, text: str) -> str:
     return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
+def _middle(kind: str, how: dict[str, Any]) -> dict[str, Any]:
+    """The stage that takes the middle of an image where another crops at random: a square of the shorter side (of the
+    result's ratio), resized, or as much as a random_crop takes."""
+    size = how["size"]
+    if kind == "random_crop":
+        return {"center_crop": {"size": size}}
+    ratio = size[1] / size[0] if isinstance(size, list) else 1
+    return {kind: {**how, "scale": [1, 1], "ratio": [ratio, ratio]}}
+
+
 def _as_json(data: Any) -> str:
     return json.dumps(data, default=lambda number: number.item())
 
@@ -310,7 +329,7 @@ def _as_json(data: Any) -> str:
 NULL = ffi.NULL
 WORDS = {"magnitude": "level", "num_ops": "repeat", "num_magnitude_bins": "bins"}  # torchvision's
 STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
-_DTYPES = {number: name for name, (number, _) in DTYPES.items()}
+DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
 def _parsed(text: bytes, path: str | None = None, custom_ops: Sequence[custom.CustomOp] | None = None) -> Any:

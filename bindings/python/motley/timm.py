@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from motley import ArgumentError, Mix, from_timm
+from motley import ArgumentError, from_timm, mix
 
 if TYPE_CHECKING:
+    import torch
+
     from motley.torchvision import Compose
 
 __all__ = ["Mixup", "create_transform"]
@@ -51,7 +53,7 @@ def _ours(composed: Any, config: str | None) -> Iterator[Any]:
 class Mixup:
     """timm.data.Mixup with the same arguments: MixUp and CutMix in place, with targets.
 
-    Each call draws anew, from torch's generator. motley.Mix has more: ids as arguments, draws out and in."""
+    Each call draws anew, from torch's generator. `mix` is its motley.Transform: ids as arguments, draws out and in."""
 
     def __init__(
         self,
@@ -60,48 +62,50 @@ class Mixup:
         cutmix_minmax: tuple[float, float] | None = None,
         prob: float = 1.0,
         switch_prob: float = 0.5,
-        mode: str = "batch",
+        mode: Literal["batch", "pair", "elem"] = "batch",
         correct_lam: bool = True,
         label_smoothing: float = 0.1,
         num_classes: int = 1000,
         multi_label: bool = False,
     ) -> None:
-        self.mixup_enabled, self.multi_label = True, multi_label
+        self.mixup_enabled, self.multi_label, self.label_smoothing = True, multi_label, label_smoothing
         chances = {"prob": prob, "switch_prob": switch_prob, "label_smoothing": label_smoothing}
         for name, value in chances.items():
             if not 0 <= value <= 1:
                 raise ArgumentError(f"{name} is {value!r}, want 0 to 1")
-        self._on = prob > 0
-        if not self._on and cutmix_minmax is None and not (mixup_alpha or cutmix_alpha):
+        if prob == 0 and cutmix_minmax is None and not (mixup_alpha or cutmix_alpha):
             mixup_alpha = 1.0  # nothing is mixed, whatever it is
-        cut = switch_prob if mixup_alpha > 0 else 1.0
-        if cut == 0:  # never CutMix, though it is given
-            cutmix_alpha, cutmix_minmax, cut = 0.0, None, 1.0
-        self.mix = Mix(
+        if mixup_alpha > 0 and switch_prob == 0:  # never CutMix, though it is given
+            cutmix_alpha, cutmix_minmax = 0.0, None
+        self.mix = mix(
             mixup=mixup_alpha,
             cutmix=cutmix_alpha,
             minmax=cutmix_minmax,
-            p=prob or 1.0,
-            switch=cut,
+            p=prob,
+            switch=switch_prob or 1.0,
             rules="timm",
-            mode=mode,  # type: ignore[arg-type]
+            mode=mode,
             keep_lambda=not correct_lam,
             classes=num_classes,
-            smoothing=label_smoothing,
-            multi_label=multi_label,
+            smoothing=0.0 if multi_label else label_smoothing,
             layout="chw",
         )
 
-    def __call__(self, x: Any, target: Any) -> tuple[Any, Any]:
+    def __call__(self, x: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if len(x) % 2:
             raise ArgumentError(f"there are {len(x)} images, want an even number")
         if self.multi_label != (getattr(target, "ndim", 1) == 2):
             wanted = "soft targets [N, num_classes]" if self.multi_label else "a class for each image"
             raise ArgumentError(f"multi_label is {self.multi_label}, want {wanted}")
-        if not (self._on and self.mixup_enabled):
-            same = {"kind": "none", "lambda": 1.0, "share": 1.0}
-            return self.mix.replay(x, target, [{**same, "partner": i} for i in range(len(x))], out=x)
-        return self.mix(x, target, out=x)
+        if self.multi_label:
+            target = target.float() * (1 - self.label_smoothing) + self.label_smoothing / 2
+        if not self.mixup_enabled:
+            same = [{"kind": "none", "partner": i, "lambda": 1.0, "share": 1.0} for i in range(len(x))]
+            draws = [{**draw, "mix": own} for draw, own in zip(self.mix.draw(len(x)), same)]
+            mixed: tuple[torch.Tensor, torch.Tensor] = self.mix.replay(x, draws, labels=target, out=x)
+            return mixed
+        mixed = self.mix(x, labels=target, out=x)
+        return mixed
 
     def __repr__(self) -> str:
         return f"motley.timm.Mixup({self.mix!r})"

@@ -5,21 +5,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, cast, overload
 
 from . import _arrays as arrays
 from . import _images as images
-from . import _native, calls
+from . import _mixed as mix
+from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._native import ArgumentError, checked, eagerly, known_keywords, layout_given, no_argument, normalize_given
-from ._native import epoch_given, output_layout_given, outside_graphs, size_given, threads_given, whole
-from .draws import Drawn, same_boxes
-from .mix import plain as mixed_plain
-from .mix import structs as mixed_structs
-from .mix import targets_of
-from .policy import Policy, as_html
-from ._random import Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
+from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
+from ._native import epoch_given, output_layout_given, size_given, threads_given, whole
+from .calls import Call, MixCall, ViewsCall, ViewTargets
+from .draws import Drawn, recorded, same_boxes
+from .policy import DTYPE_NAMES, Policy, as_html
+from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
     from ._types import Array, CallSettings, Drawing, DtypeLike, Generator, Ids, Labels, Layout, Levels, Numbers
@@ -29,18 +28,22 @@ T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., None]")
 NULL = ffi.NULL
 
+DEFAULTS: dict[str, Any] = {  # the settings that a transform keeps, and the values that say nothing
+    "seed": None, "generator": None, "epoch": None, "layout": None, "threads": None, "mean": None, "std": None,
+    "dtype": None, "output_layout": None, "views": 1, "clip_frames": 0, "alpha": False,
+}  # fmt: skip
 SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
 
 def keeping(init: F) -> F:
-    """__init__ of a Transform or MultiView, which keeps the settings of one that is given as its policy."""
+    """__init__ of a Transform, which keeps the settings of one that is given as its policy."""
     allowed: dict[str, Any] = init.__kwdefaults__  # type: ignore[assignment]
 
     @functools.wraps(init)
     def __init__(self: Any, policy: Any, **settings: Any) -> None:
         for name in settings.keys() - allowed.keys():
             raise no_argument(type(self).__name__, name, ["policy", *allowed])
-        own = policy._kept() if isinstance(policy, Sampled) else {}
+        own = policy._kept() if isinstance(policy, Transform) else {}
         for name, value in settings.items():
             for same in SAME.get(name, (name,)):
                 if same in own and own[same] != value:
@@ -114,12 +117,8 @@ class Transform(Sampled):
     """
 
     policy: Policy
-    _made_of = ("policy",)
-    _defaults = {  # the settings that it keeps, and the values that say nothing
-        **Sampled._defaults, "mean": None, "std": None, "dtype": None, "output_layout": None, "views": 1,
-        "clip_frames": 0, "alpha": False,
-    }  # fmt: skip
     alpha = False  # of pickles that were made before it was an argument
+    _now: tuple[Policy, int, Policy] | None = None  # a policy with schedules, an epoch, and what it is in it
 
     @keeping
     def __init__(
@@ -143,10 +142,6 @@ class Transform(Sampled):
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy.of(policy)
-        if self.policy.scheduled or self.policy.views:
-            why = "changes with the epoch" if self.policy.scheduled else "has several views"
-            raise ArgumentError(f"policy '{self.policy.name}' {why}: want it in motley.MultiView, or what "
-                                "Policy.at and Policy.views make of it")  # fmt: skip
         if self.policy.whole and (normalize, mean, std) != (None, None, None):
             raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
                                 "says how it normalises")  # fmt: skip
@@ -162,6 +157,9 @@ class Transform(Sampled):
             raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
         # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
         written = self._dtype_out != "uint8" or self.output_layout is not None
+        if self.policy.only_mixes and (self._dtype, self.output_layout) != (None, None):
+            raise ArgumentError(f"dtype or output_layout is given, but policy '{self.policy.name}' mixes images as "
+                                "they come: want neither")  # fmt: skip
         self.fused = written and not self.policy.whole  # else a stage does it
         # Part of a kept call's key. A str, because Python keeps a str's hash.
         flavour = self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames, self.alpha
@@ -215,7 +213,7 @@ class Transform(Sampled):
             seed: Of draws by id, in place of the transform's.
             views: How many views to make, in place of the transform's; more than one: the result is a tuple of that
                 many, views view * views, view * views + 1, ... of each sample.
-            labels: Of a policy that mixes images, as motley.Mix takes them.
+            labels: Of a policy that mixes images: a whole number for each, or an array [N, classes] of soft targets.
             classes: How many there are, where the policy's `mix` does not say.
             levels: Of a policy whose steps have the level `given`: how strongly each image is augmented, from 0 (the
                 weakest; NaN and what is below count as 0) to 1 (the strongest): a list, an array or tensor of any
@@ -242,56 +240,34 @@ class Transform(Sampled):
         known_keywords(type(self).__name__, unknown, Transform.__call__.__kwdefaults__)
         layout = layout or self.layout
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
+        mixing = None
         if labels is not None or classes is not None or self.policy.mixes:
-            which = sample_ids, view, epoch, seed
-            return self._mixing(batch, out, layout, which, return_draws, (labels, classes), views, levels)
-        if views == 1 or not self.training:
-            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels)
+            mixing = self._mixing(labels, classes)
+        if views == 1:
+            return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels, mixing=mixing)
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
-        return tuple(self._run(batch, None, layout, which, return_draws, levels) for which in each)
+        return tuple(self._run(batch, None, layout, which, return_draws, levels, mixing=mixing) for which in each)
 
-    def _mixing(
-        self, batch: Any, out: Any, layout: Any, which: Any, return_draws: bool, mixing: Any, views: Any, levels: Any
-    ) -> Any:
-        """A call with labels, or of a policy that mixes images. mixing: (labels, classes)."""
-        policy, (labels, _) = self.policy, mixing
-        if not policy.mixes:
+    def _mixing(self, labels: Labels | None, classes: int | None) -> tuple[Any, Any] | None:
+        """Labels and classes of a call; None: the policy does not mix images."""
+        if not self.policy.mixes and (labels is not None or classes is not None):
             what = "labels are" if labels is not None else "classes is"
-            raise ArgumentError(f"{what} given, but policy '{policy.name}' has no stage 'mix'")
-        if not self.training:  # labels come back as they are
-            made = self._run(batch, out, layout, which, return_draws, levels)
-            if labels is None:
-                return made
-            return (made[0], labels, *made[1:]) if return_draws else (made, labels)
-        if views != 1:
-            raise ArgumentError("views is not 1, but the policy mixes images: call it once for each view")
-        return self._run_as_set(batch, out, layout, which, return_draws, mixing=mixing, levels=levels)
+            raise ArgumentError(f"{what} given, but policy '{self.policy.name}' has no stage 'mix'")
+        return (labels, classes) if self.policy.mixes else None
 
     @overload
     def apply_(self, batch: T, *, return_draws: Literal[False] = False, **rest: Unpack[CallSettings]) -> T: ...
     @overload
     def apply_(self, batch: T, *, return_draws: Literal[True], **rest: Unpack[CallSettings]) -> tuple[T, list[Any]]: ...
-    def apply_(
-        self,
-        batch: Any,
-        *,
-        sample_ids: Ids | None = None,
-        view: Ids = 0,
-        epoch: int | None = None,
-        seed: int | None = None,
-        levels: Levels | None = None,
-        layout: str | None = None,
-        return_draws: bool = False,
-        **unknown: NoReturn,
-    ) -> Any:
+    def apply_(self, batch: Any, **rest: Any) -> Any:
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
-        another size or type."""
-        known_keywords("apply_", unknown, Transform.apply_.__kwdefaults__)
-        which = sample_ids, view, epoch, seed
-        return self._run(batch, batch, layout or self.layout, which, return_draws, levels)
+        another size or type, unless it mixes images as they come."""
+        keywords = (Transform.__call__.__kwdefaults__ or {}).keys() - {"out"}
+        known_keywords("apply_", rest.keys() - keywords, keywords)
+        return self(batch, out=batch, **rest)
 
     def draw(
         self,
@@ -320,14 +296,20 @@ class Transform(Sampled):
             levels: As in a call; those on a device are copied, which waits for them.
         """
         known_keywords("draw", unknown, ("count", *(Transform.draw.__kwdefaults__ or ())))
+        policy, (sample_ids, view, epoch, seed) = self._in_epoch(self.policy_now, (sample_ids, view, epoch, seed))
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
         size, channels = size_given(size), whole("channels", channels, 1, 4, "from 1 to 4")
-        if self._takes(levels):
+        if self._takes(levels, policy):
             _held, samples.c.levels = levels_on_host(levels, count)
         boxes = None if boxes is None else same_boxes(boxes, count)
-        policy = self.policy_now
-        channels = 3 if policy.to_rgb else channels
-        return Drawn.of(policy, samples.c, [size[::-1]] * count, channels, boxes).plain(policy, channels)
+        sizes, channels = [size[::-1]] * count, 3 if policy.to_rgb else channels
+        draws: list[Any] = recorded(policy, samples.c, sizes, channels, boxes)
+        if policy.mixes and self.training:
+            width, height = (policy.size or size)[::-1]
+            mixed = mix.plain(mix.drawn(policy, samples.c, count, (width, height)), count)
+            for draw, one in zip(draws, mixed):
+                draw["mix"] = one
+        return draws
 
     def replay(
         self,
@@ -336,6 +318,7 @@ class Transform(Sampled):
         *,
         labels: Labels | None = None,
         classes: int | None = None,
+        epoch: int | None = None,
         out: object | None = None,
         layout: Layout | None = None,
     ) -> Any:
@@ -347,16 +330,34 @@ class Transform(Sampled):
                 each image the list of its steps, or the object that `motley apply --draws` or, of a policy with stages,
                 `motley draw` wrote; for one image its one.
             labels: As of a call, like classes, out and layout.
+            epoch: Of a policy whose numbers change with it: when the draws were made.
 
         Raises:
             PolicyError: What was given are no draws.
             ArgumentError: The draws have operations that this policy does not draw, do not suit the images, or say that
                 they are of another policy or for another size; nothing is written.
         """
-        mixing = (labels, classes) if self.policy.mixes else None
-        if mixing is None and (labels is not None or classes is not None):
-            raise ArgumentError(f"labels or classes are given, but policy '{self.policy.name}' has no stage 'mix'")
-        return self._run_as_set(batch, out, layout or self.layout, given=draws, mixing=mixing)
+        which, mixing = (None, 0, epoch, None), self._mixing(labels, classes)
+        return self._run(batch, out, layout or self.layout, which, given=draws, mixing=mixing)
+
+    def by_view(self, epoch: int = 0) -> dict[str, tuple[int, int, Transform]]:
+        """Of each view how many results it makes, its number and a transform that makes them: result j of a sample's
+        read r has view 256 r + 16 number + j. Under "", last, is what makes the pictures that all views share, if
+        anything does. Empty without views."""
+        return self._views_of(self.policy_now.at(epoch))
+
+    def _views_of(self, policy: Policy) -> dict[str, tuple[int, int, Transform]]:
+        views = policy.views.items()
+        return {name: (count, number, self._of(own, not name)) for name, (count, number, own) in views}
+
+    def _kept(self) -> dict[str, Any]:
+        """The settings that say anything."""
+        values = {name: getattr(self, "_dtype" if name == "dtype" else name) for name in DEFAULTS}
+        return {name: value for name, value in values.items() if value != DEFAULTS[name]}
+
+    def __repr__(self) -> str:
+        settings = {"policy": self.policy, **self._kept()}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
 
     def _repr_html_(self) -> str:
         """For notebooks."""
@@ -364,65 +365,114 @@ class Transform(Sampled):
 
     # ---- how a call goes ----
 
-    def _takes(self, levels: Any) -> Any:
-        """Whether a call takes these levels; in eval() nothing is drawn by them."""
+    def _takes(self, levels: Any, policy: Policy | None = None) -> bool:
+        """Whether a call takes these levels; by what is left of the policy in eval() nothing is drawn."""
         if levels is not None and not self.policy.takes_levels:
             raise levels_without_use(self.policy)
-        return levels is not None and self.policy_now.takes_levels
+        return levels is not None and (policy or self.policy_now).takes_levels
+
+    def _of(self, policy: Policy, shared: bool = False) -> Transform:
+        """The transform of a policy in place of this one's, which is one of its views or epochs, or left of it in
+        eval(). It has the same settings and counts in the same place. shared: it makes the pictures that views
+        share."""
+        transform: Transform = self._same()
+        transform.policy, transform.training = policy, True
+        if shared:
+            transform._dtype = transform.output_layout = None
+            transform._flavour = f"shared {self._flavour}"
+        return transform
+
+    def _in_epoch(self, policy: Policy, which: Any) -> tuple[Policy, Any]:
+        """What the policy is in the epoch of a call, and its samples, which say that epoch."""
+        if not policy.scheduled:
+            return policy, which
+        ids, view, epoch = split_ids(*which[:3])
+        if epoch is None and self.epoch is None and (ids is None or not self.training):
+            raise ArgumentError(f"policy '{self.policy.name}' changes with the epoch, and none is said: want epoch= or "
+                                "set_epoch(), or the ids of a motley.torch.Sampler, which carry it")  # fmt: skip
+        if epoch is None:
+            epoch = self._epoch_by_id(None)[0] if self.training else self.epoch
+        now = self._now
+        if now is None or now[0] is not policy or now[1] != epoch:
+            plain = policy.at(epoch)
+            self._now = now = policy, epoch, now[2] if now and now[2] == plain else plain
+        return now[2], (ids, view, epoch, which[3])
 
     def _run(
         self,
         batch: Any,
         out: Any,
         layout: Any,
-        samples: Any,
+        which: Any = (None, 0, None, None),
         return_draws: bool = False,
         levels: Any = None,
         followed: Any = NULL,
+        given: Any = None,
+        mixing: Any = None,
     ) -> Any:
-        """followed: a motley_followed, what the call moves with the images."""
+        """A call. which: its samples; followed: a motley_followed, what moves with the images; given: recorded draws in
+        place of samples; mixing: labels and classes of a policy that mixes images."""
         if _native.compiling():  # as outside_graphs() does it, in a third of the time
-            return eagerly()(self._run, batch, out, layout, samples, return_draws, levels, followed)
-        policy = self.policy if self.training else self.policy.still
-        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, policy._what)
-        if call is None:
-            return self._run_by_channels(source, batch, out, layout, samples, return_draws, levels)
-        on_host = return_draws or bool(policy.custom_ops) or (self.clip_frames > 1 and policy.whole)
-        takes = levels is not None and (policy.takes_levels or self._takes(levels))
-        numbers, keep = self._numbers(call.count, samples, call.caller[1], on_host)
-        if policy.custom_ops:
-            _native.local.caller = call.caller
-        if followed:
-            call.c.params.followed = followed
+            return eagerly()(self._run, batch, out, layout, which, return_draws, levels, followed, given, mixing)
+        policy = self.policy if self.training or given is not None else self.policy.still
+        if policy.varies:
+            policy, which = self._in_epoch(policy, which)
+            if given is not None and policy.views:
+                return self._replayed(batch, given, out, layout, self._views_of(policy))
+        what = () if given.__class__ is Drawn and not policy.whole else policy._what
+        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
+        takes = levels is not None and self._takes(levels, policy)
+        set_params, more = given is not None or mixing is not None or followed, cast("tuple[Any, ...]", ())
+        if given is None:
+            on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
+            numbers, _keep = self._numbers(call.count, which, call.caller[1], on_host)
+        else:
+            numbers = 0, 0, 0, 0, 0, 0, 0
+            given = [given] if call.single and given.__class__ is not Drawn else given
         try:
+            if given is not None:
+                drawn = given
+                if given.__class__ is not Drawn:
+                    drawn = Drawn.read(given, call.sizes, call.channels, policy)
+                call.give(drawn)
+            if policy.custom_ops:
+                _native.local.caller = call.caller
+            if followed:
+                call.c.params.followed = followed
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
+            if mixing is not None:
+                mixed, more = self._mixed(call, policy, given, mixing, numbers, source, batch, layout)
             stream = call.stream()
             status = lib.run_call(call.c, pixels, written, stream, *numbers)
             if status:
                 call.failed(policy, status)
+            if return_draws:
+                draws = self._recorded(call, policy, levels if takes else None)
+                if mixing is not None and policy.mixes:
+                    for draw, one in zip(draws, mix.plain(mixed, call.count)):
+                        draw["mix"] = one
+                more = *more, draws
         except (OverflowError, TypeError):
             epoch_given(numbers[1])
-            whole("the sample id", numbers[2], 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
+            whole("the sample id", numbers[2], 0, MASK, "from 0 to 2^64 - 1")
             raise
         finally:
-            if followed:
-                call.c.params.followed = NULL
+            if set_params:
+                lib.forget(call.c)
             if takes:
                 call.c.levels = 0
         if stream:  # a graph captures no default stream
-            images.keep_if_captured(self, call, batch, out, levels)
-        if numbers[6] and samples[0] is None:
+            images.keep_if_captured(self, call, batch, out, levels, mixing)
+        if numbers[6] and which[0] is None:
             self._add(call.count)
         result = call.result(batch, source, target, result)
-        if return_draws:
-            return result, self._recorded(call, policy, ffi.addressof(call.c.params, "samples"), levels)
-        return result
+        return (result, *more) if more else result
 
     def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
         """The call for `batch` that does `what`, as calls.Call has it, with results as `policy` makes them; the batches
         to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
-        decides it. The call is None for a list of several channel counts."""
+        decides it."""
         kind, pixels, in_place = KINDS[type(batch)], None, out is batch
         into = kind if in_place or out is None else KINDS[type(out)]
         try:
@@ -443,13 +493,10 @@ class Transform(Sampled):
                 return self._prepare_once(dense, out, layout, policy, what)
             source = self._source_for(batch, layout, out, policy)
             target = self._target(source, batch, out, layout, policy)
-            call = calls.Call(self, source, target, what)
+            call = _call_of(policy)(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
                 return call, source, target, pixels, target.pointer, out
-            call.finish = source.finish_for()
-            call.written = target.kind.pointer
-            call.like = None if out is not None else target.make
-            call.for_any_pixels()
+            call.for_any_pixels(source, target, out is None)
             _native.keep(_native.local.calls, key, call)
         if in_place:
             return call, None, None, pixels, pixels, out
@@ -458,7 +505,8 @@ class Transform(Sampled):
 
     def _prepare_once(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
         key, into = None, KINDS[type(out)]
-        if batch.__class__ is list and batch and (out is None or into) and policy is not None and policy.size:
+        sized = policy is not None and (policy.size or policy.views)
+        if batch.__class__ is list and batch and (out is None or into) and sized:
             written = None if out is None else into.key(out, True)
             key = "list", batch[0].__class__, len(batch), layout, self._flavour, what, written
             call = _native.local.calls.get(key)
@@ -467,13 +515,11 @@ class Transform(Sampled):
                 return call, None, None, arrays.address(call.listed[1]), call.written(result), result
         source = self._source_for(batch, layout, out, policy)
         source.to_rgb = policy is not None and policy.to_rgb
-        if isinstance(source, images.Many) and len(source.by_channels()) > 1:
-            return None, source, None, 0, 0, None
         target = self._target(source, batch, out, layout, policy)
-        call = calls.Call(self, source, target, what)
-        if key is not None and source.by is not None and type(target) is images.Batch and not source.finish_for():
-            call.like, call.written = None if out is not None else target.make, target.kind.pointer
-            call.keep_for_lists(key, source)
+        call = _call_of(policy)(self, source, target, what)
+        plain = type(target) is images.Batch or (type(target) is ViewTargets and target.buffer is None)
+        if key is not None and source.by is not None and plain and not source.finish_for():
+            call.for_lists(key, source, target, out is None)
         return call, source, target, source.pointer, target.pointer, out
 
     def _source_for(self, batch: Any, layout: Any, out: Any, policy: Any) -> Any:
@@ -499,125 +545,103 @@ class Transform(Sampled):
         """Whether images come out as RGB. Bands are none and stay what they are."""
         return policy.to_rgb and not (source.count and source.has_bands)
 
-    def _run_by_channels(
-        self, source: Any, batch: Any, out: Any, layout: Any, samples: Any, return_draws: bool, levels: Any
-    ) -> Any:
-        """A list of images of different numbers of channels: a call for each number."""
-        if self.policy.whole:
-            return source.channels  # raises, and says which image has another number
-        ids, view, epoch, seed = self._with_ids(len(batch), samples, source.device)
-        views = view if hasattr(view, "__len__") else [view] * len(batch)
-        made: list[Any] = list(batch)
-        drawn: list[Any] = [None] * len(batch)
-        if self._takes(levels):
-            levels = list(levels_on_host(levels, len(batch))[0])
-        for group in source.by_channels():
-            part = [batch[i] for i in group]
-            to = None if out is None else part if out is batch else [out[i] for i in group]
-            of_part = [ids[i] for i in group], [views[i] for i in group], epoch, seed
-            own = None if levels is None else [levels[i] for i in group]
-            alpha = self.alpha and source.parts[group[0]].channels % 2 == 0
-            got = self._of_alpha(alpha)._run(part, to, layout, of_part, return_draws, own)
-            for i, image, steps in zip(group, *(got if return_draws else (got, drawn))):
-                made[i], drawn[i] = image, steps
-        result = tuple(made) if isinstance(batch, tuple) and out is None else made if out is None else out
-        return (result, drawn) if return_draws else result
-
-    @outside_graphs
-    def _run_as_set(
-        self,
-        batch: Any,
-        out: Any,
-        layout: Any,
-        which: Any = None,
-        return_draws: bool = False,
-        given: Any = None,
-        mixing: Any = None,
-        levels: Any = None,
-        followed: Any = NULL,
-    ) -> Any:
-        """A call that mixes images, (labels, classes), or is given its draws. followed: as of _run."""
-        policy, drawn = self.policy, given
-        what = () if isinstance(given, Drawn) and not policy.whole else policy._what
-        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
-        if call is None:
-            _ = source.channels  # raises, and says which image has another number
-        count, params = call.count, call.c.params
-        samples: Any = None
-        try:
-            if given is None:
-                samples = self._samples(count, which, call.caller[1])
-                if self._takes(levels):
-                    _held, at = levels_of(levels, count, call.caller[1])
-                    samples.c.levels = ffi.cast("float *", at)
-                params.samples = samples.c[0]
-            else:
-                if not isinstance(given, Drawn):
-                    given = [given] if call.single else given
-                    drawn = Drawn.read(given, call.sizes, call.channels, policy)
-                call.give(drawn)
-            params.followed = followed
-            made = []
-            if mixing is not None:
-                mixed = self._mixed(given, params, count)
-                labels, classes = mixing
-                like = images.source_of(batch, layout) if source is None else source
-                like = like.first if isinstance(like, images.Many) and count else like
-                made.append(targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like))
-            call.run_as_set(pixels, written)
-            if return_draws:
-                made.append(self._recorded(call, policy, samples.c, levels, mixed_plain(mixed, count)))
-        finally:
-            lib.forget(call.c)
-            params.followed = NULL
-        images.keep_if_captured(self, call, batch, out, levels, mixing)
-        result = call.result(batch, source, target, result)
-        return (result, *made) if made else result
-
-    def _recorded(self, call: Any, policy: Any, samples: Any, levels: Any, mixed: Any = ()) -> Any:
-        """The draw of each image with how it is mixed, or that of the one image, of a motley_samples."""
-        if samples.levels and call.caller[1] is not None:
+    def _recorded(self, call: Call, policy: Policy, levels: Any) -> Any:
+        """The draw of each image of the last run, or that of the one image."""
+        samples = ffi.new("motley_samples *", call.c.params.samples)
+        if levels is not None and call.caller[1] is not None:
             _copy, samples.levels = levels_on_host(levels, call.count)
         samples.bands = call.bands
-        plain = Drawn.of(policy, samples, call.sizes, call.channels).plain(policy, call.channels)
-        for draw, mix in zip(plain, mixed):
-            draw["mix"] = mix
-        return plain[0] if call.single else plain
+        draws = recorded(policy, samples, call.sizes, call.channels)
+        if not call.single:
+            return draws
+        if not policy.views:
+            return draws[0]
+        return {name: own[0] if isinstance(own, list) else tuple(j[0] for j in own) for name, own in draws.items()}
 
-    def _mixed(self, given: Any, params: Any, count: int) -> Any:
-        """How the images are mixed, drawn or given, before any is touched: motley_mixed[]."""
+    def _replayed(self, batch: Any, draws: Any, out: Any, layout: Any, views: Any) -> dict[str, Any]:
+        """All views by recorded draws, each by itself."""
+        results = {}
+        if out is not None:
+            raise ArgumentError("out is given, but the policy has views: want what replay() returns")
+        if "" in views:
+            batch = views.pop("")[2].replay(batch, draws[""], layout=layout)
+        for name, (count, _, transform) in views.items():
+            made = [
+                transform.replay(batch, own, layout=layout) for own in ([draws[name]] if count == 1 else draws[name])
+            ]
+            results[name] = made[0] if count == 1 else tuple(made)
+        return results
+
+    def _mixed(
+        self, call: Any, policy: Any, given: Any, mixing: Any, numbers: Any, source: Any, batch: Any, layout: Any
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """How the images are mixed, motley_mixed[], and their targets, before any pixel is touched. In eval() labels
+        are returned as they are."""
+        (labels, classes), count, params = mixing, call.count, call.c.params
+        if not self.training and given is None:
+            mixed = mix.unmixed(count)
+            params.mixed = mixed if policy.mixes else NULL
+            return mixed, () if labels is None else (labels,)
+        mix.check_gradients(batch)
         if given is None:
-            mixed, samples = ffi.new("motley_mixed[]", max(count, 1)), ffi.addressof(params, "samples")
-            size: Any = self.size  # which a policy that mixes always has
-            checked(lib.motley_mix_draw, self.policy._mix[0], samples, count, size[1], size[0], mixed)
+            seed, epoch, first, ids, signed, views, _ = numbers
+            if signed and lib.has_negative(ids, count):
+                call.failed(policy, lib.CALL_NEGATIVE_ID)
+            samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
+            height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
+            mixed = mix.drawn(policy, samples, count, (width, height))
         else:
-            missing = [i for i, draw in enumerate(given) if "mix" not in draw]
-            if missing:
-                raise ArgumentError(f"draws of image {missing[0]} have no 'mix', but the transform mixes images")
-            mixed = params.given_mixed = mixed_structs([draw["mix"] for draw in given], count)
+            mixed = params.given_mixed = mix.structs(given, count)
         params.mixed = mixed
-        return mixed
+        like = images.source_of(batch, layout) if source is None else source
+        like = like.first if isinstance(like, images.Many) and count else like
+        return mixed, (mix.targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
 
     def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
         """What to write to."""
-        if policy is not None and policy.whole:
+        if policy is not None and policy.views:
+            return self._target_of_views(source, batch, out, policy)
+        if policy is not None and policy.whole and not policy.only_mixes:
             return self._target_of_stages(source, batch, out, policy)
+        dtype = self._dtype_out
+        if policy is not None and policy.only_mixes:
+            mix.check_images(source)
+            dtype = DTYPE_NAMES.get(source.dtype, dtype)
         if out is None:
-            return source.output(self._dtype_out, self.output_layout) if self.fused else source.output()
+            return source.output(dtype, self.output_layout) if self.fused else source.output()
         if out is batch:
             if self.fused:
                 raise ArgumentError("a transform with normalize, dtype or output_layout cannot work in place")
             source.require_writable()
             return source
-        return images.given_target(out, source, layout, self._dtype_out)
+        return images.given_target(out, source, layout, dtype)
 
-    def _target_of_stages(self, source: Any, batch: Any, out: Any, policy: Any, times: int = 1) -> Any:
-        """The same for a policy with stages. times: how often each image comes out."""
+    def _target_of_views(self, source: Any, batch: Any, out: Any, policy: Any) -> Any:
+        views, out = policy.views, {} if out is None else out
+        if not isinstance(out, dict) or not out.keys() <= views.keys() - {""}:
+            found = ", ".join(map(str, out)) if isinstance(out, dict) else f"a {type(out).__name__}"
+            raise ArgumentError(f"out is {found}, want a dictionary of {', '.join(filter(None, views))}")
+        source.to_rgb, shared, last = policy.to_rgb, views.get(""), []
+        if shared:
+            last = [self._target_of_stages(source, batch, None, shared[2], shared=True)]
+            last[0].alpha = source.alpha
+        targets = [
+            self._target_of_stages(last[0] if last else source, batch, out.get(name), own, count)
+            for name, (count, _, own) in views.items() if name
+        ]  # fmt: skip
+        return ViewTargets(views, targets + last)
+
+    def _target_of_stages(
+        self, source: Any, batch: Any, out: Any, policy: Any, times: int = 1, shared: bool = False
+    ) -> Any:
+        """What a policy with stages writes to. times: how often each image comes out; shared: the pictures of which
+        views are made."""
         if out is batch:
             raise ArgumentError(
                 f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
             )
-        dtype, layout = self._dtype_out, self.output_layout
+        dtype, layout = (None, None) if shared else (self._dtype, self.output_layout)
+        dtype = dtype or policy._made[0]
         pictures = dtype == "uint8" and not policy.has_output and layout is None
         if policy.has_output:
             layout = layout or policy._made[1]
@@ -638,3 +662,10 @@ class Transform(Sampled):
     def _dtype_out(self) -> Any:
         made = self.policy._made
         return self._dtype or (made[0] if made else "uint8" if self.mean is None else "float32")
+
+
+def _call_of(policy: Policy | None) -> type[Call]:
+    """The class of calls of a policy; None: of an operation."""
+    if policy is None or not policy.whole:
+        return Call
+    return ViewsCall if policy.views else MixCall if policy.only_mixes else Call

@@ -134,8 +134,8 @@ views:
 
 def test_columns_of_views():
     ids = np.arange(16)[::-1] * 3
-    out = Augment(motley.MultiView(VIEWS, seed=7), ids="where", epoch=2)({"image": ragged(), "where": ids})
-    made = motley.MultiView(VIEWS, seed=7)(ragged(), sample_ids=ids, epoch=2)
+    out = Augment(motley.Transform(VIEWS, seed=7), ids="where", epoch=2)({"image": ragged(), "where": ids})
+    made = motley.Transform(VIEWS, seed=7)(ragged(), sample_ids=ids, epoch=2)
     assert list(out) == ["where", "large", "small"] and np.array_equal(out["large"], made["large"])
     assert np.array_equal(out["small"][:, 1], made["small"][1]) and out["small"].shape == (16, 2, 4, 4, 3)
     pictures = Augment(VIEWS, ids="where", epoch=2)({"image": list(map(Image.fromarray, ragged())), "where": ids})
@@ -146,8 +146,8 @@ def test_columns_of_views():
 
 def test_webdataset_samples_of_views():
     sample = {"__key__": "a", "png": arrays(1)[0], "cls": 3}
-    out = WebAugment(motley.MultiView(VIEWS, seed=7), epoch=2)(sample)
-    made = motley.MultiView(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
+    out = WebAugment(motley.Transform(VIEWS, seed=7), epoch=2)(sample)
+    made = motley.Transform(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
     assert list(out) == ["__key__", "cls", "large", "small"] and np.array_equal(out["large"], made["large"])
     assert np.array_equal(out["small"], np.stack(made["small"]))
 
@@ -449,7 +449,7 @@ SHARED = VIEWS.replace("views:", "stages: [{jitter: {brightness: 0.8}}]\nviews:"
 @pytest.mark.parametrize("text", [VIEWS, SHARED], ids=["apart", "shared"])
 def test_dali_views(device, operator, text):
     dali = dali_operator(operator)
-    multi = motley.MultiView(text, seed=7, dtype="float16")
+    multi = motley.Transform(text, seed=7, dtype="float16")
     for name, j in (("large", None), ("small", 0), ("small", 1)):
         pipe, pictures = dali_pipe(
             operator,
@@ -458,7 +458,7 @@ def test_dali_views(device, operator, text):
                 dali.augment(images, ids, epoch=3, operator=operator, policy=multi)
             ),
         )
-        wanted = motley.MultiView(text, seed=7, dtype="float16")(pictures, sample_ids=range(16), epoch=3)[name]
+        wanted = motley.Transform(text, seed=7, dtype="float16")(pictures, sample_ids=range(16), epoch=3)[name]
         assert same(dali_run(pipe, device), wanted if j is None else wanted[j])
 
 

@@ -764,7 +764,7 @@ def test_transforms_of_batches_lists_and_pictures():
 
 def test_what_mixes_cannot_be_followed():
     mixing = motley.Transform(TRANSFORM + "  - mix: {mixup: 0.2}\n")
-    for stage in mixing, motley.Mix(mixup=0.2):
+    for stage in mixing, motley.mix(mixup=0.2):
         with pytest.raises(motley.UnsupportedError, match="mixes images: nothing can follow it"):
             Follow(stage)
 

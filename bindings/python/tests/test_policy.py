@@ -155,10 +155,6 @@ def test_the_name_and_the_text(shown):
     )
 
 
-def test_what_has_no_text_shows_its_repr():
-    assert motley.Mix(mixup=0.2)._repr_html_() == "<code>Mix(mixup=0.2)</code>"
-
-
 def test_nothing_of_a_policy_is_read_as_html():
     text = '{"motley": 1, "name": "x", "title": "<script>alert(1)</script> & <b>", "branches": [{"op": "invert"}]}'
     shown = motley.Policy(text)._repr_html_()

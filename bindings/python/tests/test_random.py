@@ -205,7 +205,7 @@ def test_ids_want_an_epoch():
     message = (
         "no epoch, so that each pass would draw the same: want epoch= or set_epoch.., or the ids of a motley.torch"
     )
-    for make in (motley.TrivialAugmentWide, lambda **how: motley.MultiView("mobileone_train", **how)):
+    for make in (motley.TrivialAugmentWide, lambda **how: motley.Transform("mobileone_train", **how)):
         refused(message, make(), image, sample_ids=3)
         refused(message, make(), list(pictures(2)), sample_ids=[3, 4])
         make(epoch=2)(image, sample_ids=3)
@@ -215,8 +215,8 @@ def test_ids_want_an_epoch():
         stage(image, sample_ids=3)
     refused(message, motley.RandAugment().draw, sample_ids=3)
     refused(message, motley.Follow("rand_augment"), sample, sample_ids=3)
-    refused(message, motley.Mix(mixup=1, classes=4), pictures(4), range(4), sample_ids=range(4))
-    refused("changes with the epoch, and none is said", motley.MultiView("mobileone_train"), image)
+    refused(message, motley.mix(mixup=1, classes=4), pictures(4), labels=range(4), sample_ids=range(4))
+    refused("changes with the epoch, and none is said", motley.Transform("mobileone_train"), image)
     refused("seed is 3 in a call without sample_ids: want these, too", motley.RandAugment(), image, seed=3)
     from motley._random import word
 
@@ -338,7 +338,7 @@ def test_calls_with_wrong_samples_raise(arguments, message):
 
 
 @pytest.mark.parametrize(
-    "stage", [motley.Transform("rand_augment"), motley.Transform("torchvision_train"), motley.Mix(mixup=1)]
+    "stage", [motley.Transform("rand_augment"), motley.Transform("torchvision_train"), motley.mix(mixup=1)]
 )
 @pytest.mark.parametrize("ids", [np.arange(-1, 3), np.array([-5])])
 def test_draws_refuse_negative_ids(stage, ids):
@@ -390,7 +390,7 @@ TRUE = True if torch is None else torch.tensor(True)
         (f"views is True, {WHOLE} from 1", lambda stage, mix, x: stage(x, views=True)),
         ("counter has shape .2,. and dtype int32", lambda *_: motley.RandAugment(counter=np.zeros(2, np.int32))),
         ("counter has shape .3,. and dtype int64", lambda *_: motley.RandAugment(counter=np.zeros(3, np.int64))),
-        (f"epoch is True, {WHOLE}", lambda stage, mix, x: motley.MultiView("dino").in_epoch(True)),
+        (f"epoch is True, {WHOLE}", lambda stage, mix, x: motley.Transform("dino").by_view(True)),
         ("ids is 3, want those of several groups", lambda stage, mix, x: motley.group_ids(3, 2)),
         (f"counts is 1.5, {WHOLE}", lambda stage, mix, x: motley.group_ids([1, 2], 1.5)),
         ("fill is True, want", lambda stage, mix, x: motley.RandAugment(fill=True)),
@@ -399,7 +399,7 @@ TRUE = True if torch is None else torch.tensor(True)
     ],
 )  # fmt: skip
 def test_what_is_no_whole_number_is_refused(message, call):
-    refused(message, call, motley.RandAugment(), motley.Mix(mixup=1, classes=2), pictures())
+    refused(message, call, motley.RandAugment(), motley.mix(mixup=1, classes=2), pictures())
 
 
 def test_draws_take_one_id_of_any_kind():
@@ -511,7 +511,7 @@ def calls_that_read():
     how = {"sample_ids": range(4), "epoch": 0}
     transform = motley.Transform("torchvision_train", seed=1)
     stage = motley.TrivialAugmentWide(seed=1)
-    mix = motley.Mix(mixup=1, classes=2, seed=1)
+    mix = motley.mix(mixup=1, classes=2, seed=1)
     yield lambda x: transform(x, **how)
     yield lambda x: transform.replay(x, transform.draw(4, size=(8, 9), **how))
     yield lambda x: list(transform(list(x), **how))
@@ -519,7 +519,7 @@ def calls_that_read():
     yield lambda x: stage(list(x), **how)
     yield lambda x: stage(x, out=x.copy() if isinstance(x, np.ndarray) else x.clone(memory_format=DENSE), **how)
     yield lambda x: stage.replay(list(x), stage.draw(4, size=(8, 9), **how))
-    yield lambda x: mix(x, [0, 1, 0, 1], **how)
+    yield lambda x: mix(x, labels=[0, 1, 0, 1], **how)
     yield lambda x: motley.ops.resize(x, (5, 6))
     yield lambda x: motley.ops.resize(list(x), (5, 6))
     yield lambda x: motley.ops.rotate(list(x), 9)

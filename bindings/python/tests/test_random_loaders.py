@@ -398,7 +398,7 @@ before = state()
 import motley, motley.torch
 from motley.follow import Mask
 images = TensorDataset(torch.zeros(8, 3, 16, 16, dtype=torch.uint8), torch.arange(8))
-motley.Follow("rand_augment", {"mask": Mask()}), motley.MultiView("dino"), motley.Mix(mixup=1)
+motley.Follow("rand_augment", {"mask": Mask()}), motley.Transform("dino"), motley.mix(mixup=1)
 data = motley.torch.Augmented(images, "rand_augment")
 for loader in DataLoader(data, 4), DataLoader(data, 4, sampler=motley.torch.Sampler(data), num_workers=1):
     list(motley.torch.Prefetcher(loader, motley.torch.Transform("rand_augment"), "cpu")), list(loader)

@@ -184,17 +184,15 @@ entry("motley.Transform mix")(
     )
 )
 for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
-    policy = motley.Policy.builtin(name)
-    kind = motley.MultiView if policy.views or policy.scheduled else motley.Transform
-    entry(f"motley.{kind.__name__} {name}")(
-        lambda x, kind=kind, name=name: kind(name)(list(x.images), sample_ids=IDS, epoch=0)
+    entry(f"motley.Transform {name}")(
+        lambda x, name=name: motley.Transform(name)(list(x.images), sample_ids=IDS, epoch=0)
     )
 
 for how in ("batch", "list", "draws", "out"):
 
-    @entry(f"motley.MultiView {how}")
+    @entry(f"motley.Transform views {how}")
     def _(x, how=how):
-        views = motley.MultiView("dino", seed=3)
+        views = motley.Transform("dino", seed=3)
         if how == "out":
             return views(x.images, sample_ids=IDS, epoch=0, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
         return views(
@@ -204,18 +202,20 @@ for how in ("batch", "list", "draws", "out"):
 
 for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
     label = " ".join(f"{key}={value}" for key, value in how.items())
-    entry(f"motley.Mix {label}")(
-        lambda x, how=how: motley.Mix(**how, classes=10)(x.floats, x.labels, sample_ids=IDS, epoch=0)
+    entry(f"motley.mix {label}")(
+        lambda x, how=how: motley.mix(**how, classes=10)(x.floats, labels=x.labels, sample_ids=IDS, epoch=0)
     )
-    entry(f"motley.Mix bytes {label}")(
-        lambda x, how=how: motley.Mix(**how, classes=10)(x.images, x.labels, sample_ids=IDS, epoch=0, out=x.images)
+    entry(f"motley.mix bytes {label}")(
+        lambda x, how=how: motley.mix(**how, classes=10)(
+            x.images, labels=x.labels, sample_ids=IDS, epoch=0, out=x.images
+        )
     )
 
 
-@entry("motley.Mix replay")
+@entry("motley.mix replay")
 def _(x):
-    mix = motley.Mix(mixup=1.0, classes=10)
-    return mix.replay(x.floats, x.labels, mix.draw(COUNT, size=(40, 48), sample_ids=IDS, epoch=0))
+    mix = motley.mix(mixup=1.0, classes=10)
+    return mix.replay(x.floats, mix.draw(COUNT, size=(40, 48), sample_ids=IDS, epoch=0), labels=x.labels)
 
 
 def sample_of(x, **more):

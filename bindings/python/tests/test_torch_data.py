@@ -460,7 +460,7 @@ def flat(made):
 @pytest.mark.parametrize("form", ["augmented", "collate", "prefetcher", "passed"])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_views_come_as_a_dictionary_of_batches(form, workers):
-    sampler, seeded = Sampler(range(COUNT)), motley.MultiView(VIEWS, seed=7)
+    sampler, seeded = Sampler(range(COUNT)), motley.Transform(VIEWS, seed=7)
     options = {"batch_size": 5, "num_workers": workers, "sampler": sampler}
     if form == "augmented":
         loader = DataLoader(Augmented(data(), seeded), **options)
@@ -468,7 +468,7 @@ def test_views_come_as_a_dictionary_of_batches(form, workers):
         loader = DataLoader(Indexed(data()), collate_fn=MotleyCollate(seeded, ids=2), **options)
     else:
         loader = Prefetcher(DataLoader(Indexed(data()), **options), VIEWS if form == "passed" else seeded, "cpu", ids=2)
-    alone = motley.MultiView(VIEWS, seed=0 if form == "passed" else 7)
+    alone = motley.Transform(VIEWS, seed=0 if form == "passed" else 7)
     for epoch in (0, 1, 6):
         sampler.set_epoch(epoch)
         for made, ids, *_ in loader:
@@ -478,14 +478,14 @@ def test_views_come_as_a_dictionary_of_batches(form, workers):
 
 def test_views_of_pictures_are_tensors():
     samples = [(Image.fromarray(image.permute(1, 2, 0).numpy()), Index(i, 0)) for i, image in enumerate(pictures(3))]
-    made, ids = MotleyCollate(motley.MultiView(VIEWS, seed=7), ids=1)(samples)
-    wanted = motley.MultiView(VIEWS, seed=7)(pictures(3), sample_ids=ids, epoch=0)
+    made, ids = MotleyCollate(motley.Transform(VIEWS, seed=7), ids=1)(samples)
+    wanted = motley.Transform(VIEWS, seed=7)(pictures(3), sample_ids=ids, epoch=0)
     assert all(map(torch.equal, flat(made), flat(wanted)))
 
 
 def test_a_loader_counts_samples_for_views():
-    made = [flat(made) for made, _ in Prefetcher(DataLoader(data(), 5), motley.MultiView(VIEWS, seed=3), "cpu")]
-    alone = motley.MultiView(VIEWS, seed=3)
+    made = [flat(made) for made, _ in Prefetcher(DataLoader(data(), 5), motley.Transform(VIEWS, seed=3), "cpu")]
+    alone = motley.Transform(VIEWS, seed=3)
     for i, batch in enumerate(made):
         assert all(map(torch.equal, batch, flat(alone(pictures()[5 * i :][:5]))))
 
@@ -502,9 +502,8 @@ def test_sizes_that_change_with_the_epoch():
 
 
 def test_what_views_cannot_do():
-    refused("views is 2, but policy 'pair' has views itself", Augmented, data(), VIEWS, views=2)
-    with pytest.raises(motley.ArgumentError, match="seed is 3, but the MultiView that is given has seed=7"):
-        Augmented(data(), motley.MultiView(VIEWS, seed=7), seed=3)
+    with pytest.raises(motley.ArgumentError, match="seed is 3, but the Transform that is given has seed=7"):
+        Augmented(data(), motley.Transform(VIEWS, seed=7), seed=3)
     refused("labels is 1, but 'pair' has no stage 'mix'", MotleyCollate, VIEWS, labels=1)
 
 
@@ -536,8 +535,11 @@ def test_collate_takes_what_data_sets_give():
 
 def test_columns_of_grey_and_of_colour():
     arrays = [image.permute(1, 2, 0).numpy() for image in pictures()]
-    images = [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)]
-    out = Augment("trivial_augment_wide", ids="id", epoch=2)({"image": images, "id": list(range(COUNT))})["image"]
-    stage = motley.Transform("trivial_augment_wide")
-    assert [image.mode for image in out] == [image.mode for image in images]
-    assert all(a.tobytes() == stage(b, sample_ids=i, epoch=2).tobytes() for i, (a, b) in enumerate(zip(out, images)))
+    batch = {"image": [Image.fromarray(a if i % 3 else a[..., 0]) for i, a in enumerate(arrays)], "id": range(COUNT)}
+    refused("image 1 of the list has 3 channels, image 0 has 1.*to_rgb", Augment("rand_augment"), batch)
+    policy = {"stages": [{"to_rgb": {}}, {"policy": "rand_augment"}]}
+    out = Augment(policy, ids="id", epoch=2)(batch)["image"]
+    same = motley.Transform(policy)(
+        [image.convert("RGB") for image in batch["image"]], sample_ids=range(COUNT), epoch=2
+    )
+    assert all(one.mode == "RGB" and one.tobytes() == other.tobytes() for one, other in zip(out, same))

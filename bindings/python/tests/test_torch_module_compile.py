@@ -51,7 +51,18 @@ CASES = {
               "t(x, labels=ids, sample_ids=ids, epoch=1)[1]", False),
     "no module": ("t = motley.Transform('rand_augment')", "t(x, sample_ids=ids, epoch=1)", False),
     "no module, stages": ("t = motley.Transform('torchvision_train')", "t(x, sample_ids=ids, epoch=1)", False),
-    "several views": ("t = motley.MultiView('dino')", "t(x, sample_ids=ids, epoch=1)['global_1']", False),
+    "named views": ("t = T('dino', seed=7)", "join(t(x, sample_ids=ids, epoch=1))", True),
+    "named views, counted": ("t = T('dino', seed=7)", "join(t(x))", True),
+    "named views, one image": ("t = T('dino')", "t(x[0], sample_ids=3, epoch=1)['local'][7]", True),
+    "named views, channels_last": ("t = T('dino', output_layout='channels_last')",
+                                   "t(x, sample_ids=ids, epoch=1)['local'][5]", True),
+    "named views, shared": ("t = T('data2vec2')", "join(t(x, sample_ids=pairs, epoch=1))", True),
+    "named views, eval": ("t = T('dino').eval()", "join(t(x))", True),
+    "schedules": ("t = T('mobileone_train')", "t(x, sample_ids=ids, epoch=40)", True),
+    "schedules, set": ("t = T('mobileone_train', epoch=40)", "t(x, sample_ids=ids)", True),
+    "schedules, rows": ("t = T('mobileone_train')",
+                        "t(x, sample_ids=torch.stack([ids, 0 * ids, 0 * ids + 40], 1))", False),
+    "no module, views": ("t = motley.Transform('dino')", "t(x, sample_ids=ids, epoch=1)['global_1']", False),
     "ops": ("", "motley.ops.rotate(x, 30)", False),
     "ops without values": ("", "motley.ops.invert(x)", False),
     "resize": ("", "motley.ops.resize(x, (8, 9))", False),
@@ -70,6 +81,9 @@ GIVEN = motley.Policy.of("trivial_augment_wide").change(level="given")
 x = torch.randint(256, (4, 3, 48, 56), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
 ids = torch.arange(4) * 5
 pairs = torch.stack([ids, ids % 3], 1)
+
+def join(views):
+    return torch.cat([one.flatten() for own in views.values() for one in (own if isinstance(own, tuple) else [own])])
 
 def run(make, call, compiler):
     made = {**globals()}

@@ -80,7 +80,7 @@ def test_files_become_views(folder):
     views = f"motley: 1\nname: v\nviews:\n- name: large\n  stages:{large}- name: small\n  count: 2\n  stages:\n{small}"
     for made, _, ids in Prefetcher(loader_of(Indexed(folder)), views, "cpu", ids=2):
         for i, large in zip(ids[:, 0].tolist(), made["large"]):
-            wanted = motley.MultiView(views)(decode_image(folder[i][0], mode=ImageReadMode.RGB), sample_ids=i, epoch=0)
+            wanted = motley.Transform(views)(decode_image(folder[i][0], mode=ImageReadMode.RGB), sample_ids=i, epoch=0)
             assert torch.equal(large, wanted["large"])
         assert [tuple(batch.shape) for batch in made["small"]] == 2 * [(len(ids), 3, 9, 9)]
 

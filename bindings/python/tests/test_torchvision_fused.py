@@ -514,8 +514,8 @@ def test_timms_mixup():
     seed, again = next_seed(4), images.clone()
     made, targets = ours(again, labels)
     assert made is again and not torch.equal(made, images) and torch.allclose(targets.sum(1), torch.ones(8))
-    mix = motley.Mix(mixup=0.8, cutmix=1, rules="timm", mode="elem", classes=10, smoothing=0.1)
-    wanted = mix(images, labels, sample_ids=range(8), epoch=0, seed=seed)
+    mix = motley.mix(mixup=0.8, cutmix=1, rules="timm", mode="elem", classes=10, smoothing=0.1)
+    wanted = mix(images, labels=labels, sample_ids=range(8), epoch=0, seed=seed)
     assert all(map(torch.equal, (made, targets), wanted))
     for off in (motley.timm.Mixup(prob=0, num_classes=10), motley.timm.Mixup(num_classes=10)):
         off.mixup_enabled = False

@@ -10,7 +10,7 @@ from motley.policy import Policy
 X = np.zeros((4, 16, 16, 3), np.uint8)
 T = motley.Transform("rand_augment")
 F = motley.Follow(T)
-MIX = motley.Mix(mixup=0.2, classes=2)
+MIX = motley.mix(mixup=0.2, classes=2)
 
 CALLS = {
     "magnitud": (lambda: motley.RandAugment(magnitud=3),
@@ -38,7 +38,7 @@ CALLS = {
         r"want rand, .*; did you mean motley.Transform\('rand_augment'\)"),
     "a name": (lambda: Policy("rand_augmnt"), "did you mean 'rand_augment'"),
     "state": (lambda: T.load_state_dict({}), "the state has no entries, want "),
-    "label": (lambda: MIX(X, [0, 1, 2, 3], sample_ids=range(4), epoch=0),
+    "label": (lambda: MIX(X, labels=[0, 1, 2, 3], sample_ids=range(4), epoch=0),
         "image 2 has label 2, want 0 to 1, as there are 2 classes"),
     "inverse": (lambda: motley.Inverse(X, T),
         r"draws are a ndarray of shape \(4, 16, 16, 3\), want what a call with return_draws"),

@@ -351,7 +351,7 @@ def test_other_modes_are_taken_by_it_and_refused_without(mode):
             mixed(image, sample_ids=6, epoch=0), wanted[1]
         )
         assert equal(mixed(tuple(among), sample_ids=[5, 6, 7], epoch=0), wanted)
-    views = motley.MultiView(
+    views = motley.Transform(
         "motley: 1\nname: v\nviews: [{name: one, stages: [{to_rgb: {}}, {resize: {size: [9, 8]}}]}]\n"
     )
     assert equal(views([image, rgb])["one"], views([rgb, rgb])["one"]) and equal(views(image)["one"], views(rgb)["one"])
@@ -361,7 +361,7 @@ def test_other_modes_are_taken_by_it_and_refused_without(mode):
     refusal = (
         f"the PIL image has mode {mode}, want L, LA, RGB or RGBA: begin the policy's stages with 'to_rgb: {{}}', or"
     )
-    for call in transform("", to_rgb=False), motley.RandAugment(), motley.MultiView("dino"), motley.ops.invert:
+    for call in transform("", to_rgb=False), motley.RandAugment(), motley.Transform("dino"), motley.ops.invert:
         for images in image, [image], [rgb, image]:
             with pytest.raises(motley.ArgumentError, match=refusal):
                 call(images)

@@ -15,21 +15,21 @@ import motley
 def transform_of(
     policy: Any, seed: int | None, mixing: bool = False, module: type[motley.Transform] | None = None, **settings: Any
 ) -> Any:
-    """The motley.Transform of a policy, or a copy of a transform, whose settings are kept; of a policy with views or
-    schedules a motley.MultiView. It may mix images if `mixing`. seed: None where the caller gave none. module: the
-    class in place of motley.Transform; one of these is taken as it is."""
+    """The motley.Transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
+    `mixing`. seed: None where the caller gave none. module: the class in place of motley.Transform; one of these is
+    taken as it is."""
     if module is not None and isinstance(policy, module):
         return policy
     if seed is not None:
         settings["seed"] = seed
-    made = (motley.MultiView if motley.MultiView.wanted_by(policy) else module or motley.Transform)(policy, **settings)
+    made = (module or motley.Transform)(policy, **settings)
     if not mixing:
         refuse_mixing(made)
     return made
 
 
 def by_view(made: dict[str, Any], of_batch: bool) -> dict[str, Any]:
-    """What a motley.MultiView makes, as one array for each view: [N, count, ...] of a batch, where it has several."""
+    """What a policy with views makes, as one array for each view: [N, count, ...] of a batch, where it has several."""
 
     def joined(results: Any) -> Any:
         stack = getattr(sys.modules[type(results[0]).__module__.split(".")[0]], "stack", None)
@@ -43,18 +43,19 @@ def refuse_mixing(transform: Any) -> None:
     if getattr(transform, "mixes", False):
         raise motley.UnsupportedError(
             f"policy '{transform.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate "
-            "or Prefetcher, or motley.Mix on the batches"
+            "or Prefetcher, or motley.mix() on the batches"
         )
 
 
 def check_labels(transform: Any, labels: object) -> None:
     """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
-    mixes = isinstance(transform, motley.Mix) or getattr(transform, "mixes", False)
-    ours = isinstance(transform, (motley.Transform, motley.MultiView))
-    name = transform.policy.name if ours else "motley.Mix"
-    if mixes and labels is None:
-        raise motley.ArgumentError(f"'{name}' mixes images, want labels=, the index or key of their labels in a batch")
-    if labels is not None and ours and not mixes:
+    if not isinstance(transform, motley.Transform):
+        return
+    if transform.mixes and labels is None:
         raise motley.ArgumentError(
-            f"labels is {labels!r}, but '{name}' has no stage 'mix', which makes targets of them"
+            f"'{transform.policy.name}' mixes images, want labels=, the index or key of their labels in a batch"
+        )
+    if labels is not None and not transform.mixes:
+        raise motley.ArgumentError(
+            f"labels is {labels!r}, but '{transform.policy.name}' has no stage 'mix', which makes targets of them"
         )

@@ -22,8 +22,8 @@ class Augment:
 
     Args:
         policy: A motley.Policy, a name or a path, or a motley.Transform, whose settings are kept. With a policy that
-            has stages the column becomes the network's input, [N, 3, H, W] as the policy says. With views (or a
-            motley.MultiView) a column for each view takes its place, [N, count, 3, H, W] where a view has several.
+            has stages the column becomes the network's input, [N, 3, H, W] as the policy says. With views
+            a column for each view takes its place, [N, count, 3, H, W] where a view has several.
         seed: Of a policy; None is none, or that of the transform.
         image: The column of images: an array [N, H, W, C] of bytes, or a list of PIL images or arrays of any sizes.
         ids: The column of sample ids, or None: each batch draws anew.

@@ -65,8 +65,8 @@ def augment(
 
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages the node is the
-            network's input, of the size, type and layout that the policy says. DALI has no bfloat16. With several
-            views (or a motley.MultiView) there is a node for each result: a dictionary by the views' names, with a
+            network's input, of the size, type and layout that the policy says. DALI has no bfloat16. With
+            views there is a node for each result: a dictionary by the views' names, with a
             tuple where a view has several. Schedules are refused, since a node's size stays.
         seed: Of a policy; None is none, or that of the transform.
         ids: A node of the sample ids, one whole number per sample. None: every batch gets new draws.
@@ -79,7 +79,7 @@ def augment(
     """
     transform = transform_of(policy, seed, layout="hwc")
     refuse(transform)
-    views = transform.in_epoch(0) if isinstance(transform, motley.MultiView) else {"": (1, 0, transform)}
+    views = transform.by_view() or {"": (1, 0, transform)}
     if levels is not None and not any(own.policy.takes_levels for *_, own in views.values()):
         raise levels_without_use(transform.policy)
     if epoch is None:
@@ -106,7 +106,7 @@ def augment(
     def node(own: motley.Transform, images: Any, view: int) -> Any:
         return run(own, images, ids, epoch, view, levels if own.policy.takes_levels else None)
 
-    if not isinstance(transform, motley.MultiView):
+    if not transform.policy.views:
         return node(transform, images, 0)
     if "" in views:
         _, number, shared = views[""]
@@ -119,13 +119,13 @@ def augment(
     return {name: nodes if len(nodes) > 1 else nodes[0] for name, nodes in made.items()}
 
 
-def refuse(transform: motley.Transform | motley.MultiView) -> None:
+def refuse(transform: motley.Transform) -> None:
     name = transform.policy.name
     if transform.policy.scheduled:
         raise motley.UnsupportedError(
             f"policy '{name}' changes with the epoch, and a node of DALI does not: want what Policy.at makes of it"
         )
-    views = transform.in_epoch(0).values() if isinstance(transform, motley.MultiView) else [(1, 0, transform)]
+    views = transform.by_view().values() or [(1, 0, transform)]
     if any(own.policy.whole and made_by(own)[0] == "bfloat16" for *_, own in views):
         raise motley.UnsupportedError(f"policy '{name}' makes bfloat16, which DALI lacks")
 

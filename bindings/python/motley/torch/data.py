@@ -22,7 +22,7 @@ from motley._native import ArgumentError, epoch_given, whole
 from motley._random import Index, numbers_of
 from motley.adapters import check_labels, transform_of
 from motley.follow import Boxes, Points
-from motley.torch.module import Transform, of_torch
+from motley.torch.module import Transform
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -262,8 +262,6 @@ class Augmented(_Around):
             raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
         self._augment: Any = self._follow.transform if self._follow else transform_of(policy, seed)
         self._views = getattr(self._augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
-        if self._views > 1 and isinstance(self._augment, motley.MultiView):
-            raise ArgumentError(f"views is {self._views}, but policy '{self._augment.policy.name}' has views itself")
 
     def _made(self, sample: Any, index: Any = None) -> Any:
         how: dict[str, Any] = {} if self._views == 1 else {"views": self._views}
@@ -294,8 +292,8 @@ class MotleyCollate:
 
     Args:
         transform: A motley.Transform or motley.torch.Transform, whose result is the batch's images; or a motley.Policy,
-            a name or a path. One with stages takes decoded images of any sizes; of one with views, or a
-            motley.MultiView, a dictionary of batches takes the images' place. With a motley.Follow the samples are its
+            a name or a path. One with stages takes decoded images of any sizes; of one with views a
+            dictionary of batches takes the images' place. With a motley.Follow the samples are its
             dictionaries, and what follows the images is moved with them.
         images: Index or key of the image in a sample: PIL images or uint8 arrays [H, W, C] of one size, or uint8
             tensors [C, H, W]. A Follow has its own key for them.
@@ -308,7 +306,7 @@ class MotleyCollate:
 
     def __init__(
         self,
-        transform: motley.MultiView | motley.Follow | PolicyLike,
+        transform: motley.Follow | PolicyLike,
         *,
         images: int | str | None = None,
         ids: int | str | None = None,
@@ -322,7 +320,7 @@ class MotleyCollate:
             if images is not None:
                 raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")
             transform = self.follow.transform
-        elif not isinstance(transform, (Transform, motley.MultiView)):
+        elif not isinstance(transform, Transform):
             raise TypeError(
                 f"transform is a {type(transform).__module__}.{type(transform).__qualname__}, want a "
                 "motley.Transform, a motley.Policy, a name or a path"
@@ -355,8 +353,13 @@ class MotleyCollate:
         return ids if any(isinstance(i, Index) for i in ids) else torch.as_tensor(default_collate(ids))
 
     def _followed(self, follow: motley.Follow, samples: list[Any]) -> Any:
-        made = follow(samples, sample_ids=self._ids_of(samples))
-        return self.collate(made) if self.transform.views == 1 else tuple(map(self.collate, made))
+        return self._collated(follow(samples, sample_ids=self._ids_of(samples)))
+
+    def _collated(self, samples: Any) -> Any:
+        """A batch of a list of samples; of several views what holds the lists, with batches in their place."""
+        if isinstance(samples, dict):
+            return {name: self._collated(own) for name, own in samples.items()}
+        return tuple(map(self._collated, samples)) if isinstance(samples, tuple) else self.collate(samples)
 
     def _by_key(self, samples: list[Any]) -> dict[Any, Any]:
         assert self.follow
@@ -465,7 +468,7 @@ def augmented(batch: Any, transform: Any, at: tuple[Any, Any], images: Any, labe
     at: the index or key of the images, and of the labels."""
     if labels is None:
         made = transform(images, **how)
-        return replaced(batch, at[0], of_torch(made) if isinstance(transform, motley.MultiView) else made)
+        return replaced(batch, at[0], made)
     made, targets = transform(images, labels=labels, **how)
     return replaced(replaced(batch, at[0], made), at[1], targets)
 

@@ -3,7 +3,8 @@
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any, Optional, Unpack
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, List, Optional, Unpack
 
 import numpy
 import torch
@@ -15,6 +16,7 @@ from motley._native import seed_given
 from motley._random import WANTED, Source, split_ids
 
 if TYPE_CHECKING:
+    from motley import Policy
     from motley._types import PolicyLike, Settings
 
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
@@ -34,10 +36,10 @@ class Transform(motley.Transform, torch.nn.Module):
         train = motley.torch.Transform("torchvision_train", memory_format=torch.channels_last)
         batch = train(images)   # a list of uint8 tensors [C, H, W], PIL images or arrays: [N, 3, H, W]
 
-    In eval() nothing is drawn, and there is one view; normalising, casting and layout stay. Of a policy with stages
+    In eval() nothing is drawn; normalising, casting, layout and the number of views stay. Of a policy with stages
     resize, center_crop, output and a grayscale that is always done remain, and labels come back as they are; one that
     crops at random cannot go without draws and raises UnsupportedError: evaluation wants another transform, such as
-    "torchvision_eval".
+    "torchvision_eval". Views that crop at random are the middle of the image then.
 
     state_dict() has the seed with the number of samples that were drawn by it, and the epoch. A buffer, `counter`,
     takes their place where a CUDA graph is captured, whose work reads it when it runs, so that each replay makes new
@@ -67,7 +69,8 @@ class Transform(motley.Transform, torch.nn.Module):
         if self.layout == "hw":
             raise motley.ArgumentError("layout is 'hw', want 'nchw' or 'nhwc'")
         self._whole = self.policy.whole
-        self._mixes, self._levels = self.policy.mixes, self.policy.takes_levels
+        self._mixes, self._levels, self._scheduled = self.policy.mixes, self.policy.takes_levels, self.policy.scheduled
+        self._named = [(name, count) for name, (count, *_) in self.policy.at(0).views.items() if name]
         names = "mean", "std", "output_layout", "clip_frames", "alpha", "threads"
         like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
         self._text = json.dumps(like)  # what the operator does
@@ -97,6 +100,7 @@ class Transform(motley.Transform, torch.nn.Module):
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
         wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
         takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
+        takes = takes and not (self._scheduled and getattr(sample_ids, "ndim", 1) == 2)  # whose epoch nobody knows yet
         if compiling and takes and not wrong:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
             return made[0] if len(made) == 1 else tuple(made)
@@ -113,12 +117,6 @@ class Transform(motley.Transform, torch.nn.Module):
             batch, layout = _seen_as_chw(batch, layout, out)
         return _run(self, batch, out, layout, *rest, **how)
 
-    def _run_as_set(self, batch: Any, out: Any, layout: Any, *rest: Any, **how: Any) -> Any:
-        if self._whole:
-            return of_torch(super()._run_as_set(batch, out, layout, *rest, **how))
-        batch, layout = _seen_as_chw(batch, layout, out)
-        return super()._run_as_set(batch, out, layout, *rest, **how)
-
     def _operated(
         self,
         images: torch.Tensor,
@@ -130,15 +128,16 @@ class Transform(motley.Transform, torch.nn.Module):
         seed: Any = None,
         views: Optional[int] = None,
         levels: Any = None,
-    ) -> "list[torch.Tensor]":
+    ) -> "list[Any]":
         """The views of the images, each by the operator."""
         if not self._whole:
             images, layout = _seen_as_chw(images, layout, None)
-        views = 1 if not self.training else self.views if views is None else views
+        views = self.views if views is None else views
         ids, each, levels = _as_tensor(ids), None, _as_tensor(levels) if self.training or not self._levels else None
         carries = ids is not None and ids.dim() == 2
+        epoch = self._epoch if epoch is None and self._scheduled and self._epoch is not None else epoch
         known = epoch is not None or self._epoch is not None or self._counts or (carries and ids.shape[1] == 3)
-        if ids is not None and self.training and not known:
+        if self.training and not known and (ids is not None or self._scheduled):
             raise motley.ArgumentError(WANTED)
         if views > 1 and carries:  # [N, 2] beside `each`: ids and epochs
             ids, view = ids[:, ::2] if ids.shape[1] == 3 else ids[:, 0].contiguous(), ids[:, 1]
@@ -147,13 +146,21 @@ class Transform(motley.Transform, torch.nn.Module):
         seed = self.seed if seed is None else seed
         settings = self._text, layout, self.training, None if seed is None else _signed(seed), epoch
         counter = self.counter.to(images.device)
-        made = []
+        single = images.dim() == len(layout.removeprefix("n"))
+        made: list[Any] = []
         for k in range(views):
             numbers = None if each is None else each * views + k
-            made.append(_augment(images, counter, ids, levels, numbers, view * views + k, *settings))
+            results = _augment(images, counter, ids, levels, numbers, view * views + k, *settings)
+            made.append(self._by_name(results, single) if self._named else results[0])
         if ids is None and self.training:
-            one = images.dim() == len(layout.removeprefix("n"))
-            self.counter[1].add_(1 if one else images.shape[0])
+            self.counter[1].add_(1 if single else images.shape[0])
+        return made
+
+    def _by_name(self, results: "list[torch.Tensor]", single: bool) -> "dict[str, Any]":
+        """The results of views by their names, as calls return them. Those of a view are one tensor here."""
+        made: dict[str, Any] = {}
+        for (name, count), result in zip(self._named, results):
+            made[name] = result if count == 1 else tuple(result.unbind() if single else result.chunk(count))
         return made
 
     # ---- state ----
@@ -177,7 +184,7 @@ class Transform(motley.Transform, torch.nn.Module):
             self.set_epoch(epoch)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={value!r}" for name, value in self._settings())
+        return ", ".join(f"{name}={value!r}" for name, value in {"policy": self.policy, **self._kept()}.items())
 
 
 def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
@@ -225,7 +232,7 @@ def _transform_of(text: str, training: bool) -> motley.Transform:
 
 def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], levels: Optional[torch.Tensor],
              views: Optional[torch.Tensor], view: int, transform: str, layout: str, training: bool,
-             seed: Optional[int], epoch: Optional[int]) -> torch.Tensor:  # fmt: skip
+             seed: Optional[int], epoch: Optional[int]) -> List[torch.Tensor]:  # fmt: skip
     made = _transform_of(transform, training)._same()
     if views is not None and ids is not None and ids.dim() == 2:
         numbers = torch.stack([ids[:, 0], 0 * ids[:, 0], ids[:, 1]], 1)
@@ -233,7 +240,35 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     made.counter, made._words = counter, Source(None if seed is None else seed_given(seed))
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
     made._adds = False
-    return made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)
+    result = made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)
+    single = images.dim() == len(layout.removeprefix("n"))
+    return [_joined(own, single) for own in result.values()] if isinstance(result, dict) else [result]
+
+
+def _joined(results: Any, single: bool) -> torch.Tensor:
+    """The one tensor that the results of a view are, one behind the other."""
+    if isinstance(results, torch.Tensor):
+        return results
+    base = results[0]._base
+    if (
+        base is not None
+        and not single
+        and (base.shape[1:], base.stride()) == (results[0].shape[1:], results[0].stride())
+    ):
+        return base
+    return torch.stack(results) if single else torch.cat(results)
+
+
+def _sizes(
+    transform: motley.Transform, epoch: Optional[int], size: Any
+) -> "Iterator[tuple[Policy, bool, tuple[int, int], int]]":
+    """Of each view, or of the one result: its policy, whether it is RGB, its size, and how many there are of an image.
+    size: of the images."""
+    policy = transform.policy.at(epoch or 0)
+    shared = policy.views.get("", (1, 0, policy))[2]
+    for name, (count, _, own) in policy.views.items() or [("", (1, 0, policy))]:
+        if name or own is policy:
+            yield own, own.to_rgb or shared.to_rgb, own.size or shared.size or size, count
 
 
 if _HAS_OPERATORS:
@@ -241,15 +276,18 @@ if _HAS_OPERATORS:
 
     @_augment.register_fake  # type: ignore
     def _(images: Any, counter: Any, ids: Any, levels: Any, views: Any, view: Any, transform: Any, layout: Any,
-          training: Any, seed: Any, epoch: Any) -> torch.Tensor:  # fmt: skip
+          training: Any, seed: Any, epoch: Any) -> List[torch.Tensor]:  # fmt: skip
         made = _transform_of(transform, training)
         if made.output_layout is None and not made.policy.whole:
-            return torch.empty_like(images, dtype=getattr(torch, made._dtype_out))
+            return [torch.empty_like(images, dtype=getattr(torch, made._dtype_out))]
         layout, (n, c, h, w) = axes_of(images.shape, layout, "chw")
-        lead = () if n is None else (images.shape[n],)
-        channels = 3 if made.policy.to_rgb else 1 if c is None else images.shape[c]
-        _, stage = made.policy._made if made.policy._made and made.policy.has_output else (None, layout)
-        written = made.output_layout or stage
-        written = "chw" if written == "hw" and channels > 1 else written
-        size = made.policy.size or (images.shape[h], images.shape[w])
-        return new_array(images, Torch, lead, channels, size, made._dtype_out, written)
+        results = []
+        for policy, rgb, size, count in _sizes(made, epoch, (images.shape[h], images.shape[w])):
+            lead = () if n is None else (images.shape[n],)
+            lead = lead if count == 1 else (count * (lead or (1,))[0],)
+            channels = 3 if rgb else 1 if c is None else images.shape[c]
+            dtype, stage = policy._made if policy._made and policy.has_output else (made._dtype_out, layout)
+            written = made.output_layout or stage
+            written = "chw" if written == "hw" and channels > 1 else written
+            results.append(new_array(images, Torch, lead, channels, size, made._dtype or dtype, written))
+        return results

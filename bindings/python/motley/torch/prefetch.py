@@ -94,13 +94,13 @@ class Prefetcher:
         loader: Anything iterable that yields batches: tuples, lists or dicts with a uint8 batch of images in them. Pin
             its memory (pin_memory=True), or copies do not overlap. It must not write to a batch after yielding it.
         transform: A motley.torch.Transform on `device`, a motley.Transform, or another callable of the images; or a
-            motley.Policy, a name or a path. With a motley.MultiView, or a policy with views, a dictionary of batches
-            takes the images' place.
+            motley.Policy, a name or a path. With a policy that has views a dictionary of batches takes the
+            images' place.
         device: Where batches are wanted; the default is the current CUDA device, or the CPU where there is none.
         images: Index or key of the images in a batch.
         ids: Index or key of their sample ids, or None: each batch draws anew. The ids stay on the CPU.
-        labels: Index or key of their labels, which a transform that mixes images (its policy has a `mix`, or it is a
-            motley.Mix) turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
+        labels: Index or key of their labels, which a transform that mixes images (its policy has a `mix`)
+            turns into targets; elsewhere None. They must still be on the CPU, or each batch waits for them.
         names: Index or key of their files' names, or None: for messages.
         broken: What to do with a file that cannot be decoded: "raise" FileError, or "skip" it with a warning, which
             shortens the batch.
@@ -120,9 +120,7 @@ class Prefetcher:
     ) -> None:
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         if isinstance(transform, (str, os.PathLike, motley.Policy, Mapping)):
-            transform = transform_of(transform, None, mixing=True, module=Transform)
-            if isinstance(transform, Transform):
-                transform = transform.to(self.device)
+            transform = transform_of(transform, None, mixing=True, module=Transform).to(self.device)
         if isinstance(transform, motley.Follow):
             raise motley.ArgumentError(
                 "transform is a motley.Follow, which works on whole samples: want a MotleyCollate of it in the loader"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""motley.Mix against torchvision's MixUp and CutMix and timm's Mixup: every pixel and target equal, given the draw."""
+"""motley.mix() against torchvision's MixUp and CutMix and timm's Mixup: equal pixels and targets, given the draw."""
 
+import json
 import pickle
 
 import numpy as np
@@ -25,6 +26,12 @@ def batch(request):
     )
 
 
+def mixed(mix, *arguments, **more):
+    """images, targets and how each image is mixed."""
+    images, targets, draws = mix(*arguments, **more, return_draws=True)
+    return images, targets, [draw["mix"] for draw in draws]
+
+
 def same(a, b):
     return a.dtype == b.dtype and torch.equal(a, b)
 
@@ -33,7 +40,7 @@ def same(a, b):
 @pytest.mark.parametrize("seed", range(3))
 def test_mixup_is_torchvisions(batch, dtype, seed):
     images, labels = batch[0].to(dtype), batch[1]
-    made, targets, draws = motley.Mix(mixup=0.4, classes=CLASSES, seed=seed)(images, labels, return_draws=True)
+    made, targets, draws = mixed(motley.mix(mixup=0.4, classes=CLASSES, seed=seed), images, labels=labels)
     theirs = v2.MixUp(alpha=0.4, num_classes=CLASSES)
     theirs.make_params = lambda _: {"lam": draws[0]["lambda"]}
     wanted, wanted_targets = theirs(images, labels)
@@ -43,7 +50,7 @@ def test_mixup_is_torchvisions(batch, dtype, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_cutmix_is_torchvisions(batch, seed, monkeypatch):
     images, labels = batch
-    made, targets, draws = motley.Mix(cutmix=0.9, classes=CLASSES, seed=seed)(images, labels, return_draws=True)
+    made, targets, draws = mixed(motley.mix(cutmix=0.9, classes=CLASSES, seed=seed), images, labels=labels)
     theirs, draw, places = v2.CutMix(alpha=0.9, num_classes=CLASSES), draws[0], []
     height, width = images.shape[-2:]
     for x in range(width):  # the centre is the only draw that is not handed out: one has to give this box
@@ -90,9 +97,9 @@ class Numbers:
 @pytest.mark.parametrize("correct", [True, False])
 def test_timms_modes(batch, mode, seed, correct, monkeypatch):
     images, labels = batch
-    mix = motley.Mix(mixup=0.8, cutmix=1.0, rules="timm", mode=mode, classes=CLASSES, smoothing=0.1, seed=seed,
+    mix = motley.mix(mixup=0.8, cutmix=1.0, rules="timm", mode=mode, classes=CLASSES, smoothing=0.1, seed=seed,
                      keep_lambda=not correct)  # fmt: skip
-    made, targets, draws = mix(images, labels, return_draws=True)
+    made, targets, draws = mixed(mix, images, labels=labels)
     n, _, height, width = images.shape
     drawing = {"batch": draws[:1], "pair": draws[: n // 2], "elem": draws}[mode]
     boxes = iter([d["box"] for d in drawing if d["kind"] == "cutmix"])
@@ -127,8 +134,8 @@ def timm_boxes(size, lam, bbox=timm_mixup.rand_bbox):
 @pytest.mark.parametrize("mode", ["batch", "pair", "elem"])
 def test_minmax_is_timms(batch, mode, monkeypatch):
     images, labels = batch
-    mix = motley.Mix(minmax=(0.2, 0.8), rules="timm", mode=mode, classes=CLASSES, seed=5)
-    made, targets, draws = mix(images, labels, return_draws=True)
+    mix = motley.mix(minmax=(0.2, 0.8), rules="timm", mode=mode, classes=CLASSES, seed=5)
+    made, targets, draws = mixed(mix, images, labels=labels)
     drawing = {"batch": draws[:1], "pair": draws[: len(images) // 2], "elem": draws}[mode]
     boxes = iter([d["box"] for d in drawing])
     monkeypatch.setattr(timm_mixup.np, "random", Numbers(drawing))
@@ -148,57 +155,63 @@ def test_minmax_is_timms(batch, mode, monkeypatch):
 def test_bytes_are_timms_collating(seed, monkeypatch):
     random = np.random.default_rng(seed)
     images, labels = random.integers(0, 256, (6, 3, 20, 24), np.uint8), random.integers(0, CLASSES, 6)
-    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", classes=CLASSES, smoothing=0.1, seed=seed, layout="chw")
-    made, targets, draws = mix(images, labels, return_draws=True)
+    mix = motley.mix(mixup=0.8, rules="timm", mode="elem", classes=CLASSES, smoothing=0.1, seed=seed, layout="chw")
+    made, targets, draws = mixed(mix, images, labels=labels)
     monkeypatch.setattr(timm_mixup.np, "random", Numbers(draws))
     theirs = timm_mixup.FastCollateMixup(mixup_alpha=0.8, mode="elem", num_classes=CLASSES)
     wanted, wanted_targets = theirs([(image, int(label)) for image, label in zip(images, labels)])
     assert np.array_equal(made, wanted.numpy()) and np.array_equal(targets, wanted_targets.numpy())
 
 
-def test_soft_targets(batch):
+@pytest.mark.parametrize("mode", ["batch", "elem"])
+def test_soft_targets_of_several_labels_are_timms(batch, mode):
+    import motley.timm
+
     images, labels = batch
     soft = torch.softmax(torch.randn(len(images), CLASSES, generator=torch.Generator().manual_seed(1)), 1)
-    mix = motley.Mix(mixup=0.8, rules="timm", mode="elem", smoothing=0.1, multi_label=True, seed=2)
-    _, targets, draws = mix(images, soft, return_draws=True)
+    arguments = {"mixup_alpha": 0.8, "mode": mode, "label_smoothing": 0.1, "num_classes": CLASSES, "multi_label": True}
+    mixup = motley.timm.Mixup(**arguments)
+    torch.manual_seed(2)
+    made, targets = mixup(images.clone(), soft)
+    torch.manual_seed(2)
+    again, _, draws = mixed(mixup.mix, images, labels=soft)
     lam = torch.tensor([d["share"] for d in draws], dtype=torch.float32).unsqueeze(1)
     wanted = timm_mixup.mixup_target(soft, CLASSES, lam, smoothing=0.1, multi_label=True)
-    assert same(targets, wanted)
+    assert same(made, again) and same(targets, wanted)
+    refused("multi_label is True, want soft targets", mixup, images, labels)
 
 
 def test_smoothed_soft_targets_still_sum_to_one(batch):
     images, labels = batch
     one_hot, ids = torch.nn.functional.one_hot(labels, CLASSES), range(len(images))
-    hard = motley.Mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(
-        images, labels, sample_ids=ids, epoch=0
+    hard = motley.mix(mixup=0.2, cutmix=1, mode="elem", classes=CLASSES, smoothing=0.1)(
+        images, labels=labels, sample_ids=ids, epoch=0
     )
-    soft = motley.Mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, one_hot, sample_ids=ids, epoch=0)
+    soft = motley.mix(mixup=0.2, cutmix=1, mode="elem", smoothing=0.1)(images, labels=one_hot, sample_ids=ids, epoch=0)
     assert torch.allclose(soft[1].sum(1), torch.ones(len(images))) and torch.allclose(soft[1], hard[1])
     with pytest.raises(motley.ArgumentError, match=r"labels have shape \(\d+, 1\), want \[\d+\]: a class"):
-        motley.Mix(mixup=0.2)(images, labels.reshape(-1, 1))
-    with pytest.raises(motley.ArgumentError, match="multi_label is True, but labels have shape"):
-        motley.Mix(mixup=0.2, classes=CLASSES, multi_label=True)(images, labels)
+        motley.mix(mixup=0.2)(images, labels=labels.reshape(-1, 1))
 
 
 def test_layouts_in_place_and_replay(batch):
     images, labels = batch
-    mix = motley.Mix(mixup=1, cutmix=1, classes=CLASSES, mode="elem", drawn_partner=True, seed=8)
-    made, targets, draws = mix(images, labels, sample_ids=range(len(images)), epoch=0, return_draws=True)
-    assert all(d["partner"] != i for i, d in enumerate(draws)) or len(images) == 1
+    mix = motley.mix(mixup=1, cutmix=1, classes=CLASSES, mode="elem", drawn_partner=True, seed=8)
+    made, targets, draws = mix(images, labels=labels, sample_ids=range(len(images)), epoch=0, return_draws=True)
+    assert all(draw["mix"]["partner"] != i for i, draw in enumerate(draws)) or len(images) == 1
     hwc = np.ascontiguousarray(images.numpy().transpose(0, 2, 3, 1))
     assert np.array_equal(
-        mix(hwc, labels, sample_ids=range(len(images)), epoch=0)[0].transpose(0, 3, 1, 2), made.numpy()
+        mix(hwc, labels=labels, sample_ids=range(len(images)), epoch=0)[0].transpose(0, 3, 1, 2), made.numpy()
     )
-    assert same(mix.replay(images, labels, draws)[0], made) and same(mix.replay(images, labels, draws)[1], targets)
+    assert all(map(same, mix.replay(images, json.loads(json.dumps(draws)), labels=labels), (made, targets)))
     clone = images.clone()
-    assert mix.apply_(clone, labels, sample_ids=range(len(images)), epoch=0)[0] is clone and same(clone, made)
+    assert mix.apply_(clone, labels=labels, sample_ids=range(len(images)), epoch=0)[0] is clone and same(clone, made)
     again = pickle.loads(pickle.dumps(mix))
-    assert same(again(images, labels, sample_ids=range(len(images)), epoch=0)[0], made)
+    assert same(again(images, labels=labels, sample_ids=range(len(images)), epoch=0)[0], made)
     assert mix.draw(sample_ids=list(range(len(images))), epoch=0, size=images.shape[-2:]) == draws
-    first = motley.Mix(mixup=1, seed=1, classes=CLASSES)
-    one, two = first(images, labels)[0], first(images, labels)[0]
+    first = motley.mix(mixup=1, seed=1, classes=CLASSES)
+    one, two = first(images, labels=labels)[0], first(images, labels=labels)[0]
     with pytest.raises(motley.ArgumentError, match="epoch"):
-        first(images, labels, epoch=-1)
+        first(images, labels=labels, epoch=-1)
     assert first.state_dict()["count"] == 2 * len(images) and not same(one, two)
 
 
@@ -208,22 +221,21 @@ def test_layouts_in_place_and_replay(batch):
         (dict(), "neither mixup nor cutmix"),
         (dict(mixup=-1), "mixup is -1"),
         (dict(mixup="a"), "mixup is 'a', want a number"),
-        (dict(mixup=1, p=0), "p is 0, want a number above 0"),
-        (dict(mixup=1, mode="element"), "mode is 'element', want 'batch', 'pair', 'elem'"),
+        (dict(mixup=1, mode="element"), "mode is 'element', want batch, pair or elem"),
         (dict(mixup=1, mode="pair"), "mode is pair, want timm's rules"),
         (dict(mixup=1, drawn_partner=True), "want mode elem"),
-        (dict(cutmix=1, minmax=0.5), "minmax is 0.5, want"),
-        (dict(mixup=1, smoothing=1.5), "smoothing is 1.5, want a number from 0 to 1"),
-        (dict(mixup=1, smoothing=-0.1, multi_label=True), "smoothing is -0.1, want"),
+        (dict(cutmix=1, minmax=0.5), "'minmax' wants a list of 2 numbers"),
+        (dict(mixup=1, smoothing=1.5), "smoothing is 1.5, want 0..1"),
+        (dict(mixup=1, dtype="float16"), "dtype or output_layout is given, but policy 'mix' mixes images as they come"),
     ],
 )
 def test_settings_that_are_refused(arguments, why):
-    refused(why, motley.Mix, **arguments)
+    refused(why, motley.mix, **arguments)
 
 
 def test_calls_that_are_refused(batch):
     images, labels = batch
-    mix, clone = motley.Mix(mixup=1, classes=CLASSES), images.clone()
+    mix, clone = motley.mix(mixup=1, classes=CLASSES), images.clone()
     for given, why in (
         (None, "labels are missing"),
         (labels[:-1], r"labels have shape \(\d+,\), want \["),
@@ -232,15 +244,40 @@ def test_calls_that_are_refused(batch):
         (torch.zeros(len(images), 9), "labels have 9 classes, want 10"),
         (torch.full((len(images), CLASSES), 7), r"\(\d+, 10\) and whole numbers such as 7, want \[\d+\]: a class"),
     ):
-        refused(why, mix.apply_, clone, given)
+        refused(why, mix.apply_, clone, labels=given)
     assert same(clone, images), "something was written"
     with pytest.raises(motley.ArgumentError, match="want classes, how many"):
-        motley.Mix(mixup=1)(images, labels)
+        motley.mix(mixup=1)(images, labels=labels)
     with pytest.raises(motley.ArgumentError, match="there are 1 images, want an even number, as mode is pair"):
-        motley.Mix(mixup=1, rules="timm", mode="pair", classes=CLASSES)(images[:1], labels[:1])
+        motley.mix(mixup=1, rules="timm", mode="pair", classes=CLASSES)(images[:1], labels=labels[:1])
     for wrong in (images[0], list(images), images.double()):
-        refused("mixing wants a batch|dtype is torch.float64", mix, wrong, labels)
-    refused("draws of image 0 are", mix.replay, images, labels, [{}] * len(images))
+        refused("mixing wants a batch|dtype is torch.float64", mix, wrong, labels=labels)
+    draws = mix.draw(len(images), size=images.shape[-2:])
+    refused(
+        "mix of image 0 is {}, want kind", mix.replay, images, [{**draw, "mix": {}} for draw in draws], labels=labels
+    )
+
+
+def test_in_eval_nothing_is_mixed(batch):
+    """Nor counted; labels come back as they are."""
+    import motley.torch
+
+    images, labels = batch
+    mix = motley.torch.Transform(motley.mix(mixup=1, classes=CLASSES), seed=3).eval()
+    made, targets = mix(images, labels=labels)
+    assert same(made, images) and made is not images and targets is labels
+    assert same(mix(images), images) and mix._words.count == 0
+    assert not same(mix.train()(images, labels=labels)[0], images)
+
+
+def test_bytes_by_the_c_call_are_those_of_the_same_file():
+    """motley_apply takes such a policy for bytes, as the last stage of any other."""
+    images = np.random.default_rng(2).integers(0, 256, (4, 9, 8, 3), np.uint8)
+    mix = motley.mix(mixup=0.5, cutmix=1, mode="elem", classes=4, seed=7)
+    stage = mix.policy.as_dict()["stages"][0]
+    sized = motley.Transform({"stages": [{"resize": {"size": [9, 8]}}, stage]}, seed=7)
+    for one, other in zip(*(t(images, labels=range(4), sample_ids=range(4), epoch=2) for t in (mix, sized))):
+        assert np.array_equal(one, other)
 
 
 @pytest.mark.cuda
@@ -249,8 +286,8 @@ def test_class_numbers_that_are_no_shares_on_cuda(batch):
     """Nothing waits for labels on the device, so these cannot be refused."""
     images, labels = batch
     several = torch.stack([labels, labels], 1).clamp(min=2).cuda()
-    assert motley.Mix(mixup=1)(images.cuda(), several)[1].isnan().all()
-    assert not motley.Mix(mixup=1)(images.cuda(), (several == 2).long())[1].isnan().any()
+    assert motley.mix(mixup=1)(images.cuda(), labels=several)[1].isnan().all()
+    assert not motley.mix(mixup=1)(images.cuda(), labels=(several == 2).long())[1].isnan().any()
 
 
 TEXT = """motley: 1
@@ -269,17 +306,15 @@ def test_as_a_transforms_last_stage():
     transform = motley.Transform(TEXT, seed=6)
     images, targets, draws = transform(photographs, labels=labels, sample_ids=range(8), epoch=0, return_draws=True)
     plain = motley.Transform(TEXT[: TEXT.index("  - mix")], seed=6)(photographs, sample_ids=range(8), epoch=0)
-    mix = motley.Mix(mixup=0.2, cutmix=1, mode="elem", rules="timm", classes=10, smoothing=0.1, seed=6)
-    wanted, wanted_targets = mix(plain, labels, sample_ids=range(8), epoch=0, layout="chw")
+    mix = motley.mix(mixup=0.2, cutmix=1, mode="elem", rules="timm", classes=10, smoothing=0.1, seed=6)
+    wanted, wanted_targets = mix(plain, labels=labels, sample_ids=range(8), epoch=0, layout="chw")
     assert np.array_equal(images, wanted) and np.array_equal(targets, wanted_targets)
     again = transform.replay(photographs, draws, labels=labels)
     assert np.array_equal(again[0], images) and np.array_equal(again[1], targets)
-    for arguments, why in (
-        (dict(), "labels are missing"),
-        (dict(labels=labels[:3]), "labels have shape"),
-        (dict(labels=labels, views=2), "the policy mixes images"),
-    ):
+    for arguments, why in ((dict(), "labels are missing"), (dict(labels=labels[:3]), "labels have shape")):
         refused(why, transform, photographs, **arguments)
+    two = transform(photographs, labels=labels, sample_ids=range(8), epoch=0, views=2)
+    assert np.array_equal(two[0][0], images) and not np.array_equal(two[1][0], images)
     with pytest.raises(motley.ArgumentError, match="has no stage 'mix'"):
         motley.Transform("torchvision_train")(photographs, labels=labels)
     del draws[3]["mix"]
@@ -356,9 +391,9 @@ def test_a_mix_behind_another_stage():
     import motley.torch
 
     batches = [(torch.rand(6, 3, 9, 8), torch.arange(6), torch.arange(6))]
-    mix = motley.Mix(mixup=0.2, cutmix=1, classes=6, epoch=0)
+    mix = motley.mix(mixup=0.2, cutmix=1, classes=6, epoch=0)
     ((images, targets, ids),) = motley.torch.Prefetcher(batches, mix, "cpu", ids=2, labels=1)
-    wanted = motley.Mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], batches[0][1], sample_ids=ids, epoch=0)
+    wanted = motley.mix(mixup=0.2, cutmix=1, classes=6)(batches[0][0], labels=batches[0][1], sample_ids=ids, epoch=0)
     assert torch.equal(images, wanted[0]) and torch.equal(targets, wanted[1]) and torch.equal(ids, torch.arange(6))
 
 
@@ -387,7 +422,7 @@ def test_where_labels_are_missing():
         refused("'mixed' mixes images, want labels=, the index or key", make, mixes)
         refused("labels is 1, but 'torchvision_train' has no stage 'mix'", make, plain, labels=1)
     refused("labels is 1, but 'rand_augment' has no stage 'mix'", motley.torch.MotleyCollate, "rand_augment", labels=1)
-    refused("'motley.Mix' mixes images, want labels=", motley.torch.Prefetcher, [], motley.Mix(mixup=1), "cpu")
+    refused("'mix' mixes images, want labels=", motley.torch.Prefetcher, [], motley.mix(mixup=1), "cpu")
     for alone in (Alone, lambda stage: motley.torch.Augmented(Photographs(), stage)):
         with pytest.raises(motley.UnsupportedError, match="'mixed' mixes images, and here are no labels"):
             alone(mixes)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MixUp and CutMix of a transform's images: how they are mixed, as plain data, and the targets, mixed by the same
+shares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _images as images
+from . import _native
+from ._core import ffi, lib
+from ._arrays import Torch, kind_of
+from ._native import ArgumentError, checked, for_each, whole
+
+if TYPE_CHECKING:
+    from ._types import Labels
+
+KINDS = "none", "mixup", "cutmix"
+BOX = "left", "top", "width", "height"
+
+
+# ---- draws: an array of motley_mixed, as plain data ----
+
+
+def drawn(policy: Any, samples: Any, count: int, size: tuple[int, int]) -> Any:
+    """How these samples are mixed as one batch of images of that size, (width, height): motley_mixed[]."""
+    mixed = ffi.new("motley_mixed[]", max(count, 1))
+    checked(lib.motley_mix_draw, policy._mix[0], samples, count, *size, mixed)
+    return mixed
+
+
+def plain(mixed: Any, count: int) -> list[dict[str, Any]]:
+    """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box"."""
+    draws = []
+    for one in mixed[0:count]:
+        draw = {"kind": KINDS[one.kind], "partner": one.partner, "lambda": getattr(one, "lambda"), "share": one.share}
+        if one.kind == lib.MOTLEY_MIX_CUTMIX:
+            draw["box"] = {name: getattr(one.box, name) for name in BOX}
+        draws.append(draw)
+    return draws
+
+
+def structs(draws: Sequence[Any], count: int) -> Any:
+    """motley_mixed[] of recorded draws, whose "mix" plain() has made."""
+    for_each("draws", len(draws), count, "entries")
+    mixed = ffi.new("motley_mixed[]", max(count, 1))
+    for i, (one, draw) in enumerate(zip(mixed, draws)):
+        if "mix" not in draw:
+            raise ArgumentError(f"draws of image {i} have no 'mix', but the transform mixes images")
+        mix = draw["mix"]
+        try:
+            one.kind, one.partner, one.share = KINDS.index(mix["kind"]), mix["partner"], mix["share"]
+            setattr(one, "lambda", mix["lambda"])
+            for name in BOX if "box" in mix else ():
+                setattr(one.box, name, mix["box"][name])
+        except (KeyError, TypeError, ValueError, OverflowError) as wrong:
+            raise ArgumentError(f"mix of image {i} is {mix!r}, want kind, partner, lambda and share: {wrong}") from None
+    return mixed
+
+
+def unmixed(count: int) -> Any:
+    """motley_mixed[] of images that stay as they are."""
+    return structs([{"mix": {"kind": "none", "partner": i, "lambda": 1, "share": 1}} for i in range(count)], count)
+
+
+# ---- what can be mixed ----
+
+
+def check_images(source: Any) -> None:
+    """Refuses what is no batch of images of one size."""
+    if isinstance(source, images.Many) or source.single:
+        raise ArgumentError("mixing wants a batch, an array of several images of one size")
+
+
+def check_gradients(batch: Any) -> None:
+    if getattr(batch, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise ArgumentError(
+            "the images require grad, which mixing does not pass on: want images.detach(), or for a loss that is "
+            "derived by them their mixing in torch"
+        )
+
+
+# ---- targets ----
+
+
+def targets_of(mixed: Any, labels: Labels | None, count: int, classes: int | None, smoothing: float, like: Any) -> Any:
+    """Mixed targets [count, classes], float32, of the library and device of the images `like`. Where torch's labels are
+    on that device, too, nothing waits for them: the targets of a label that is no class, or no share, are NaN."""
+    if labels is None:
+        raise ArgumentError("labels are missing: the images are mixed, and their targets have to be")
+    given: Any = labels
+    shape = tuple(given.shape) if hasattr(given, "shape") else (len(given),)
+    soft, on_device = len(shape) == 2, _on_device(given, like)
+    listed = [0] if on_device else given.tolist() if hasattr(given, "tolist") else list(given)
+    whole_numbers = not given.is_floating_point() if on_device else all(hasattr(n, "__index__") for n in listed)
+    if not (soft or whole_numbers) and len(shape) == 1:
+        name = "float" if on_device else type(listed[0]).__name__
+        raise ArgumentError(f"labels are {name}s, want whole numbers, or soft targets [N, classes]")
+    classes = _classes(shape, count, classes)
+    dtype = "float32" if soft else "int64"
+    if on_device:
+        torch = sys.modules["torch"]
+        numbers = given.detach().to(getattr(torch, dtype)).contiguous()
+        if soft and not given.is_floating_point():
+            numbers.masked_fill_((given != 0) & (given != 1), float("nan"))
+        targets = torch.empty((count, classes), dtype=torch.float32, device=given.device)
+    else:
+        import numpy
+
+        if soft:
+            _refuse_class_numbers(numpy.array(listed), shape)
+        numbers, targets = numpy.array(listed, dtype), numpy.empty((count, classes), "float32")
+    if count:
+        pointer = kind_of(type(targets)).pointer
+        address = ffi.cast("float *" if soft else "int64_t *", pointer(numbers))
+        both = (ffi.NULL, address) if soft else (address, ffi.NULL)
+        context = _native.context_of(like.device).handle if on_device else ffi.NULL
+        stream = images.stream_of(like) if on_device else ffi.NULL
+        out = ffi.cast("float *", pointer(targets))
+        checked(lib.motley_mix_targets, context, mixed, count, classes, *both, smoothing, out, stream)
+    if like.kind is Torch and not on_device:
+        targets = sys.modules["torch"].from_numpy(targets).to(like.array.device)
+    return images.like_foreign(targets, like.given) if like.foreign else targets
+
+
+def _on_device(labels: Any, like: Any) -> bool:
+    return bool(like.kind is Torch and getattr(labels, "is_cuda", False) and labels.device == like.array.device)
+
+
+def _classes(shape: tuple[int, ...], count: int, classes: int | None) -> int:
+    """How many classes labels of that shape have, for so many images."""
+    if len(shape) not in (1, 2) or shape[0] != count:
+        raise ArgumentError(
+            f"labels have shape {shape}, want [{count}] or [{count}, classes], as there are {count} images"
+        )
+    if len(shape) == 2 and shape[1] == 1:
+        raise ArgumentError(f"labels have shape {shape}, want [{count}]: a class for each image, or [{count}, classes]")
+    if len(shape) == 2 and classes not in (None, shape[1]):
+        raise ArgumentError(f"labels have {shape[1]} classes, want {classes}")
+    if len(shape) == 1 and classes is None:
+        raise ArgumentError(
+            "labels are whole numbers: want classes, how many there are, as an argument or in the stage 'mix'"
+        )
+    return whole("classes", shape[1] if len(shape) == 2 else classes, 1, 1 << 24, "from 1 to 16777216")
+
+
+def _refuse_class_numbers(labels: Any, shape: tuple[int, ...]) -> None:
+    """Raises ArgumentError of an array that has several classes for each image in place of each class's share."""
+    wrong: Any = labels[(labels != 0) & (labels != 1)] if labels.dtype.kind in "iu" else ()
+    if len(wrong):
+        raise ArgumentError(
+            f"labels have shape {shape} and whole numbers such as {wrong[0]}, want [{shape[0]}]: a class for each "
+            f"image, or [{shape[0]}, classes]: each class's share"
+        )
