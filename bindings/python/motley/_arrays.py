@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of arrays that are read through their own attributes: torch, NumPy and CuPy arrays, and Pillow images.
+"""The kinds of arrays that are read through their own attributes, torch's, NumPy's and Pillow's, and by DLPack those of
+all other libraries, such as CuPy, JAX and TensorFlow.
 
-None of the four is imported here: a caller who passes such an array has already imported its library."""
+None of them is imported here: a caller who passes such an array has already imported its library. (On CUDA, arrays of
+other libraries are read as torch's, which is imported for them, else as NumPy's.)"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ DTYPES = {
     text_of(lib.motley_dtype_name(number)): (number, size)
     for number, size in ((lib.MOTLEY_U8, 1), (lib.MOTLEY_F32, 4), (lib.MOTLEY_F16, 2), (lib.MOTLEY_BF16, 2))
 }
+ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
 SHORT = {"u8": "uint8", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}  # as files write them
 
 # Classes of what has a shape and a dtype alone, and what makes them.
@@ -38,7 +41,7 @@ def dtype_name(dtype: Any) -> str:
 
 
 class Kinds(dict[type, Any]):
-    """Class of arrays -> Torch, NumPy, CuPy, Pillow, or None for any other class; filled as classes are met."""
+    """Class of arrays -> Torch, NumPy, Pillow, or None for any other class; filled as classes are met."""
 
     def __missing__(self, cls: type) -> Any:
         roots = [(base.__module__.split(".")[0], base.__name__) for base in cls.__mro__]
@@ -48,7 +51,7 @@ class Kinds(dict[type, Any]):
                 f"a {cls.__name__} stands for an array in {where}, and has no numbers yet: want this call outside of "
                 "it, on arrays"
             )
-        kind = self[cls] = next((kind for kind in (Torch, NumPy, CuPy, Pillow) if kind.base in roots), None)
+        kind = self[cls] = next((kind for kind in (Torch, NumPy, Pillow) if kind.base in roots), None)
         return kind
 
 
@@ -59,6 +62,9 @@ kind_of = KINDS.__getitem__
 def device_of(x: Any) -> int | None:
     """The CUDA device of an array, or None."""
     kind = KINDS[type(x)]
+    if kind is None and hasattr(x, "__dlpack_device__"):
+        where, number = map(int, x.__dlpack_device__())
+        return number if where in ON_CUDA else None
     return kind.device(x) if kind else None
 
 
@@ -84,8 +90,9 @@ def plain(x: Any) -> Any:
 
 
 def finished(made: Any, like: Any) -> Any:
-    """A result with the type of the array that it was made of, such as one of torchvision's tv_tensors."""
-    finish = KINDS[type(like)].finish_for(type(like))
+    """A result with the type of the array that it was made of: one of torchvision's tv_tensors, another library's."""
+    kind = KINDS[type(like)]
+    finish = like_foreign if kind is None else kind.finish_for(type(like))
     return made if finish is None else finish(made, like)
 
 
@@ -93,9 +100,10 @@ def taken(x: Any, places: list[int]) -> Any:
     """The entries of an array at these places."""
     if KINDS[type(x)] is not None:
         return x[places]
-    import numpy  # JAX's arrays take no list
+    import numpy
 
-    return x[numpy.array(places, int)]
+    index = numpy.array(places, int)  # JAX's arrays take no list, and CuPy's only their own
+    return x[x.__array_namespace__().asarray(index) if hasattr(x, "__array_namespace__") else index]
 
 
 def has_floats(x: Any) -> bool:
@@ -105,6 +113,63 @@ def has_floats(x: Any) -> bool:
 def as_dtype(x: Any, name: str) -> Any:
     """An array in the dtype of that name; of the same as it is."""
     return x.to(getattr(sys.modules["torch"], name)) if KINDS[type(x)] is Torch else x.astype(name, copy=False)
+
+
+# ---- arrays of other libraries ----
+
+
+def as_known(what: str, array: Any) -> Any:
+    """An array that has __dlpack__ as torch's of the same memory on CUDA, in torch's current stream, else as NumPy's.
+    what: who it is, for errors."""
+    if int(array.__dlpack_device__()[0]) not in ON_CUDA:
+        return _on_host(what, array)
+    try:
+        import torch
+    except ImportError:
+        raise UnsupportedError(
+            f"{what} a {type(array).__name__} on CUDA, which is read by torch, and torch is not installed"
+        ) from None
+    try:
+        return torch.from_dlpack(array)
+    except Exception as error:
+        raise _no_array(what, array, error) from error
+
+
+def _on_host(what: str, array: Any) -> Any:
+    import numpy
+
+    try:
+        return numpy.from_dlpack(array)  # to write to from NumPy 2.1 on
+    except Exception as error:  # of a dtype that it does not know, such as bfloat16, or of what made the array
+        view = numpy.asarray(array).view()
+        if view.dtype == object:
+            raise _no_array(what, array, error) from error
+        view.flags.writeable = False
+        return view
+
+
+def _no_array(what: str, array: Any, error: Exception) -> ArgumentError:
+    """The error for an array whose __dlpack__ raises, or gives no capsule or a used one."""
+    kind = type(array).__name__
+    return ArgumentError(f"{what} a {kind}, of which __dlpack__ gives no array: {type(error).__name__}: {error}")
+
+
+def like_foreign(out: Any, source: Any) -> Any:
+    """An array of torch or NumPy as one of the library of `source`, whose current stream waits for it."""
+    if is_jax(type(source)):
+        jax = sys.modules["jax"]
+        if KINDS[type(out)] is NumPy:
+            return jax.device_put(out, next(iter(source.devices())))
+        return jax.dlpack.from_dlpack(out)
+    space = getattr(source, "__array_namespace__", None)
+    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
+
+
+def is_jax(cls: type) -> bool:
+    return cls.__module__.split(".")[0].startswith("jax")
+
+
+# ---- the kinds ----
 
 
 def unreadable(x: Any) -> ArgumentError:
@@ -126,8 +191,7 @@ class Kind:
     key(x, writes, *more) what a call on x depends on, but for its pixels; writes: it writes to x
     like(x, dtype)        what makes arrays like x, given one, of that dtype; None: of the same
 
-    and those that are arrays have new(), transposed() and contiguous(), which make further ones; those on devices
-    stream_of(device), what gives the current stream's handle, and mark(device), what says when its work is done."""
+    and those that are arrays have new(), transposed() and contiguous(), which make further ones."""
 
     base: tuple[str, str]
     name: str
@@ -320,53 +384,6 @@ class NumPy(Kind):
     @staticmethod
     def found_by(cls: type) -> Any:
         return found_by(cls, lib.FOUND_AS_BUFFER)
-
-
-class CuPy(Kind):
-    base, name = ("cupy", "ndarray"), "CuPy array"
-    transposed, contiguous = NumPy.transposed, NumPy.contiguous
-
-    @staticmethod
-    def key(x: Any, writes: bool, *more: Any) -> Any:
-        return type(x), x.shape, x.strides, x.dtype, x.data.device_id, writes, more
-
-    @staticmethod
-    def pointer(x: Any) -> Any:
-        return x.data.ptr
-
-    @staticmethod
-    def device(x: Any) -> int | None:
-        device: int = x.data.device_id
-        return device
-
-    @staticmethod
-    def look(x: Any) -> Any:
-        return x.shape, x.strides, 1, DTYPES.get(x.dtype.name, (-1, 0))[0], x.data.device_id
-
-    @staticmethod
-    def stream_of(device: int) -> Any:
-        cuda = sys.modules["cupy"].cuda
-        return lambda: cuda.get_current_stream(device).ptr
-
-    @staticmethod
-    def mark(device: int) -> Any:
-        cuda = sys.modules["cupy"].cuda
-        with cuda.Device(device):
-            event = cuda.get_current_stream().record()
-        return lambda: event.done
-
-    @staticmethod
-    def like(x: Any, dtype: str | None) -> Any:
-        def make(x: Any) -> Any:
-            with x.device:
-                return sys.modules["cupy"].empty_like(x, dtype=_numpy_dtype(dtype))
-
-        return make
-
-    @staticmethod
-    def new(x: Any, shape: Any, dtype: str) -> Any:
-        with x.device:
-            return sys.modules["cupy"].empty(shape, _numpy_dtype(dtype))
 
 
 class Pillow(Kind):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts every kind of image that callers pass to the library's batches.
 
-    NumPy, CuPy   read through their own attributes
-    torch         likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
-    JAX, others   whatever has __dlpack__, as NumPy's, CuPy's or torch's array of the same memory; what comes back is
-                  made by its own from_dlpack
-    PIL           L, LA, RGB and RGBA images; before a stage `to_rgb` those of other modes as RGB
+    NumPy    read through its own attributes
+    torch    likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
+    PIL      L, LA, RGB and RGBA images; before a stage `to_rgb` those of other modes as RGB
+    others   CuPy, JAX and whatever has __dlpack__, as torch's array of the same memory on CUDA, else as NumPy's; what
+             comes back is made by its own from_dlpack
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
 front is the batch's. By default, torch tensors are chw (as in torchvision, in any memory format), all other arrays
@@ -21,7 +21,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
-from ._arrays import DTYPES, KINDS, CuPy, NumPy, Pillow, Torch, address, blank, dense
+from ._arrays import DTYPES, KINDS, NumPy, Pillow, Torch, address, as_known, blank, dense, is_jax
+from ._arrays import ON_CUDA as ON_CUDA, like_foreign as like_foreign
 from ._core import ffi, lib
 from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, text_of
 
@@ -41,7 +42,6 @@ PASS_BYTES = (
     "pass uint8, for example (x * 255).round().to(torch.uint8) of floats in 0..1, or put this transform before ToTensor"
 )
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
-ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
 
 
 def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str, Any]:
@@ -201,26 +201,19 @@ class Picture(Batch):
         return self.array
 
 
-class Foreign(Batch):
-    """An array that is known by its __dlpack__ alone, JAX's among them. What is written comes from its own
-    from_dlpack, or is written to the same memory."""
+class DLPack(Batch):
+    """An array of another library than torch and NumPy, read by its __dlpack__ as one of theirs. What is written becomes
+    an array of its library by from_dlpack, or is written to the same memory."""
 
     foreign = True
 
     def __init__(self, array: Any, layout: str | None) -> None:
-        if int(array.__dlpack_device__()[0]) in ON_CUDA:
-            library = _cuda_library()
-            try:
-                view = library.from_dlpack(array)
-            except Exception as error:
-                raise no_array("the images are", array, error) from error
-        else:
-            view = on_host("the images are", array)
+        view = as_known("the images are", array)
         super().__init__(KINDS[type(view)], view, layout)
         self.given = array
 
     def require_writable(self) -> None:
-        if _is_jax(type(self.given)):
+        if is_jax(type(self.given)):
             raise ArgumentError("JAX arrays never change: take what the call returns")
         super().require_writable()
 
@@ -228,60 +221,18 @@ class Foreign(Batch):
         return like_foreign
 
 
-def _cuda_library() -> Any:
-    """CuPy or torch, whichever is imported."""
-    for name in sorted(("cupy", "torch"), key=lambda name: name not in sys.modules):
-        try:
-            return __import__(name)
-        except ImportError:
-            continue
-    raise UnsupportedError("arrays of this kind on CUDA are handled with CuPy or torch, and neither is installed")
-
-
-def on_host(what: str, array: Any) -> Any:
-    """NumPy's array of the memory of one that has __dlpack__; what: who it is, for errors."""
-    import numpy
-
-    try:
-        return numpy.from_dlpack(array)  # to write to from NumPy 2.1 on
-    except Exception as error:  # of a dtype that it does not know, such as bfloat16, or of what made the array
-        view = numpy.asarray(array).view()
-        if view.dtype == object:
-            raise no_array(what, array, error) from error
-        view.flags.writeable = False
-        return view
-
-
-def no_array(what: str, array: Any, error: Exception) -> ArgumentError:
-    """The error for an array whose __dlpack__ raises, or gives no capsule or a used one."""
-    kind = type(array).__name__
-    return ArgumentError(f"{what} a {kind}, of which __dlpack__ gives no array: {type(error).__name__}: {error}")
-
-
-def like_foreign(out: Any, source: Any) -> Any:
-    """`out` as an array like `source`, which is known by its __dlpack__."""
-    if _is_jax(type(source)):
-        jax = sys.modules["jax"]
-        if KINDS[type(out)] is NumPy:
-            return jax.device_put(out, next(iter(source.devices())))
-        return jax.dlpack.from_dlpack(out)
-    space = getattr(source, "__array_namespace__", None)
-    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
-
-
-def _is_jax(cls: type) -> bool:
-    return cls.__module__.split(".")[0].startswith("jax")
-
-
 def stream_of(source: Any) -> Any:
     """The current stream of the images' device, as the library takes it."""
     return NULL if source.device is None or not source.count else cast(VOID, source.kind.stream_of(source.device)())
 
 
-def hold_until_done(call: Any, *batches: Any) -> None:
-    """Keeps arrays of another library than the one whose stream is worked on alive until the device is done: theirs
-    could give their memory to someone else."""
-    for batch in batches:
+def hold_until_done(call: Any, source: Any, *targets: Any) -> None:
+    """Keeps arrays of another library than torch, on whose stream the work is, alive until the device is done: theirs
+    could give their memory to someone else. Its current stream waits for what is written to them."""
+    for target in targets:
+        if target.foreign and target.device is not None and target.count:
+            like_foreign(target.array, target.given)
+    for batch in (source, *targets):
         if batch.foreign and batch.device is not None and batch.count:
             held = _native.local.held
             held.append((batch.kind.mark(batch.device), call))
@@ -323,7 +274,7 @@ class Many:
     pointers: Any
     by: Any = None  # how C has found them
     _channels: Any
-    first: Any  # its Batch, Picture or Foreign; None: the list is empty
+    first: Any  # its Batch, Picture or DLPack; None: the list is empty
     kind: Any
     array: Any
     device: Any
@@ -376,7 +327,7 @@ class Many:
 
     @property
     def parts(self) -> list[Any]:
-        """Of each image its Batch, Picture or Foreign."""
+        """Of each image its Batch, Picture or DLPack."""
         if self._parts is None:
             self._parts = self._looked_at()
         parts: list[Any] = self._parts
@@ -607,7 +558,7 @@ def target_of(
 
 
 def images_of(images: Any, layout: str | None) -> Any:
-    """The Batch (Picture, Foreign, Many) of what a caller handed over."""
+    """The Batch (Picture, DLPack, Many) of what a caller handed over."""
     cls: Any = type(images)
     return _maker_of(cls)(images, layout)
 
@@ -630,8 +581,8 @@ def source_of(images: Any, layout: str | None, out: Any = None) -> Any:
 
 
 def library_of(batch: Any) -> str:
-    """The library whose arrays a custom operation is given: that of the batch's own, or one that reads its memory."""
-    return {Torch: "torch", CuPy: "cupy"}.get(batch.kind, "numpy")
+    """The library whose arrays a custom operation is given."""
+    return "torch" if batch.kind is Torch else "numpy"
 
 
 @functools.lru_cache(maxsize=None)
@@ -644,7 +595,7 @@ def _maker_of(cls: type) -> Callable[[Any, str | None], Any]:
     if issubclass(cls, (list, tuple)):
         return Many
     if hasattr(cls, "__dlpack__"):
-        return Foreign
+        return DLPack
     decoded = "decoded images: " if issubclass(cls, (bytes, bytearray, str, os.PathLike, dict)) else ""
     raise ArgumentError(
         f"images are a {cls.__module__}.{cls.__qualname__}, want {decoded}a torch, NumPy, CuPy, JAX or other DLPack "

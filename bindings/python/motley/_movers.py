@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._arrays import KINDS, CuPy, NumPy, Pillow, Torch, address, device_of, finished
+from ._arrays import KINDS, NumPy, Pillow, Torch, address, as_known, device_of, finished
 from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._images import images_of
@@ -352,8 +352,10 @@ def element_of(name: str, dtype: str, fill: float) -> bytes:
 def _array_of(name: str, mask: Any) -> Any:
     """A mask as an array."""
     kind = KINDS[type(mask)]
-    if kind is None:
+    if kind is None and not hasattr(mask, "__dlpack__"):
         raise UnsupportedError(f"{name} is a {type(mask).__name__}, want a NumPy, torch or CuPy array or a PIL image")
+    if kind is None:
+        return as_known(f"{name} is", mask)
     if any(base.__name__ == "MaskedArray" for base in type(mask).__mro__):
         raise ArgumentError(f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
     if kind is Pillow and mask.mode not in PIL_MODES:
@@ -386,28 +388,22 @@ def stacked(arrays: list[Any]) -> Any:
 
 
 def in_host_memory(array: Any) -> Any:
-    return array.cpu() if KINDS[type(array)] is Torch else array.get() if KINDS[type(array)] is CuPy else array
+    return array.cpu() if KINDS[type(array)] is Torch else array
 
 
 def placed(array: Any, like: Any) -> Any:
     """An array of NumPy or torch as one of the library and on the device of `like`."""
     if KINDS[type(like)] is Torch:
         return (sys.modules["torch"].from_numpy(array) if KINDS[type(array)] is NumPy else array).to(like.device)
-    if KINDS[type(like)] is not CuPy or hasattr(array, "device") and array.device == like.device:
-        return array
-    with like.device:
-        return sys.modules["cupy"].asarray(array)
+    return array if KINDS[type(like)] is not None else library_of(like).asarray(array)
 
 
 def like_table(numbers: list[int], table: Any) -> Any:
     """Whole numbers in the library and on the device of a table; nothing waits for torch's."""
     if KINDS[type(table)] is NumPy:
         return sys.modules["numpy"].asarray(numbers, "int64")
-    if KINDS[type(table)] is Torch:
-        tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
-        return tensor.pin_memory().to(table.device, non_blocking=True) if table.is_cuda else tensor
-    with table.device:
-        return sys.modules["cupy"].asarray(numbers, "int64")
+    tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
+    return tensor.pin_memory().to(table.device, non_blocking=True) if table.is_cuda else tensor
 
 
 def sent(numbers: list[int], like: Any) -> Any:

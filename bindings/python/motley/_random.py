@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
-from ._arrays import KINDS, CuPy, Torch, address, name_of, taken
+from ._arrays import KINDS, Torch, address, as_known, device_of, name_of, taken
 from ._native import ArgumentError, UnsupportedError, child, epoch_given, for_each, is_bool, seed_given
 from ._native import view_given, whole
 from .draws import Samples
@@ -254,7 +254,9 @@ class Sampled:
         shape, dtype = getattr(counter, "shape", (2,)), getattr(counter, "dtype", "int64")
         if tuple(shape) != (2,) or name_of(dtype) != "int64":
             raise ArgumentError(f"counter has shape {tuple(shape)} and dtype {dtype}, want an array of two int64")
-        self.counter, self._counts = counter, counter is not None
+        foreign = counter is not None and KINDS[type(counter)] is None
+        self.counter = as_known("counter is", counter) if foreign else counter
+        self._counts = counter is not None
         self._epoch = None if epoch is None else epoch_given(epoch)
         self._set_in: int | None = None  # the process that called set_epoch()
         if counter is not None and epoch is not None:
@@ -371,7 +373,7 @@ class Sampled:
         counter = self.counter
         if self._epoch is None and not self._counts:
             raise ArgumentError(WANTED)
-        if counter is not None and device is not None and arrays.device_of(counter) == device:
+        if counter is not None and device is not None and device_of(counter) == device:
             return 0, KINDS[type(counter)].pointer(counter)
         if self._counts:
             return int(counter[0]), 0
@@ -397,12 +399,12 @@ class Sampled:
         if not captured and not self._counts:
             return key, first, 0
         counter = self.counter
-        if captured and (on_host or counter is None or arrays.device_of(counter) != device):
+        if captured and (on_host or counter is None or device_of(counter) != device):
             raise UnsupportedError(
                 "a CUDA graph is being captured, each replay of which would draw the same: want sample_ids, or a "
                 "motley.torch.Transform on the device, whose policy the device draws by itself"
             )
-        if arrays.device_of(counter) == device is not None:
+        if device_of(counter) == device is not None:
             return key ^ ON_DEVICE, 0, KINDS[type(counter)].pointer(counter)
         with _native.counting:
             first = int(counter[1])
@@ -544,7 +546,7 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
         return levels, kind.pointer(levels)
     if is_bool(levels) or (isinstance(levels, (list, tuple)) and bool in map(type, levels)):
         raise ArgumentError(f"levels is {levels!r}, want a number from 0 to 1 for each image")
-    at = None if kind is None else kind.look(levels)[4]
+    at = device_of(levels)
     if at != device and at is not None:
         wanted = "on the host" if device is None else f"on device {device}"
         raise ArgumentError(f"levels is on CUDA device {at}, want it {wanted}, as the images are")
@@ -584,13 +586,9 @@ def _flat(levels: Any) -> Any:
 
 def _levels_on(levels: Any, device: Any, kind: Any) -> Any:
     """Dense in memory of a CUDA device, by work on the current stream, and how many they are."""
-    torch = sys.modules.get("torch")
-    if kind is CuPy or torch is None:
-        cupy = sys.modules["cupy"]
-        with cupy.cuda.Device(device):
-            held = cupy.ascontiguousarray(cupy.asarray(levels, dtype="float32")).ravel()
-        return held, held.size
+    torch = sys.modules["torch"]  # in whose memory the images are
     if kind is not Torch:
-        levels = torch.tensor(numbers_of(levels), dtype=torch.float32)
+        there = device_of(levels) is not None
+        levels = as_known("levels is", levels) if there else torch.tensor(numbers_of(levels), dtype=torch.float32)
     held = levels.detach().to(f"cuda:{device}", torch.float32).flatten().contiguous()
     return held, held.numel()

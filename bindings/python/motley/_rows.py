@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, device_of, finished, has_floats, name_of, plain
+from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_known, device_of, finished, has_floats, like_foreign
+from ._arrays import name_of, plain
 from ._core import ffi, lib
-from ._images import like_foreign, on_host
 from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer, sent
 from ._native import ArgumentError
 
@@ -76,7 +76,7 @@ class Rows(Mover):
         if kind not in (None, Pillow):
             array = plain(part).detach() if kind is Torch else in_host_memory(part)
         elif hasattr(part, "__dlpack__"):
-            array = on_host(f"{self._at(i)} is", part)
+            array = as_known(f"{self._at(i)} is", part)
         else:
             try:
                 array = numpy_for(self.name).array(part, "float64")
@@ -159,8 +159,8 @@ class Rows(Mover):
             return finished(rows, part) if dtype is None and len(shape) == rows.ndim else rows
         if not hasattr(part, "__dlpack__"):
             return rows.tolist()
-        wanted = self.dtype if not hasattr(part, "dtype") else part.dtype if has_floats(part) else "float32"
-        return like_foreign(rows.astype(dtype or wanted), part)
+        wanted = self.dtype if not hasattr(part, "dtype") else name_of(part.dtype) if has_floats(part) else "float32"
+        return like_foreign(as_dtype(rows, dtype or wanted), part)
 
 
 class BoxRows(Rows):

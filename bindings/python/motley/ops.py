@@ -54,7 +54,7 @@ def apply(
         interpolation: "nearest", "bilinear" or "bicubic", of warps.
         fill: What comes in from outside the image: a number, or one per channel.
         out: Where to write; out=batch works in place. None: a new batch of the same kind.
-        layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch (or CuPy).
+        layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch.
         alpha: As motley.Transform's, as is threads.
     """
     if _native.compiling():  # as outside_graphs() does it, in a third of the time

@@ -71,7 +71,7 @@ class Transform(Sampled):
     where all images come out in one size, else a list. Images of a list have one number of channels, unless the first
     stage is `to_rgb`, which takes grey and RGBA among RGB.
 
-    CUDA tensors are worked on in the current stream of torch (or CuPy), and nothing waits. motley.torch.Transform is
+    CUDA tensors are worked on in the current stream of torch, and nothing waits. motley.torch.Transform is
     the same as an nn.Module.
 
     Random numbers: without `sample_ids` each call draws anew, by a word from torch's generator (Python's `random` where

@@ -271,7 +271,8 @@ class JaxLike(OnlyDlpack):
         def stack(arrays):
             return JaxLike(np.stack([one.array for one in arrays]))
 
-        return types.SimpleNamespace(from_dlpack=lambda array: JaxLike(np.asarray(array)), stack=stack)
+        own = {"from_dlpack": lambda array: JaxLike(np.asarray(array)), "stack": stack, "asarray": np.asarray}
+        return types.SimpleNamespace(**own)
 
 
 class Tracer:
@@ -774,7 +775,7 @@ def test_a_call_costs_little(pixels):
 
 def test_arrays_are_held_until_the_device_is_done(monkeypatch):
     """The book-keeping, with a device that only says that it is done; test_jax and test_dlpack_on_cuda do the rest."""
-    done = [False, False, False]
+    done, waits = [False, False, False], []
 
     marks = itertools.count()
 
@@ -784,12 +785,14 @@ def test_arrays_are_held_until_the_device_is_done(monkeypatch):
         return lambda: done[i]
 
     class OnDevice:
-        device, count, foreign, kind = 3, 1, True, types.SimpleNamespace(mark=mark)
+        device, count, foreign, kind, array = 3, 1, True, types.SimpleNamespace(mark=mark), "what was written"
+        given = types.SimpleNamespace(__array_namespace__=lambda: types.SimpleNamespace(from_dlpack=waits.append))
 
     monkeypatch.setattr(_native.local, "held", collections.deque())
     images.hold_until_done("first", OnDevice, OnDevice)
     images.hold_until_done("second", OnDevice)
     assert [call for _, call in _native.local.held] == ["first", "second"]
+    assert waits == ["what was written"]  # its library's stream waits
     done[0] = True
     images.hold_until_done("third", OnDevice)
     assert [call for _, call in _native.local.held] == ["second", "third"]
