@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from html import escape
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -292,10 +291,6 @@ class Policy:
     def __str__(self) -> str:
         return self.show()
 
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        return as_html(self, self.show())
-
     def __repr__(self) -> str:
         """Its name, and what sets it apart from the built-in policy of that name."""
         if self.name not in Policy.names():
@@ -304,12 +299,6 @@ class Policy:
         other = [line.strip() for line in self.show().splitlines() if line not in base]
         more = f", and {len(other) - 6} lines more" if len(other) > 6 else ""
         return f"<motley.Policy {self.name}{': ' if other else ''}{', '.join(other[:6])}{more}>"
-
-
-def as_html(shown: object, text: str) -> str:
-    """What a notebook shows of an object: itself, and a policy's or transform's text to open. `motley preview` writes a
-    page with pictures and frequencies."""
-    return f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
 
 
 def _middle(kind: str, how: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_ar
 from ._native import epoch_given, output_layout_given, size_given, threads_given, whole
 from .calls import Call, MixCall, ViewsCall, ViewTargets
 from .draws import Drawn, recorded, same_boxes
-from .policy import DTYPE_NAMES, Policy, as_html
+from .policy import DTYPE_NAMES, Policy
 from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
@@ -358,10 +358,6 @@ class Transform(Sampled):
     def __repr__(self) -> str:
         settings = {"policy": self.policy, **self._kept()}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in settings.items())})"
-
-    def _repr_html_(self) -> str:
-        """For notebooks."""
-        return as_html(self, self.policy.show())
 
     # ---- how a call goes ----
 

@@ -3,7 +3,6 @@
 
 import copy
 import pickle
-from html import escape
 
 import pytest
 from conftest import output_of, refused
@@ -133,33 +132,6 @@ def test_a_name_a_path_or_a_text(tmp_path, monkeypatch):
     with pytest.raises(motley.FileError, match="missing.yml"):
         Policy.of("missing.yml")
     refused("no NUL", Policy.of, "rand_augment\0")
-
-
-# ---- in notebooks ----
-
-
-@pytest.mark.parametrize(
-    "shown",
-    [
-        motley.Policy.builtin("rand_augment"),
-        motley.Transform("trivial_augment_wide", seed=5),
-        motley.Transform("torchvision_train", seed=3),
-        motley.Policy.builtin("tf_auto_augment_detection_v0"),
-    ],
-    ids=repr,
-)
-def test_the_name_and_the_text(shown):
-    text = getattr(shown, "policy", shown).show()
-    assert shown._repr_html_() == (
-        f"<details><summary><code>{escape(repr(shown))}</code></summary><pre>{escape(text)}</pre></details>"
-    )
-
-
-def test_nothing_of_a_policy_is_read_as_html():
-    text = '{"motley": 1, "name": "x", "title": "<script>alert(1)</script> & <b>", "branches": [{"op": "invert"}]}'
-    shown = motley.Policy(text)._repr_html_()
-    assert "<script" not in shown and "<b>" not in shown
-    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &lt;b&gt;" in shown
 
 
 @pytest.mark.parametrize("name", ["rand_augment", "mobileone_train"])
