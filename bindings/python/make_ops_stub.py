@@ -11,15 +11,13 @@ from motley import ops  # noqa: E402
 
 HEAD = """# SPDX-License-Identifier: Apache-2.0
 # Written by bindings/python/make_ops_stub.py out of the op table.
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TypeVar
 
-from ._types import Array, Fill, Interpolation, Layout
+from ._types import Fill, Interpolation, Layout, Values
 from ._resize import resize as resize
 
 _T = TypeVar("_T")
-_Values = float | Sequence[float] | Sequence[Sequence[float]] | Array
 
 table: dict[str, SimpleNamespace]
 
@@ -32,6 +30,7 @@ FUNCTION = '''def {name}(
     fill: Fill = 0,
     out: _T | None = None,
     layout: Layout | None = None,
+    alpha: bool = False,
     threads: int | None = None,
 ) -> _T:
     """{doc}"""
@@ -42,12 +41,12 @@ FUNCTION = '''def {name}(
 def values_of(row):
     if not row.values_max:
         return "None = None"
-    return "_Values | None = None" if row.values_min == 0 else "_Values"
+    return "Values | None = None" if row.values_min == 0 else "Values"
 
 
 def main():
     functions = [
-        FUNCTION.format(name="apply", first="    op: str,\n", values="_Values | None = None", doc=ops.apply.__doc__)
+        FUNCTION.format(name="apply", first="    op: str,\n", values="Values | None = None", doc=ops.apply.__doc__)
     ]
     for name, row in ops.table.items():
         functions.append(FUNCTION.format(name=name, first="", values=values_of(row), doc=getattr(ops, name).__doc__))

@@ -55,6 +55,7 @@ Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]
 Interpolation = Union[Literal["nearest", "bilinear", "bicubic"], Enum]
 Interpolations = Union[Interpolation, Sequence[Interpolation]]
 Fill = Union[int, Sequence[int]]
+Values = Union[float, Sequence[float], Sequence[Sequence[float]], Array]
 Levels = Union[float, Sequence[float], Array]
 CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]]], object]
 

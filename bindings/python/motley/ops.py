@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _arrays as arrays
 from . import _native
@@ -20,6 +20,11 @@ from ._native import ArgumentError, check, did_you_mean, text_of
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
 from ._resize import resize
 from .transform import Transform
+
+if TYPE_CHECKING:
+    from ._types import Fill, Interpolation, Layout, Values
+
+T = TypeVar("T")
 
 
 def _row(number: int) -> types.SimpleNamespace:
@@ -34,16 +39,16 @@ def _row(number: int) -> types.SimpleNamespace:
 
 def apply(
     op: str,
-    batch: Any,
-    values: Any = None,
+    batch: T,
+    values: Values | None = None,
     *,
-    interpolation: Any = "nearest",
-    fill: Any = 0,
-    out: Any = None,
-    layout: Any = None,
+    interpolation: Interpolation = "nearest",
+    fill: Fill = 0,
+    out: T | None = None,
+    layout: Layout | None = None,
     alpha: bool = False,
     threads: int | None = None,
-) -> Any:
+) -> T:
     """Applies the operation called `op` to every image of a batch, each with its own values.
 
     Args:
@@ -59,7 +64,8 @@ def apply(
     """
     if _native.compiling():  # as outside_graphs() does it, in a third of the time
         how = {"interpolation": interpolation, "fill": fill, "out": out, "layout": layout, "alpha": alpha}
-        return _native.eagerly()(apply, op, batch, values, threads=threads, **how)
+        broken: T = _native.eagerly()(apply, op, batch, values, threads=threads, **how)
+        return broken
     row = table.get(op)
     if row is None:
         raise ArgumentError(f"there is no operation '{op}'{did_you_mean(op, table) or ': motley.ops.table lists them'}")
@@ -74,7 +80,8 @@ def apply(
         if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
             raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
         check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)
-    return call.result(batch, source, target, result)
+    images: T = call.result(batch, source, target, result)
+    return images
 
 
 _INTERPOLATIONS = {name: number for number, name in enumerate(INTERPOLATIONS)}

@@ -92,7 +92,7 @@ class Fused:
 class Compose(Fused, _v1.Compose):
     """torchvision.transforms.Compose, fused when it is made, and again when its list was changed: see fuse()."""
 
-    def __call__(self, img: Any) -> Any:
+    def __call__(self, img: object) -> Any:
         for part in self._parts_now():
             img = part(img)
         return img
@@ -264,7 +264,7 @@ class Run:
         resize = dict(self.stages).get("resize", {})
         return isinstance(resize.get("size"), int) and not {"center_crop", "random_crop"} & {*dict(self.stages)}
 
-    def add(self, stage: str, **settings: Any) -> None:
+    def add(self, stage: str, **settings: object) -> None:
         for other, _ in self.stages:
             if RANKS[other] > RANKS[stage] or (other == stage and stage in SINGLE):
                 raise NotOurs(f"'{stage}' cannot stand behind '{other}'")
@@ -274,7 +274,7 @@ class Run:
 
     # ---- calls ----
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: object) -> Any:
         try:
             return self._augmented(inputs)
         except (NotOurs, motley.ArgumentError, motley.UnsupportedError) as error:
@@ -317,7 +317,7 @@ class Run:
         return f"Run({', '.join(map(repr, self.transforms))})"
 
 
-def composed(transforms: Sequence[Transforming], inputs: tuple[Any, ...]) -> Any:
+def composed(transforms: Sequence[Transforming], inputs: tuple[object, ...]) -> Any:
     """What v2's Compose does: several inputs are several outputs of each."""
     several = len(inputs) > 1
     for transform in transforms:

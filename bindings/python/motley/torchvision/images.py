@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, Union
 
 import PIL.Image
 import torch
@@ -27,6 +27,10 @@ IMAGES = (tv_tensors.Image, tv_tensors.Video) if tv_tensors else ()
 FOLLOWERS = tuple(
     getattr(tv_tensors, name) for name in ("Mask", "BoundingBoxes", "KeyPoints") if hasattr(tv_tensors, name)
 )
+
+
+Image = Union[PIL.Image.Image, torch.Tensor]  # tv_tensors.Image and Video are tensors
+T = TypeVar("T")
 
 
 class NotOurs(Exception):
@@ -66,7 +70,7 @@ def channels_of(image: object) -> int:
     return int(image.shape[-3])
 
 
-def augmented(transform: motley.Transform, image: Any, seed: int) -> Any:
+def augmented(transform: motley.Transform, image: Image, seed: int) -> Any:
     """The result of an image, or of a tensor [..., C, H, W], whose images share the draw."""
     if isinstance(image, torch.Tensor):
         image = image.as_subclass(torch.Tensor)
@@ -77,17 +81,19 @@ def augmented(transform: motley.Transform, image: Any, seed: int) -> Any:
     return transform(image, sample_ids=0, epoch=0, seed=seed)
 
 
-def like(result: Any, image: object) -> Any:
+def like(result: T, image: object) -> T:
     """A tensor in torchvision's type of the image that it was made of."""
-    typed = tv_tensors is not None and isinstance(image, tv_tensors.TVTensor)
-    return tv_tensors.wrap(result, like=image) if typed and isinstance(result, torch.Tensor) else result
+    if tv_tensors is not None and isinstance(image, tv_tensors.TVTensor) and isinstance(result, torch.Tensor):
+        wrapped: T = tv_tensors.wrap(result, like=image)
+        return wrapped
+    return result
 
 
 def augmented_sample(
-    inputs: tuple[Any, ...],
-    transform_for: Callable[[Any], motley.Transform],
-    kind_for: Callable[[Any], Kind],
-    finish: Callable[[Any, Any], Any],
+    inputs: tuple[object, ...],
+    transform_for: Callable[[Image], motley.Transform],
+    kind_for: Callable[[torch.Tensor], Kind],
+    finish: Callable[[object, Image], object],
 ) -> Any:
     """The result of a sample of v2, in its structure: images and clips share a draw, masks, boxes and keypoints move as
     they do, all else stays as it is.
@@ -126,7 +132,7 @@ def _size_of(entry: Any) -> tuple[int, int]:
     return tuple(entry.canvas_size if hasattr(entry, "canvas_size") else entry.shape[-2:])
 
 
-def kind_of(entry: Any, fill_of_masks: float) -> Kind:
+def kind_of(entry: torch.Tensor, fill_of_masks: float) -> Kind:
     """What motley.Follow has to know of an entry."""
     if isinstance(entry, tv_tensors.Mask):
         return Mask(fill_of_masks)

@@ -14,7 +14,7 @@ from motley._random import fresh
 from motley._native import keep
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.torchvision.images import (
-    FOLLOWERS, NotOurs, augmented, augmented_sample, channels_of, is_image, is_v2, kind_of, like,
+    FOLLOWERS, Image, NotOurs, augmented, augmented_sample, channels_of, is_image, is_v2, kind_of, like,
     say, tv_tensors,
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ def _overridden(transform: object) -> str | None:
 _transforms: dict[Any, Transform] = {}  # what a policy depends on -> Transform
 
 
-def transform_of(transform: Any, image: object, channels: int) -> Transform:
+def transform_of(transform: torch.nn.Module, image: object, channels: int) -> Transform:
     """Motley's transform for the arguments of torchvision's as they are now."""
     own, v2 = vars(transform), is_v2(transform)
     fill = own["_fill" if v2 else "fill"]
@@ -142,7 +142,7 @@ def transform_of(transform: Any, image: object, channels: int) -> Transform:
     return ours
 
 
-def policy_of(transform: Any, channels: int, fill: Any) -> Policy:
+def policy_of(transform: torch.nn.Module, channels: int, fill: object) -> Policy:
     """Motley's policy, for images of so many channels. Raises NotOurs, or what torchvision raises for arguments."""
     kind, v2 = _theirs(transform).__name__, is_v2(transform)
     if name := _overridden(transform):
@@ -180,7 +180,7 @@ def policy_of(transform: Any, channels: int, fill: Any) -> Policy:
 # ---- the classes ----
 
 
-def fill_of_masks(transform: Any) -> float:
+def fill_of_masks(transform: torch.nn.Module) -> float:
     """That of v2's masks: `fill` by type says it; a number is the image's, and would be a class of the mask's."""
     by_type = transform.fill
     if not isinstance(by_type, dict):
@@ -205,7 +205,7 @@ class _Policy:
 class PolicyOfImages(_Policy):
     """Of v1: an image in, an image out."""
 
-    def forward(self, img: Any, *others: Any) -> Any:
+    def forward(self, img: Image, *others: object) -> Any:
         if others or isinstance(img, FOLLOWERS):
             name, got = type(self).__name__, ", ".join(type(entry).__name__ for entry in (img, *others))
             raise TypeError(f"{name} takes one image and got {got}: want motley.torchvision.v2.{name} for samples")
@@ -221,7 +221,7 @@ class PolicyOfImages(_Policy):
 class PolicyOfSamples(_Policy):
     """Of v2: a sample in, in which masks, boxes and keypoints move with their image."""
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: object) -> Any:
         if getattr(self, "num_ops", None) == 0:
             return inputs if len(inputs) > 1 else inputs[0]
         try:

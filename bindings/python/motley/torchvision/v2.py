@@ -17,7 +17,7 @@ class Compose(Fused, _v2.Compose):
     """torchvision.transforms.v2.Compose, fused when it is made, and again when its list was changed: see
     motley.torchvision.fuse."""
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: object) -> Any:
         return composed(self._parts_now(), inputs)
 
 

@@ -56,7 +56,7 @@ def policies() -> motley.Policy:
 def operations(batch: Batch, degrees: list[float]) -> Batch:
     batch = motley.ops.rotate(batch, degrees, interpolation="bicubic", fill=(1, 2, 3))
     batch = motley.ops.invert(motley.ops.posterize(batch, 3), out=batch)
-    return motley.ops.affine(batch, [1, 0, 0, 0, 1, 0], layout="hwc")
+    return motley.ops.affine(batch, [1, 0, 0, 0, 1, 0], layout="hwc", alpha=True)
 
 
 @motley.custom_op("grey_square", unit="side, pixels", minimum=0, maximum=100)
