@@ -237,7 +237,8 @@ class Transform(Sampled):
                 f"{type(self).__name__} was called with {1 + len(by_position)} arguments by position, want one, the "
                 "images; sample_ids and all others are keywords"
             )
-        known_keywords(type(self).__name__, unknown, Transform.__call__.__kwdefaults__)
+        if unknown:
+            known_keywords(type(self).__name__, unknown, Transform.__call__.__kwdefaults__)
         layout = layout or self.layout
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
         mixing = None
@@ -262,12 +263,33 @@ class Transform(Sampled):
     def apply_(self, batch: T, *, return_draws: Literal[False] = False, **rest: Unpack[CallSettings]) -> T: ...
     @overload
     def apply_(self, batch: T, *, return_draws: Literal[True], **rest: Unpack[CallSettings]) -> tuple[T, list[Any]]: ...
-    def apply_(self, batch: Any, **rest: Any) -> Any:
+    def apply_(
+        self,
+        batch: Any,
+        *,
+        sample_ids: Ids | None = None,
+        view: Ids = 0,
+        epoch: int | None = None,
+        seed: int | None = None,
+        views: int | None = None,
+        labels: Labels | None = None,
+        classes: int | None = None,
+        levels: Levels | None = None,
+        layout: str | None = None,
+        return_draws: bool = False,
+        **unknown: NoReturn,
+    ) -> Any:
         """The same in place: the batch is overwritten, and returned. Not of a policy with stages, whose result has
         another size or type, unless it mixes images as they come."""
-        keywords = (Transform.__call__.__kwdefaults__ or {}).keys() - {"out"}
-        known_keywords("apply_", rest.keys() - keywords, keywords)
-        return self(batch, out=batch, **rest)
+        if unknown:
+            known_keywords("apply_", unknown, Transform.apply_.__kwdefaults__)
+        if (self.views if views is None else views) != 1:
+            raise ArgumentError(f"views is {views or self.views}, want 1 in place: there is one place to write to")
+        mixing = None
+        if labels is not None or classes is not None or self.policy.mixes:
+            mixing = self._mixing(labels, classes)
+        which = sample_ids, view, epoch, seed
+        return self._run(batch, batch, layout or self.layout, which, return_draws, levels, mixing=mixing)
 
     def draw(
         self,
