@@ -130,8 +130,8 @@ def on_cuda():
     out = torch.empty((256, 3, 224, 224), dtype=torch.float16, device="cuda")
     degrees = torch.rand(256, generator=random, dtype=torch.float64) * 60 - 30
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-    plain, fused = motley.RandAugment(seed=1), motley.RandAugment(seed=1, normalize=(mean, std), dtype="float16")
-    in_place = motley.RandAugment(seed=1, layout="hwc")
+    plain, fused = motley.rand_augment(seed=1), motley.rand_augment(seed=1, normalize=(mean, std), dtype="float16")
+    in_place = motley.rand_augment(seed=1, layout="hwc")
     transform = motley.Transform("torchvision_train", seed=1, dtype="float16", layout="hwc")
     of_batch, other = motley.Transform("torchvision_train", seed=1, dtype="float16"), torch.empty_like(batch)
     calls = {

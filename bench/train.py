@@ -182,9 +182,9 @@ class Cases:
         )
         normalise = Normalise(device, dtype)
         motley_stage = motley.torch.Transform(
-            motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=dtype, memory_format=torch.channels_last, layout="nhwc"
+            motley.rand_augment(2, 9), mean=MEAN, std=STD, dtype=dtype, memory_format=torch.channels_last, layout="nhwc"
         ).to(device)
-        on_cpu = motley.RandAugment(2, 9)
+        on_cpu = motley.rand_augment(2, 9)
         crop = [decode, transforms.RandomResizedCrop(args.side), transforms.RandomHorizontalFlip()]
         pinned = Pinned(arrays, args.batch, device.type == "cuda")
         rand_augment = transforms.RandAugment(2, 9)

@@ -2,7 +2,7 @@
 """Motley: a different augmentation for every image of a batch, from policy files, with Pillow's bits on CPU and GPU.
 
 import motley
-augment = motley.RandAugment(num_ops=2, magnitude=9)
+augment = motley.rand_augment(num_ops=2, magnitude=9)
 batch = augment(batch)                          # torch, CuPy, NumPy, JAX; CPU or CUDA; or a PIL image, or a list
 batch = augment(batch, sample_ids=indices, epoch=3)    # a sample draws the same in whatever batch it comes
 
@@ -20,7 +20,8 @@ from .custom import CustomOp, custom_op
 from ._native import (
     ArgumentError, CudaError, Error, FileError, InternalError, OutOfMemoryError, PolicyError, UnsupportedError,
 )  # fmt: skip
-from .named import AutoAugment, RandAugment, TrivialAugmentWide, from_timm, mix
+from .named import AutoAugment, RandAugment, TrivialAugmentWide
+from .named import augmix, auto_augment, from_timm, mix, rand_augment, trivial_augment_wide
 from .policy import Policy
 from ._random import group_ids
 from .transform import Transform
@@ -35,7 +36,8 @@ __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
     "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError", "Inverse",
     "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "Transform", "TrivialAugmentWide", "UnsupportedError",
-    "custom_op", "draws", "follow", "from_timm", "group_ids", "mix", "ops",
+    "augmix", "auto_augment", "custom_op", "draws", "follow", "from_timm", "group_ids", "mix", "ops", "rand_augment",
+    "trivial_augment_wide",
 ]  # fmt: skip
 
 

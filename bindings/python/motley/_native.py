@@ -299,8 +299,7 @@ def whole(name: str, value: Any, low: int, high: int, wanted: str) -> int:
 
 
 def seed_given(seed: Any) -> int:
-    """64 bits; a negative number stands for its two's complement bits."""
-    return whole("seed", seed, -(1 << 63), (1 << 64) - 1, "from 0 to 2^64 - 1") & 0xFFFFFFFFFFFFFFFF
+    return whole("seed", seed, 0, (1 << 64) - 1, "from 0 to 2^64 - 1")
 
 
 def epoch_given(epoch: Any) -> int:

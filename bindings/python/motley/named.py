@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
-from ._native import ArgumentError, nearest, no_argument, whole
+from ._native import ArgumentError, known_keywords, nearest, one_of, whole
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, Policy, fill_bytes, interpolation_number
 from .transform import Transform
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._types import Fill, Interpolations, Settings
 
 F = TypeVar("F", bound="Callable[..., Transform]")
+ALL_OPS = "brightness", "color", "contrast", "sharpness"  # what AugMix's all_ops adds
 NUMBERS = ("translate_pct", "magnitude_std", "magnitude_max")  # of hparams: the library reads them behind the string
 
 
@@ -27,15 +28,14 @@ def named(function: F) -> F:
     @functools.wraps(function)
     def make(*arguments: Any, **settings: Any) -> Any:
         names = [*own, *init.__wrapped__.__kwdefaults__]
-        for name in settings.keys() - names:
-            raise no_argument(function.__name__, name, names)
+        known_keywords(function.__name__, settings.keys() - names, names)
         return function(*arguments, **settings)
 
     return make  # type: ignore[return-value]
 
 
 @named
-def RandAugment(
+def rand_augment(
     num_ops: int = 2,
     magnitude: int = 9,
     num_magnitude_bins: int = 31,
@@ -59,11 +59,11 @@ def RandAugment(
     last = _bins_given(num_magnitude_bins) - 1
     whole("magnitude", magnitude, 0, last, f"from 0 to {last} (num_magnitude_bins - 1)")
     changes: dict[str, Any] = {"repeat": num_ops, "level": magnitude, "bins": num_magnitude_bins}
-    return _changed("rand_augment", settings, interpolation=interpolation, fill=fill, **changes)
+    return Transform(_changed("rand_augment", interpolation, fill, **changes), **settings)
 
 
 @named
-def TrivialAugmentWide(
+def trivial_augment_wide(
     num_magnitude_bins: int = 31,
     interpolation: Interpolations | None = None,
     fill: Fill | None = None,
@@ -75,14 +75,14 @@ def TrivialAugmentWide(
 
     Args:
         num_magnitude_bins: How many levels there are.
-        interpolation: As RandAugment's, like fill and settings.
+        interpolation: As rand_augment's, like fill and settings.
     """
     bins = _bins_given(num_magnitude_bins)
-    return _changed("trivial_augment_wide", settings, bins=bins, interpolation=interpolation, fill=fill)
+    return Transform(_changed("trivial_augment_wide", interpolation, fill, bins=bins), **settings)
 
 
 @named
-def AutoAugment(
+def auto_augment(
     policy: Literal["imagenet", "cifar10", "svhn"] | Enum = "imagenet",
     interpolation: Interpolations | None = None,
     fill: Fill | None = None,
@@ -94,12 +94,53 @@ def AutoAugment(
 
     Args:
         policy: "imagenet", "cifar10" or "svhn", or torchvision's AutoAugmentPolicy.
-        interpolation: As RandAugment's, like fill and settings.
+        interpolation: As rand_augment's, like fill and settings.
     """
-    name = str(getattr(policy, "value", policy))  # torchvision's AutoAugmentPolicy has names as values
-    if name not in ("cifar10", "imagenet", "svhn"):
-        raise ArgumentError(f"policy is {policy!r}, want one of cifar10, imagenet, svhn")
-    return _changed("auto_augment_" + name, settings, interpolation=interpolation, fill=fill)
+    name = one_of("policy", str(getattr(policy, "value", policy)), ("cifar10", "imagenet", "svhn"))
+    return Transform(_changed(f"auto_augment_{name}", interpolation, fill), **settings)
+
+
+@named
+def augmix(
+    severity: int = 3,
+    mixture_width: int = 3,
+    chain_depth: int = -1,
+    alpha: float = 1.0,
+    all_ops: bool = True,
+    interpolation: Interpolations | None = None,
+    fill: Fill | None = None,
+    **settings: Unpack[Settings],
+) -> Transform:
+    """A Transform of AugMix as in torchvision: chains of operations, whose results are mixed with the image.
+
+    Hendrycks, Mu, Cubuk, Zoph, Gilmer, Lakshminarayanan 2019, arXiv:1912.02781.
+
+    Args:
+        severity: How many of the 10 levels operations have, from the weakest.
+        mixture_width: How many chains.
+        chain_depth: How many operations a chain has; -1: one to three.
+        alpha: Of the distributions of the chains' and the image's shares.
+        all_ops: Whether brightness, color, contrast and sharpness are among the operations.
+        interpolation: As rand_augment's, like fill and settings.
+    """
+    whole("severity", severity, 1, 10, "from 1 to 10")
+    return Transform(
+        augmix_policy(severity, mixture_width, chain_depth, alpha, all_ops, interpolation, fill), **settings
+    )
+
+
+def augmix_policy(
+    severity: int, width: int, depth: int, alpha: float, all_ops: bool, interpolation: Any, fill: Any
+) -> Policy:
+    """torchvision's AugMix with these arguments: each op at each of the first `severity` bins."""
+    branches: list[Any] = []
+    for branch in Policy("augmix").as_dict()["branches"]:
+        if "steps" in branch:  # an op without levels
+            branches.append({**branch, "weight": severity})
+        elif branch["level"] == 0 and (all_ops or branch["op"] not in ALL_OPS):
+            branches += [{**branch, "level": level} for level in range(severity)]
+    keys: dict[str, Any] = {"branches": branches, "augmix": {"width": width, "alpha": alpha, "form": "one_sum"}}
+    return _changed("augmix", interpolation, fill, **keys, **({"repeat": depth} if depth > 0 else {}))
 
 
 @named
@@ -124,7 +165,7 @@ def from_timm(config: str, hparams: Mapping[str, Any] | None = None, **settings:
     numbers = [f",{key}={hparams[key]}" for key in NUMBERS if hparams.get(key) is not None]
     name = "".join(["timm:", config, *numbers])
     try:
-        return _changed(name, settings, fill=hparams.get("img_mean"), interpolation=hparams.get("interpolation"))
+        return Transform(_changed(name, hparams.get("interpolation"), hparams.get("img_mean")), **settings)
     except ArgumentError as error:
         near = nearest(config, Policy.names()) if str(error).startswith(f"'{config}': it begins with") else None
         if near is None:
@@ -178,17 +219,19 @@ def mix(
     return Transform(NO_AUGMENTATION._edited({"motley": 1, "name": "mix", "stages": stages}), **settings)
 
 
-def _changed(name: str, settings: Settings, interpolation: Any, fill: Any, **changes: int) -> Transform:
-    """A Transform of a built-in policy with changes."""
-    keys: dict[str, Any] = dict(changes)
+def _changed(name: str, interpolation: Any, fill: Any, **keys: Any) -> Policy:
+    """A built-in policy with changes."""
     if interpolation is not None:
         several = interpolation if isinstance(interpolation, (list, tuple)) else [interpolation]
         keys["interpolation"] = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
     if fill is not None:
         keys["fill"] = list(fill_bytes(fill))
-    policy = Policy.builtin(name)
-    return Transform(policy.change(**keys) if keys else policy, **settings)
+    return Policy.builtin(name).change(**keys)
 
 
 def _bins_given(bins: int) -> int:
     return whole("num_magnitude_bins", bins, 2, 1024, "from 2 to 1024")
+
+
+# Their names until 1.0, spelled like torchvision's classes.
+RandAugment, TrivialAugmentWide, AutoAugment = rand_augment, trivial_augment_wide, auto_augment

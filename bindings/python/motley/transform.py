@@ -59,7 +59,7 @@ def keeping(init: F) -> F:
 class Transform(Sampled):
     """Runs a policy on images, each with its own draws.
 
-        augment = motley.Transform("rand_augment", seed=7)          # or motley.RandAugment(2, 9, seed=7)
+        augment = motley.Transform("rand_augment", seed=7)          # or motley.rand_augment(2, 9, seed=7)
         batch = augment(batch, sample_ids=ids, epoch=3)
 
         train = motley.Transform("torchvision_train", seed=7)       # a policy with stages: crop, flip, policy, output

@@ -95,6 +95,74 @@ def test_programs_of_the_pages_run(program, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+# ---- the ten tasks of doc/python.md ----
+
+TASKS = blocks("python", (ROOT / "doc" / "python.md").read_text(encoding="utf-8"))[0]
+TASKS = [task.split("\n", 1) for task in re.findall(r"^# (.*?)(?=^# |\Z)", TASKS, re.M | re.S)]
+
+
+def photographs(*, channels_first=False):
+    images = np.random.default_rng(5).integers(0, 256, (4, 40, 48, 3), np.uint8)
+    return images.transpose(0, 3, 1, 2).copy() if channels_first else images
+
+
+def augmented(task, names):
+    """What came out, after the lines ran."""
+    import torch
+
+    if task.startswith(("A torchvision", "A timm")):
+        return names["train"](PIL.Image.fromarray(photographs()[0])).shape == (3, 224, 224)
+    if task.startswith("Hugging Face"):
+        made = names["dataset"].transform({"image": names["pictures"], "label": [0, 1, 2]})
+        return made["image"].shape == (3, 3, 224, 224) and made["label"] == [0, 1, 2]
+    if task.startswith("Lightning"):
+        module = type("Module", (), {"augment": names["torch_transform"], "hook": names["on_after_batch_transfer"]})()
+        images, labels = module.hook((names["images"], 7), 0)
+        still = type(module)()
+        still.augment = names["torch_transform"].eval()
+        assert torch.equal(still.hook((names["images"], 7), 0)[0], names["images"])
+        return labels == 7 and not torch.equal(images, names["images"])
+    if task.startswith("Segmentation"):
+        return all((one["image"].shape[:2]) == one["mask"].shape for one in map(names["data"].__getitem__, range(4)))
+    if task.startswith("Detection"):
+        samples = [names["data"][i] for i in range(4)]
+        return all(len(one["boxes"]) == len(one["labels"]) for one in samples)
+    if task.startswith("Self-supervised"):
+        return {name: len(made) for name, made in names["crops"].items()} == {"global_1": 4, "global_2": 4, "local": 8}
+    if task.startswith("Test-time"):
+        return names["logits"].shape == (4, 5, 40, 48) and names["valid"].shape == (4, 40, 48)
+    shape = (4, 3, 40, 48) if task == "NumPy" else (4, 40, 48, 3)
+    return names["batch"].shape == shape and names["batch"].dtype == np.float32
+
+
+@pytest.mark.parametrize("task, lines", TASKS, ids=[task for task, _ in TASKS])
+def test_a_task_is_done_by_its_lines(task, lines):
+    torch, transforms = pytest.importorskip("torch"), pytest.importorskip("torchvision.transforms")
+    pytest.importorskip("timm") if task == "A timm script" else None
+    import motley.adapters.columns
+    import motley.torch
+    import motley.torchvision
+
+    if task == "A timm script":
+        import motley.timm
+    images, compose = torch.from_numpy(photographs(channels_first=True)), transforms.Compose
+    pictures = [PIL.Image.fromarray(image).convert(mode) for image, mode in zip(photographs(), ("RGB", "L", "CMYK"))]
+    boxes = np.array([[2.0, 3, 20, 30], [1, 1, 47, 39]])
+    samples = [{"image": image, "mask": image[..., 0].copy()} for image in photographs()]
+    if task.startswith("Detection"):
+        samples = [{"image": image, "boxes": boxes, "labels": [1, 2]} for image in photographs()]
+    holder = type("Dataset", (), {"set_transform": lambda self, transform: setattr(self, "transform", transform)})
+    names = {
+        "motley": motley, "images": images, "pictures": pictures, "ids": range(4), "epoch": 3,
+        "train": compose([transforms.RandomResizedCrop(224), transforms.ToTensor()]),
+        "torch_transform": motley.torch.Transform("rand_augment"), "transform": motley.Transform("rand_augment"),
+        "model": lambda views: torch.zeros(4, 5, *views.shape[2:]), "batch": photographs(),
+        "dataset": holder() if task.startswith("Hugging Face") else samples,
+    }  # fmt: skip
+    exec(lines, names)
+    assert len(TASKS) == 10 and augmented(task, names)
+
+
 # ---- the two lines of each loader ----
 
 LOADERS = (ROOT / "doc" / "loaders.md").read_text(encoding="utf-8")

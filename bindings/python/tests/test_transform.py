@@ -113,7 +113,21 @@ def test_arguments_reach_the_policy():
     for line in ("repeat: 3\n", "bins: 11\n", "level: 7\n", "interpolation: bilinear\n", "fill: [1, 2, 3, 255]\n"):
         assert line in text
     assert motley.TrivialAugmentWide(interpolation=["bilinear", "bicubic"]).policy != motley.TrivialAugmentWide().policy
-    refused("policy is 'imagenett', want one of cifar10, imagenet, svhn", motley.AutoAugment, "imagenett")
+    refused("policy is 'imagenett', want 'cifar10', 'imagenet', 'svhn'", motley.auto_augment, "imagenett")
+    names = motley.RandAugment, motley.TrivialAugmentWide, motley.AutoAugment  # until 1.0
+    assert names == (motley.rand_augment, motley.trivial_augment_wide, motley.auto_augment)
+
+
+def test_augmix_is_torchvisions():
+    """Its defaults draw as the built-in policy does; others as motley.torchvision's class."""
+    how = {"sample_ids": range(200), "epoch": 0}
+    plain = [str(draw) for draw in motley.Transform("augmix").draw(**how)]
+    assert plain == [str(draw) for draw in motley.augmix().draw(**how)]
+    drawn = motley.augmix(1, 2, 1, 0.5, all_ops=False, fill=7).draw(**how)
+    steps = [step for draw in drawn for step in draw]
+    ops = {step["op"] for step in steps} - {"mix_add", "mix_sum"}
+    assert "color" not in ops and {"rotate", "equalize"} < ops and {step.get("level", 0) for step in steps} == {0}
+    refused("severity is 11, want a whole number from 1 to 10", motley.augmix, 11)
 
 
 def test_a_stage_of_any_policy(tmp_path, pixels):

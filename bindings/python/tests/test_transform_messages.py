@@ -14,12 +14,12 @@ MIX = motley.mix(mixup=0.2, classes=2)
 
 CALLS = {
     "magnitud": (lambda: motley.RandAugment(magnitud=3),
-        r"RandAugment\(\) has no argument 'magnitud', did you mean 'magnitude'"),
-    "a setting": (lambda: motley.AutoAugment(sead=3), r"AutoAugment\(\) has no argument 'sead', did you mean 'seed'"),
+        r"rand_augment\(\) has no argument 'magnitud', did you mean 'magnitude'"),
+    "a setting": (lambda: motley.AutoAugment(sead=3), r"auto_augment\(\) has no argument 'sead', did you mean 'seed'"),
     "of Transform": (lambda: motley.Transform("rand_augment", sead=3),
         r"Transform\(\) has no argument 'sead', did you mean 'seed'"),
     "far from all": (lambda: motley.RandAugment(xyz=3),
-        r"RandAugment\(\) has no argument 'xyz', want num_ops, magnitude, .*seed"),
+        r"rand_augment\(\) has no argument 'xyz', want num_ops, magnitude, .*seed"),
     "ids by position": (lambda: T(X, [0, 1, 2, 3]),
         "with 2 arguments by position, want one, the images; sample_ids and all"),
     "ids": (lambda: T(X, ids=[0, 1, 2, 3]), r"Transform\(\) has no argument 'ids', did you mean 'sample_ids'"),

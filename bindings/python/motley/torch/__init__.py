@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motley in a PyTorch training loop: transforms as modules, a prefetcher around a loader, and what runs in its workers.
 
-    augment = motley.torch.Transform(motley.RandAugment(2, 9), mean=MEAN, std=STD, dtype=torch.bfloat16).cuda()
+    augment = motley.torch.Transform(motley.rand_augment(2, 9), mean=MEAN, std=STD, dtype=torch.bfloat16).cuda()
     for images, labels in motley.torch.Prefetcher(loader, augment):    # a loader of u8 batches
         train(images, labels)
 

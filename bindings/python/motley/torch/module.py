@@ -12,8 +12,7 @@ import torch
 import motley
 from motley._arrays import Torch
 from motley._images import axes_of, new_array
-from motley._native import seed_given
-from motley._random import WANTED, Source, split_ids
+from motley._random import MASK, WANTED, Source, split_ids
 
 if TYPE_CHECKING:
     from motley import Policy
@@ -98,7 +97,9 @@ class Transform(motley.Transform, torch.nn.Module):
     ) -> Any:
         """As motley.Transform's call."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
+        wrong = (
+            by_position or (sample_ids is None and "seed" in options) or (options.get("seed") or 0) < 0
+        )  # it says so
         takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
         takes = takes and not (self._scheduled and getattr(sample_ids, "ndim", 1) == 2)  # whose epoch nobody knows yet
         if compiling and takes and not wrong:
@@ -179,7 +180,7 @@ class Transform(motley.Transform, torch.nn.Module):
     def set_extra_state(self, state: torch.Tensor) -> None:
         seeded, seed, count, epoch = map(int, state)
         if seeded:
-            self._words = Source(seed_given(seed), None, count)
+            self._words = Source(seed & MASK, None, count)
         if epoch >= 0:
             self.set_epoch(epoch)
 
@@ -237,7 +238,7 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
     if views is not None and ids is not None and ids.dim() == 2:
         numbers = torch.stack([ids[:, 0], 0 * ids[:, 0], ids[:, 1]], 1)
         ids, _, epoch = split_ids(numbers, 0, epoch)
-    made.counter, made._words = counter, Source(None if seed is None else seed_given(seed))
+    made.counter, made._words = counter, Source(None if seed is None else seed & MASK)
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
     made._adds = False
     result = made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)

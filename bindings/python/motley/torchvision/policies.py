@@ -12,6 +12,7 @@ from torchvision import transforms as _v1
 from motley import ArgumentError, Policy, Transform
 from motley._random import fresh
 from motley._native import keep
+from motley.named import augmix_policy
 from motley.policy import INTERPOLATIONS, interpolation_number
 from motley.torchvision.images import (
     FOLLOWERS, Image, NotOurs, augmented, augmented_sample, channels_of, is_image, is_v2, kind_of, like,
@@ -78,23 +79,11 @@ def _changed(name: str, bins: int | None, v2: bool, **keys: Any) -> Policy:
 
 
 AUTO_BINS = 10  # of AutoAugment and AugMix
-ALL_OPS = ("brightness", "color", "contrast", "sharpness")  # what all_ops adds
 
 
 @functools.lru_cache(maxsize=64)
-def _augmix(
-    severity: int, width: int, depth: int, alpha: float, all_ops: bool, interpolation: str, fill: Fill, v2: bool
-) -> Policy:
-    """Each op at each of the first `severity` bins."""
-    keys = {"fill": fill, "interpolation": interpolation, **({"repeat": depth} if depth > 0 else {})}
-    policy, branches = Policy.builtin("augmix"), []
-    for branch in policy.as_dict()["branches"]:
-        if "steps" in branch:  # an op without levels
-            branches.append({**branch, "weight": severity})
-        elif branch["level"] == 0 and (all_ops or branch["op"] not in ALL_OPS):
-            branches += [{**branch, "level": level} for level in range(severity)]
-    mixed = {"width": width, "alpha": alpha, "form": "one_sum"}
-    policy = policy.change(branches=branches, augmix=mixed, **keys)
+def _augmix(severity: int, width: int, depth: int, alpha: float, all_ops: bool, v2: bool, **keys: Any) -> Policy:
+    policy = augmix_policy(severity, width, depth, alpha, all_ops, None, None).change(**keys)
     return _as_in_v2(policy, AUTO_BINS) if v2 else policy
 
 
@@ -161,7 +150,7 @@ def policy_of(transform: torch.nn.Module, channels: int, fill: object) -> Policy
     if kind == "AugMix":
         try:
             settings: Any = map(vars(transform).get, AUGMIX)
-            return _augmix(*settings, interpolation, fill, v2)
+            return _augmix(*settings, v2, interpolation=interpolation, fill=fill)
         except ArgumentError as error:  # more or longer chains than Motley mixes
             raise NotOurs(str(error)) from None
     name = POLICIES[kind]
