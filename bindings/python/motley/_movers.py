@@ -99,11 +99,13 @@ class Moves:
         ids, view, epoch, seed = self.which
         ids, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
         samples = Samples((seed, epoch, 0, address(ids), view))
-        samples.c.bands = self.source.count > 0 and self.source.has_bands
+        channels = 3  # which matter to fills alone, and a list may have several numbers of them
+        if boxes is not None:
+            samples.c.bands = self.source.count > 0 and self.source.has_bands
+            channels = self.transform._channels(self.source)
         if self.levels is not None:
             _levels, samples.c.levels = levels_on_host(self.levels, len(ids))
-        transform = self.transform
-        return Drawn.of(transform.policy_now, samples.c, self.sizes, transform._channels(self.source), boxes)
+        return Drawn.of(self.transform.policy_now, samples.c, self.sizes, channels, boxes)
 
 
 class Mover:

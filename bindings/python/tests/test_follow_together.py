@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import refused, torch
 from PIL import Image, ImageOps
+from test_follow import LEFT, MIRROR, NOTHING, by_id, written_as
 
 import motley
 from motley.follow import Boxes, Follow, Mask, Points
@@ -23,8 +24,6 @@ except ImportError:
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 CROP = "motley: 1\nname: c\nstages:\n  - center_crop: {size: 16}\n"  # of 48 x 64: columns 24..39, rows 16..31
-NOTHING = "motley: 1\nname: n\nbranches: [identity]\n"
-MIRROR = "motley: 1\nname: m\nbranches: [flip_lr]\n"
 IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
 BOXES = np.array([[0, 0, 4, 4], [26, 20, 40, 30], [60, 44, 64, 48.0]])  # the second alone is in the crop
 
@@ -81,7 +80,7 @@ def check_one(made):
 
 
 @kinds
-@pytest.mark.parametrize("order", itertools.permutations(FOLLOWING), ids="-".join)
+@pytest.mark.parametrize("order", [*itertools.permutations(FOLLOWING)], ids="-".join)
 def test_what_follows_loses_the_elements_of_dropped_boxes_in_any_order(order, kind):
     sample = objects(KINDS[kind])
     before = {key: np.asarray(value).copy() for key, value in sample.items()}
@@ -115,16 +114,15 @@ def test_boxes_with_the_same_fields_lose_the_same_elements():
     heads = np.array([[27, 21, 30, 24], [0, 0, 1, 1], [27, 21, 30, 24.0]])
     bodies = np.array([[26, 20, 40, 30], [26, 20, 40, 30], [0, 0, 4, 4.0]])
     sample = {"image": IMAGE, "heads": heads, "bodies": bodies, "labels": ["a", "b", "c"]}
-    for keys in ("heads", "bodies"), ("bodies", "heads"):
-        made = Follow(CROP, {key: Boxes(label_fields=("labels",)) for key in keys})(sample)
+    both, labels = Boxes(label_fields=("labels",)), ("heads", "bodies", "labels")
+    for kinds in {"heads": both, "bodies": both}, {"bodies": both, "heads": both}:
+        made = Follow(CROP, kinds)(sample)
         assert made["labels"] == ["a"] and made["heads"].tolist() == [[3, 5, 6, 8]]
         assert made["bodies"].tolist() == [[2, 4, 16, 14]]
-    kinds = {"heads": Boxes(label_fields=()), "bodies": Boxes(label_fields=("labels",))}  # of their own
-    made = Follow(CROP, kinds)(sample)
-    assert len(made["heads"]) == 2 and made["labels"] == ["a", "b"] and len(made["bodies"]) == 2
-    full = {"heads": Boxes(drop=False), "bodies": Boxes(drop=False)}
-    made = Follow(CROP, full)(sample)
-    assert len(made["heads"]) == len(made["bodies"]) == len(made["labels"]) == 3
+    made = Follow(CROP, {"heads": Boxes(label_fields=()), "bodies": both})(sample)  # heads are of their own
+    assert [len(made[key]) for key in labels] == [2, 2, 2] and made["labels"] == ["a", "b"]
+    made = Follow(CROP, {"heads": Boxes(drop=False), "bodies": Boxes(drop=False)})(sample)
+    assert [len(made[key]) for key in labels] == [3, 3, 3]
 
 
 def test_entries_of_another_length_are_refused():
@@ -163,37 +161,26 @@ def test_data_sets_and_collate_keep_them_together(workers):
 # ---- lists of masks ----
 
 
-def as_kind(kind, masks):
-    if kind == "pil":
-        return [Image.fromarray(mask) for mask in masks]
-    return [KINDS[kind](mask) for mask in masks]
-
-
 @pytest.mark.parametrize("kind", [*KINDS, "pil"])
 @pytest.mark.parametrize("sequence", [list, tuple])
 def test_lists_of_masks(kind, sequence):
     """A list comes back as a list, of the masks that one array would have."""
-    sample = objects()
-    masks = sequence(as_kind(kind, sample["masks"]))
-    labels = [5, 6, 7]
+    array = objects()["masks"]
+    masks = sequence(map(Image.fromarray if kind == "pil" else KINDS[kind], array))
     kinds = {"boxes": Boxes(label_fields=("labels", "masks")), "masks": Mask(fill=True)}
+    given = {"image": IMAGE, "boxes": BOXES, "labels": [5, 6, 7], "masks": masks}
+    nothing = {"image": IMAGE, "boxes": BOXES[:0], "labels": [], "masks": sequence()}
     for policy in CROP, MIRROR:
         follow = Follow(motley.Transform(policy, layout="hwc"), kinds)
-        given = {"image": IMAGE, "boxes": BOXES, "labels": labels}
-        wanted = follow({**given, "masks": sample["masks"]}, sample_ids=0, epoch=0)
-        made = follow({**given, "masks": masks}, sample_ids=0, epoch=0)
+        wanted, made = by_id(follow, {**given, "masks": array}, 0), by_id(follow, given, 0)
         assert type(made["masks"]) is sequence and len(made["masks"]) == len(made["boxes"]) == len(made["labels"])
         assert {type(mask) for mask in made["masks"]} == {type(masks[0]) if kind != "pil" else Image.Image}
         assert (np.stack([np.asarray(mask) for mask in made["masks"]]) == wanted["masks"]).all()
-        nothing = {"image": IMAGE, "boxes": BOXES[:0], "labels": [], "masks": sequence()}
-        first, second, third = follow(
-            [{**given, "masks": masks}, nothing, {**given, "masks": masks}], sample_ids=[0] * 3, epoch=0
-        )
-        assert second["masks"] == sequence() and second["boxes"].shape == (0, 4)
+        first, second, third = by_id(follow, [given, nothing, given], [0] * 3)
+        assert second["masks"] == by_id(follow, nothing, 0)["masks"] == sequence() and second["boxes"].shape == (0, 4)
         for one in first, third:
-            assert all(np.array_equal(a, b) for a, b in zip(one["masks"], made["masks"]))
             assert type(one["masks"]) is sequence and len(one["masks"]) == len(made["masks"])
-        assert follow(nothing, sample_ids=0, epoch=0)["masks"] == sequence()
+            assert all(np.array_equal(a, b) for a, b in zip(one["masks"], made["masks"]))
 
 
 def test_masks_of_a_list_keep_their_modes():
@@ -204,19 +191,22 @@ def test_masks_of_a_list_keep_their_modes():
     assert [mask.mode for mask in made] == ["L", "P"] and made[1].getpalette() == palette.getpalette()
 
 
+PLANE = np.zeros((48, 64))
+
+
 @pytest.mark.parametrize(
     "masks, message",
     [
-        ([np.zeros((48, 64)), np.zeros((40, 64))], r"\['masks'\]\[1\] has shape \(40, 64\), the image is 48 high"),
-        ([np.zeros((3, 48, 64))], r"\['masks'\]\[0\] has shape \(3, 48, 64\), want \[H, W\]"),
-        ([np.zeros((48, 64)), np.zeros((48, 64), bool)], r"\['masks'\] has masks of several kinds, want one library"),
-        ([np.zeros((48, 64)), "a.png"], r"\['masks'\]\[1\] is a str, want a NumPy, torch or CuPy array or a PIL image"),
-        ([Image.new("RGB", (64, 48))], r"\['masks'\]\[0\] has mode RGB, want one of 1, L"),
+        ([PLANE, PLANE[:40]], r"\[1\] has shape \(40, 64\), the image is 48 high"),
+        ([PLANE[None]], r"\[0\] has shape \(1, 48, 64\), want \[H, W\]"),
+        ([PLANE, PLANE.astype(bool)], " has masks of several kinds, want one library"),
+        ([PLANE, "a.png"], r"\[1\] is a str, want a NumPy, torch or CuPy array or a PIL image"),
+        ([Image.new("RGB", (64, 48))], r"\[0\] has mode RGB, want one of 1, L"),
     ],
 )
 def test_wrong_lists_of_masks(masks, message):
-    with pytest.raises((ValueError, RuntimeError), match=message):
-        Follow(NOTHING, {"masks": Mask()})({"image": IMAGE, "masks": masks})
+    with pytest.raises((ValueError, RuntimeError), match=rf"\['masks'\]{message}"):
+        Follow(NOTHING)({"image": IMAGE, "masks": masks})
 
 
 # ---- what has no elements ----
@@ -225,39 +215,34 @@ def test_wrong_lists_of_masks(masks, message):
 @kinds
 @pytest.mark.parametrize("shape", [(0, 17, 3), (0, 17, 2), (3, 0, 2), (2, 0, 17, 3), (0, 2), (0, 3)])
 def test_empty_points_keep_their_other_axes(shape, kind):
-    points = KINDS[kind](np.zeros(shape))
+    points, people = (KINDS[kind](value) for value in (np.zeros(shape), np.full((2, 17, shape[-1]), 9.0)))
     for pairs in (), ((0, 1),):
         follow = Follow(MIRROR, {"keypoints": Points(inside="in", pairs=pairs)})
-        made = follow({"image": IMAGE, "keypoints": points}, sample_ids=0, epoch=0)
-        assert made["keypoints"].shape == shape and made["in"].shape == shape[:-1]
-        people = KINDS[kind](np.full((2, 17, shape[-1]), 9.0))
-        both = follow([{"image": IMAGE, "keypoints": value} for value in (people, points)], sample_ids=[0, 1], epoch=0)
+        made = by_id(follow, {"image": IMAGE, "keypoints": points}, 0)
+        both = by_id(follow, [{"image": IMAGE, "keypoints": value} for value in (people, points)], [0, 1])
         assert both[0]["keypoints"].shape == people.shape and both[0]["in"].shape == (2, 17)
-        assert both[1]["keypoints"].shape == shape and both[1]["in"].shape == shape[:-1]
+        for empty in made, both[1]:
+            assert empty["keypoints"].shape == shape and empty["in"].shape == shape[:-1]
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (0, 3), (0, 7, 4), (1, 5), (2, 7, 4), (0, 0), (4,)])
-def test_wrong_shapes_of_boxes_are_refused_with_and_without_boxes(shape):
-    refused(
-        r"sample\['boxes'\] has shape \(.*\), want \[n, 4\]",
-        Follow(NOTHING),
-        {"image": IMAGE, "boxes": np.zeros(shape)},
-    )
+SHAPES = [("boxes", shape) for shape in [(0, 5), (0, 3), (0, 7, 4), (1, 5), (2, 7, 4), (0, 0), (4,)]]
+SHAPES += [("points", shape) for shape in [(0, 5), (0, 17, 4), (3, 0), (1, 5)]]
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (0, 17, 4), (3, 0), (1, 5)])
-def test_wrong_shapes_of_points_are_refused_with_and_without_points(shape):
-    refused(
-        r"sample\['points'\] has shape .*, want \[\.\.\., 2\] or",
-        Follow(NOTHING),
-        {"image": IMAGE, "points": np.zeros(shape)},
-    )
+@pytest.mark.parametrize("key, shape", SHAPES)
+def test_wrong_shapes_are_refused_with_and_without_rows(key, shape):
+    wanted = r"want \[n, 4\]" if key == "boxes" else r"want \[\.\.\., 2\] or"
+    refused(rf"sample\['{key}'\] has shape \(.*\), {wanted}", Follow(NOTHING), {"image": IMAGE, key: np.zeros(shape)})
 
 
 @kinds
 def test_an_array_of_an_empty_list_has_no_rows(kind):
-    made = Follow(NOTHING)({"image": IMAGE, "boxes": KINDS[kind](np.array([])), "points": KINDS[kind](np.array([]))})
+    empty, follow = KINDS[kind](np.array([])), Follow(NOTHING)
+    made = follow({"image": IMAGE, "boxes": empty, "points": empty})
     assert made["boxes"].shape == (0, 4) and made["points"].shape == (0, 2)
+    points = [np.zeros((0, 2)), np.array([[1.0, 2.0, 2.0]])]  # of which an image without any may have narrower rows
+    made = follow({"image": np.stack([IMAGE] * 2), "points": points})["points"]
+    assert made[0].shape[0] == 0 and made[1].tolist() == points[1].tolist()
 
 
 # ---- how much of a box is left ----
@@ -268,37 +253,34 @@ def test_an_array_of_an_empty_list_has_no_rows(kind):
 @pytest.mark.parametrize(
     "policy",
     [
-        "stages:\n  - resize: {size: [224, 224]}\n",
-        "stages:\n  - center_crop: {size: 80}\n",
-        "stages:\n  - random_resized_crop: {size: 64}\n",
-        "branches: [{op: rotate, value: 30}]\n",
-        "branches: [identity]\n",
-        "branches: [flip_lr]\n",
+        "stages: [{resize: {size: [224, 224]}}]",
+        "stages: [{center_crop: {size: 80}}]",
+        "stages: [{random_resized_crop: {size: 64}}]",
+        "branches: [{op: rotate, value: 30}]",
+        "branches: [identity]",
+        "branches: [flip_lr]",
     ],
 )
 def test_boxes_are_dropped_by_the_visibility_that_is_stored(policy, rule, dtype):
     """A box that loses nothing, as its four corners say, has 1; and the stored number is compared with a limit."""
-    random = np.random.default_rng(4)
-    corners = np.sort(random.uniform(0, 1, (300, 2, 2)), axis=1) * [131, 97]
+    corners = np.sort(np.random.default_rng(4).uniform(0, 1, (300, 2, 2)), axis=1) * [131, 97]
     corners[:40, 1] = 131, 97
     corners[20:60, 0] = 0
     boxes = corners.reshape(-1, 4)
     boxes = boxes.astype("float32").tolist() if dtype == "list" else boxes.astype(dtype)
-    points = np.array(boxes, "float64")[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
+    given = np.array(boxes, "float64")
+    points = given[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
     points = points if dtype in ("list", "float64") else points.astype("float32")
-    policy = f"motley: 1\nname: x\n{policy}"
+    policy = f"motley: 1\nname: x\n{policy}\n"
     kinds = {"boxes": Boxes(rule=rule, drop=False, visibility="seen"), "corners": Points(inside="inside")}
-    sample = {"image": np.zeros((97, 131, 3), np.uint8), "boxes": boxes, "corners": points, "labels": list(range(300))}
-    everything = Follow(policy, kinds)(sample, sample_ids=3, epoch=0)
-    seen, inside = np.array(everything["seen"]), everything["inside"].all(axis=1)
-    empty = (np.array(boxes)[:, 0] == np.array(boxes)[:, 2]) | (np.array(boxes)[:, 1] == np.array(boxes)[:, 3])
-    assert (seen[inside & ~empty] == 1).all() and inside.sum() > 20
+    sample = {"image": np.zeros((97, 131, 3), np.uint8), "boxes": boxes, "labels": list(range(300))}
+    everything = by_id(Follow(policy, kinds), {**sample, "corners": points}, 3)
+    seen, inside, wide = np.array(everything["seen"]), everything["inside"].all(axis=1), np.array(everything["boxes"])
+    assert (seen[inside & (given[:, 2:] > given[:, :2]).all(1)] == 1).all() and inside.sum() > 20
     for least in 1, 0.7, 0.999999, float(np.median(seen)):
-        kept = Follow(policy, {"boxes": Boxes(rule=rule, min_visibility=least, visibility="seen")})
-        kept = kept({key: sample[key] for key in ("image", "boxes", "labels")}, sample_ids=3, epoch=0)
-        wide = np.array(everything["boxes"])
-        area = (wide[:, 2] > wide[:, 0]) & (wide[:, 3] > wide[:, 1])
-        assert kept["labels"] == np.flatnonzero((seen >= seen.dtype.type(least)) & area).tolist()
+        kept = by_id(Follow(policy, {"boxes": Boxes(rule=rule, min_visibility=least, visibility="seen")}), sample, 3)
+        good = (seen >= seen.dtype.type(least)) & (wide[:, 2:] > wide[:, :2]).all(1)
+        assert kept["labels"] == np.flatnonzero(good).tolist()
         assert all(share >= np.array(kept["seen"]).dtype.type(least) for share in np.array(kept["seen"]))
 
 
@@ -338,11 +320,7 @@ def test_points_that_move_past_all_numbers_are_refused():
 @pytest.mark.parametrize("form", ["xyxy", "xywh", "cxcywh"])
 def test_boxes_outside_are_dropped_where_that_is_asked_for(form, kind):
     boxes = np.array([[70, 3, 80, 9], [26, 20, 40, 30], [-9, -9, -1, -1], [3, 50, 9, 60], [60, 40, 90, 90.0]])
-    left, top, right, bottom = boxes.T
-    if form != "xyxy":
-        boxes = np.stack([left, top, right - left, bottom - top], -1)
-    if form == "cxcywh":
-        boxes[:, :2] += boxes[:, 2:] / 2
+    boxes = written_as(form, boxes)
     sample = {"image": IMAGE, "boxes": torch.from_numpy(boxes) if kind != "numpy" else boxes, "labels": list(range(5))}
     refused("box 0 is .* outside its image of 64 x 48", Follow(NOTHING, {"boxes": Boxes(form)}), sample)
     follow = Follow(NOTHING, {"boxes": Boxes(form, outside="drop", visibility="seen")})
@@ -352,8 +330,6 @@ def test_boxes_outside_are_dropped_where_that_is_asked_for(form, kind):
     for wrong in [np.nan, 1, 1, 1], [9, 9, 5, 5] if form == "xyxy" else [9, 9, -5, 5]:
         worse = np.concatenate([boxes, [wrong]])
         refused("box 5 (has nan|is .*want left <= right)", follow, {**sample, "boxes": worse, "labels": list(range(6))})
-    refused("outside is 'drop', but drop is False", Boxes, outside="drop", drop=False)
-    refused("outside is 'ignore', want 'error', 'drop'", Boxes, outside="ignore")
 
 
 # ---- what nobody said anything about ----
@@ -374,9 +350,8 @@ def test_boxes_outside_are_dropped_where_that_is_asked_for(form, kind):
 def test_one_unknown_entry_that_may_move_is_refused_beside_known_ones(key, value, batch):
     sample = {"image": IMAGE, "mask": IMAGE[..., 0], "name": "a.png", key: value}
     sample = [sample] * 2 if batch else sample
-    refused(
-        rf"sample\['{key}'\] may have to move with the image.*known are mask, .*following=", Follow(NOTHING), sample
-    )
+    message = rf"sample\['{key}'\] may have to move with the image.*known are mask, .*following="
+    refused(message, Follow(NOTHING), sample)
     assert Follow(NOTHING, {"mask": Mask()})(sample) is not None
     if key == "target":
         refused("or its entries in the sample itself", Follow(NOTHING), sample)
@@ -384,26 +359,44 @@ def test_one_unknown_entry_that_may_move_is_refused_beside_known_ones(key, value
 
 def test_entries_that_cannot_move_pass():
     others = {"id": 3, "name": "a", "size": (48, 64), "scores": [0.1, 0.2], "meta": {"camera": "x", "at": [1.5, 2.5]}}
-    sample = {"image": IMAGE, "mask": IMAGE[..., 0], "embedding": np.zeros(9), **others}
-    Follow(NOTHING)(sample)
-    Follow(NOTHING)([sample, sample])
-    Follow(NOTHING)({"image": IMAGE, "boxes": BOXES, "labels": np.eye(3)})  # an element for each box
-    refused(
-        "'labels'.* may have to move", Follow(NOTHING), {"image": IMAGE, "mask": IMAGE[..., 0], "labels": np.eye(3)}
-    )
+    sample, follow = {"image": IMAGE, "embedding": np.zeros(9), **others}, Follow(NOTHING)
+    for known in {}, {"mask": IMAGE[..., 0]}:
+        follow({**sample, **known})
+        follow([{**sample, **known}] * 2)
+    follow({"image": np.stack([IMAGE] * 2), "label": np.eye(2), "caption": ["a", "b"]})
+    follow({"image": IMAGE, "boxes": BOXES, "labels": np.eye(3)})  # an element for each box
+    refused("'labels'.* may have to move", follow, {"image": IMAGE, "mask": IMAGE[..., 0], "labels": np.eye(3)})
 
 
+@pytest.mark.parametrize("policy", [NOTHING, LEFT], ids=["none dropped", "some dropped"])
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("extra", [[1, 2, 3], np.arange(3), ("a", "b", "c")])
-def test_a_forgotten_list_is_refused_at_the_first_sample(extra, batch):
-    """Not when a box is first dropped."""
+def test_no_list_is_left_longer_than_the_boxes(extra, batch, policy):
+    """A forgotten one is refused at the first sample, not when a box is first dropped."""
     sample = {"image": IMAGE, "boxes": BOXES, "labels": [1, 2, 3], "area": extra}
-    sample = [sample] * 2 if batch else sample
-    refused(r"sample\['area'\] has one element for each box: want 'area' in label_fields", Follow(NOTHING), sample)
-    for kind in Boxes(label_fields=("labels", "area")), Boxes(label_fields=("labels",)), Boxes(drop=False):
-        Follow(NOTHING, {"boxes": kind})(sample)
+    given = [sample] * 2 if batch else sample
+    message = r"boxes may be dropped, and sample\['area'\] has one element for each box: want 'area' in label_fields"
+    refused(message, Follow(policy), given)
+    for fields in ("labels", "area"), ("labels",):
+        made = Follow(policy, {"boxes": Boxes(label_fields=fields)})(given)
+        made = made[0] if batch else made
+        assert len(made["labels"]) == len(made["boxes"]) == (3 if policy == NOTHING else 2)
+        assert len(made["area"]) == (len(made["boxes"]) if "area" in fields else 3)
+    Follow(policy, {"boxes": Boxes(drop=False)})(given)
     empty = {"image": IMAGE, "boxes": BOXES[:0], "labels": [], "area": []}
-    Follow(NOTHING)([empty] if batch else empty)
+    Follow(policy)([empty] if batch else empty)
+    message = "label_fields has 'lables', which the sample has not"
+    refused(message, Follow(policy, {"boxes": Boxes(label_fields=["lables"])}), given)
+
+
+def test_what_belongs_to_the_image_may_be_as_long_as_its_boxes():
+    planes = np.ascontiguousarray(IMAGE.transpose(2, 0, 1))  # as long as there are boxes
+    chw = Follow(motley.Transform(LEFT, layout="chw"))
+    assert len(chw({"image": planes, "boxes": BOXES, "labels": [1, 2, 3]})["labels"]) == 2
+    made = chw({"image": planes, "boxes": BOXES[1:], "labels": [1, 2], "orig_size": (41, 53)})
+    assert made["orig_size"] == (41, 53) and len(made["labels"]) == 2
+    one = {"image": IMAGE, "boxes": BOXES[1:2], "labels": [1], "category_id": [], "image_id": np.array([5])}
+    assert Follow(LEFT)(one)["image_id"] == 5
 
 
 @pytest.mark.parametrize("batch", [False, True])
