@@ -6,7 +6,7 @@ from typing import Any
 import numpy
 from nvidia.dali import fn, pipeline_def
 
-from motley.adapters.dali import augment, why_not_native
+from motley.adapters.dali import augment
 
 random = numpy.random.default_rng(1)
 PICTURES = [random.integers(0, 256, (24 + i, 32, 3), numpy.uint8) for i in range(16)]
@@ -25,7 +25,6 @@ def pipeline() -> Any:
 if __name__ == "__main__":
     pipe = pipeline()
     pipe.build()
-    print("the native operator" if why_not_native() is None else f"DALI's Python operator: {why_not_native()}")
     for _ in range(2):
         images, ids = pipe.run()
         print(", ".join(f"{int(ids.at(i))}: {images.at(i).shape} mean {images.at(i).mean():.1f}" for i in range(8)))

@@ -314,30 +314,23 @@ def test_webdataset_names_what_is_missing():
 # ---- DALI ----
 
 
-@pytest.fixture(autouse=True)
-def no_pipeline_is_left(request):
-    """A DataLoader worker that is forked while an old DALI pipeline waits for the garbage collector, and collects it,
-    waits forever for the pipeline's threads, which it does not have."""
-    yield
-    if "dali" in request.node.name:
-        gc.collect()
-
-
-def dali_operator(operator):
-    """Skips where DALI, or this one of its operators, is not there."""
+@pytest.fixture
+def dali():
+    """The adapter, with DALI's operator loaded. A DataLoader worker that is forked while an old DALI pipeline waits for
+    the garbage collector, and collects it, waits forever for the pipeline's threads, which it does not have."""
     pytest.importorskip("nvidia.dali")
     from motley.adapters import dali
 
-    if operator == "python":
-        pytest.importorskip("torch")
-    elif dali.why_not_native():
-        pytest.skip(dali.why_not_native())
-    return dali
+    try:
+        dali.load()
+    except motley.UnsupportedError as missing:
+        pytest.skip(str(missing))
+    yield dali
+    gc.collect()
 
 
-def dali_pipe(operator, device, make, count=16, batch_size=8, sizes="many", **options):
+def dali_pipe(device, make, count=16, batch_size=8, sizes="many", **options):
     """A pipeline over pictures (of different sizes), their ids and their ids / 5, of which `make` makes its output."""
-    dali_operator(operator)
     from nvidia.dali import fn, pipeline_def
 
     pictures = [a[: 5 + i] if sizes == "many" else a for i, a in enumerate(arrays(count))]
@@ -346,13 +339,9 @@ def dali_pipe(operator, device, make, count=16, batch_size=8, sizes="many", **op
         i = info.idx_in_epoch % count
         return pictures[i], np.int64(i), np.array([i // 5], np.uint8)
 
-    @pipeline_def(
-        batch_size=batch_size,
-        num_threads=2,
-        device_id=0 if device == "cuda" else None,
-        prefetch_queue_depth=1,
-        **options,
-    )
+    place = {"device_id": 0 if device == "cuda" else None, "prefetch_queue_depth": 1}
+
+    @pipeline_def(batch_size=batch_size, num_threads=2, **place, **options)
     def pipeline():
         images, ids, fifths = fn.external_source(sample, num_outputs=3, batch=False)
         return make(images.gpu() if device == "cuda" else images, ids, fifths), ids, fifths
@@ -372,221 +361,90 @@ def dali_run(pipe, device, batches=2):
     return [got[i] for i in sorted(got)]
 
 
-def plain_policy(**options):
-    return dict(policy="rand_augment", seed=7, **options)
-
-
-OPERATORS = ["native", "python"]
+KEPT = "\n".join(line for line in TRANSFORM.splitlines() if "crop" not in line and "output" not in line)
+TRANSFORMS = {
+    "a policy": lambda: motley.Transform("rand_augment", seed=7),
+    "as it says": lambda: motley.Transform(TRANSFORM, seed=7),
+    "float16": lambda: motley.Transform(TRANSFORM, seed=7, dtype="float16", output_layout="hwc"),
+    "uint8": lambda: motley.Transform(TRANSFORM, seed=7, dtype="uint8"),
+    "sizes that stay": lambda: motley.Transform(KEPT, seed=7),
+}
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("sizes", ["many", "one"])
-def test_dali(device, operator, sizes):
-    dali, epoch = dali_operator(operator), [0]
-    pipe, pictures = dali_pipe(
-        operator,
-        device,
-        lambda images, ids, _: dali.augment(images, ids, epoch=lambda: epoch[0], operator=operator, **plain_policy()),
-        sizes=sizes,
-    )
+def test_dali(dali, device, name, sizes):
+    transform, epoch = TRANSFORMS[name](), [0]
+
+    def make(images, ids, _):
+        return dali.augment(images, ids, epoch=lambda: epoch[0], policy=transform)
+
+    pipe, pictures = dali_pipe(device, make, sizes=sizes)
+    want = transform(pictures, sample_ids=range(16), epoch=0)
     first, again = dali_run(pipe, device), dali_run(pipe, device)
-    assert same(first, wanted(pictures, range(16))) and same(again, first)
+    assert first[0].dtype == want[0].dtype and same(first, want) and same(again, want)
     epoch[0] = 3
     dali_run(pipe, device)  # a batch may have been asked for before
-    assert same(dali_run(pipe, device), wanted(pictures, range(16), 3))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize(
-    "settings",
-    [{}, {"dtype": "float16", "output_layout": "hwc"}, {"dtype": "uint8"}],
-    ids=lambda s: "-".join(s.values()) or "as-it-says",
-)
-def test_dali_transforms(device, operator, settings):
-    dali, epoch = dali_operator(operator), [0]
-    transform = motley.Transform(TRANSFORM, seed=7, **settings)
-    pipe, pictures = dali_pipe(
-        operator,
-        device,
-        lambda images, ids, _: dali.augment(images, ids, epoch=lambda: epoch[0], operator=operator, policy=transform),
-    )
-    got = dali_run(pipe, device)
-    want = transformed(pictures, range(16), **settings)
-    assert got[0].dtype == want.dtype and same(got, want)
-    epoch[0] = 3
-    dali_run(pipe, device)
-    assert same(dali_run(pipe, device), transformed(pictures, range(16), 3, **settings))
-
-
-def test_dali_transforms_by_the_operators_own_name():
-    dali_operator("native")
-    from nvidia.dali import fn
-
-    pipe, pictures = dali_pipe(
-        "native", "cpu", lambda images, ids, _: fn.motley.augment(images, ids, transform=TRANSFORM, seed=7, epoch=2)
-    )
-    assert same(dali_run(pipe, "cpu"), transformed(pictures, range(16), 2))
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_dali_transforms_that_keep_sizes(operator):
-    dali = dali_operator(operator)
-    kept = [line for line in TRANSFORM.splitlines() if "crop" not in line and "output" not in line]
-    transform = motley.Transform("\n".join(kept), seed=7)
-    pipe, pictures = dali_pipe(
-        operator, "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, operator=operator, policy=transform)
-    )
-    assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=0))
+    assert same(dali_run(pipe, device), transform(pictures, sample_ids=range(16), epoch=3))
 
 
 SHARED = VIEWS.replace("views:", "stages: [{jitter: {brightness: 0.8}}]\nviews:")
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("text", [VIEWS, SHARED], ids=["apart", "shared"])
-def test_dali_views(device, operator, text):
-    dali = dali_operator(operator)
-    multi = motley.Transform(text, seed=7, dtype="float16")
+def test_dali_views(dali, device, text):
+    transform = motley.Transform(text, seed=7, dtype="float16")
     for name, j in (("large", None), ("small", 0), ("small", 1)):
-        pipe, pictures = dali_pipe(
-            operator,
-            device,
-            lambda images, ids, _, name=name, j=j: (lambda made: made[name] if j is None else made[name][j])(
-                dali.augment(images, ids, epoch=3, operator=operator, policy=multi)
-            ),
-        )
-        wanted = motley.Transform(text, seed=7, dtype="float16")(pictures, sample_ids=range(16), epoch=3)[name]
-        assert same(dali_run(pipe, device), wanted if j is None else wanted[j])
+
+        def make(images, ids, _, name=name, j=j):
+            nodes = dali.augment(images, ids, epoch=3, policy=transform)[name]
+            return nodes if j is None else nodes[j]
+
+        pipe, pictures = dali_pipe(device, make)
+        want = transform(pictures, sample_ids=range(16), epoch=3)[name]
+        assert same(dali_run(pipe, device), want if j is None else want[j])
 
 
-@pytest.mark.parametrize("device, operator", [("cpu", "native"), *((device, "python") for device in DEVICES)])
 @pytest.mark.parametrize("kind", ["node", "number", "by epochs"])
-def test_dali_levels(device, operator, kind):
-    dali = dali_operator(operator)
+def test_dali_levels(dali, kind):
     from nvidia.dali import fn, types
 
-    given = motley.Policy.of("rand_augment").change(level="given")
+    transform = motley.Transform(motley.Policy.of("rand_augment").change(level="given"), seed=7)
+    levels = [0.5 if kind == "number" else i / 16 for i in range(16)]
+    epochs = [i // 5 if kind == "by epochs" else 3 for i in range(16)]
 
     def make(images, ids, fifths):
-        levels = 0.5 if kind == "number" else fn.cast(ids, dtype=types.FLOAT) / 16.0
-        epoch = fifths if kind == "by epochs" else 3
-        return dali.augment(
-            images, ids, policy=motley.Transform(given, seed=7), epoch=epoch, levels=levels, operator=operator
-        )
+        given = 0.5 if kind == "number" else fn.cast(ids, dtype=types.FLOAT) / 16.0
+        return dali.augment(images, ids, policy=transform, epoch=fifths if kind == "by epochs" else 3, levels=given)
 
-    pipe, pictures = dali_pipe(operator, device, make)
-    levels = [0.5 if kind == "number" else i / 16 for i in range(16)]
-    wanted = [
-        motley.Transform(given, seed=7)(
-            [picture], sample_ids=[i], levels=[level], epoch=i // 5 if kind == "by epochs" else 3
-        )[0]
-        for i, (picture, level) in enumerate(zip(pictures, levels))
+    pipe, pictures = dali_pipe("cpu", make)
+    want = [
+        transform(picture, sample_ids=i, levels=level, epoch=epoch)
+        for i, (picture, level, epoch) in enumerate(zip(pictures, levels, epochs))
     ]
-    assert same(dali_run(pipe, device), wanted)
-
-
-def test_dali_refuses_levels_and_schedules():
-    dali = dali_operator("python")
-    with pytest.raises(motley.ArgumentError, match="no step of policy 'rand_augment' has the level `given`"):
-        dali.augment(None, policy="rand_augment", levels=0.5)
-    with pytest.raises(motley.UnsupportedError, match="'mobileone_train' changes with the epoch"):
-        dali.augment(None, policy="mobileone_train")
-
-
-def test_dali_refuses_transforms_that_it_cannot_run():
-    dali = dali_operator("native")
-    mixes = motley.Transform(TRANSFORM + "  - mix: {mixup: 0.2, classes: 4}\n")
-    with pytest.raises(motley.UnsupportedError, match="'small' mixes images"):
-        dali.augment(None, policy=mixes)
-    with pytest.raises(motley.UnsupportedError, match="bfloat16"):
-        dali.augment(None, policy=motley.Transform(TRANSFORM, dtype="bfloat16"))
-    from nvidia.dali import fn
-
-    for arguments, sentence in (
-        ({}, "want one of policy and transform"),
-        ({"transform": mixes.policy.show()}, "'small' mixes images"),
-        ({"transform": TRANSFORM.replace("size", "sise")}, "sise"),
-        ({"transform": TRANSFORM, "output_layout": "WHC"}, "output_layout is WHC"),
-    ):
-        with pytest.raises(Exception, match=sentence):
-            pipe, _ = dali_pipe("native", "cpu", lambda images, ids, _, a=arguments: fn.motley.augment(images, **a))
-            dali_run(pipe, "cpu")
-
-
-def test_dali_warns_where_the_native_operator_does_not_load(tmp_path, monkeypatch):
-    """One that was built for another DALI: the Python operator is taken, and a sentence says so."""
-    dali = dali_operator("python")
-    dali.why_not_native.cache_clear()
-    monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
-    dali.LIBRARY.write_bytes(b"of another release")
-    try:
-        with pytest.warns(RuntimeWarning, match="built for another DALI than this one.*; the Python operator is used"):
-            pipe, pictures = dali_pipe(
-                "python", "cpu", lambda images, ids, _: dali.augment(images, ids, epoch=0, **plain_policy())
-            )
-        assert same(dali_run(pipe, "cpu"), wanted(pictures, range(16)))
-        with pytest.raises(motley.UnsupportedError, match="built for another DALI"):
-            dali_pipe(
-                "python",
-                "cpu",
-                lambda images, ids, _: dali.augment(images, ids, epoch=0, operator="native", **plain_policy()),
-            )
-    finally:
-        dali.why_not_native.cache_clear()
-
-
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_dali_takes_a_transform(operator):
-    dali, transform = dali_operator(operator), motley.Transform("rand_augment", seed=7)
-
-    def made(images, ids, epoch):
-        return dali.augment(images, ids, policy=transform, epoch=epoch, operator=operator)
-
-    pipe, pictures = dali_pipe(operator, "cpu", lambda images, ids, _: made(images, ids, 2))
-    assert same(dali_run(pipe, "cpu"), transform(pictures, sample_ids=range(16), epoch=2))
-    with pytest.raises(motley.ArgumentError, match="epoch is True, want a whole number"):
-        dali_pipe(operator, "cpu", lambda images, ids, _: made(images, ids, True))
-
-
-def test_dali_wants_an_epoch_with_ids():
-    dali = dali_operator("python")
-    with pytest.raises(motley.ArgumentError, match="ids are given, but no epoch"):
-        dali_pipe(
-            "python", "cpu", lambda images, ids, _: dali.augment(images, ids, operator="python", **plain_policy())
-        )
+    assert same(dali_run(pipe, "cpu"), want)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("sizes", ["many", "one"])
-def test_dali_batch_of_many_epochs(device, operator, sizes):
-    dali = dali_operator(operator)
-    pipe, pictures = dali_pipe(
-        operator,
-        device,
-        lambda images, ids, fifths: dali.augment(images, ids, epoch=fifths, operator=operator, **plain_policy()),
-        sizes=sizes,
-    )
+def test_dali_batch_of_many_epochs(dali, device, sizes):
+    def make(images, ids, fifths):
+        return dali.augment(images, ids, epoch=fifths, policy="rand_augment", seed=7)
+
+    pipe, pictures = dali_pipe(device, make, sizes=sizes)
     want = [wanted(pictures[i : i + 1], [i], i // 5)[0] for i in range(16)]
     assert same(dali_run(pipe, device), want) and not same(want, wanted(pictures, range(16)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", OPERATORS)
-def test_dali_without_ids(device, operator):
-    import random
-
-    dali, torch = dali_operator(operator), pytest.importorskip("torch")
+def test_dali_without_ids(dali, device):
+    torch = pytest.importorskip("torch")
 
     def passes(**seed):
-        random.seed(1)
         torch.manual_seed(1)
-        pipe, pictures = dali_pipe(
-            operator, device, lambda images, *_: dali.augment(images, policy="rand_augment", operator=operator, **seed)
-        )
+        pipe, pictures = dali_pipe(device, lambda images, *_: dali.augment(images, policy="rand_augment", **seed))
         return [dali_run(pipe, device) for _ in range(2)], [a.shape for a in pictures]
 
     (first, second), shapes = passes()
@@ -594,10 +452,46 @@ def test_dali_without_ids(device, operator):
     assert same(passes()[0][0], first) and not same(passes(seed=7)[0][0], first)
 
 
+GIVEN = motley.Policy.of("rand_augment").change(level="given")
+REFUSED = {  # what the adapter is given, and what it says
+    "levels": ({"policy": "rand_augment", "levels": 0.5}, "no step of policy 'rand_augment' has the level `given`"),
+    "schedules": ({"policy": "mobileone_train"}, "'mobileone_train' changes with the epoch"),
+    "mixing": ({"policy": TRANSFORM + "  - mix: {mixup: 0.2, classes: 4}\n"}, "'small' mixes images"),
+    "bfloat16": ({"policy": motley.Transform(TRANSFORM, dtype="bfloat16")}, "makes bfloat16, which DALI lacks"),
+    "no epoch": ({"policy": "rand_augment", "ids": 0}, "ids are given, but no epoch"),
+    "a wrong epoch": ({"policy": "rand_augment", "epoch": True}, "epoch is True, want a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_dali_refuses_what_it_cannot_run(dali, case):
+    arguments, sentence = REFUSED[case]
+    with pytest.raises((motley.ArgumentError, motley.UnsupportedError), match=sentence):
+        dali.augment(None, **arguments)
+
+
+def test_dali_refuses_custom_operations(dali):
+    motley.custom_op("nothing_in_dali")(lambda indices, images, values: None)
+    with pytest.raises(motley.UnsupportedError, match="'custom' has custom operations, which DALI's operator cannot"):
+        dali.augment(None, policy="motley: 1\nname: custom\nfill: 0\nbranches:\n  - {op: nothing_in_dali}\n")
+
+
+def test_dali_says_why_its_operator_does_not_load(dali, tmp_path, monkeypatch):
+    dali.load.cache_clear()
+    monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
+    with pytest.raises(motley.UnsupportedError, match="was not built: want Motley built with its option `dali`"):
+        dali.augment(None, policy="rand_augment")
+    dali.LIBRARY.write_bytes(b"of another release")
+    with pytest.raises(motley.UnsupportedError, match="was built for another DALI than this one"):
+        dali.augment(None, policy="rand_augment")
+
+
+# By its own name, without the adapter.
+
+
 @pytest.mark.parametrize("device", DEVICES)
-def test_dali_native_operator_by_its_own_name(device):
-    """Without the adapter: a built-in's name, the pipeline's seed, samples counted, a checkpoint in between."""
-    dali_operator("native")
+def test_dali_operator_by_its_own_name(dali, device):
+    """A built-in's name, the pipeline's seed, samples counted, a checkpoint in between; a transform's text."""
     from nvidia.dali import fn
 
     policy, options = "trivial_augment_wide", dict(seed=5, enable_checkpointing=True)
@@ -605,115 +499,74 @@ def test_dali_native_operator_by_its_own_name(device):
     def make(images, *_):
         return fn.motley.augment(images, policy=policy, seed=9)
 
-    pipe, pictures = dali_pipe("native", device, make, **options)
+    pipe, pictures = dali_pipe(device, make, **options)
     first, state, second = dali_run(pipe, device), pipe.checkpoint(), dali_run(pipe, device)
     assert same(first, wanted(pictures, range(16), policy=policy, seed=9))
     assert same(second, wanted(pictures, range(16, 32), policy=policy, seed=9))
-    resumed, _ = dali_pipe("native", device, make, checkpoint=state, **options)
+    resumed, _ = dali_pipe(device, make, checkpoint=state, **options)
     assert same(dali_run(resumed, device), second)
 
     def of_pipeline(seed):
-        return dali_run(
-            dali_pipe("native", device, lambda images, *_: fn.motley.augment(images, policy=policy), seed=seed)[0],
-            device,
-        )
+        pipe, _ = dali_pipe(device, lambda images, *_: fn.motley.augment(images, policy=policy), seed=seed)
+        return dali_run(pipe, device)
 
     assert same(of_pipeline(5), of_pipeline(5)) and not same(of_pipeline(5), of_pipeline(6))
+    how = {"transform": TRANSFORM, "seed": 7, "epoch": 2}
+    pipe, _ = dali_pipe(device, lambda images, ids, _: fn.motley.augment(images, ids, **how))
+    assert same(dali_run(pipe, device), transformed(pictures, range(16), 2))
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("number", ["INT32", "UINT8", "UINT64", "INT16"])
-def test_dali_native_ids_of_any_type(device, number):
-    dali = dali_operator("native")
-    from nvidia.dali import fn, types
-
-    pipe, pictures = dali_pipe(
-        "native",
-        device,
-        lambda images, ids, _: dali.augment(
-            images, fn.cast(ids, dtype=getattr(types, number)), epoch=lambda: 0, **plain_policy()
-        ),
-    )
-    assert same(dali_run(pipe, device), wanted(pictures, range(16)))
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(
-    "case, kind, sentence",
-    [
-        ("policy", ValueError, "no policy 'rand_augmen' is built in"),
-        ("text", ValueError, r"<policy>:\d+:\d+: error: "),
-        ("epoch", ValueError, "epoch is 1073741824, want under 2\\^30"),
-        ("negative", ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
-        ("ids", TypeError, "ids is of type float, want whole numbers"),
-        ("several", ValueError, "ids of sample 0 has 2 numbers, want one"),
-        ("view", ValueError, "view is 65536, want at most 65535"),
-        ("images", TypeError, "the images are of type float, want uint8"),
-        ("channels", ValueError, "channels is 15, want 1 to 4"),
-        ("empty", ValueError, "sample 0 is 24x0 pixels, want at least one each way"),
-    ],
-)
-def test_dali_native_says_what_is_wrong(device, case, kind, sentence):
-    dali_operator("native")
+def test_dali_ids_of_any_type(dali, device, number):
     from nvidia.dali import fn, types
 
     def make(images, ids, _):
-        if case == "images":
-            images = fn.cast(images, dtype=types.FLOAT)
-        if case == "channels":
-            images = fn.cat(images, images, images, images, images, axis=2)
-        if case == "empty":
-            images = images[:0]
-        if case == "ids":
-            ids = fn.cast(ids, dtype=types.FLOAT)
-        if case == "several":
-            ids = fn.stack(ids, ids)
-        return fn.motley.augment(
-            images,
-            ids,
-            policy={"policy": "rand_augmen", "text": "name: a\nsteps: 1\n"}.get(case, "rand_augment"),
-            epoch={"epoch": 1 << 30, "negative": -1}.get(case, 0),
-            view=65536 if case == "view" else 0,
-        )
+        ids = fn.cast(ids, dtype=getattr(types, number))
+        return dali.augment(images, ids, epoch=lambda: 0, policy="rand_augment", seed=7)
 
+    pipe, pictures = dali_pipe(device, make)
+    assert same(dali_run(pipe, device), wanted(pictures, range(16)))
+
+
+MIXING = TRANSFORM + "  - mix: {mixup: 0.2, classes: 4}\n"
+WRONG = {  # what the operator is given in place of what is right, and what it says
+    "policy": ({"policy": "rand_augmen"}, ValueError, "no policy 'rand_augmen' is built in"),
+    "text": ({"policy": "name: a\nsteps: 1\n"}, ValueError, r"<policy>:\d+:\d+: error: "),
+    "epoch": ({"epoch": 1 << 30}, ValueError, "epoch is 1073741824, want under 2\\^30"),
+    "negative": ({"epoch": -1}, ValueError, "epoch is -1, want 0 to 2\\^30 - 1"),
+    "view": ({"view": 65536}, ValueError, "view is 65536, want at most 65535"),
+    "ids": ({}, TypeError, "ids is of type float, want whole numbers"),
+    "several": ({}, ValueError, "ids of sample 0 has 2 numbers, want one"),
+    "images": ({}, TypeError, "the images are of type float, want uint8"),
+    "channels": ({}, ValueError, "channels is 15, want 1 to 4"),
+    "empty": ({}, ValueError, "sample 0 is 24x0 pixels, want at least one each way"),
+    "nothing": ({"policy": None}, Exception, "want one of policy and transform"),
+    "mixing": ({"policy": None, "transform": MIXING}, Exception, "'small' mixes images"),
+    "a key": ({"policy": None, "transform": TRANSFORM.replace("size", "sise")}, Exception, "sise"),
+    "layout": ({"policy": None, "transform": TRANSFORM, "output_layout": "WHC"}, Exception, "output_layout is WHC"),
+    "levels": ({"policy": GIVEN.show(), "levels": 0.5}, Exception, "images are on a GPU: want the images on the CPU"),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("case", WRONG)
+def test_dali_operator_says_what_is_wrong(dali, device, case):
+    from nvidia.dali import fn, types
+
+    if case == "levels" and device == "cpu":
+        pytest.skip("it takes them there")
+    how, kind, sentence = WRONG[case]
+    how = {name: value for name, value in {"policy": "rand_augment", "epoch": 0, **how}.items() if value is not None}
+    change = {
+        "images": lambda images, ids: (fn.cast(images, dtype=types.FLOAT), ids),
+        "channels": lambda images, ids: (fn.cat(*[images] * 5, axis=2), ids),
+        "empty": lambda images, ids: (images[:0], ids),
+        "ids": lambda images, ids: (images, fn.cast(ids, dtype=types.FLOAT)),
+        "several": lambda images, ids: (images, fn.stack(ids, ids)),
+    }.get(case, lambda *inputs: inputs)
     with pytest.raises(kind, match=sentence):
-        dali_run(dali_pipe("native", device, make)[0], device)
-
-
-def test_dali_chooses_its_operator(monkeypatch, tmp_path):
-    dali = dali_operator("native")
-    from nvidia.dali import fn, pipeline_def
-
-    chosen = []
-    for name in OPERATORS:
-        monkeypatch.setattr(dali, name, lambda stage, images, *_, name=name: chosen.append(name) or images)
-
-    def choose(**options):
-        @pipeline_def(batch_size=1, num_threads=1, device_id=None)
-        def pipeline():
-            return dali.augment(fn.constant(idata=0), **options)
-
-        pipeline()
-        return chosen.pop()
-
-    motley.custom_op("nothing_in_dali")(lambda indices, images, values: None)
-    custom = "motley: 1\nname: custom\nfill: 0\nbranches:\n  - {op: nothing_in_dali}\n"
-    assert choose(policy=custom) == "python"
-    assert choose(**plain_policy()) == "native" and choose(operator="python", **plain_policy()) == "python"
-    with pytest.raises(ValueError, match="operator is 'c', want 'native', 'python' or None"):
-        choose(operator="c", **plain_policy())
-    dali.why_not_native.cache_clear()
-    monkeypatch.setattr(dali, "LIBRARY", tmp_path / "libdali_motley.so")
-    try:
-        assert choose(**plain_policy()) == "python"
-        with pytest.raises(RuntimeError, match="was not built: its build option `dali` was not set"):
-            choose(operator="native", **plain_policy())
-        dali.why_not_native.cache_clear()
-        dali.LIBRARY.write_text("not a library")
-        with pytest.warns(RuntimeWarning, match="for another DALI.*; the Python operator is used"):
-            assert choose(**plain_policy()) == "python"
-    finally:
-        dali.why_not_native.cache_clear()
+        dali_run(dali_pipe(device, lambda images, ids, _: fn.motley.augment(*change(images, ids), **how))[0], device)
 
 
 # ---- the examples ----

@@ -119,8 +119,7 @@ template <typename Backend> class Augment : public dali::Operator<Backend>
           view_(spec.GetArgument<int>("view"))
     {
         if (!on_cpu && (spec.HasArgument("levels") || spec.HasTensorArgument("levels")))
-            throw dali::DaliValueError(
-                "levels is set, and the images are on a GPU: want the adapter's operator='python'");
+            throw dali::DaliValueError("levels is set, and the images are on a GPU: want the images on the CPU");
         if (spec.HasArgument("policy") == spec.HasArgument("transform"))
             throw dali::DaliValueError("want one of policy and transform");
         if (spec.HasArgument("policy"))
