@@ -11,6 +11,7 @@ called once for each image: one draw an image, as Motley and DALI do; "whole bat
 runs its own operators and, where it was built, Motley's (fn.motley.augment), in pipelines of nothing else."""
 
 import argparse
+import contextlib
 import datetime
 import functools
 import importlib
@@ -146,7 +147,8 @@ def dali_operators():
     yield "auto_aug"
     from motley.adapters import dali
 
-    if dali.why_not_native() is None:
+    with contextlib.suppress(motley.UnsupportedError):
+        dali.load()
         yield "fn.motley.augment"
 
 

@@ -203,7 +203,8 @@ class Cases:
         }
         if dali is not None:
             self.make.update(dali_plain=lambda: self.pipeline(None), dali_own=lambda: self.pipeline("own"))
-            if dali.why_not_native() is None:
+            with contextlib.suppress(motley.UnsupportedError):
+                dali.load()
                 self.make["dali_motley"] = lambda: self.pipeline("motley")
 
     def transform(self):
@@ -260,7 +261,7 @@ class Cases:
             if policy == "motley":
                 images = fn.decoders.image(files, device="mixed" if on_gpu else "cpu", output_type=types.RGB)
                 whole = motley.Transform(self.recipe, dtype="float16" if on_gpu else "float32")
-                return dali.augment(images, policy=whole, operator="native"), labels
+                return dali.augment(images, policy=whole), labels
             images = fn.decoders.image_random_crop(
                 files,
                 device="mixed" if on_gpu else "cpu",

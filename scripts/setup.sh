@@ -122,6 +122,14 @@ if [ "${1:-}" = ci ] && [ ! -x .venv-torch/bin/python3 ]; then
     }
 fi
 
+# Without what they depend on, which is there: pip would take another torch.
+if [ "${1:-}" = ci ] && [ -x .venv-torch/bin/python3 ]; then
+    .venv-torch/bin/python3 -c 'import importlib.util as u; exit(not (u.find_spec("torchdata") and u.find_spec("accelerate")))' ||
+        .venv-torch/bin/python3 -m pip install -q --disable-pip-version-check --no-deps torchdata==0.11.0 \
+            accelerate==1.15.0 psutil==7.2.2 safetensors==0.8.0 ||
+        echo "setup: torchdata and Accelerate could not be installed; their tests will be skipped" >&2
+fi
+
 if [ "${1:-}" = ci ] && [ -x .venv-torch/bin/python3 ]; then
     .venv-torch/bin/python3 -c 'import importlib.util as u; exit(u.find_spec("ffcv") is None)' ||
         .venv-torch/bin/python3 -m pip install -q --disable-pip-version-check ffcv==1.0.2 ||

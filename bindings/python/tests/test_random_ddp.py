@@ -132,13 +132,13 @@ def test_no_thread_of_the_group_is_left():
     assert threads and "gloo" not in threads, printed
 
 
-@pytest.mark.skipif(
-    torch.__version__.startswith("1.") and sys.version_info >= (3, 11),
-    reason=f"torchrun of torch {torch.__version__} does not start on Python 3.11",
-)
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+NO_TORCHRUN = torch.__version__.startswith("1.") and sys.version_info >= (3, 11)  # it does not start there
+
+
+@pytest.mark.skipif(NO_TORCHRUN, reason=f"torchrun of torch {torch.__version__} does not start on this Python")
 def test_torchrun(one_process, tmp_path):
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    printed = output_of(*run, SCRIPT, "--digests", tmp_path / "digests", env=ENVIRONMENT, timeout=300)
+    printed = output_of(*TORCHRUN, SCRIPT, "--digests", tmp_path / "digests", env=ENVIRONMENT, timeout=300)
     assert "samples on 2 ranks" in printed
     assert digests(tmp_path / "digests") == one_process
 
@@ -270,6 +270,7 @@ LAUNCHERS = {
     "spawn": [("fork", False), ("spawn", True), ("forkserver", False)],
     "lightning": [(None, False), ("fork", True)],
     "accelerate": [(None, False), ("fork", True)],
+    "torchrun": [(None, False), ("fork", True)],
 }
 
 
@@ -279,8 +280,10 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
     apart."""
     import motley
 
-    if launcher != "spawn":
+    if launcher in ("accelerate", "lightning"):
         pytest.importorskip(launcher)
+    if launcher == "torchrun" and NO_TORCHRUN:
+        pytest.skip("torchrun does not start here")
     starts = STARTS if "MOTLEY_EVERY_START" in os.environ else LAUNCHERS[launcher]
     script = tmp_path / "ranks.py"
     script.write_text(RANKS)
@@ -289,12 +292,12 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
         run_groups(tmp_path, [(words, 2)], launcher)
     else:  # which start the ranks by themselves, and stand in no environment
         clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
-        output_of(sys.executable, *words, env=clean, timeout=600)
+        output_of(*(TORCHRUN if launcher == "torchrun" else [sys.executable]), *words, env=clean, timeout=600)
     ranks = [json.loads((tmp_path / f"rank{rank}of2").read_text()) for rank in (0, 1)]
     read = runpy.run_path(str(script))
     transform = motley.Transform("trivial_augment_wide", seed=7)
     epochs = sorted({epoch for _, _, epoch, *_ in ranks[0]})
-    assert epochs == ([3, 4] if launcher == "spawn" else [0, 1])
+    assert epochs == ([3, 4] if launcher in ("spawn", "torchrun") else [0, 1])
     says = {
         (epoch, i): read["digest"](transform(read["picture"](), sample_ids=i, epoch=epoch))
         for epoch in epochs

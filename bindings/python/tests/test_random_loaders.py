@@ -6,6 +6,7 @@ import collections
 import itertools
 import math
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -267,6 +268,36 @@ def test_ranks_and_a_run_that_goes_on_draw_what_one_process_does(ranks, done):
             assert torch.equal(images, wanted(ids, 1))
             seen += ids.tolist()
     assert len({*seen}) == len(seen) == COUNT - 4 * done * ranks
+
+
+@pytest.mark.parametrize("workers, done", [(0, 2), (0, 5), (2, 2)])
+def test_a_stateful_loader_goes_on_in_the_middle(workers, done):
+    """It skips what was read: the rest of epoch 1 and the epoch after it come as they would have."""
+    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+
+    def loader(epoch=0):
+        sampler = Sampler(DistributedSampler(range(COUNT), 1, 0), epoch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that torchdata calls what torch has deprecated
+            return stateful(augmented(seed=7), 4, sampler=sampler, num_workers=workers), sampler
+
+    def read(batches):
+        return [(ids.tolist(), images) for images, ids in batches]
+
+    whole, sampler = loader()
+    sampler.set_epoch(1)
+    first, second = read(whole), read(whole)
+    broken, sampler = loader()
+    sampler.set_epoch(1)
+    before = read(itertools.islice(broken, done))
+    resumed, sampler = loader()
+    sampler.set_epoch(1)
+    resumed.load_state_dict(pickle.loads(pickle.dumps(broken.state_dict())))
+    rest, after = read(resumed), read(resumed)
+    for made, want, epoch in (before + rest, first, 1), (after, second, 2):
+        assert [ids for ids, _ in made] == [ids for ids, _ in want] and len(made) == 6
+        for (ids, images), (_, others) in zip(made, want):
+            assert torch.equal(images, others) and torch.equal(images, wanted(ids, epoch))
 
 
 class Repeating(torch.utils.data.Sampler):
