@@ -124,7 +124,7 @@ class Mover:
         return True
 
     def to_host(self) -> None:
-        raise NotImplementedError
+        """Moves it there, if it lies on a device and cannot move with its images."""
 
     def describe(self, c: Any) -> Iterable[dict[str, Any]]:
         """Fills in its part of a motley_followed, and gives its motley_planes."""
@@ -260,8 +260,7 @@ class Planes(Mover):
         arrays = [self._array(at, mask, size) for (at, mask), size in zip(masks.items(), sizes)]
         there = all(array is None or device_of(array) == moves.device for array in arrays)
         self.device = moves.device if there else None
-        self._masks = [(at, mask, array, fill) for (at, mask), array in zip(masks.items(), arrays)]
-        self.pieces = [self._piece(*mask) for mask in self._masks]
+        self.pieces = [self._piece(at, mask, array, fill) for (at, mask), array in zip(masks.items(), arrays)]
         self.count = sum(piece.count for piece in self.pieces)
 
     def _array(self, name: str, value: Any, size: Size | None) -> Any:
@@ -304,11 +303,6 @@ class Planes(Mover):
         planes = array.shape[int(self.dense) : -2]
         count = 0 if 0 in array.shape else planes[0] if planes else 1
         return Piece(array, result, count, element, lambda result: _mask_like(placed(result, like), value))
-
-    def to_host(self) -> None:
-        if self.device is not None:
-            self.device = None
-            self.pieces = [self._piece(*mask) for mask in self._masks]
 
     def describe(self, c: Any) -> Iterator[dict[str, Any]]:
         for element in dict.fromkeys(piece.fill for piece in self.pieces if piece.count):

@@ -33,6 +33,7 @@ except ImportError:
     T1 = None
 
 COUNT, IDS = 8, range(8)
+HOW, MORE = ({"sample_ids": range(count), "epoch": 0} for count in (COUNT, COUNT + 1))
 ROUNDS = 3
 SLEEP = 40_000_000  # cycles, 20 ms or more
 TRAIN = (
@@ -91,38 +92,36 @@ def entry(name, *covers, only_cuda=False):
 NORMALISED = {"mean": 0.5, "std": 0.25, "dtype": "float16"}
 
 
-def stage_entries(name, make, *covers):
-    entry(f"{name} batch", *covers)(lambda x: make()(x.images, sample_ids=IDS, epoch=0))
+def transform_entries(name, make, out=torch.empty_like):
+    entry(f"{name} batch")(lambda x: make()(x.images, **HOW))
     entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7, epoch=0))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1), epoch=0))
-    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, views=2))
-    entry(f"{name} out")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, out=torch.empty_like(x.images)))
-    entry(f"{name} apply_")(lambda x: make().apply_(x.images, sample_ids=IDS, epoch=0))
-    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, return_draws=True)[0])
-    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS, epoch=0)))
+    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], **MORE))
+    entry(f"{name} views")(lambda x: make()(x.images, **HOW, views=2))
+    entry(f"{name} out")(lambda x: make()(x.images, **HOW, out=out(x.images)))
+    entry(f"{name} draws")(lambda x: make()(x.images, **HOW, return_draws=True)[0])
+    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), **HOW)))
 
 
-stage_entries("motley.Transform", lambda: motley.Transform("rand_augment", seed=3))
-stage_entries("motley.torch.Transform", lambda: motley.torch.Transform("rand_augment", seed=3))
+def of_stages(images):
+    return torch.empty(COUNT, 3, 32, 32, device=images.device)
+
+
+for home in motley, motley.torch:
+    name = f"{home.__name__}.Transform"
+    transform_entries(name, lambda home=home: home.Transform("rand_augment", seed=3))
+    transform_entries(f"{name} stages", lambda home=home: home.Transform(TRAIN, seed=3), of_stages)
+    entry(f"{name} apply_")(lambda x, home=home: home.Transform("rand_augment", seed=3).apply_(x.images, **HOW))
 for cls in (motley.RandAugment, motley.TrivialAugmentWide, motley.AutoAugment):
-    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, sample_ids=IDS, epoch=0))
-entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, sample_ids=IDS, epoch=0))
-entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, sample_ids=IDS, epoch=0))
-entry("motley.Transform normalised")(
-    lambda x: motley.Transform("rand_augment", **NORMALISED)(x.images, sample_ids=IDS, epoch=0)
-)
-entry("motley.Transform channels_last")(
-    lambda x: motley.torch.Transform("rand_augment", memory_format=torch.channels_last, **NORMALISED)(
-        x.images, sample_ids=IDS, epoch=0
-    )
-)
-entry("motley.Transform clips")(
-    lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, sample_ids=motley.group_ids([3, 4], 4), epoch=0)
-)
+    entry(f"motley.{cls.__name__}")(lambda x, cls=cls: cls()(x.images, **HOW))
+entry("motley.from_timm")(lambda x: motley.from_timm("rand-m9-mstd0.5-inc1")(x.images, **HOW))
+entry("motley.from_timm augmix")(lambda x: motley.from_timm("augmix-m5-w3")(x.images, **HOW))
+entry("motley.Transform normalised")(lambda x: motley.Transform("rand_augment", **NORMALISED)(x.images, **HOW))
+LAST = {"memory_format": torch.channels_last, **NORMALISED}
+entry("motley.Transform channels_last")(lambda x: motley.torch.Transform("rand_augment", **LAST)(x.images, **HOW))
+CLIPS = {"sample_ids": motley.group_ids([3, 4], 4), "epoch": 0}
+entry("motley.Transform clips")(lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, **CLIPS))
 GIVEN = motley.Policy.of("rand_augment").change(level="given")
-entry("motley.Transform levels", only_cuda=True)(
-    lambda x: motley.Transform(GIVEN)(x.images, sample_ids=IDS, epoch=0, levels=x.levels)
-)
+entry("motley.Transform levels", only_cuda=True)(lambda x: motley.Transform(GIVEN)(x.images, **HOW, levels=x.levels))
 entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", seed=1)(x.images))
 entry("motley.Transform expanded")(
     lambda x: motley.Transform("rand_augment")(x.images[:1].expand(4, -1, -1, -1), sample_ids=range(4), epoch=0)
@@ -133,7 +132,7 @@ entry("motley.torch.Transform eval")(lambda x: motley.torch.Transform("rand_augm
 def inverse():
     """The way back from draws of images of Inputs' size. Torch does its work: the library sees host memory only."""
     augment = motley.Transform(POINTS)
-    return motley.Inverse(augment.draw(size=(40, 48), sample_ids=IDS, epoch=0), augment)
+    return motley.Inverse(augment.draw(size=(40, 48), **HOW), augment)
 
 
 entry("motley.Inverse images", only_cuda=True)(lambda x: inverse().images(x.floats, interpolation="bilinear"))
@@ -159,63 +158,28 @@ def _(x):
     )
 
 
-def transform_entries(name, make):
-    entry(f"{name} batch")(lambda x: make()(x.images, sample_ids=IDS, epoch=0))
-    entry(f"{name} image")(lambda x: make()(x.images[1], sample_ids=7, epoch=0))
-    entry(f"{name} list")(lambda x: make()([*x.images, x.other[0, :, :30]], sample_ids=range(COUNT + 1), epoch=0))
-    entry(f"{name} views")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, views=2))
-    entry(f"{name} draws")(lambda x: make()(x.images, sample_ids=IDS, epoch=0, return_draws=True)[0])
-    entry(f"{name} replay")(lambda x: make().replay(x.images, make().draw(size=(40, 48), sample_ids=IDS, epoch=0)))
-    entry(f"{name} out")(
-        lambda x: make()(x.images, sample_ids=IDS, epoch=0, out=torch.empty(COUNT, 3, 32, 32, device=x.images.device))
-    )
-
-
-transform_entries("motley.Transform stages", lambda: motley.Transform(TRAIN, seed=3))
-transform_entries("motley.torch.Transform stages", lambda: motley.torch.Transform(TRAIN, seed=3))
-entry("motley.Transform pictures")(
-    lambda x: motley.Transform("motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n")(
-        x.images, sample_ids=IDS, epoch=0
-    )
-)
-entry("motley.Transform mix")(
-    lambda x: motley.Transform(f"{TRAIN}  - mix: {{cutmix: 1, classes: 10}}\n")(
-        x.images, sample_ids=IDS, epoch=0, labels=x.labels
-    )
-)
+FLIP, MIXED = "motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n", TRAIN + "  - mix: {cutmix: 1, classes: 10}\n"
+entry("motley.Transform pictures")(lambda x: motley.Transform(FLIP)(x.images, **HOW))
+entry("motley.Transform mix")(lambda x: motley.Transform(MIXED)(x.images, **HOW, labels=x.labels))
 for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
-    entry(f"motley.Transform {name}")(
-        lambda x, name=name: motley.Transform(name)(list(x.images), sample_ids=IDS, epoch=0)
-    )
+    entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), **HOW))
 
-for how in ("batch", "list", "draws", "out"):
-
-    @entry(f"motley.Transform views {how}")
-    def _(x, how=how):
-        views = motley.Transform("dino", seed=3)
-        if how == "out":
-            return views(x.images, sample_ids=IDS, epoch=0, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
-        return views(
-            list(x.images) if how == "list" else x.images, sample_ids=IDS, epoch=0, return_draws=how == "draws"
-        )
-
-
-for how in ({"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}):
-    label = " ".join(f"{key}={value}" for key, value in how.items())
-    entry(f"motley.mix {label}")(
-        lambda x, how=how: motley.mix(**how, classes=10)(x.floats, labels=x.labels, sample_ids=IDS, epoch=0)
-    )
-    entry(f"motley.mix bytes {label}")(
-        lambda x, how=how: motley.mix(**how, classes=10)(
-            x.images, labels=x.labels, sample_ids=IDS, epoch=0, out=x.images
-        )
-    )
+entry("motley.Transform views batch")(lambda x: motley.Transform("dino")(x.images, **HOW))
+entry("motley.Transform views list")(lambda x: motley.Transform("dino")(list(x.images), **HOW))
+entry("motley.Transform views draws")(lambda x: motley.Transform("dino")(x.images, **HOW, return_draws=True))
+entry("motley.Transform views out")(
+    lambda x: motley.Transform("dino")(x.images, **HOW, out={"local": x.floats.new_empty(8 * COUNT, 3, 96, 96)})
+)
+for how in {"mixup": 1.0}, {"cutmix": 1.0}, {"cutmix": 1.0, "mode": "elem"}:
+    label, mix = " ".join(f"{key}={value}" for key, value in how.items()), motley.mix(**how, classes=10)
+    entry(f"motley.mix {label}")(lambda x, mix=mix: mix(x.floats, labels=x.labels, **HOW))
+    entry(f"motley.mix bytes {label}")(lambda x, mix=mix: mix(x.images, labels=x.labels, **HOW, out=x.images))
 
 
 @entry("motley.mix replay")
 def _(x):
     mix = motley.mix(mixup=1.0, classes=10)
-    return mix.replay(x.floats, mix.draw(COUNT, size=(40, 48), sample_ids=IDS, epoch=0), labels=x.labels)
+    return mix.replay(x.floats, mix.draw(COUNT, size=(40, 48), **HOW), labels=x.labels)
 
 
 def sample_of(x, **more):
@@ -227,41 +191,35 @@ FOLLOWING = {**PIXELS, "boxes": Boxes(drop=False), "points": Points()}
 
 
 def follow_entries(name, make):
-    entry(f"{name} pixels", "motley.follow")(
-        lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, epoch=0)
-    )
-    entry(f"{name} boxes, points")(
-        lambda x: motley.Follow(make(), FOLLOWING)(
-            sample_of(x, boxes=list(x.boxes), points=list(x.points)), sample_ids=IDS, epoch=0
-        )
-    )
-    entry(f"{name} dropped boxes")(
-        lambda x: motley.Follow(make(), {"boxes": Boxes(min_area=200)})(
-            {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS, epoch=0
-        )
-    )
-    entry(f"{name} list")(
-        lambda x: motley.Follow(make(), {"bytes": Mask(), "points": Points()})(
-            [{"image": a, "bytes": b, "points": c} for a, b, c in zip(x.images, x.bytes, x.points)],
-            sample_ids=IDS,
-            epoch=0,
-        )
-    )
-    entry(f"{name} views")(lambda x: motley.Follow(make(), PIXELS)(sample_of(x), sample_ids=IDS, epoch=0, views=2))
+    def row(what, following, sample, **how):
+        entry(f"{name} {what}", "motley.follow")(lambda x: motley.Follow(make(), following)(sample(x), **HOW, **how))
+
+    def everything(x):
+        return sample_of(x, boxes=list(x.boxes), points=list(x.points))
+
+    def singly(x):
+        return [{"image": a, "bytes": b, "points": c} for a, b, c in zip(x.images, x.bytes, x.points)]
+
+    row("pixels", PIXELS, sample_of)
+    row("boxes, points", FOLLOWING, everything)
+    row("dropped boxes", {"boxes": Boxes(min_area=200)}, boxes_of)
+    row("list", {"bytes": Mask(), "points": Points()}, singly)
+    row("views", PIXELS, sample_of, views=2)
 
     @entry(f"{name} replay")
     def _(x):
-        follow, sample = motley.Follow(make(), FOLLOWING), sample_of(x, boxes=list(x.boxes), points=list(x.points))
-        return follow.replay(sample, follow(sample, sample_ids=IDS, epoch=0, return_draws=True)[1])
+        follow, sample = motley.Follow(make(), FOLLOWING), everything(x)
+        return follow.replay(sample, follow(sample, **HOW, return_draws=True)[1])
+
+
+def boxes_of(x):
+    return {"image": x.images, "boxes": list(x.boxes)}
 
 
 follow_entries("motley.Follow", lambda: motley.Transform(POINTS, seed=3))
 follow_entries("motley.Follow transform", lambda: motley.Transform(TRAIN, seed=3))
-entry("motley.Follow detection")(
-    lambda x: motley.Follow("tf_auto_augment_detection_v0", {"boxes": Boxes()})(
-        {"image": x.images, "boxes": list(x.boxes)}, sample_ids=IDS, epoch=0
-    )
-)
+DETECTION = motley.Follow("tf_auto_augment_detection_v0", {"boxes": Boxes()})
+entry("motley.Follow detection")(lambda x: DETECTION(boxes_of(x), **HOW))
 
 for name, row in motley.ops.table.items():
     if name == "bbox_cutout":  # of policies alone
@@ -290,11 +248,8 @@ def _invert(indices, images, values):
         image.bitwise_xor_(255)
 
 
-entry("motley.custom_op")(
-    lambda x: motley.Transform("motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n")(
-        x.images, sample_ids=IDS, epoch=0
-    )
-)
+CUSTOM = "motley: 1\nname: own\nbranches: [[side_streams_invert, {op: rotate, value: 9}]]\n"
+entry("motley.custom_op")(lambda x: motley.Transform(CUSTOM)(x.images, **HOW))
 
 
 # ---- motley.torch, adapters ----
@@ -314,14 +269,9 @@ class Samples(torch.utils.data.Dataset):
 entry("motley.torch.Augmented")(
     lambda x: [motley.torch.Augmented(Samples(x), "rand_augment", views=2)[motley.torch.Index(i, 0)][0] for i in IDS]
 )
-entry("motley.torch.MotleyCollate")(
-    lambda x: motley.torch.MotleyCollate(motley.Transform("rand_augment", epoch=0), ids=1)(
-        [Samples(x)[i] for i in IDS]
-    )[0]
-)
-entry("motley.torch.MotleyCollate transform")(
-    lambda x: motley.torch.MotleyCollate(motley.Transform(TRAIN, epoch=0), ids=1)([Samples(x)[i] for i in IDS])[0]
-)
+for name, policy in ("policy", "rand_augment"), ("stages", TRAIN):
+    collate = motley.torch.MotleyCollate(motley.Transform(policy, epoch=0), ids=1)
+    entry(f"motley.torch.MotleyCollate {name}")(lambda x, collate=collate: collate([Samples(x)[i] for i in IDS])[0])
 
 
 @entry("motley.torch.Prefetcher", only_cuda=True)
