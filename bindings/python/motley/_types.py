@@ -30,6 +30,14 @@ class HasPolicy(Protocol):
     def policy(self) -> Policy: ...
 
 
+class DataSet(Protocol):
+    """A data set that is read by indices."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> object: ...
+
+
 class TorchGenerator(Protocol):
     """A torch.Generator."""
 

@@ -9,8 +9,8 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, default_collate
@@ -25,7 +25,11 @@ from motley.follow import Boxes, Points
 from motley.torch.module import Transform
 
 if TYPE_CHECKING:
-    from motley._types import PolicyLike
+    from motley._types import DataSet, PolicyLike
+
+    Indices = Iterable[int] | Iterable[list[int]]
+
+Batch = TypeVar("Batch")
 
 
 # ---- indices ----
@@ -52,7 +56,9 @@ class Sampler(torch.utils.data.Sampler[Any]):
 
     repeats: float | None
 
-    def __init__(self, sampler: Any, epoch: int = 0, *, repeats: float | None = None) -> None:
+    _inside: Any
+
+    def __init__(self, sampler: Indices | DataSet, epoch: int = 0, *, repeats: float | None = None) -> None:
         if isinstance(sampler, (IterableDataset, str)) or hasattr(sampler, "ndim"):
             wanted = "a sampler, a list of indices or a data set that is read by them"
             raise ArgumentError(f"sampler is a {type(sampler).__name__}, want {wanted}")
@@ -84,7 +90,7 @@ class Sampler(torch.utils.data.Sampler[Any]):
         sampler = self._sampler_inside()
         return getattr(sampler, "epoch", None) if hasattr(sampler, "set_epoch") else None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Index | list[Index]]:
         inside = self._epoch_inside()
         if inside != self._known:
             self.epoch, self._known = epoch_given(inside), inside
@@ -97,22 +103,22 @@ class Sampler(torch.utils.data.Sampler[Any]):
                 yield Index(index, epoch, views(index))
 
     @staticmethod
-    def _by_count() -> Callable[[Any], int]:
+    def _by_count() -> Callable[[int], int]:
         counts: collections.Counter[int] = collections.Counter()
 
-        def view(index: Any) -> int:
+        def view(index: int) -> int:
             counts[index] += 1
             return counts[index] - 1
 
         return view
 
-    def _by_place(self, repeats: float) -> Callable[[Any], int]:
+    def _by_place(self, repeats: float) -> Callable[[int], int]:
         """Of a sampler that deals [a, a, a, b, b, b, ...] out to the ranks, one after the other."""
         inside = self._sampler_inside()
         places = itertools.count(getattr(inside, "rank", 0), getattr(inside, "num_replicas", 1))
-        last = [-1, None]
+        last: list[int | None] = [-1, None]
 
-        def view(index: Any) -> int:
+        def view(index: int) -> int:
             place = next(places)
             group = int(place // repeats)
             if last[0] == group and last[1] != index:
@@ -145,18 +151,18 @@ class _Around(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | list[int]) -> object:
         index = _index(index, len(self.dataset))
         return self._made(self.dataset[_plain(index)], index)
 
-    def __getitems__(self, indices: list[Any]) -> list[Any]:
+    def __getitems__(self, indices: list[int]) -> list[object]:
         """Of a data set that reads several samples at once, these."""
         indices = [_index(index, len(self.dataset)) for index in indices]
         read = getattr(self.dataset, "__getitems__", None)
         samples = read(list(map(_plain, indices))) if read else [self.dataset[_plain(index)] for index in indices]
         return list(map(self._made, samples, indices))
 
-    def _made(self, sample: Any, index: Any) -> Any:
+    def _made(self, sample: Any, index: Any) -> object:
         """What becomes of the sample that was read by an index; or by a list of these, where a BatchSampler is the
         loader's sampler."""
         raise NotImplementedError
@@ -187,12 +193,12 @@ class Indexed(_Around):
     sample_id). By an index of a motley.torch.Sampler the item is a tensor of the id, the view and the epoch;
     batched, [N, 3], which transforms take as ids."""
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: DataSet) -> None:
         if isinstance(dataset, IterableDataset):
             raise ArgumentError("the data set is an IterableDataset, which is read without indices: want one with them")
         self.dataset = dataset
 
-    def _made(self, sample: Any, index: Any) -> Any:
+    def _made(self, sample: Any, index: Any) -> object:
         of_batch = isinstance(index, list)
         if isinstance((index or [0])[0] if of_batch else index, Index):
             rows = [[i.id, i.view, i.epoch] for i in (index if of_batch else [index])]
@@ -241,15 +247,16 @@ class Augmented(_Around):
             sample by a tuple of samples. None: the transform's, which is 1 of a policy.
     """
 
-    def __new__(cls, dataset: Any, *args: Any, **kwargs: Any) -> Any:
-        return super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
+    def __new__(cls, dataset: DataSet | Iterable[Any], *rest: object, **settings: object) -> Augmented:
+        made: Augmented = super().__new__(_AugmentedStream if isinstance(dataset, IterableDataset) else cls)
+        return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return (self.dataset,)
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: DataSet | Iterable[Any],
         policy: PolicyLike | motley.Follow,
         *,
         seed: int | None = None,
@@ -263,7 +270,7 @@ class Augmented(_Around):
         self._augment: Any = self._follow.transform if self._follow else transform_of(policy, seed)
         self._views = getattr(self._augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
 
-    def _made(self, sample: Any, index: Any = None) -> Any:
+    def _made(self, sample: Any, index: Any = None) -> object:
         how: dict[str, Any] = {} if self._views == 1 else {"views": self._views}
         if isinstance(index[0] if isinstance(index, list) and index else index, Index):
             how["sample_ids"] = index
@@ -311,7 +318,7 @@ class MotleyCollate:
         images: int | str | None = None,
         ids: int | str | None = None,
         labels: int | str | None = None,
-        collate: Callable[[list[Any]], Any] | None = None,
+        collate: Callable[[list[Any]], object] | None = None,
     ) -> None:
         if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike, Mapping)):
             transform = transform_of(transform, None, mixing=True, module=Transform)
@@ -331,7 +338,7 @@ class MotleyCollate:
         self.ids, self.labels = ids, labels
         self.collate = collate or (self._by_key if self.follow else default_collate)
 
-    def __call__(self, samples: list[Any]) -> Any:
+    def __call__(self, samples: list[Any]) -> object:
         if self.follow:
             return self._followed(self.follow, samples)
         images = [item(sample, self.images, "image", "a sample") for sample in samples]
@@ -419,39 +426,37 @@ def _stacked(values: list[Any]) -> Any:
 # ---- batches ----
 
 
-def map_items(function: Callable[[Any], Any], batch: Any) -> Any:
+def map_items(function: Callable[[Any], object], batch: Batch) -> Batch:
     """`batch` with each of its items replaced; anything but a container is returned unchanged."""
     if isinstance(batch, Mapping):
-        return {key: function(value) for key, value in batch.items()}
-    if isinstance(batch, (tuple, list)):
-        return _like(batch, map(function, batch))
-    return batch
+        return cast("Batch", {key: function(value) for key, value in batch.items()})
+    return _like(batch, map(function, batch)) if isinstance(batch, (tuple, list)) else batch
 
 
-def map_tensors(function: Callable[[torch.Tensor], Any], batch: Any) -> Any:
+def map_tensors(function: Callable[[torch.Tensor], object], batch: Batch) -> Batch:
     """`batch` with its tensors replaced."""
     if isinstance(batch, torch.Tensor):
-        return function(batch)
+        return cast("Batch", function(batch))
     return map_items(lambda item: map_tensors(function, item), batch)
 
 
-def replaced(batch: Any, key: Any, value: Any) -> Any:
+def replaced(batch: Batch, key: Hashable, value: object) -> Batch:
     """A copy of `batch` with item `key` replaced."""
     if isinstance(batch, Mapping):
-        return {**batch, key: value}
-    items = list(batch)
+        return cast("Batch", {**batch, key: value})
+    items: Any = list(cast("Iterable[Any]", batch))
     items[key] = value
     return _like(batch, items)
 
 
-def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
+def item(batch: object, key: Any, what: str, whole: str = "a batch") -> Any:
     """Item `key` of a batch or a sample; the message says what it should be where there is none."""
-    is_mapping = isinstance(batch, Mapping)
-    if not is_mapping and not isinstance(batch, (tuple, list)):
+    if not isinstance(batch, (Mapping, tuple, list)):
         kind = type(batch).__name__
         raise ArgumentError(f"{whole} is a {kind}, want a tuple, a list or a dictionary with the {what} at {key!r}")
     if isinstance(key, bool):
         raise ArgumentError(f"{key} is given for the {what}, want an index or a key of {whole}")
+    is_mapping = isinstance(batch, Mapping)
     is_index = hasattr(key, "__index__") and -len(batch) <= key < len(batch)
     if key not in batch if is_mapping else not is_index:
         has = f"the keys {', '.join(map(str, batch))}" if is_mapping else f"{len(batch)} items"
@@ -462,19 +467,22 @@ def item(batch: Any, key: Any, what: str, whole: str = "a batch") -> Any:
     return batch[key]
 
 
-def augmented(batch: Any, transform: Any, at: tuple[Any, Any], images: Any, labels: Any, **how: Any) -> Any:
+def augmented(
+    batch: Batch, transform: Any, at: tuple[Hashable, Hashable], images: object, labels: object, **how: object
+) -> Batch:
     """`batch` with what the transform makes of the images; of those that it mixes, with targets in the place of labels.
 
     at: the index or key of the images, and of the labels."""
     if labels is None:
-        made = transform(images, **how)
-        return replaced(batch, at[0], made)
-    made, targets = transform(images, labels=labels, **how)
-    return replaced(replaced(batch, at[0], made), at[1], targets)
+        return replaced(batch, at[0], transform(images, **how))
+    result, targets = transform(images, labels=labels, **how)
+    return replaced(replaced(batch, at[0], result), at[1], targets)
 
 
-def _like(batch: Any, items: Iterable[Any]) -> Any:
-    return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
+def _like(batch: Batch, items: Iterable[Any]) -> Batch:
+    cls: Any = type(batch)
+    made: Batch = cls(*items) if hasattr(batch, "_fields") else cls(items)
+    return made
 
 
 def passed_on(values: list[Any]) -> list[Any]:
