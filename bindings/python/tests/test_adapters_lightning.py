@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lightning: batches are augmented in training, and validation's are not; ranks and epochs differ, and by a Sampler
-a resumed run goes on."""
-
-import os
-import sys
+"""Lightning: batches are augmented in training, and validation's are not; by a Sampler a resumed run goes on. Ranks are
+test_random_ddp.py's."""
 
 import pytest
-from conftest import DEVICES, output_of
+from conftest import DEVICES
 
 lightning, torch = pytest.importorskip("lightning"), pytest.importorskip("torch")
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset  # noqa: E402
@@ -82,51 +79,6 @@ def test_batches_are_augmented_in_training_and_normalised_always(device):
         u8 = counted(pictures()[ids]) if training else pictures()[ids]
         assert torch.equal(batch, (u8.float() / 255 - mean) / std)
     assert model.state_dict()["augment._extra_state"].tolist() == [1, 7, 2 * COUNT, -1]
-
-
-TWO_RANKS = """
-import sys
-import lightning, torch
-from torch.utils.data import DataLoader, TensorDataset
-import motley.torch
-
-class Model(lightning.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.weight, self.seen = torch.nn.Parameter(torch.zeros(1)), []
-        self.augment = motley.torch.Transform("trivial_augment_wide")
-
-    def on_after_batch_transfer(self, batch, _):
-        return [self.augment(batch[0])]
-
-    def training_step(self, batch, _):
-        self.seen += list(batch[0])
-        return self.weight.sum()
-
-    def on_train_end(self):
-        torch.save(torch.stack(self.seen), f"{sys.argv[1]}/{self.global_rank}.pt")
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
-lightning.seed_everything(1)
-same = torch.randint(256, (1, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-loader = DataLoader(TensorDataset(same.expand(64, -1, -1, -1)), batch_size=8)
-lightning.Trainer(max_epochs=2, accelerator="cpu", devices=2, strategy="ddp", logger=False, enable_checkpointing=False,
-                  enable_progress_bar=False, enable_model_summary=False).fit(Model(), loader)
-"""
-
-
-@pytest.mark.slow
-def test_ranks_draw_apart(tmp_path):
-    (tmp_path / "train.py").write_text(TWO_RANKS)
-    clean = {k: v for k, v in os.environ.items() if "RANK" not in k and k not in ("WORLD_SIZE", "MASTER_PORT")}
-    output_of(sys.executable, tmp_path / "train.py", tmp_path, env=clean, timeout=300)
-    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
-    assert len(first) == len(second) == 64  # 32 of each epoch
-    assert sum(map(torch.equal, first, second)) < 16
-    for seen in (first, second):
-        assert sum(map(torch.equal, seen[:32], seen[32:])) < 8  # nor is an epoch the other
 
 
 @pytest.mark.parametrize("workers", [0, 2])
