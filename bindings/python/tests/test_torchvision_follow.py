@@ -47,6 +47,21 @@ def keypoints():
     return tv_tensors.KeyPoints(points, canvas_size=(HEIGHT, WIDTH))
 
 
+def xyxy_of(boxes):
+    return v2.functional.convert_bounding_box_format(boxes, new_format="XYXY")
+
+
+def geometric(steps):
+    """The steps that move pixels."""
+    return [step for step in steps if "interpolation" in step]
+
+
+def moved_by_torchvision(value, steps):
+    for step in geometric(steps):
+        value = by_torchvision(v2.functional, value, step)
+    return value
+
+
 def drawn(transform, seed):
     """The steps of its next call, with torch's generator seeded for it."""
     of = transform.transform if hasattr(transform, "not_taken") else transform._for(tv_tensors.Image(image()))
@@ -75,11 +90,8 @@ def test_masks_have_pillows_bytes(name, device):
 def test_keypoints_are_where_torchvisions_kernels_put_them(name):
     transform = POLICIES[name]
     for i in range(60):
-        wanted, steps = keypoints(), drawn(transform, i)
+        wanted = moved_by_torchvision(keypoints(), drawn(transform, i))
         _, out = transform(image(), keypoints())
-        for step in steps:
-            if "interpolation" in step:
-                wanted = by_torchvision(v2.functional, wanted, step)
         assert type(out) is tv_tensors.KeyPoints and out.canvas_size == (HEIGHT, WIDTH) and out.dtype == torch.float32
         assert (out - wanted).abs().max() < 1e-4
 
@@ -88,14 +100,10 @@ def test_keypoints_are_where_torchvisions_kernels_put_them(name):
 def test_boxes_are_within_torchvisions(form):
     transform, tighter = ours.RandAugment(3, 12), 0
     for i in range(100):
-        steps = drawn(transform, i)
+        theirs = moved_by_torchvision(boxes(), drawn(transform, i))
         _, out = transform(image(), boxes(form))
         assert type(out) is tv_tensors.BoundingBoxes and out.format.value == form and out.dtype == torch.float64
-        theirs = boxes()
-        for step in steps:
-            if "interpolation" in step:
-                theirs = by_torchvision(v2.functional, theirs, step)
-        mine = v2.functional.convert_bounding_box_format(out, new_format="XYXY")
+        mine = xyxy_of(out)
         left = (mine[:, 2:] > mine[:, :2]).all(dim=1)
         mine, theirs = mine[left].as_subclass(torch.Tensor), theirs[left].as_subclass(torch.Tensor)
         assert (mine[:, :2] > theirs[:, :2] - 1e-4).all() and (mine[:, 2:] < theirs[:, 2:] + 1e-4).all()
@@ -104,17 +112,15 @@ def test_boxes_are_within_torchvisions(form):
 
 
 def test_boxes_that_stay_inside_are_torchvisions():
-    policy = ours.TrivialAugmentWide()
+    policy, compared = ours.TrivialAugmentWide(), 0
     inner = tv_tensors.BoundingBoxes([[22.0, 16, 30, 24]], format="XYXY", canvas_size=(HEIGHT, WIDTH))
-    compared = 0
     for i in range(150):
-        steps = [step for step in drawn(policy, i) if "interpolation" in step]
+        steps = drawn(policy, i)
         _, out = policy(image(), inner)
-        if steps:
-            wanted = by_torchvision(v2.functional, inner, steps[0])
-            if wanted.min() > 0 and (wanted < torch.tensor([WIDTH, HEIGHT] * 2)).all():
-                assert (out - wanted).abs().max() < 1e-4
-                compared += 1
+        wanted = moved_by_torchvision(inner, steps)
+        if geometric(steps) and wanted.min() > 0 and (wanted < torch.tensor([WIDTH, HEIGHT] * 2)).all():
+            assert (out - wanted).abs().max() < 1e-4
+            compared += 1
     assert compared > 20
 
 
@@ -144,19 +150,18 @@ def test_nested_samples():
     assert torch.equal(sample.image, image()) and torch.equal(target["boxes"], boxes())
 
 
-@pytest.mark.parametrize(
-    "fill, wanted",
-    [
-        (None, 0),
-        (7, 0),
-        ({tv_tensors.Mask: 255}, 255),
-        ({tv_tensors.Image: 7, "others": 3}, 3),
-        ({tv_tensors.Image: 7}, 0),
-    ],
-)
+FILLS = [
+    (None, 0),
+    (7, 0),
+    ({tv_tensors.Mask: 255}, 255),
+    ({tv_tensors.Image: 7, "others": 3}, 3),
+    ({tv_tensors.Image: 7}, 0),
+]
+
+
+@pytest.mark.parametrize("fill, wanted", FILLS)
 def test_fill_of_masks(fill, wanted):
-    transform = ours.RandAugment(3, 14, fill=fill)
-    found = set()
+    transform, found = ours.RandAugment(3, 14, fill=fill), set()
     for i in range(30):
         torch.manual_seed(i)
         _, mask = transform(tv_tensors.Image(image()), tv_tensors.Mask(torch.full((HEIGHT, WIDTH), 100)))
@@ -175,19 +180,11 @@ def test_masks_of_every_shape():
 
 
 def test_within_torchvisions_pipeline():
-    pipeline = v2.Compose(
-        [
-            v2.RandomHorizontalFlip(1),
-            ours.RandAugment(3, 30),
-            v2.SanitizeBoundingBoxes(),
-            v2.ToDtype(torch.float32, scale=True),
-        ]
-    )
-    lost = 0
+    flip, to_float = v2.RandomHorizontalFlip(1), v2.ToDtype(torch.float32, scale=True)
+    pipeline, lost = v2.Compose([flip, ours.RandAugment(3, 30), v2.SanitizeBoundingBoxes(), to_float]), 0
     for i in range(60):
-        sample = {"image": tv_tensors.Image(image()), "boxes": boxes(), "labels": torch.tensor([1, 2, 3])}
         torch.manual_seed(i)
-        out = pipeline(sample)
+        out = pipeline({"image": tv_tensors.Image(image()), "boxes": boxes(), "labels": torch.tensor([1, 2, 3])})
         assert len(out["boxes"]) == len(out["labels"]) and out["image"].dtype == torch.float32
         lost += len(out["boxes"]) < 3
     assert lost
@@ -198,20 +195,21 @@ def test_nothing_drawn():
     assert all(torch.equal(a, b) for a, b in zip(ours.RandAugment(0)(*sample), sample))
 
 
-@pytest.mark.parametrize(
-    "sample, error, message",
-    [
-        (lambda: {"a": 3}, TypeError, "Found no image in the sample"),
-        (lambda: (image().float(), tv_tensors.Mask(numbers())), TypeError, "Inputs of type Mask are not supported"),
-        (lambda: (image(), tv_tensors.Mask(torch.zeros(40, 53))), TypeError, "Inputs of type Mask are not supported"),
-        (
-            lambda: (image(), tv_tensors.wrap(boxes() * float("nan"), like=boxes())),
-            ValueError,
-            r"BoundingBoxes 0'\]: image 0, box 0 has nan",
-        ),
-        (lambda: (image(), tv_tensors.wrap(boxes() + 70, like=boxes())), ValueError, "box 0 is .* outside its image"),
-    ],
-)
+def boxes_like(values):
+    return tv_tensors.wrap(values, like=boxes())
+
+
+NO_MASK = "Inputs of type Mask are not supported"
+WRONG = [
+    (lambda: {"a": 3}, TypeError, "Found no image in the sample"),
+    (lambda: (image().float(), tv_tensors.Mask(numbers())), TypeError, NO_MASK),
+    (lambda: (image(), tv_tensors.Mask(torch.zeros(40, 53))), TypeError, NO_MASK),
+    (lambda: (image(), boxes_like(boxes() * float("nan"))), ValueError, r"BoundingBoxes 0'\]: image 0, box 0 has nan"),
+    (lambda: (image(), boxes_like(boxes() + 70)), ValueError, "box 0 is .* outside its image"),
+]
+
+
+@pytest.mark.parametrize("sample, error, message", WRONG)
 def test_wrong_samples(sample, error, message):
     with pytest.raises(error, match=message):
         ours.RandAugment(3, 14)(sample())
@@ -238,9 +236,8 @@ def test_boxes_that_are_not_followed(caplog):
 def placed(value, draw):
     """An image, boxes or keypoints where torchvision's functions put them."""
     c, to, functional = draw["crop"], draw["resize"], v2.functional
-    value = functional.resized_crop(
-        value, c["top"], c["left"], c["height"], c["width"], [to["height"], to["width"]], antialias=True
-    )
+    where, size = (c["top"], c["left"], c["height"], c["width"]), [to["height"], to["width"]]
+    value = functional.resized_crop(value, *where, size, antialias=True)
     value = functional.horizontal_flip(value) if draw["flip"]["horizontal"] else value
     return functional.vertical_flip(value) if draw["flip"]["vertical"] else value
 
@@ -255,15 +252,11 @@ def placed_mask(mask, draw):
     return torch.from_numpy(np.array(rows))[None]
 
 
+TO_FLOAT = [v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.5], [0.5])]
 RECIPES = {
     "crop": [v2.ToImage(), v2.RandomResizedCrop((32, 40)), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip()],
     "resize": [v2.Resize((20, 70)), v2.RandomHorizontalFlip(), v2.ClampBoundingBoxes()],
-    "output": [
-        v2.RandomResizedCrop(24),
-        v2.ToImage(),
-        v2.ToDtype(torch.float32, scale=True),
-        v2.Normalize([0.5], [0.5]),
-    ],
+    "output": [v2.RandomResizedCrop(24), *TO_FLOAT],
 }
 
 
@@ -318,8 +311,7 @@ def test_samples_of_follow():
         out = follow(sample, sample_ids=i, epoch=0)
         plain = follow({"image": image(), "boxes": boxes().as_subclass(torch.Tensor)}, sample_ids=i, epoch=0)
         assert type(out["boxes"]) is tv_tensors.BoundingBoxes and out["boxes"].format.value == "CXCYWH"
-        xyxy = v2.functional.convert_bounding_box_format(out["boxes"], new_format="XYXY")
-        assert (xyxy - plain["boxes"]).abs().max() < 1e-9 and type(out["image"]) is tv_tensors.Image
+        assert (xyxy_of(out["boxes"]) - plain["boxes"]).abs().max() < 1e-9 and type(out["image"]) is tv_tensors.Image
     other = tv_tensors.BoundingBoxes([[1, 2, 3, 4]], format="XYXY", canvas_size=(9, 9))
     with pytest.raises(ValueError, match=r"has the canvas_size \(9, 9\), the image is 41 high and 53 wide"):
         follow({"image": image(), "boxes": other})
