@@ -7,7 +7,7 @@ i..i + 1. A point of the result moves by that matrix; a pixel of the source show
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ._core import ffi, lib
 from ._arrays import as_dtype, has_floats, name_of, plain
@@ -20,7 +20,9 @@ from .policy import Policy
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import PolicyLike
+    from ._types import Array, PolicyLike
+
+Values = TypeVar("Values", bound="Array | Sequence[Array]")  # an array for the one image or for a batch, or a list with one for each
 
 
 class Inverse:
@@ -74,12 +76,12 @@ class Inverse:
 
     # ---- numbers ----
 
-    def points(self, points: Any) -> Any:
+    def points(self, points: Values) -> Values:
         """Where points of the results, [..., 2] for each image, x and y in pixels, are in the sources. They may lie
         outside of them."""
         return self._each("points", points, self._points)
 
-    def boxes(self, boxes: Any, format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy") -> Any:
+    def boxes(self, boxes: Values, format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy") -> Values:
         """Boxes of the results, [..., 4] for each image in pixels, as boxes of the sources: exact after crops, resizing
         and flips, else the least upright box around each. They may reach past the image."""
         one_of("format", format, FORMATS)
@@ -110,8 +112,8 @@ class Inverse:
     # ---- pixels ----
 
     def images(
-        self, images: Any, *, interpolation: Literal["nearest", "bilinear"] = "nearest", fill: float = 0
-    ) -> tuple[Any, Any]:
+        self, images: Values, *, interpolation: Literal["nearest", "bilinear"] = "nearest", fill: float = 0
+    ) -> tuple[Values, Values]:
         """Masks, logits or heat maps of the results as those of the sources, and which of their pixels are valid.
 
         Args:
@@ -127,12 +129,13 @@ class Inverse:
         """
         one_of("interpolation", interpolation, ("nearest", "bilinear"))
         parts = self._parts("images", images)
-        moved = [self._image(*part, interpolation, fill) for part in parts]
+        moved: list[tuple[Any, Any]] = [self._image(*part, interpolation, fill) for part in parts]
         if self.single:
             return moved[0]
         alike = bool(moved) and len(set(self.sizes)) == 1
-        found, valid = ([pair[k] for pair in moved] for k in (0, 1))
-        return (stacked(found), stacked(valid)) if alike else (found, valid)
+        results: list[Any] = [[pair[k] for pair in moved] for k in (0, 1)]
+        result, valid = map(stacked, results) if alike else results
+        return result, valid
 
     def _image(self, i: int, name: str, value: Any, interpolation: str, fill: float) -> tuple[Any, Any]:
         library = _library(name, value)
@@ -196,11 +199,14 @@ class Inverse:
             raise ArgumentError(f"{name} has {given}, the draws are of {len(self.sizes)} images")
         return [(i, f"{name}[{i}]", value) for i, value in enumerate(values)]
 
-    def _each(self, name: str, values: Any, move: Callable[[int, str, Any], Any]) -> Any:
-        moved = [move(*part) for part in self._parts(name, values)]
+    def _each(self, name: str, values: Values, move: Callable[[int, str, Any], Any]) -> Values:
+        moved: Any = [move(*part) for part in self._parts(name, values)]
         if self.single:
-            return moved[0]
-        return stacked(moved) if moved and not isinstance(values, (list, tuple)) else moved
+            moved = moved[0]
+        elif moved and not isinstance(values, (list, tuple)):
+            moved = stacked(moved)
+        result: Values = moved
+        return result
 
     def __repr__(self) -> str:
         return f"Inverse of the draws of {'one image' if self.single else f'{len(self.sizes)} images'}"
