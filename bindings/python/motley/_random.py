@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS, Torch, address, as_known, device_of, name_of, taken
@@ -345,10 +344,7 @@ class Sampled:
         None where the counter of that device knows it."""
         sample_ids, view, epoch, seed = which
         if sample_ids is None:
-            key, first, counted = self._fresh(count, seed, device, True)
-            if counted:
-                first = int(self.counter[1])
-                self._add(count)
+            key, first, _ = self._fresh(count, seed, device, True)
             return list(range(first, first + count)), view, 0, key
         ids, view, epoch = split_ids(sample_ids, view, epoch)
         epoch, counted = self._epoch_by_id(epoch, device)
@@ -404,7 +400,7 @@ class Sampled:
                 "a CUDA graph is being captured, each replay of which would draw the same: want sample_ids, or a "
                 "motley.torch.Transform on the device, whose policy the device draws by itself"
             )
-        if device_of(counter) == device is not None:
+        if device_of(counter) == device is not None and not on_host:
             return key ^ ON_DEVICE, 0, KINDS[type(counter)].pointer(counter)
         with _native.counting:
             first = int(counter[1])

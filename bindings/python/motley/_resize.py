@@ -80,7 +80,7 @@ class _Resizer(Transform):
     what: Any
     crop: Any = None  # as given, then rows of numbers
 
-    def resized(self, batch: Any, layout: str | None, out: Any, box: Any, flip: Any) -> Any:
+    def resized(self, batch: Any, layout: Layout | None, out: Any, box: Any, flip: Any) -> Any:
         prepare = self._prepare if self.crop is None else self._prepare_once  # sizes may depend on the crops
         call, source, target, pixels, written, result = prepare(batch, out, layout, None, self.what)
         if call.count:

@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._core import ffi, lib
 from ._native import ArgumentError, PolicyError, UnsupportedError, checked, for_each, text_from, text_of
+
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+    Size = tuple[int, int]
+    Row = tuple[float, float, float]
 
 
 class _Origin:
@@ -32,7 +39,7 @@ class Samples:
 
     __slots__ = "c", "keep"
 
-    def __init__(self, numbers: Any, keep: Any = None) -> None:
+    def __init__(self, numbers: tuple[int, int, int, int, int], keep: object = None) -> None:
         self.c, self.keep = ffi.new("motley_samples *", lib.samples_of(*numbers)), keep
 
 
@@ -42,7 +49,7 @@ class Drawn:
 
     __slots__ = ("c", "steps", "counts", "max_steps", "widths", "heights", "places", "transform", "kernels")
 
-    def __init__(self, sizes: Any, max_steps: Any, transform: Any = None) -> None:
+    def __init__(self, sizes: Sequence[Size], max_steps: int, transform: Policy | None = None) -> None:
         count = len(sizes)
         self.max_steps, self.transform, self.kernels = max(max_steps, 1), transform, ffi.NULL
         self.steps, self.counts = ffi.new("motley_step[]", count * self.max_steps), ffi.new("int32_t[]", count)
@@ -59,7 +66,7 @@ class Drawn:
         count: int = self.c.count
         return count
 
-    def place(self, i: Any) -> Any:
+    def place(self, i: int) -> Any:
         """Where image i's pixels come from, as the library takes it; NULL of a policy."""
         return ffi.NULL if self.transform is None else self.places + i
 
@@ -69,12 +76,14 @@ class Drawn:
         return self.places, self.steps, self.counts
 
     @classmethod
-    def of(cls, source: Any, samples: Any, sizes: Any, channels: int, boxes: Any = None) -> Drawn:
+    def of(
+        cls, source: Policy, samples: Any, sizes: Sequence[Size], channels: int, boxes: tuple[Any, Any] | None = None
+    ) -> Drawn:
         """What these samples draw of a policy or transform; no pixels are touched. boxes: their address and offsets,
         where a policy takes them."""
         self = cls(sizes, source.max_steps, transform_in(source))
         images = len(self), self.widths, self.heights, channels
-        if boxes_given(source, boxes) and sizes:
+        if boxes_given(source, boxes) and boxes and sizes:
             samples.boxes, samples.box_offsets = boxes
             most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
             self = cls(sizes, source.max_steps * max(most_boxes, 1))
@@ -82,7 +91,7 @@ class Drawn:
         return self
 
     @classmethod
-    def read(cls, draws: Any, sizes: Any, channels: int, source: Any = None) -> Drawn:
+    def read(cls, draws: Sequence[Any], sizes: Sequence[Size], channels: int, source: Policy | None = None) -> Drawn:
         """What `plain` returned, read back: for each image the list of its steps, or the object that `motley apply
         --draws` wrote. They have to be for these sizes, and of that policy or transform, as far as they say."""
         transform = transform_in(source)
@@ -111,13 +120,13 @@ class Drawn:
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
 
-    def matrices(self) -> Any:
+    def matrices(self) -> list[tuple[Row, Row]]:
         """Of each image ((a, b, c), (d, e, f)), as of matrices()."""
         numbers = ffi.new("double[][2][3]", len(self))
         checked(lib.motley_follow, self.c, ffi.new("motley_followed *", {"matrices": ffi.cast("double *", numbers)}))
-        return [tuple(map(tuple, matrix)) for matrix in numbers]
+        return [(tuple(first), tuple(second)) for first, second in numbers]
 
-    def plain(self, source: Any, channels: int) -> list[Any]:
+    def plain(self, source: Policy, channels: int) -> list[Steps | TransformDraw]:
         """For each image the list of its steps, each with the keys that `motley draw` prints; of a transform the object
         that `motley draw` prints."""
         drawn = []
@@ -130,7 +139,7 @@ class Drawn:
             drawn.append(made)
         return drawn
 
-    def taken(self, places: Any, max_steps: Any = None) -> Drawn:
+    def taken(self, places: Sequence[int], max_steps: int | None = None) -> Drawn:
         """Those of the images at these places, in their order, as a copy."""
         sizes = [(self.widths[place], self.heights[place]) for place in places]
         made = Drawn(sizes, max_steps or self.max_steps, self.transform)
@@ -144,7 +153,9 @@ class Drawn:
         return made
 
 
-def recorded(policy: Any, samples: Any, sizes: Any, channels: int, boxes: Any = None) -> Any:
+def recorded(
+    policy: Policy, samples: Any, sizes: Sequence[Size], channels: int, boxes: tuple[Any, Any] | None = None
+) -> Any:
     """What these samples draw of images of these sizes, as plain data: a list with the draw of each. Of a policy with
     views by their names such a list, or a tuple with one for each result; under "" the draws of what views share."""
     if not policy.views:
@@ -164,12 +175,12 @@ def recorded(policy: Any, samples: Any, sizes: Any, channels: int, boxes: Any = 
     return draws
 
 
-def transform_in(policy: Any) -> Any:
+def transform_in(policy: Policy | None) -> Policy | None:
     """`policy` where it has stages, else None."""
     return policy if policy is not None and policy.whole else None
 
 
-def boxes_given(policy: Any, boxes: Any) -> bool:
+def boxes_given(policy: Policy, boxes: tuple[Any, Any] | None) -> bool:
     """Whether this policy takes boxes; refuses to go without."""
     if policy.takes_boxes and boxes is None:
         raise UnsupportedError(
@@ -178,14 +189,14 @@ def boxes_given(policy: Any, boxes: Any) -> bool:
     return bool(policy.takes_boxes)
 
 
-def same_boxes(boxes: Any, count: int) -> Any:
+def same_boxes(boxes: Sequence[Sequence[float]], count: int) -> tuple[Any, Any]:
     """The same boxes, rows of left, top, right and bottom, for each of `count` images, as Drawn.of takes them."""
     numbers = [float(number) for row in boxes for number in row]
     offsets = [i * len(numbers) // 4 for i in range(count + 1)]
     return ffi.new("double[]", numbers * count), ffi.new("size_t[]", offsets)
 
 
-def check_origin(i: int, draw: Any, size: Any, name: str | None) -> None:
+def check_origin(i: int, draw: object, size: Size, name: str | None) -> None:
     """Refuses the draw of image i when it says that it is of another policy or transform than `name`, or for another
     size, (width, height). name: None takes any."""
     recorded = draw if isinstance(draw, dict) else {}
@@ -217,11 +228,11 @@ def matrices(draws: Sequence[Any], size: Sequence[int] | Sequence[Sequence[int]]
     return found[0] if single else found
 
 
-def _is_one(draws: Any) -> bool:
+def _is_one(draws: Sequence[Any]) -> bool:
     """Whether these are the steps of one image, not of a batch. An image may have no steps; a batch has images."""
     return all(isinstance(step, dict) for step in draws)
 
 
-def _channels_of(draws: Any) -> Any:
+def _channels_of(draws: Sequence[Sequence[dict[str, Any]]]) -> int:
     """The number of components of the fills."""
     return next((len(step["fill"]) for steps in draws for step in steps if "fill" in step), 3)

@@ -344,7 +344,7 @@ class Follow:
             return several
         following, transform = self._following(sample), self.transform
         source = images_of(sample[self.image], transform.layout)  # type: ignore[call-overload]
-        given = [draws] if source.single else draws
+        given: Any = [draws] if source.single else draws
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
         moved: Sample = self._moved(sample, following, Moves(transform, source, given=drawn))
         return moved

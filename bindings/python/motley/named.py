@@ -101,7 +101,7 @@ def auto_augment(
 
 
 @named
-def augmix(
+def augmix(  # type: ignore[misc]  # `alpha` is also a setting
     severity: int = 3,
     mixture_width: int = 3,
     chain_depth: int = -1,
@@ -119,7 +119,8 @@ def augmix(
         severity: How many of the 10 levels operations have, from the weakest.
         mixture_width: How many chains.
         chain_depth: How many operations a chain has; -1: one to three.
-        alpha: Of the distributions of the chains' and the image's shares.
+        alpha: Of the distributions of the chains' and the image's shares. (Of arrays that are RGBA:
+            `motley.Transform(motley.augmix(), alpha=True)`.)
         all_ops: Whether brightness, color, contrast and sharpness are among the operations.
         interpolation: As rand_augment's, like fill and settings.
     """

@@ -16,7 +16,7 @@ from ._arrays import DTYPES
 from ._native import ArgumentError, PolicyError, UnsupportedError, check, epoch_given, made_by, text_from, text_of
 
 if TYPE_CHECKING:
-    from ._types import PolicyLike
+    from ._types import Fill, PolicyLike
 
 INTERPOLATIONS = tuple(text_of(lib.motley_interpolation_name(i)) for i in range(lib.MOTLEY_BICUBIC + 1))
 
@@ -29,7 +29,7 @@ def on_problem(user: Any, problem: Any) -> None:
 PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # PIL.Image.Resampling
 
 
-def filter_number(what: str, given: Any, names: Sequence[str]) -> int:
+def filter_number(what: str, given: object, names: Sequence[str]) -> int:
     """The place among `names` of a filter: given by its name, by an enum of Pillow's or torchvision's, or by Pillow's
     number. torchvision's nearest-exact is Pillow's nearest."""
     value = getattr(given, "value", given)
@@ -40,15 +40,16 @@ def filter_number(what: str, given: Any, names: Sequence[str]) -> int:
     return names.index(name)
 
 
-def interpolation_number(given: Any) -> int:
+def interpolation_number(given: object) -> int:
     """motley_interpolation's number of a warp's filter."""
     return filter_number("interpolation", given, INTERPOLATIONS)
 
 
-def fill_bytes(fill: Any) -> bytes:
+def fill_bytes(fill: Fill) -> bytes:
     """Four bytes of a fill: of one number for every channel, or of 3 or 4 for RGB or RGBA."""
     try:
-        numbers = [fill] * 4 if not hasattr(fill, "__len__") else list(fill)
+        given: Any = fill
+        numbers = [given] * 4 if not hasattr(given, "__len__") else list(given)
         if len(numbers) == 1:
             numbers *= 4
         if len(numbers) == 3:
@@ -115,7 +116,7 @@ class Policy:
         self.name, self.title, self.profile, self.paper = map(
             text_of, (info.name, info.title, info.profile, info.paper)
         )
-        self._what = "policy", self._handle  # as calls.Call takes it
+        self._what = "policy", self._handle  # as _calls.Call takes it
         self.varies, self.on_host = self.scheduled or info.views > 0, bool(custom_ops) or info.views > 0
         readers = [self.views[""]] if "" in self.views else self.views.values()
         self.to_rgb: bool = all(own.to_rgb for *_, own in readers) if info.views else bool(info.to_rgb)
@@ -251,7 +252,7 @@ class Policy:
                 left.append(stage)
         return left
 
-    def change(self, **keys: Any) -> Policy:
+    def change(self, **keys: object) -> Policy:
         """A new policy with other values for keys at the top of its text, such as repeat, level, bins, interpolation or
         name: `policy.change(level="given", repeat=3)`. None takes a key away. What lies deeper is edited in
         `as_dict()`, of which `motley.Policy` makes a policy again."""

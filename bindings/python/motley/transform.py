@@ -13,9 +13,9 @@ from . import _mixed as mix
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
+from ._calls import Call, MixCall, ViewsCall, ViewTargets
 from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
 from ._native import epoch_given, output_layout_given, size_given, threads_given, whole
-from .calls import Call, MixCall, ViewsCall, ViewTargets
 from .draws import Drawn, recorded, same_boxes
 from .policy import DTYPE_NAMES, Policy
 from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
@@ -166,7 +166,8 @@ class Transform(Sampled):
         self._flavour = repr(flavour)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> object:
+        """That was given; of a module, the torch.dtype of its results."""
         return self._dtype
 
     @property
@@ -487,8 +488,10 @@ class Transform(Sampled):
         result = call.result(batch, source, target, result)
         return (result, *more) if more else result
 
-    def _prepare(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
-        """The call for `batch` that does `what`, as calls.Call has it, with results as `policy` makes them; the batches
+    def _prepare(
+        self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
+    ) -> Any:
+        """The call for `batch` that does `what`, as Call has it, with results as `policy` makes them; the batches
         to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
         decides it."""
         kind, pixels, in_place = KINDS[type(batch)], None, out is batch
@@ -521,7 +524,9 @@ class Transform(Sampled):
         result = call.like(batch) if out is None else out
         return call, None, None, pixels, call.written(result), result
 
-    def _prepare_once(self, batch: Any, out: Any, layout: Any, policy: Any, what: Any) -> Any:
+    def _prepare_once(
+        self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
+    ) -> Any:
         key, into = None, KINDS[type(out)]
         sized = policy is not None and (policy.size or policy.views)
         if batch.__class__ is list and batch and (out is None or into) and sized:
@@ -540,26 +545,26 @@ class Transform(Sampled):
             call.for_lists(key, source, target, out is None)
         return call, source, target, source.pointer, target.pointer, out
 
-    def _source_for(self, batch: Any, layout: Any, out: Any, policy: Any) -> Any:
+    def _source_for(self, batch: Any, layout: Layout | None, out: Any, policy: Policy | None) -> Any:
         """The images to read."""
         source = images.source_of(batch, layout, out)
         if self.alpha:
             source.take_alpha(policy is not None and policy.to_rgb)
         return source
 
-    def _of_alpha(self, alpha: bool) -> Any:
+    def _of_alpha(self, alpha: bool) -> Transform:
         """The same for arrays with or without alpha."""
         if alpha == self.alpha:
             return self
-        made = self._same()
+        made: Transform = self._same()
         made.alpha, made._flavour = alpha, f"{self._flavour}, alpha {alpha}"
         return made
 
-    def _channels(self, source: Any) -> Any:
+    def _channels(self, source: Any) -> int:
         """How many channels the steps for these images know."""
         return source.channels if source.count and not self._makes_rgb(source, self.policy) else 3
 
-    def _makes_rgb(self, source: Any, policy: Any) -> bool:
+    def _makes_rgb(self, source: Any, policy: Policy) -> bool:
         """Whether images come out as RGB. Bands are none and stay what they are."""
         return policy.to_rgb and not (source.count and source.has_bands)
 
@@ -615,7 +620,7 @@ class Transform(Sampled):
         like = like.first if isinstance(like, images.Many) and count else like
         return mixed, (mix.targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
 
-    def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
+    def _target(self, source: Any, batch: Any, out: Any, layout: Layout | None, policy: Policy | None) -> Any:
         """What to write to."""
         if policy is not None and policy.views:
             return self._target_of_views(source, batch, out, policy)
@@ -634,7 +639,7 @@ class Transform(Sampled):
             return source
         return images.given_target(out, source, layout, dtype)
 
-    def _target_of_views(self, source: Any, batch: Any, out: Any, policy: Any) -> Any:
+    def _target_of_views(self, source: Any, batch: Any, out: Any, policy: Policy) -> ViewTargets:
         views, out = policy.views, {} if out is None else out
         if not isinstance(out, dict) or not out.keys() <= views.keys() - {""}:
             found = ", ".join(map(str, out)) if isinstance(out, dict) else f"a {type(out).__name__}"
@@ -650,7 +655,7 @@ class Transform(Sampled):
         return ViewTargets(views, targets + last)
 
     def _target_of_stages(
-        self, source: Any, batch: Any, out: Any, policy: Any, times: int = 1, shared: bool = False
+        self, source: Any, batch: Any, out: Any, policy: Policy, times: int = 1, shared: bool = False
     ) -> Any:
         """What a policy with stages writes to. times: how often each image comes out; shared: the pictures of which
         views are made."""
@@ -658,6 +663,7 @@ class Transform(Sampled):
             raise ArgumentError(
                 f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
             )
+        assert policy._made  # as it has stages
         dtype, layout = (None, None) if shared else (self._dtype, self.output_layout)
         dtype = dtype or policy._made[0]
         pictures = dtype == "uint8" and not policy.has_output and layout is None
@@ -677,7 +683,7 @@ class Transform(Sampled):
         return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times)
 
     @property
-    def _dtype_out(self) -> Any:
+    def _dtype_out(self) -> str:
         made = self.policy._made
         return self._dtype or (made[0] if made else "uint8" if self.mean is None else "float32")
 

@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 import motley
-from motley import _native, calls, ops
+from motley import _calls, _native, ops
 from motley._resize import order_of
 
 torch = pytest.importorskip("torch")
@@ -460,8 +460,8 @@ def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
     """Of images of one shape and kind; its results are those of a list of the same images."""
     made = []
     monkeypatch.setattr(_native.local, "calls", {})
-    let_go = calls.Call.for_any_pixels
-    monkeypatch.setattr(calls.Call, "for_any_pixels", lambda self, *how: made.append(self) or let_go(self, *how))
+    let_go = _calls.Call.for_any_pixels
+    monkeypatch.setattr(_calls.Call, "for_any_pixels", lambda self, *how: made.append(self) or let_go(self, *how))
     transform, first = motley.Transform(text, seed=3), photographs[0]
     tensor = lambda x: torch.from_numpy(x).permute(2, 0, 1)  # noqa: E731
     like = {"array": np.asarray, "tensor": tensor, "picture": PIL.Image.fromarray}
@@ -551,13 +551,13 @@ def test_a_list_is_described_and_the_call_kept(kind, views, monkeypatch):
         text = f"motley: 1\nname: two\nviews: [{views % ('large', 1, 24)}, {views % ('small', 2, 9)}]\n"
     made, count = [], [0]
     monkeypatch.setattr(_native.local, "calls", {})
-    init = calls.Call.__init__
+    init = _calls.Call.__init__
 
     def counted(self, *how):
         count[0] += 1
         init(self, *how)
 
-    monkeypatch.setattr(calls.Call, "__init__", counted)
+    monkeypatch.setattr(_calls.Call, "__init__", counted)
     transform = motley.Transform(text, seed=7)
     for images in LISTS:
         made.append(transform(KINDS[kind](images), sample_ids=range(len(images)), epoch=1, return_draws=True))
@@ -573,9 +573,9 @@ def test_a_list_is_described_and_the_call_kept(kind, views, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_lists_are_written_to_arrays_by_kept_calls(kind, monkeypatch):
     transform = motley.Transform("torchvision_train", seed=7)
-    made, init, library = [], calls.Call.__init__, torch if kind == "tensors" else np
+    made, init, library = [], _calls.Call.__init__, torch if kind == "tensors" else np
     monkeypatch.setattr(_native.local, "calls", {})
-    monkeypatch.setattr(calls.Call, "__init__", lambda self, *how: (made.append(how), init(self, *how))[1])
+    monkeypatch.setattr(_calls.Call, "__init__", lambda self, *how: (made.append(how), init(self, *how))[1])
     for images in map(KINDS[kind], LISTS[:2] * 2):
         wanted = transform(images, sample_ids=range(3), epoch=1)
         places = library.zeros((6, *wanted.shape[1:]), dtype=wanted.dtype)

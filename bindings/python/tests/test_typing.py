@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of the package: checkers find what is wrong in calls, and nothing else."""
 
+import ast
 import json
 import os
 import pathlib
@@ -52,6 +53,26 @@ UNKNOWN = "--allow-untyped-calls", "--allow-subclassing-any", "--allow-untyped-d
 def test_every_module_has_complete_types(tmp_path):
     files = sorted((SITE / "motley").rglob("*.py"))
     assert len(files) > 30 and complaints(tmp_path, files, *UNKNOWN) == {}
+
+
+def annotations(body, public=True):
+    """Those of the arguments and results of public functions."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from annotations(node.body, not node.name.startswith("_"))
+        elif isinstance(node, ast.FunctionDef) and public and (node.name[0] != "_" or node.name in OPERATORS):
+            given = node.args
+            given = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+            yield from [a.annotation for a in given if a and a.arg not in ("self", "cls")] + [node.returns]
+
+
+OPERATORS = "__init__", "__call__"
+
+
+def test_few_public_signatures_say_any():
+    files = [path for path in (SITE / "motley").rglob("*.py") if path.name[0] != "_" or path.name == "__init__.py"]
+    said = [ast.unparse(a) for path in files for a in annotations(ast.parse(path.read_text()).body) if a]
+    assert len(files) > 15 and said.count("Any") < 0.15 * len(said)
 
 
 def wrong_lines(path):

@@ -7,14 +7,18 @@ anew, as calls of the transform do."""
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import motley
 
+if TYPE_CHECKING:
+    from motley._types import PolicyLike
+
 
 def transform_of(
-    policy: Any, seed: int | None, mixing: bool = False, module: type[motley.Transform] | None = None, **settings: Any
-) -> Any:
+    policy: PolicyLike, seed: int | None, mixing: bool = False, module: type[motley.Transform] | None = None,
+    **settings: Any,
+) -> Any:  # fmt: skip
     """The motley.Transform of a policy, or a copy of a transform, whose settings are kept. It may mix images if
     `mixing`. seed: None where the caller gave none. module: the class in place of motley.Transform; one of these is
     taken as it is."""
@@ -38,16 +42,16 @@ def by_view(made: dict[str, Any], of_batch: bool) -> dict[str, Any]:
     return {name: joined(result) if isinstance(result, tuple) else result for name, result in made.items()}
 
 
-def refuse_mixing(transform: Any) -> None:
+def refuse_mixing(transform: motley.Transform) -> None:
     """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
-    if getattr(transform, "mixes", False):
+    if transform.mixes:
         raise motley.UnsupportedError(
             f"policy '{transform.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate "
             "or Prefetcher, or motley.mix() on the batches"
         )
 
 
-def check_labels(transform: Any, labels: object) -> None:
+def check_labels(transform: object, labels: object) -> None:
     """`labels`, an index or a key, has to be given where the transform is Motley's and mixes images, and only there."""
     if not isinstance(transform, motley.Transform):
         return

@@ -267,7 +267,7 @@ class Augmented(_Around):
         self._follow = policy if isinstance(policy, motley.Follow) else None
         if self._follow is not None and seed is not None:
             raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
-        self._augment: Any = self._follow.transform if self._follow else transform_of(policy, seed)
+        self._augment: Any = policy.transform if isinstance(policy, motley.Follow) else transform_of(policy, seed)
         self._views = getattr(self._augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
 
     def _made(self, sample: Any, index: Any = None) -> object:

@@ -4,7 +4,7 @@
 import functools
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, List, Optional, Unpack
+from typing import TYPE_CHECKING, Any, List, NoReturn, Optional, Unpack
 
 import numpy
 import torch
@@ -16,7 +16,7 @@ from motley._random import MASK, WANTED, Source, split_ids
 
 if TYPE_CHECKING:
     from motley import Policy
-    from motley._types import PolicyLike, Settings
+    from motley._types import Ids, Layout, PolicyLike, Settings
 
 _is_compiling = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 _HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
@@ -87,25 +87,24 @@ class Transform(motley.Transform, torch.nn.Module):
 
     def forward(
         self,
-        images: Any,
-        *by_position: Any,
-        sample_ids: Any = None,
-        view: Any = 0,
-        out: Any = None,
-        layout: Any = None,
+        images: object,
+        *by_position: "NoReturn",
+        sample_ids: "Ids | None" = None,
+        view: "Ids" = 0,
+        out: object = None,
+        layout: "Layout | None" = None,
         **options: Any,
     ) -> Any:
         """As motley.Transform's call."""
         compiling = _is_compiling() and type(images) is torch.Tensor or type(images) in _FAKES
-        wrong = (
-            by_position or (sample_ids is None and "seed" in options) or (options.get("seed") or 0) < 0
-        )  # it says so
+        wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
+        wrong = wrong or (options.get("seed") or 0) < 0
         takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
         takes = takes and not (self._scheduled and getattr(sample_ids, "ndim", 1) == 2)  # whose epoch nobody knows yet
         if compiling and takes and not wrong:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)
             return made[0] if len(made) == 1 else tuple(made)
-        how = {"sample_ids": sample_ids, "view": view, "out": out, "layout": layout}
+        how: dict[str, Any] = {"sample_ids": sample_ids, "view": view, "out": out, "layout": layout}
         return _call(self, images, *by_position, **how, **options)
 
     if not TYPE_CHECKING:  # checkers take motley.Transform's signatures
@@ -195,7 +194,7 @@ def _seen_as_chw(images: Any, layout: Any, out: Any) -> "tuple[Any, Any]":
     return images, layout
 
 
-def of_torch(result: Any) -> Any:
+def of_torch(result: object) -> Any:
     """NumPy arrays, which PIL images become, as tensors. Without an output stage PIL images stay PIL images."""
     if isinstance(result, tuple):  # with targets, with draws, of several views
         return tuple(map(of_torch, result))
