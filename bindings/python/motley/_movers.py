@@ -7,13 +7,12 @@ own, by the library's follower policies."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._arrays import KINDS, NumPy, Pillow, Torch, address, as_known, device_of, finished
 from ._arrays import name_of, plain
@@ -225,21 +224,13 @@ class Images:
 # ---- masks ----
 
 
-@dataclasses.dataclass
-class Piece:
-    """An array of planes: `count` of them for an image, each of elements whose fill has these bytes."""
+class Piece(NamedTuple):
+    """An array of planes: the addresses from and to which they move, and how many there are of an image; the bytes of
+    their fill; what makes the result."""
 
-    source: Any
-    result: Any
-    count: int
+    addresses: tuple[int, int, int]
     fill: bytes
-    finish: Callable[[Any], Any]
-
-    def addresses(self) -> tuple[int, int, int]:
-        if not self.count:
-            return 0, 0, 0
-        pointer = KINDS[type(self.source)].pointer
-        return pointer(self.source), pointer(self.result), self.count
+    result: Callable[[], Any]
 
 
 class Planes(Mover):
@@ -248,7 +239,7 @@ class Planes(Mover):
 
     def __init__(self, name: str, value: Any, fill: float, erase: bool, moves: Moves) -> None:
         self.name, self.value, self.moves, self.erase = name, value, moves, bool(erase)
-        self.held: list[Any] = []
+        self.held: list[Any] = []  # the arrays that the addresses are of
         self.dense = not moves.single and not isinstance(value, (list, tuple))
         if self.dense and KINDS[type(value)] is Pillow:
             raise ArgumentError(f"{name} is a {type(value).__name__}, want an array")
@@ -261,7 +252,7 @@ class Planes(Mover):
         there = all(array is None or device_of(array) == moves.device for array in arrays)
         self.device = moves.device if there else None
         self.pieces = [self._piece(at, mask, array, fill) for (at, mask), array in zip(masks.items(), arrays)]
-        self.count = sum(piece.count for piece in self.pieces)
+        self.count = sum(piece.addresses[2] for piece in self.pieces)
 
     def _array(self, name: str, value: Any, size: Size | None) -> Any:
         """A mask, or a list of masks, as one array; None of an empty list."""
@@ -290,7 +281,7 @@ class Planes(Mover):
 
     def _piece(self, name: str, value: Any, array: Any, fill: float) -> Piece:
         if array is None:
-            return Piece(None, None, 0, b"", lambda result: type(value)())
+            return Piece((0, 0, 0), b"", type(value))
         dtype, like = name_of(array.dtype), array
         element = element_of(name, dtype, fill)
         if self.device is None:
@@ -300,24 +291,25 @@ class Planes(Mover):
         if kind is NumPy and not array.flags.aligned:
             array = array.copy()
         result = kind.new(array, (*array.shape[:-2], *(self.moves.transform.size or array.shape[-2:])), dtype)
+        self.held.append(array)
         planes = array.shape[int(self.dense) : -2]
         count = 0 if 0 in array.shape else planes[0] if planes else 1
-        return Piece(array, result, count, element, lambda result: _mask_like(placed(result, like), value))
+        addresses = (kind.pointer(array), kind.pointer(result), count) if count else (0, 0, 0)
+        return Piece(addresses, element, lambda: _mask_like(placed(result, like), value))
 
     def describe(self, c: Any) -> Iterator[dict[str, Any]]:
-        for element in dict.fromkeys(piece.fill for piece in self.pieces if piece.count):
+        for element in dict.fromkeys(piece.fill for piece in self.pieces if piece.addresses[2]):
             if self.dense:
-                source, result, count = self.pieces[0].addresses()
+                source, result, count = self.pieces[0].addresses
                 where = {"src": ffi.cast("void *", source), "dst": ffi.cast("void *", result), "count": count}
             else:
-                rows = (piece.addresses() if piece.fill == element else (0, 0, 0) for piece in self.pieces)
-                like = None if self.device is None else next(piece.source for piece in self.pieces if piece.count)
-                self.held.append(sent([*itertools.chain.from_iterable(rows)], like))
+                rows = (piece.addresses if piece.fill == element else (0, 0, 0) for piece in self.pieces)
+                self.held.append(like_table([*itertools.chain.from_iterable(rows)], self.held[0]))
                 where = {"images": ffi.cast("motley_plane *", pointer(self.held[-1]))}
             yield {"element_size": len(element), "erase": self.erase, "fill": element.ljust(8, b"\0"), **where}
 
     def moved(self) -> Any:
-        masks = [piece.finish(piece.result) for piece in self.pieces]
+        masks = [piece.result() for piece in self.pieces]
         if self.dense or self.moves.single:
             return masks[0]
         alike = len({(type(mask), getattr(mask, "shape", None)) for mask in masks}) == 1
@@ -395,21 +387,15 @@ def placed(array: Any, like: Any) -> Any:
 
 
 def like_table(numbers: list[int], table: Any) -> Any:
-    """Whole numbers in the library and on the device of a table; nothing waits for torch's."""
+    """Whole numbers in the library and on the device of an array; nothing waits."""
     if KINDS[type(table)] is NumPy:
         return sys.modules["numpy"].asarray(numbers, "int64")
     tensor = sys.modules["torch"].tensor(numbers, dtype=sys.modules["torch"].int64)
     return tensor.pin_memory().to(table.device, non_blocking=True) if table.is_cuda else tensor
 
 
-def sent(numbers: list[int], like: Any) -> Any:
-    """size_t[] on the device of an array; None: in host memory."""
-    return ffi.new("size_t[]", numbers) if like is None else like_table(numbers, like)
-
-
 def pointer(array: Any) -> Any:
-    """The address of an array's numbers, or of cffi's own."""
-    return array if isinstance(array, ffi.CData) else ffi.cast("void *", KINDS[type(array)].pointer(array))
+    return ffi.cast("void *", KINDS[type(array)].pointer(array))
 
 
 def numpy_for(name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_known, device_of, finished, has_floats, like_foreign
 from ._arrays import name_of, plain
 from ._core import ffi, lib
-from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer, sent
+from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer
 from ._native import ArgumentError
 
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
@@ -125,7 +125,7 @@ class Rows(Mover):
 
     def describe(self, c: Any) -> Iterable[dict[str, Any]]:
         """Fills in a motley_followed, which changes the table; its planes are none."""
-        self.held = [sent(self.offsets, None if self.device is None else self.table)]
+        self.held = [like_table(self.offsets, self.table)]
         self._describe(c, pointer(self.held[0]))
         return ()
 

@@ -22,7 +22,8 @@ from .transform import Transform
 if TYPE_CHECKING:
     from ._types import Array, PolicyLike
 
-Values = TypeVar("Values", bound="Array | Sequence[Array]")  # an array for the one image or for a batch, or a list with one for each
+# An array for the one image or for a batch, or a list with one for each.
+Values = TypeVar("Values", bound="Array | Sequence[Array]")
 
 
 class Inverse:
