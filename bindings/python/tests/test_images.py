@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of images, which C describes where it can: the same results and messages as of images one by one."""
 
-import types
-
 import pytest
 from conftest import refused
 
@@ -11,7 +9,6 @@ numpy = pytest.importorskip("numpy")
 import motley  # noqa: E402
 from motley import _images as images  # noqa: E402
 from motley._arrays import found_by  # noqa: E402
-from motley.follow import Boxes, Mask  # noqa: E402
 
 STAGE = motley.RandAugment(3, 12, seed=5, interpolation="bilinear")
 
@@ -143,107 +140,3 @@ def test_views_of_one_allocation(form, alike):
     for i, view in enumerate(made):
         view.fill_(i)
     assert all((view == i).all() for i, view in enumerate(made))
-
-
-# ---- arrays of other libraries ----
-
-
-class OnlyDlpack:
-    """An array that shows nothing but DLPack."""
-
-    def __init__(self, array):
-        self.array, self.shape = array, array.shape
-
-    def __dlpack__(self, **keywords):
-        try:
-            return self.array.__dlpack__(**keywords)
-        except TypeError:
-            keywords.pop("max_version", None)
-            return self.array.__dlpack__(**keywords)
-
-    def __dlpack_device__(self):
-        return self.array.__dlpack_device__()
-
-
-WRITES = numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0"  # what from_dlpack gives
-
-
-def test_dlpack(pixels):
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    wanted = stage(pixels, sample_ids=ids, epoch=0)
-    assert numpy.array_equal(stage(OnlyDlpack(pixels), sample_ids=ids, epoch=0), wanted)
-    chw = OnlyDlpack(pixels.transpose(0, 3, 1, 2))
-    assert numpy.array_equal(stage(chw, sample_ids=ids, epoch=0, layout="chw"), wanted.transpose(0, 3, 1, 2))
-    assert same(stage([OnlyDlpack(x) for x in pixels], sample_ids=ids, epoch=0), list(wanted))
-    refused("the images' dtype is uint16, want uint8", stage, OnlyDlpack(pixels.astype(numpy.uint16)))
-    locked, work = pixels.copy(), pixels.copy()
-    locked.flags.writeable = False
-    with pytest.raises((motley.ArgumentError, BufferError)):  # NumPy before 2.1 does not hand it out
-        stage.apply_(OnlyDlpack(locked))
-    if WRITES:
-        stage.apply_(OnlyDlpack(work), sample_ids=ids, epoch=0)
-        assert numpy.array_equal(work, wanted)
-    else:
-        refused("the NumPy array to write to is read-only", stage.apply_, OnlyDlpack(work))
-    assert numpy.array_equal(locked, pixels)
-
-
-def test_dlpack_as_on_cuda(pixels, monkeypatch):
-    """Read as torch's, written in the same memory."""
-    torch = pytest.importorskip("torch")
-    monkeypatch.setattr("motley._arrays.ON_CUDA", (1,))  # host memory
-    stage, ids, given = motley.RandAugment(seed=7), range(len(pixels)), OnlyDlpack(torch.from_numpy(pixels))
-    wanted = stage(pixels, sample_ids=ids, epoch=0)
-    made = stage(given, sample_ids=ids, epoch=0)
-    assert type(made) is torch.Tensor and numpy.array_equal(made, wanted)
-    work = torch.from_numpy(pixels.copy())
-    stage(given, sample_ids=ids, epoch=0, out=OnlyDlpack(work))
-    assert numpy.array_equal(work, wanted)
-    train = motley.Transform("torchvision_train", seed=7)
-    assert numpy.array_equal(train(given, sample_ids=ids, epoch=0), train(pixels, sample_ids=ids, epoch=0))
-    assert same([numpy.asarray(motley.ops.resize(given, (8, 9)))], [motley.ops.resize(pixels, (8, 9))])
-
-
-class Other(OnlyDlpack):
-    """An array of a library that makes its own of others."""
-
-    ndim = property(lambda self: self.array.ndim)
-    dtype = property(lambda self: self.array.dtype)
-
-    def __len__(self):
-        return len(self.array)
-
-    def tolist(self):
-        return self.array.tolist()
-
-    def __getitem__(self, index):
-        return Other(self.array[index.array])
-
-    @staticmethod
-    def __array_namespace__():
-        return types.SimpleNamespace(from_dlpack=lambda x: Other(numpy.from_dlpack(x)), asarray=Other)
-
-
-@pytest.mark.parametrize("on_cuda", [False, True])
-def test_arrays_of_another_library(pixels, on_cuda, monkeypatch):
-    """Images, masks, boxes, levels and ids in, its own out; on CUDA through torch, here with host memory."""
-    if on_cuda:
-        pytest.importorskip("torch")
-        monkeypatch.setattr("motley._arrays.ON_CUDA", (1,))
-        monkeypatch.setattr("motley._random.device_of", lambda x: None)
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    made = stage(Other(pixels), sample_ids=ids, epoch=0)
-    assert type(made) is Other and numpy.array_equal(made.array, stage(pixels, sample_ids=ids, epoch=0))
-    assert type(motley.ops.resize([Other(pixels[0])], (8, 9))[0]) is Other
-    given = motley.Transform({"motley": 1, "name": "x", "bins": 31, "ops": {"rotate": {"range": [0, 30]}},
-                              "branches": [{"op": "rotate", "level": "given"}]}, seed=7)  # fmt: skip
-    levels = numpy.linspace(0, 1, len(pixels)).astype("float32")
-    made = given(pixels, sample_ids=ids, epoch=0, levels=Other(levels))
-    assert numpy.array_equal(made, given(pixels, sample_ids=ids, epoch=0, levels=levels))
-    assert numpy.array_equal(motley.group_ids(Other(numpy.arange(2)), 3).array, [0, 0, 0, 1, 1, 1])
-    sample = {"image": pixels[0], "mask": pixels[0, ..., 0].copy(), "boxes": numpy.array([[1.0, 2, 7, 9]])}
-    follow = motley.Follow(stage, {"mask": Mask(), "boxes": Boxes(label_fields=())})
-    wanted = follow(sample, sample_ids=3, epoch=0)
-    made = follow({key: Other(value) for key, value in sample.items()}, sample_ids=3, epoch=0)
-    for key in sample:
-        assert type(made[key]) is Other and numpy.array_equal(made[key].array, wanted[key])

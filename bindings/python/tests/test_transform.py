@@ -22,7 +22,6 @@ import motley
 import recipes
 from motley import _images as images
 from motley import _native
-from test_images import OnlyDlpack
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
 STAGES = {
@@ -259,140 +258,6 @@ def test_lists_of_different_sizes(pixels):
     for call in (stage, motley.ops.invert, lambda x: motley.ops.resize(x, 4)):
         refused("image 1 of the list has 1 channels, image 0 has 3: want one number of channels, or a", call, grey)
     refused("image 0 of the list is itself a batch", stage, [pixels])
-
-
-class JaxLike(OnlyDlpack):
-    """What a jax.Array shows besides: a `format` that is no boxes', and no indexing by lists."""
-
-    format, ndim, dtype = "a layout", property(lambda self: self.array.ndim), property(lambda self: self.array.dtype)
-
-    def __array__(self, *rest, **keywords):
-        return np.asarray(self.array, *rest)
-
-    def __len__(self):
-        return len(self.array)
-
-    def tolist(self):
-        return self.array.tolist()
-
-    def __getitem__(self, places):
-        if isinstance(places, list):
-            raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed")
-        return JaxLike(self.array[places])
-
-    @staticmethod
-    def __array_namespace__():
-        def stack(arrays):
-            return JaxLike(np.stack([one.array for one in arrays]))
-
-        own = {"from_dlpack": lambda array: JaxLike(np.asarray(array)), "stack": stack, "asarray": np.asarray}
-        return types.SimpleNamespace(**own)
-
-
-class Tracer:
-    """jax's, by its names alone."""
-
-    shape, ndim = (4, 8, 8, 3), 4
-
-    def __dlpack__(self):
-        raise AssertionError
-
-
-Tracer.__module__ = "jax._src.core"
-
-
-def jax_makers():
-    try:
-        import jax
-    except ImportError:
-        return [JaxLike]
-    return [JaxLike, jax.numpy.asarray]
-
-
-@pytest.mark.parametrize("made", jax_makers())
-def test_floats_of_other_libraries(pixels, made):
-    images, labels = made(pixels.astype(np.float32)), np.arange(len(pixels)) % 3
-    for stage in (motley.RandAugment(), motley.Transform("torchvision_train"), motley.ops.invert):
-        refused("the images' dtype is float32, want uint8: pass uint8, for", stage, images)
-    mix = motley.mix(mixup=0.4, classes=3, seed=7)
-    want, targets = mix(pixels.astype(np.float32), labels=labels, sample_ids=labels, epoch=0)
-    for given in (labels, made(labels)):
-        found, mixed = mix(images, labels=given, sample_ids=labels, epoch=0, view=0)
-        assert isinstance(found, type(images)) and isinstance(mixed, type(images))
-        np.testing.assert_array_equal(np.asarray(found), want)
-        np.testing.assert_array_equal(np.asarray(mixed), targets)
-
-
-@pytest.mark.parametrize("made", jax_makers())
-def test_boxes_and_ids_of_other_libraries(pixels, made):
-    follow = motley.Follow(motley.RandAugment(seed=7), {"boxes": motley.follow.Boxes(min_area=20)})
-    boxes = np.array([[5, 4, 20, 15], [20, 20, 21, 21], [2, 3, 9, 20]], np.float32)
-    one = {"image": pixels[0], "boxes": boxes, "labels": np.arange(3)}
-    want = follow(one, sample_ids=5, epoch=0)
-    found = follow({**one, "boxes": made(boxes), "labels": made(one["labels"])}, sample_ids=5, epoch=0, view=0)
-    assert len(want["labels"]) < 3
-    for key in ("boxes", "labels"):
-        assert isinstance(found[key], type(made(boxes)))
-        np.testing.assert_array_equal(np.asarray(found[key]), want[key])
-    assert np.asarray(found["boxes"]).dtype == np.float32
-    kept = motley.Follow(motley.RandAugment(seed=7), {"boxes": motley.follow.Boxes(drop=False)})
-    many = np.stack([boxes, boxes + 1])
-    want = kept({"image": pixels[:2], "boxes": many}, sample_ids=[1, 2], epoch=0)["boxes"]
-    found = kept({"image": pixels[:2], "boxes": made(many)}, sample_ids=[1, 2], epoch=0, view=0)["boxes"]
-    assert isinstance(found, type(made(boxes)))
-    np.testing.assert_array_equal(np.asarray(found), want)
-    ids = motley.group_ids(made(np.array([4, 7])), [2, 1])
-    assert isinstance(ids, type(made(boxes))) and np.asarray(ids).tolist() == [4, 4, 7]
-
-
-def test_tracers_are_refused_by_name():
-    for call in (
-        motley.RandAugment(),
-        motley.Transform("torchvision_train"),
-        motley.ops.invert,
-        lambda x: motley.mix(mixup=0.4, classes=3)(x, labels=[0] * 4),
-        lambda x: motley.RandAugment()(np.zeros(x.shape, np.uint8), sample_ids=x, epoch=0),
-    ):
-        refused("a Tracer stands for an array in jax.jit, vmap or grad, and has no numbers yet", call, Tracer())
-
-
-@cuda
-def test_dlpack_on_cuda(pixels, wanted):
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    work = torch.from_numpy(pixels).cuda()
-    out = torch.empty_like(work)
-    stage(OnlyDlpack(work), sample_ids=ids, epoch=0, out=OnlyDlpack(out))
-    np.testing.assert_array_equal(out.cpu(), wanted)
-    stage.apply_(OnlyDlpack(work), sample_ids=ids, epoch=0)
-    np.testing.assert_array_equal(work.cpu(), wanted)
-
-
-@cuda
-def test_cupy(pixels, wanted):
-    cupy = pytest.importorskip("cupy")
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    x = cupy.asarray(pixels)
-    for stream in (cupy.cuda.Stream.null, cupy.cuda.Stream(non_blocking=True)):
-        with stream:
-            y = x.copy()
-            out = stage(y, sample_ids=ids, epoch=0)
-            assert isinstance(out, cupy.ndarray)
-            np.testing.assert_array_equal(out.get(), wanted)
-            stage.apply_(y, sample_ids=ids, epoch=0)
-            np.testing.assert_array_equal(y.get(), wanted)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_jax(pixels, wanted, device):
-    jax = pytest.importorskip("jax")
-    place = jax.devices("gpu" if device == "cuda" else "cpu")[0]
-    x = jax.device_put(pixels, place)
-    stage, ids = motley.RandAugment(seed=7), range(len(pixels))
-    out = stage(x, sample_ids=ids, epoch=0)
-    assert isinstance(out, jax.Array) and out.devices() == {place}
-    np.testing.assert_array_equal(np.asarray(out), wanted)
-    np.testing.assert_array_equal(np.asarray(x), pixels)
-    refused("JAX arrays never change", stage.apply_, x)
 
 
 # ---- samples ----
@@ -788,7 +653,7 @@ def test_a_call_costs_little(pixels):
 
 
 def test_arrays_are_held_until_the_device_is_done(monkeypatch):
-    """The book-keeping, with a device that only says that it is done; test_jax and test_dlpack_on_cuda do the rest."""
+    """The book-keeping, with a device that only says that it is done; test_arrays_dlpack.py does the rest."""
     done, waits = [False, False, False], []
 
     marks = itertools.count()
