@@ -425,8 +425,8 @@ class Sampled:
             key, first, counter = self._fresh(count, seed, device, on_host)
             return (key, epoch, first, 0, 0, views, counter), keep
         key = (self._words.seed or 0) if seed is None else seed_given(seed)
-        axes, one = getattr(sample_ids, "ndim", None), False
-        if axes != 1:  # an array of ids carries neither views nor epochs
+        one = sample_ids.__class__ is int
+        if not one and (axes := getattr(sample_ids, "ndim", None)) != 1:  # an array [N] carries no views and epochs
             one = not axes and hasattr(sample_ids, "__index__")
             if not one or sample_ids.__class__ is Index:
                 sample_ids, view, epoch = split_ids(sample_ids, view, epoch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
 
 from . import _arrays as arrays
 from . import _images as images
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., None]")
 NULL = ffi.NULL
+EMPTY: tuple[Any, ...] = ()
 
 DEFAULTS: dict[str, Any] = {  # the settings that a transform keeps, and the values that say nothing
     "seed": None, "generator": None, "epoch": None, "layout": None, "threads": None, "mean": None, "std": None,
@@ -441,7 +442,8 @@ class Transform(Sampled):
         what = () if given.__class__ is Drawn and not policy.whole else policy._what
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
         takes = levels is not None and self._takes(levels, policy)
-        set_params, more = given is not None or mixing is not None or followed, cast("tuple[Any, ...]", ())
+        follows, more = followed is not NULL, EMPTY
+        set_params = follows or given is not None or mixing is not None
         if given is None:
             on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
             numbers, _keep = self._numbers(call.count, which, call.caller[1], on_host)
@@ -456,7 +458,7 @@ class Transform(Sampled):
                 call.give(drawn)
             if policy.custom_ops:
                 _native.local.caller = call.caller
-            if followed:
+            if follows:
                 call.c.params.followed = followed
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
