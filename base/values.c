@@ -28,15 +28,31 @@ static int is_in(int32_t at, int32_t size, int32_t side)
     return at >= 0 && size >= 0 && (int64_t)at + size <= side;
 }
 
+/* Whether an axis of a crop that may leave the image can be resized: the fill stays what it is while the weights, each
+ * rounded, nearly add up to 1. */
+static int is_reached(int32_t first, int32_t length, int32_t resized)
+{
+    return first >= -MOT_MAX_SIDE && first <= MOT_MAX_SIDE && length >= 1 && length <= MOT_MAX_SIDE &&
+           length <= (int64_t)MOT_MOST_SHRINK * resized;
+}
+
 motley_status mot_check_place(const motley_place *d, size_t i, const int32_t from[2], const int32_t to[2],
                               int32_t most_boxes, motley_error *error)
 {
-    MOT_REQUIRE(d->crop.width >= 1 && d->crop.height >= 1 && is_in(d->crop.left, d->crop.width, from[0]) &&
-                    is_in(d->crop.top, d->crop.height, from[1]),
-                error, "image %zu: the given crop of %dx%d at (%d, %d) leaves the image of %dx%d", i, d->crop.width,
-                d->crop.height, d->crop.left, d->crop.top, from[0], from[1]);
     MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
                 "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
+    MOT_REQUIRE(d->beyond ||
+                    (d->crop.width >= 1 && d->crop.height >= 1 && is_in(d->crop.left, d->crop.width, from[0]) &&
+                     is_in(d->crop.top, d->crop.height, from[1])),
+                error, "image %zu: the given crop of %dx%d at (%d, %d) leaves the image of %dx%d", i, d->crop.width,
+                d->crop.height, d->crop.left, d->crop.top, from[0], from[1]);
+    MOT_REQUIRE(!d->beyond || (is_reached(d->crop.left, d->crop.width, d->width) &&
+                               is_reached(d->crop.top, d->crop.height, d->height)),
+                error,
+                "image %zu: the given crop of %dx%d at (%d, %d) is resized to %dx%d, want at most %d pixels, and %d "
+                "times as many as its result has",
+                i, d->crop.width, d->crop.height, d->crop.left, d->crop.top, d->width, d->height, MOT_MAX_SIDE,
+                MOT_MOST_SHRINK);
     MOT_REQUIRE(
         d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE && d->top <= MOT_MAX_SIDE, error,
         "image %zu: the given window begins at (%d, %d), want at most %d away", i, d->left, d->top, MOT_MAX_SIDE);

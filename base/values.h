@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define MOT_MAX_SIDE 1048576 /* pixels of an image's width or height */
+#define MOT_MOST_SHRINK 2048 /* by which a side may become smaller that reaches beyond its image */
 
 /* Products and sums of counts and sizes that a caller gives go through these two. On overflow they return SIZE_MAX,
  * which mot_check_array refuses and no allocation can satisfy. */

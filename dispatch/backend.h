@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/kept.h"
 #include "kernels/output.h"
+#include "kernels/resize.h"
 #include "kernels/view.h"
 #include "motley.h"
 #include "policies/policy.h"
@@ -173,6 +174,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                            motley_error *error);
 motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
                                motley_error *error);
+mot_resize mot_resize_as(const motley_resize_params *params, const mot_view *src, const mot_view *dst, size_t i);
 motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
                              const motley_resize_params *params, motley_error *error);
 

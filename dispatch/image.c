@@ -228,45 +228,12 @@ void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count,
 
 /* ---- places ---- */
 
-/* The view through which an image is written mirrored. */
-static mot_view mirrored(mot_view view, int horizontal, int vertical)
-{
-    if (horizontal) {
-        view.data += (view.width - 1) * view.pixel;
-        view.pixel = -view.pixel;
-    }
-    if (vertical) {
-        view.data += (view.height - 1) * view.row;
-        view.row = -view.row;
-    }
-    return view;
-}
-
-/* Crop, resize, window and flips, from the source to `to`. `between` has room for an image. */
+/* Crop, resize, window and flips, from the source to `to`. */
 static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_place *drawn,
-                        mot_view src, mot_view to, uint8_t *between, void *scratch)
+                        mot_view src, mot_view to, void *scratch)
 {
-    src.data += drawn->crop.top * src.row + drawn->crop.left * src.pixel;
-    src.width = drawn->crop.width;
-    src.height = drawn->crop.height;
-    const int resized = src.width != drawn->width || src.height != drawn->height;
-    const int whole = drawn->left == 0 && drawn->top == 0 && drawn->width == to.width && drawn->height == to.height;
-    mot_resize how = { .filter = drawn->filter, .order = call->transform->facts.order };
-    how.box[2] = (float)src.width;
-    how.box[3] = (float)src.height;
-    if (resized && whole) {
-        to = mirrored(to, 0, drawn->flip_vertical);
-        how.flip = drawn->flip_horizontal;
-        rows->resize(&src, &to, &how, scratch);
-        return;
-    }
-    if (resized) {
-        const mot_view all = packed(&src, drawn->width, drawn->height, between);
-        rows->resize(&src, &all, &how, scratch);
-        src = all;
-    }
-    to = mirrored(to, drawn->flip_horizontal, drawn->flip_vertical);
-    mot_cpu_window(rows, &src, drawn->left, drawn->top, call->transform->fill, &to);
+    const mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, call->transform->fill);
+    rows->resize(&src, &to, &how, scratch);
 }
 
 /* Erases boxes in the output. */
@@ -333,10 +300,10 @@ static void run_stages(const mot_transform_call *call, const mot_cpu_rows *rows,
                        const mot_step *steps, int count, uint8_t *memory)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
-    uint8_t *const between = memory, *const work = between + call->image_room, *const rest = work + call->image_room;
+    uint8_t *const work = memory, *const rest = work + call->image_room;
     const bool direct = call->dst->dtype == MOTLEY_U8 && count == 0;
     const mot_view image = direct ? dst : packed(&dst, dst.width, dst.height, work);
-    place_image(call, rows, place, src, image, between, rest);
+    place_image(call, rows, place, src, image, rest);
     mot_image_steps(rows, steps, count, &image, &image, rest);
     write_stages(call, rows, &image, i, place);
 }
@@ -380,13 +347,13 @@ void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *m
     const size_t frames = call->params->clip_frames, first = clip * frames;
     const mot_view one = mot_batch_view(call->dst, first);
     const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
-    uint8_t *const between = memory, *const work = between + call->image_room;
+    uint8_t *const work = memory;
     uint8_t *const rest = work + mot_image_bytes(one.width, one.height * (int32_t)frames, one.channels);
     const mot_view all = packed(&one, one.width, one.height * (int32_t)frames, work);
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
     for (size_t k = 0; k < frames; k++) {
         const mot_view image = packed(&one, one.width, one.height, work + k * frame_bytes);
-        place_image(call, rows, &draws->places[first + k], mot_batch_view(call->src, first + k), image, between, rest);
+        place_image(call, rows, &draws->places[first + k], mot_batch_view(call->src, first + k), image, rest);
     }
     const mot_step *const of_first = draws->steps + first * draws->most;
     for (int begin = 0; begin < draws->counts[first];) {
@@ -417,29 +384,28 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Two images, or one and all frames of a clip, and behind them what the steps need. */
+/* An image, or all frames of a clip, and behind it what the steps need. */
 static size_t stages_memory(mot_transform_call *call, const mot_cpu_rows *rows)
 {
     const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
-    size_t between = 0, work = 0, rest = 0;
+    size_t work = 0, rest = 0;
     if (call->worker_bytes && call->worker_frames == frames && !call->params->given)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
-        const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+        const mot_view dst = mot_batch_view(call->dst, i);
         const int32_t high = dst.height * (int32_t)frames, kernel = mot_transform_largest_kernel(call, i);
-        int32_t width, height;
-        mot_transform_sides(call, i, &width, &height);
-        between = larger(between, mot_image_bytes(width, height, dst.channels));
+        const mot_sizes most = mot_transform_sides(call, i);
         work = larger(work, mot_image_bytes(dst.width, high, dst.channels));
         const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, high, dst.channels),
                                       mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
         rest = larger(rest, mot_image_bytes(dst.width, high, dst.channels) + scratch);
-        rest = larger(rest, rows->resize_scratch(src.width, src.height, width, height, src.channels));
+        rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
+                                                 most.resized_height, dst.channels));
         if (call->transform->facts.mixes)
             rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
     }
-    call->image_room = frames > 1 ? between : larger(between, work);
-    const size_t bytes = call->image_room + (frames > 1 ? work : call->image_room) + rest;
+    call->image_room = work;
+    const size_t bytes = work + rest;
     call->worker_bytes = call->params->given ? 0 : bytes;
     call->worker_frames = frames;
     return bytes;

@@ -15,25 +15,13 @@ typedef struct resize_call {
 
 static const char *const filter_names[] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
 
-/* Image i of src, cropped. */
-static mot_view cropped(const resize_call *call, size_t i)
+mot_resize mot_resize_as(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
 {
-    mot_view view = mot_batch_view(call->src, i);
-    const motley_crop *crop = call->params->crops ? &call->params->crops[i] : NULL;
-    if (crop && (crop->width || crop->height)) {
-        view.data += crop->top * view.row + crop->left * view.pixel;
-        view.width = crop->width;
-        view.height = crop->height;
-    }
-    return view;
-}
-
-static mot_resize resize_of(const resize_call *call, size_t i, const mot_view *src)
-{
-    const motley_resize_params *p = call->params;
-    mot_resize how = { .filter = p->filter, .order = p->order, .flip = p->flips && p->flips[i] };
-    how.box[2] = (float)src->width;
-    how.box[3] = (float)src->height;
+    const motley_crop whole = { 0, 0, src->width, src->height };
+    const motley_crop *const crop = p->crops && p->crops[i].width ? &p->crops[i] : &whole;
+    mot_resize how = mot_resize_of(p->filter, p->order, crop->width, crop->height, dst->width, dst->height);
+    how.left = crop->left, how.top = crop->top;
+    how.flip_horizontal = p->flips && p->flips[i];
     for (int k = 0; p->boxes && k < 4; k++)
         how.box[k] = (float)p->boxes[i][k];
     return how;
@@ -97,7 +85,8 @@ static motley_status check_regions(motley_context *context, const resize_call *c
         mot_view view = mot_batch_view(call->src, i);
         if (p->crops) {
             MOT_TRY(check_crop(&p->crops[i], &view, i, error));
-            view = cropped(call, i);
+            view.width = p->crops[i].width ? p->crops[i].width : view.width;
+            view.height = p->crops[i].height ? p->crops[i].height : view.height;
         }
         if (p->boxes)
             MOT_TRY(check_box(p->boxes[i], &view, i, error));
@@ -110,8 +99,8 @@ static motley_status check_regions(motley_context *context, const resize_call *c
 static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void *scratch)
 {
     const resize_call *call = opaque;
-    const mot_view src = cropped(call, i), dst = mot_batch_view(call->dst, i);
-    const mot_resize how = resize_of(call, i, &src);
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    const mot_resize how = mot_resize_as(call->params, &src, &dst, i);
     rows->resize(&src, &dst, &how, scratch);
 }
 
@@ -127,8 +116,9 @@ motley_status mot_resize_run(motley_context *context, const motley_batch *src, c
     const mot_cpu_rows *rows = context->backend->rows(context->state);
     size_t bytes = 0;
     for (size_t i = 0; i < src->count; i++) {
-        const mot_view from = cropped(&call, i), to = mot_batch_view(dst, i);
-        const size_t of_image = rows->resize_scratch(from.width, from.height, to.width, to.height, to.channels);
+        const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
+        const mot_resize how = mot_resize_as(params, &from, &to, i);
+        const size_t of_image = rows->resize_scratch(how.width, how.height, to.width, to.height, to.channels);
         bytes = of_image > bytes ? of_image : bytes;
     }
     return context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error);

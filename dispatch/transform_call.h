@@ -5,7 +5,7 @@
 
 #include "dispatch/draws.h"
 #include "kernels/output.h"
-#include "policies/transform.h"
+#include "policies/transform_draw.h"
 
 #include <stdbool.h>
 
@@ -18,7 +18,7 @@ typedef struct mot_transform_call {
     mot_output_as as;                  /* dst */
     uint32_t table[4][256];            /* of mot_output_entry */
     uint32_t erased[4];                /* the bits that erased boxes get, if they are constant */
-    size_t image_room;                 /* CPU: bytes of an image that a worker resizes, before its window is taken */
+    size_t image_room;                 /* CPU: bytes of the images that a worker works on */
     size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
     size_t worker_frames;
     size_t given_row;         /* steps in a row of given_steps and given_kernels */
@@ -60,8 +60,8 @@ motley_status mot_transform_apply(motley_context *context, const mot_transform *
 
 /* ---- dispatch/transform_check.c ---- */
 
-/* The size to which image i is resized. */
-void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height);
+/* The sizes of image i: as given, or the largest that it can draw. */
+mot_sizes mot_transform_sides(const mot_transform_call *call, size_t i);
 
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_transform_largest_kernel(const mot_transform_call *call, size_t i);

@@ -57,19 +57,21 @@ static motley_status check_alignment(const motley_batch *dst, motley_error *erro
     return MOTLEY_OK;
 }
 
-void mot_transform_sides(const mot_transform_call *call, size_t i, int32_t *width, int32_t *height)
+mot_sizes mot_transform_sides(const mot_transform_call *call, size_t i)
 {
     const mot_view src = mot_batch_view(call->src, i);
-    const mot_sizes sizes = mot_result_size(call->transform, src.width, src.height);
     const motley_place *const given = call->params->given ? &call->params->given[i] : NULL;
-    *width = given ? given->width : sizes.resized_width;
-    *height = given ? given->height : sizes.resized_height;
+    mot_sizes sizes = mot_result_size(call->transform, src.width, src.height);
+    if (given) {
+        sizes.crop_width = given->crop.width, sizes.crop_height = given->crop.height;
+        sizes.resized_width = given->width, sizes.resized_height = given->height;
+    }
+    return sizes;
 }
 
 static motley_status check_sizes(const mot_transform_call *call, size_t i, motley_error *error)
 {
-    mot_sizes sizes = { 0 };
-    mot_transform_sides(call, i, &sizes.resized_width, &sizes.resized_height);
+    const mot_sizes sizes = mot_transform_sides(call, i);
     return mot_fail_in(error, mot_sizes_check(call->params->given ? NULL : call->transform, &sizes, error),
                        "image %zu: ", i);
 }

@@ -103,10 +103,6 @@ struct mot_output_as;
 void mot_cpu_make_output(const struct mot_output_as *as, int32_t channels, uint32_t (*table)[256]);
 void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
 
-/* Copies the window of src that begins at (left, top) to dst; pixels outside src become `fill` [channels]. */
-void mot_cpu_window(const mot_cpu_rows *rows, const mot_view *src, int32_t left, int32_t top, const uint8_t *fill,
-                    const mot_view *dst);
-
 /* Writes `width` pixels of a type's bits: pixel i's channels are bits[i * bits_step ...]. */
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,
                       const uint32_t *bits, int32_t bits_step);

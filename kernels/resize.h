@@ -8,19 +8,71 @@
 #define MOT_RESIZE_H
 
 #include "kernels/view.h"
+#include "motley/draw.h"
 #include "motley/resize.h"
 
 #include <math.h>
 
 #define MOT_RESIZE_BITS 22
 
-/* How one view becomes another. */
+/* How one view becomes another: a picture is resized, and a window of that, mirrored or not, is the result. The picture
+ * is a rectangle of the source that may reach beyond it, and the window may reach beyond what the picture is resized
+ * to: what is outside is the fill. Results are those of the whole picture, which is never built. */
 typedef struct mot_resize {
-    motley_filter filter;
-    motley_resize_order order;
-    int flip;     /* the result is mirrored, left to right */
-    float box[4]; /* left, top, right, bottom of the source that are resized, pixels; Pillow keeps them in binary32 */
+    int32_t left, top, width, height;      /* the picture, pixels of the source */
+    float box[4];                          /* left, top, right, bottom of the picture's part that is resized, as Pillow
+                                              keeps them, in binary32 */
+    int32_t resized_width, resized_height; /* pixels */
+    int32_t window_left, window_top;       /* where the result begins in the resized picture */
+    uint8_t filter, order;                 /* motley_filter, motley_resize_order */
+    uint8_t flip_horizontal, flip_vertical;
+    uint8_t fill[4]; /* by channel */
 } mot_resize;
+
+/* All of a picture, and all that it is resized to. */
+MOT_FN mot_resize mot_resize_of(motley_filter filter, motley_resize_order order, int32_t width, int32_t height,
+                                int32_t to_width, int32_t to_height)
+{
+    const mot_resize how = { 0,
+                             0,
+                             width,
+                             height,
+                             { 0, 0, (float)width, (float)height },
+                             to_width,
+                             to_height,
+                             0,
+                             0,
+                             (uint8_t)filter,
+                             (uint8_t)order,
+                             0,
+                             0,
+                             { 0, 0, 0, 0 } };
+    return how;
+}
+
+/* How a draw places an image. */
+MOT_FN mot_resize mot_resize_of_place(const motley_place *place, motley_resize_order order, const uint8_t fill[4])
+{
+    mot_resize how =
+        mot_resize_of(place->filter, order, place->crop.width, place->crop.height, place->width, place->height);
+    how.left = place->crop.left, how.top = place->crop.top;
+    how.window_left = place->left, how.window_top = place->top;
+    how.flip_horizontal = place->flip_horizontal, how.flip_vertical = place->flip_vertical;
+    for (int c = 0; c < 4; c++)
+        how.fill[c] = fill[c];
+    return how;
+}
+
+/* The picture's columns (axis 0) or rows (1) that the source, of `side` pixels, has: *from to *until, of the picture.
+ */
+MOT_FN void mot_resize_inside(const mot_resize *how, int axis, int32_t side, int32_t *from, int32_t *until)
+{
+    const int32_t first = axis ? how->top : how->left, length = axis ? how->height : how->width;
+    *from = first < 0 ? -first : 0;
+    *until = side - first < length ? side - first : length;
+    *from = *from < length ? *from : length;
+    *until = *until > *from ? *until : *from;
+}
 
 /* Sine or cosine of x in 0..3 pi, to one unit in the last place: subtracts k quarter turns, then uses a Taylor
  * polynomial. */
@@ -179,10 +231,11 @@ typedef struct mot_resize_plan {
     int opaque;        /* no alpha, or a filter that does not mix pixels */
 } mot_resize_plan;
 
-MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int width, int height, int out_width, int out_height,
-                                          int alpha)
+MOT_FN mot_resize_plan mot_resize_plan_of(const mot_resize *how, int alpha)
 {
     mot_resize_plan plan = { 0, 0, 0, 0, 0, 0, 0 };
+    const int width = how->width, height = how->height;
+    const int out_width = how->resized_width, out_height = how->resized_height;
     const float *box = how->box;
     plan.opaque = how->filter == MOTLEY_FILTER_NEAREST || !alpha;
     plan.left = (int)box[0];

@@ -10,10 +10,17 @@
 #define RESIZE_WINDOWS 64 /* that are made at a time */
 #define RESIZE_GROUP 4    /* taps come in whole groups, filled up with weights of 0 */
 
+/* The outputs of an axis that are made, and what they read. */
+typedef struct resize_span {
+    int begin, end;  /* of the resized axis */
+    int from, until; /* of the picture */
+} resize_span;
+
 typedef struct resize_axis {
+    int out;         /* how many outputs are made */
     int taps;        /* of the longest window, rounded up to whole groups */
     size_t outs;     /* from one tap's weights to the next's */
-    int32_t *first;  /* [out]: where the window begins */
+    int32_t *first;  /* [out]: where the window begins, counted from the span's */
     int32_t *count;  /* [out]: its taps */
     int32_t *weight; /* [taps][outs] */
 } resize_axis;
@@ -71,19 +78,21 @@ static inline __attribute__((always_inline)) void resize_windows(const mot_resiz
     }
 }
 
-static resize_axis resize_axis_of(const mot_resize_axis *axis, uint8_t **memory)
+static resize_axis resize_axis_of(const mot_resize_axis *axis, resize_span span, uint8_t **memory)
 {
-    const size_t out = (size_t)axis->out, outs = resize_outs(axis->out);
-    resize_axis made = { .outs = outs };
+    const size_t out = (size_t)(span.end - span.begin), outs = resize_outs((int)out);
+    const size_t most = ((size_t)mot_resize_taps(axis) + RESIZE_GROUP - 1) / RESIZE_GROUP * RESIZE_GROUP;
+    resize_axis made = { .out = (int)out, .outs = outs };
     made.first = (int32_t *)(void *)resize_take(memory, (outs + 16) * sizeof *made.first);
     made.count = (int32_t *)(void *)resize_take(memory, (outs + 16) * sizeof *made.count);
     made.weight = (int32_t *)(void *)*memory;
-    double *centre = (double *)(void *)(*memory + resize_most_taps(axis->in, axis->out) * outs * sizeof *made.weight);
+    double *centre = (double *)(void *)(*memory + most * outs * sizeof *made.weight);
     double(*exact)[RESIZE_WINDOWS] = (double(*)[RESIZE_WINDOWS])(void *)(centre + outs);
     for (size_t i = 0; i < out; i++) {
         int first;
-        const int count = mot_resize_window(axis, (int)i, &first, &centre[i]);
-        made.first[i] = first;
+        const int count = mot_resize_window(axis, span.begin + (int)i, &first, &centre[i]);
+        made.first[i] = first - span.from;
+        centre[i] -= span.from; /* exactly: a whole number that is not larger by much */
         made.count[i] = count;
         made.taps = made.taps > count ? made.taps : count;
     }

@@ -73,11 +73,13 @@ static inline void resize_lay_out(const int32_t *weight, int channels, int16_t *
         }
 }
 
-/* Makes the table of an axis. channels 0: for the vertical pass, with pairs of rows. `flip` reverses the outputs. */
-static inline resize_table resize_table_of(const mot_resize_axis *axis, int channels, int flip, uint8_t **memory)
+/* Makes the table of axis 0, for the horizontal pass, or 1, for the vertical one, with pairs of rows. A flip reverses
+ * the columns. */
+static inline resize_table resize_table_of(const resize_task *task, int down, uint8_t **memory)
 {
-    const resize_axis made = resize_axis_of(axis, memory);
-    const size_t out = (size_t)axis->out, per_group = channels ? (size_t)resize_group(channels) : 2;
+    const resize_axis made = resize_axis_of(&task->axis[down], task->span[down], memory);
+    const int channels = down ? 0 : task->dst.channels, flip = task->flip && !down;
+    const size_t out = (size_t)made.out, per_group = channels ? (size_t)resize_group(channels) : 2;
     const size_t words = channels ? resize_words(channels) : 4;
     resize_table table = { .room = ((size_t)made.taps + per_group - 1) / per_group * words };
     table.first = (int *)(void *)resize_take(memory, out * sizeof *table.first);
@@ -364,43 +366,41 @@ static void resize_window(const resize_ring *ring, const resize_table *table, in
 }
 
 /* Whether the horizontal pass can read row y, and a little past its end, directly from the source. */
-static int resize_in_place(const mot_view *src, int y, int opaque)
+static int resize_in_place(const resize_task *task, int y)
 {
+    const mot_view *const src = &task->src.view;
     const int64_t rows_behind = src->row > 0 ? src->height - 1 - y : y;
     const int64_t row = src->row > 0 ? src->row : -src->row;
-    return opaque && (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src)) && rows_behind * row >= RESIZE_BEYOND;
+    return task->plan.opaque && !resize_has_margins(&task->src) &&
+           (mot_cpu_has_layout(src, MOT_LAYOUT_PACKED) || has_rgb(src)) && rows_behind * row >= RESIZE_BEYOND;
 }
 
 /* Makes rows of the ring up to `until` (excluded): loads them and, if there is a table, resizes them. */
-static void resize_fill(resize_ring *ring, const mot_view *src, int until, const resize_table *columns, int out_width,
-                        int opaque, uint8_t *raw, size_t raw_bytes)
+static void resize_fill(resize_ring *ring, const resize_task *task, int until, const resize_table *columns,
+                        uint8_t *raw, size_t raw_bytes)
 {
+    const resize_source *const src = &task->src;
     while (ring->next < until) {
         if (!columns) {
-            resize_load_row(src, ring->next, resize_ring_row(ring, ring->next), opaque);
+            resize_load_row(src, ring->next, resize_ring_row(ring, ring->next), task->plan.opaque);
             ring->next++;
             continue;
         }
         const uint8_t *in[RESIZE_ROWS];
         uint8_t *out[RESIZE_ROWS];
         const int most = src->height - ring->next, n = most < RESIZE_ROWS ? most : RESIZE_ROWS;
-        const int in_place =
-            resize_in_place(src, ring->next, opaque) && resize_in_place(src, ring->next + n - 1, opaque);
+        const int in_place = resize_in_place(task, ring->next) && resize_in_place(task, ring->next + n - 1);
+        const int channels = src->view.channels;
         for (int r = 0; r < RESIZE_ROWS; r++) { /* past the image, the last row is repeated */
             const int row = r < n ? r : n - 1;
-            in[r] = in_place ? src->data + (ring->next + row) * src->row : raw + (size_t)row * raw_bytes;
+            in[r] = in_place ? src->view.data + (ring->next + row) * src->view.row : raw + (size_t)row * raw_bytes;
             out[r] = resize_ring_row(ring, ring->next + row);
             if (r < n && !in_place)
-                resize_load_row(src, ring->next + r, raw + (size_t)r * raw_bytes, opaque);
+                resize_load_row(src, ring->next + r, raw + (size_t)r * raw_bytes, task->plan.opaque);
         }
-        resize_along_rows(in, out, columns, out_width, src->channels, in_place ? (int)src->pixel : src->channels);
+        resize_along_rows(in, out, columns, task->dst.width, channels, in_place ? (int)src->view.pixel : channels);
         ring->next += n;
     }
-}
-
-static int resize_ring_rows(int in, int taps)
-{
-    return (taps < in ? taps : in) + RESIZE_ROWS;
 }
 
 /* The horizontal pass of n rows that the vertical pass made; its results, in `made`, take their places. */
@@ -415,40 +415,38 @@ static void resize_along_behind(uint8_t *rows[RESIZE_ROWS], int n, uint8_t *made
     resize_along_rows(in, rows, columns, dst->width, dst->channels, dst->channels);
 }
 
-static void resize_passes(const mot_view *src, const mot_view *dst, const mot_resize *how, const mot_resize_plan *plan,
-                          uint8_t *memory)
+static void resize_passes(const resize_task *task, uint8_t *memory)
 {
-    const int channels = src->channels;
-    const size_t in_bytes = resize_row_bytes(src->width, channels), out_bytes = resize_row_bytes(dst->width, channels);
+    const mot_resize_plan *const plan = &task->plan;
+    const mot_view *const dst = &task->dst;
+    const int channels = dst->channels;
+    const size_t in_bytes = resize_row_bytes(task->src.width, channels);
+    const size_t out_bytes = resize_row_bytes(dst->width, channels);
     uint8_t *raw = resize_take(&memory, RESIZE_ROWS * in_bytes);
     uint8_t *made = resize_take(&memory, RESIZE_ROWS * out_bytes);
     resize_table columns = { 0 }, rows = { 0 };
-    if (plan->columns) {
-        const mot_resize_axis axis = mot_resize_axis_of(how->filter, src->width, how->box[0], how->box[2], dst->width);
-        columns = resize_table_of(&axis, channels, how->flip, &memory);
-    }
+    if (plan->columns)
+        columns = resize_table_of(task, 0, &memory);
     const int columns_last = plan->columns && plan->rows && plan->rows_first;
     const resize_table *first_columns = plan->columns && !columns_last ? &columns : NULL;
-    const int width_between = first_columns ? dst->width : src->width;
-    const int mirror = how->flip && !plan->columns;
+    const int width_between = first_columns ? dst->width : task->src.width;
+    const int mirror = task->flip && !plan->columns;
     resize_ring ring = { .row_bytes = first_columns ? out_bytes : in_bytes, .rows = RESIZE_ROWS };
     const uint8_t **window = NULL;
     if (plan->rows) {
-        const mot_resize_axis axis =
-            mot_resize_axis_of(how->filter, src->height, how->box[1], how->box[3], dst->height);
-        rows = resize_table_of(&axis, 0, 0, &memory);
-        ring.rows = resize_ring_rows(src->height, mot_resize_taps(&axis));
+        rows = resize_table_of(task, 1, &memory);
+        ring.rows += mot_resize_taps(&task->axis[1]);
         window = (const uint8_t **)(void *)resize_take(&memory, (size_t)ring.rows * sizeof *window);
     }
     ring.memory = memory;
     for (int r = 0; r < RESIZE_ROWS && columns_last; r++)
-        memset(raw + (size_t)r * in_bytes + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
+        memset(raw + (size_t)r * in_bytes + (size_t)task->src.width * (size_t)channels, 0, RESIZE_PAD);
     for (int y = 0; y < dst->height;) {
         const int n = columns_last && dst->height - y >= RESIZE_ROWS ? RESIZE_ROWS : 1;
         uint8_t *out[RESIZE_ROWS];
         for (int r = 0; r < n; r++) {
             if (!plan->rows) {
-                resize_fill(&ring, src, y + 1, first_columns, dst->width, plan->opaque, raw, in_bytes);
+                resize_fill(&ring, task, y + 1, first_columns, raw, in_bytes);
                 out[r] = resize_ring_row(&ring, y);
                 continue;
             }
@@ -456,7 +454,7 @@ static void resize_passes(const mot_view *src, const mot_view *dst, const mot_re
             /* no output needs the rows above the window, so they are not made */
             if (ring.next < rows.first[y + r])
                 ring.next = rows.first[y + r];
-            resize_fill(&ring, src, end, first_columns, dst->width, plan->opaque, raw, in_bytes);
+            resize_fill(&ring, task, end, first_columns, raw, in_bytes);
             resize_window(&ring, &rows, y + r, window);
             out[r] = columns_last ? raw + (size_t)r * in_bytes : made;
             resize_down(window, rows.count[y + r], rows.weights + (size_t)(y + r) * rows.room, out[r],

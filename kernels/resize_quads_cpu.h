@@ -92,9 +92,9 @@ static inline __m512i quads_choose(quads_columns *table, size_t group, __m512i l
 }
 
 /* Mirrors the windows of an axis. */
-static inline void quads_mirror(const resize_axis *axis, int out)
+static inline void quads_mirror(const resize_axis *axis)
 {
-    for (int a = 0, b = out - 1; a < b; a++, b--) {
+    for (int a = 0, b = axis->out - 1; a < b; a++, b--) {
         const int32_t first = axis->first[a], count = axis->count[a];
         axis->first[a] = axis->first[b], axis->count[a] = axis->count[b];
         axis->first[b] = first, axis->count[b] = count;
@@ -102,34 +102,34 @@ static inline void quads_mirror(const resize_axis *axis, int out)
 }
 
 /* The parts of all weights, [groups][3][step]. */
-static int32_t *quads_parts(const resize_axis *axis, int out, int flip, size_t step, uint8_t **memory)
+static int32_t *quads_parts(const resize_axis *axis, int flip, size_t step, uint8_t **memory)
 {
     const size_t groups = (size_t)axis->taps / 4;
     int32_t *const parts = (int32_t *)(void *)resize_take(memory, 3 * groups * step * sizeof *parts);
     for (size_t g = 0; g < groups; g++)
-        for (int i = 0; i < out; i++) {
+        for (int i = 0; i < axis->out; i++) {
             int32_t part[3];
             quads_split(axis->weight + 4 * g * axis->outs + i, axis->outs, part);
             for (size_t k = 0; k < 3; k++)
-                parts[(3 * g + k) * step + (size_t)(flip ? out - 1 - i : i)] = part[k];
+                parts[(3 * g + k) * step + (size_t)(flip ? axis->out - 1 - i : i)] = part[k];
         }
     return parts;
 }
 
-/* The table of an axis for rows of `row_bytes`, 64 or more, with `pixel` bytes from one pixel to the next. `flip`
+/* The table of the columns for rows of `row_bytes`, 64 or more, with `pixel` bytes from one pixel to the next; a flip
  * reverses the outputs. */
-static quads_columns quads_columns_of(const mot_resize_axis *axis, int channels, int pixel, int flip, int64_t row_bytes,
+static quads_columns quads_columns_of(const resize_task *task, int channels, int pixel, int64_t row_bytes,
                                       uint8_t **memory)
 {
-    const resize_axis made = resize_axis_of(axis, memory);
-    const size_t step = made.outs + 16, blocks = ((size_t)axis->out * (size_t)channels + 15) / 16;
-    const int32_t *const parts = quads_parts(&made, axis->out, flip, step, memory);
-    if (flip)
-        quads_mirror(&made, axis->out);
+    const resize_axis made = resize_axis_of(&task->axis[0], task->span[0], memory);
+    const size_t step = made.outs + 16, blocks = ((size_t)made.out * (size_t)channels + 15) / 16;
+    const int32_t *const parts = quads_parts(&made, task->flip, step, memory);
+    if (task->flip)
+        quads_mirror(&made);
     quads_columns table = { .blocks = (int)blocks, .groups = made.taps / 4, .room = quads_most_loads(channels) };
     const size_t groups = blocks * (size_t)table.groups;
-    table.coarse = table.groups == 1 && quads_are_coarse(parts, (size_t)axis->out) &&
-                   quads_are_coarse(parts + step, (size_t)axis->out);
+    table.coarse = table.groups == 1 && quads_are_coarse(parts, (size_t)made.out) &&
+                   quads_are_coarse(parts + step, (size_t)made.out);
     table.offset = (int32_t *)(void *)resize_take(memory, groups * table.room * sizeof *table.offset);
     table.has = (uint64_t *)(void *)resize_take(memory, groups * table.room * sizeof *table.has);
     table.vectors = (uint8_t(*)[64])(void *)resize_take(memory, groups * 256);
@@ -143,7 +143,7 @@ static quads_columns quads_columns_of(const mot_resize_axis *axis, int channels,
         const __m512i component = _mm512_add_epi32(lanes, _mm512_set1_epi32(skipped));
         const __m512i of = _mm512_srli_epi32(_mm512_mullo_epi32(component, _mm512_set1_epi32(share)), 9);
         const __m512i channel = _mm512_sub_epi32(component, _mm512_mullo_epi32(of, _mm512_set1_epi32(channels)));
-        const __m512i output = _mm512_min_epi32(of, _mm512_set1_epi32(axis->out - 1 - from));
+        const __m512i output = _mm512_min_epi32(of, _mm512_set1_epi32(made.out - 1 - from));
         const __m512i first = _mm512_permutexvar_epi32(output, _mm512_loadu_si512(made.first + from));
         const __m512i count = _mm512_permutexvar_epi32(output, _mm512_loadu_si512(made.count + from));
         const __m512i others = _mm512_sub_epi32(count, _mm512_set1_epi32(1));
@@ -181,12 +181,12 @@ static inline size_t quads_rows_bytes(int in, int out)
     return resize_axis_bytes(in, out) + resize_round_up((size_t)out * 3 * quads_most(in, out) * sizeof(int32_t));
 }
 
-static quads_rows quads_rows_of(const mot_resize_axis *axis, uint8_t **memory)
+static quads_rows quads_rows_of(const resize_task *task, uint8_t **memory)
 {
-    const resize_axis made = resize_axis_of(axis, memory);
+    const resize_axis made = resize_axis_of(&task->axis[1], task->span[1], memory);
     quads_rows table = { made.first, made.count, NULL, (size_t)made.taps / 4 + 1 };
-    table.parts = (int32_t *)(void *)resize_take(memory, (size_t)axis->out * 3 * table.room * sizeof *table.parts);
-    for (int i = 0; i < axis->out; i++) {
+    table.parts = (int32_t *)(void *)resize_take(memory, (size_t)made.out * 3 * table.room * sizeof *table.parts);
+    for (int i = 0; i < made.out; i++) {
         const int first = made.first[i], count = made.count[i], until = first + count;
         const int quads = (until + 3) / 4 - first / 4;
         int32_t *const parts = table.parts + (size_t)i * 3 * table.room;
@@ -451,8 +451,7 @@ static inline size_t quads_quad_bytes(size_t components)
 
 /* A resize at work. */
 typedef struct quads_work {
-    const mot_view *src, *dst;
-    const mot_resize_plan *plan;
+    const resize_task *task;
     int columns_first, columns_last, mirror;
     quads_columns columns;
     int in_place;                 /* rows of the source are read where they lie */
@@ -465,87 +464,91 @@ typedef struct quads_work {
 /* Rows y .. y + 3 of the source, of which those outside are the last one again. */
 static void quads_load(const quads_work *work, int y, const uint8_t *in[4])
 {
+    const resize_source *const src = &work->task->src;
     for (int r = 0; r < 4; r++) {
-        if (y + r >= work->src->height)
+        if (y + r >= src->height)
             in[r] = in[r - 1];
         else if (work->in_place)
-            in[r] = work->src->data + (y + r) * work->src->row;
+            in[r] = src->view.data + (y + r) * src->view.row;
         else
             in[r] = work->raw + (size_t)r * work->raw_bytes;
-        if (!work->in_place && y + r < work->src->height)
-            resize_load_row(work->src, y + r, work->raw + (size_t)r * work->raw_bytes, work->plan->opaque);
+        if (!work->in_place && y + r < src->height)
+            resize_load_row(src, y + r, work->raw + (size_t)r * work->raw_bytes, work->task->plan.opaque);
     }
 }
 
 /* Prepares the horizontal pass, and how rows of the source are read. */
-static quads_work quads_begin(const mot_view *src, const mot_view *dst, const mot_resize *how,
-                              const mot_resize_plan *plan, uint8_t **memory)
+static quads_work quads_begin(const resize_task *task, uint8_t **memory)
 {
-    const int channels = src->channels, packed = plan->opaque && mot_cpu_has_layout(src, MOT_LAYOUT_PACKED);
-    quads_work work = { .src = src, .dst = dst, .plan = plan, .in_place = packed };
+    const mot_resize_plan *const plan = &task->plan;
+    const mot_view *const src = &task->src.view;
+    const int channels = src->channels;
+    const int readable = plan->opaque && !resize_has_margins(&task->src);
+    const int packed = readable && mot_cpu_has_layout(src, MOT_LAYOUT_PACKED);
+    quads_work work = { .task = task, .in_place = packed };
     work.columns_last = plan->columns && plan->rows && plan->rows_first;
     work.columns_first = plan->columns && !work.columns_last;
-    work.mirror = how->flip && !plan->columns;
-    work.between = (size_t)(work.columns_first ? dst->width : src->width) * (size_t)channels;
-    work.raw_bytes = resize_row_bytes(src->width, channels);
-    work.made_bytes = resize_row_bytes(dst->width, channels);
+    work.mirror = task->flip && !plan->columns;
+    work.between = (size_t)(work.columns_first ? task->dst.width : task->src.width) * (size_t)channels;
+    work.raw_bytes = resize_row_bytes(task->src.width, channels);
+    work.made_bytes = resize_row_bytes(task->dst.width, channels);
     work.raw = resize_take(memory, 4 * work.raw_bytes);
     work.made = resize_take(memory, 4 * work.made_bytes);
     for (size_t r = 0; r < 4; r++)
         work.out[r] = work.made + r * work.made_bytes;
     if (!plan->columns)
         return work;
-    const int64_t row = (src->width - 1) * src->pixel + channels, loaded = (int64_t)src->width * channels;
+    const int64_t row = (src->width - 1) * src->pixel + channels, loaded = (int64_t)task->src.width * channels;
     if (work.columns_first)
-        work.in_place = row >= 64 && (packed || (plan->opaque && has_rgb(src)));
+        work.in_place = row >= 64 && (packed || (readable && has_rgb(src)));
     const int direct = work.columns_first && work.in_place;
     const int64_t reach = direct ? row : loaded < 64 ? 64 : loaded; /* rows in scratch have 64 bytes more */
-    const mot_resize_axis axis = mot_resize_axis_of(how->filter, src->width, how->box[0], how->box[2], dst->width);
-    work.columns = quads_columns_of(&axis, channels, direct ? (int)src->pixel : channels, how->flip, reach, memory);
+    work.columns = quads_columns_of(task, channels, direct ? (int)src->pixel : channels, reach, memory);
     return work;
 }
 
 /* The horizontal pass alone. */
 static void quads_columns_only(const quads_work *work)
 {
-    for (int y = 0; y < work->dst->height; y += 4) {
+    const mot_view *const dst = &work->task->dst;
+    for (int y = 0; y < dst->height; y += 4) {
         const uint8_t *in[4];
         quads_load(work, y, in);
         quads_along(in, work->out, NULL, &work->columns);
-        for (int r = 0; r < 4 && y + r < work->dst->height; r++)
-            resize_put(work->out[r], work->dst, y + r, work->plan->opaque);
+        for (int r = 0; r < 4 && y + r < dst->height; r++)
+            resize_put(work->out[r], dst, y + r, work->task->plan.opaque);
     }
 }
 
 /* Row y after the vertical pass, in down[y % 4]: the horizontal pass of whole fours, and of the last. */
 static void quads_columns_behind(const quads_work *work, int y, uint8_t *const down[4])
 {
-    if (y % 4 < 3 && y < work->dst->height - 1)
+    const mot_view *const dst = &work->task->dst;
+    if (y % 4 < 3 && y < dst->height - 1)
         return;
     const uint8_t *in[4];
     for (int r = 0; r < 4; r++)
         in[r] = down[r < y % 4 ? r : y % 4];
     quads_along(in, work->out, NULL, &work->columns);
     for (int r = 0; r <= y % 4; r++)
-        resize_put(work->out[r], work->dst, y / 4 * 4 + r, work->plan->opaque);
+        resize_put(work->out[r], dst, y / 4 * 4 + r, work->task->plan.opaque);
 }
 
-static void resize_passes(const mot_view *src, const mot_view *dst, const mot_resize *how, const mot_resize_plan *plan,
-                          uint8_t *memory)
+static void resize_passes(const resize_task *task, uint8_t *memory)
 {
-    const quads_work work = quads_begin(src, dst, how, plan, &memory);
-    if (!plan->rows) {
+    const quads_work work = quads_begin(task, &memory);
+    const mot_view *const dst = &task->dst;
+    if (!task->plan.rows) {
         quads_columns_only(&work);
         return;
     }
     uint8_t *down[4];
     for (int r = 0; r < 4 && work.columns_last; r++)
         down[r] = resize_take(&memory, work.raw_bytes);
-    const mot_resize_axis axis = mot_resize_axis_of(how->filter, src->height, how->box[1], how->box[3], dst->height);
-    const quads_rows rows = quads_rows_of(&axis, &memory);
-    const size_t ring = quads_most(src->height, dst->height) + 1, quad_bytes = quads_quad_bytes(work.between);
+    const quads_rows rows = quads_rows_of(task, &memory);
+    const size_t ring = rows.room + 1, quad_bytes = quads_quad_bytes(work.between);
     const uint8_t **window = (const uint8_t **)(void *)resize_take(&memory, ring * sizeof *window);
-    const int direct = plan->opaque && !work.mirror && mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED);
+    const int direct = task->plan.opaque && !work.mirror && mot_cpu_has_layout(dst, MOT_LAYOUT_PACKED);
     int next = 0; /* the first quad that is not made yet */
     for (int y = 0; y < dst->height; y++) {
         next = next < rows.first[y] ? rows.first[y] : next; /* no output needs the quads above the window */
@@ -566,8 +569,8 @@ static void resize_passes(const mot_view *src, const mot_view *dst, const mot_re
             quads_columns_behind(&work, y, down);
         } else if (!direct) {
             if (work.mirror)
-                resize_mirror(row, dst->width, src->channels);
-            resize_put(row, dst, y, plan->opaque);
+                resize_mirror(row, dst->width, dst->channels);
+            resize_put(row, dst, y, task->plan.opaque);
         }
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of an image in and out, as packed pixels. Compiled once per instruction set, by set_cpu.c. */
+/* What a resize reads and makes on the CPU, and rows of images in and out, as packed pixels. Compiled once per
+ * instruction set, by set_cpu.c. */
 #ifndef MOT_RESIZE_ROWS_CPU_H
 #define MOT_RESIZE_ROWS_CPU_H
 
@@ -15,9 +16,39 @@ static inline size_t resize_row_bytes(int width, int channels)
     return resize_round_up((size_t)width * (size_t)channels + RESIZE_PAD);
 }
 
-/* Loads a row of src as packed pixels. The bytes after it, which are read but count for nothing, are set, because tools
- * that follow bytes which nothing wrote, such as valgrind, do not see that their weight is 0. */
-static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque)
+/* What is read of a picture: pixels of an image, and the fill around them. */
+typedef struct resize_source {
+    mot_view view;       /* the pixels */
+    int width, height;   /* with the fill */
+    int left, top;       /* where the pixels begin */
+    const uint8_t *fill; /* by channel */
+} resize_source;
+
+/* A resize of those pixels that change a result, into that part of the result. */
+typedef struct resize_task {
+    resize_source src;
+    mot_view dst;
+    mot_resize_plan plan;
+    mot_resize_axis axis[2]; /* columns, rows; of the whole picture */
+    resize_span span[2];     /* what `dst` has of them */
+    int flip;                /* the result is mirrored, left to right */
+} resize_task;
+
+static inline int resize_has_margins(const resize_source *src)
+{
+    return src->width != src->view.width || src->height != src->view.height;
+}
+
+/* Pixels of the fill in a packed row. */
+static inline void resize_load_fill(uint8_t *row, int pixels, const uint8_t *fill, int channels)
+{
+    for (int x = 0; x < pixels; x++)
+        for (int c = 0; c < channels; c++)
+            row[x * channels + c] = fill[c];
+}
+
+/* Loads pixels of an image as a packed row. */
+static void resize_load_pixels(const mot_view *src, int y, uint8_t *row)
 {
     const uint8_t *in = src->data + y * src->row;
     const int channels = src->channels;
@@ -37,6 +68,20 @@ static void resize_load_row(const mot_view *src, int y, uint8_t *row, int opaque
         for (int x = 0; x < src->width; x++)
             for (int c = 0; c < channels; c++)
                 row[x * channels + c] = in[x * src->pixel + c * src->channel];
+    }
+}
+
+/* Loads a row as packed pixels. The bytes after it, which are read but count for nothing, are set, because tools
+ * that follow bytes which nothing wrote, such as valgrind, do not see that their weight is 0. */
+static void resize_load_row(const resize_source *src, int y, uint8_t *row, int opaque)
+{
+    const int channels = src->view.channels, right = src->left + src->view.width;
+    if (y < src->top || y >= src->top + src->view.height) {
+        resize_load_fill(row, src->width, src->fill, channels);
+    } else {
+        resize_load_fill(row, src->left, src->fill, channels);
+        resize_load_pixels(&src->view, y - src->top, row + (int64_t)src->left * channels);
+        resize_load_fill(row + (int64_t)right * channels, src->width - right, src->fill, channels);
     }
     memset(row + (size_t)src->width * (size_t)channels, 0, RESIZE_PAD);
     if (!opaque)

@@ -19,11 +19,11 @@ typedef enum mot_trace_kind {
 } mot_trace_kind;
 
 /* Columns or rows by themselves. Position i becomes i + shift, or last - i + shift in a mirror, which is number n of
- * `limit`; that reads n steps behind `first`, of `size` elements that begin at `offset`. */
+ * `limit`; that reads n steps behind `first`, of `size` elements that begin at `offset` of the `source` elements. */
 typedef struct mot_trace_axis {
     double first, step;
     int32_t exact; /* sums of the two are */
-    int32_t mirrored, last, shift, limit, size, offset;
+    int32_t mirrored, last, shift, limit, size, offset, source;
 } mot_trace_axis;
 
 typedef struct mot_trace_step {
@@ -84,8 +84,8 @@ MOT_FN int mot_trace_on_axis(const mot_trace_axis *a, int i)
     const int n = (a->mirrored ? a->last - i : i) + a->shift;
     if (n < 0 || n >= a->limit)
         return -1;
-    const int index = mot_trace_sum(a->exact, a->first, 0, 0, a->step, n, a->size);
-    return index < 0 ? -1 : index + a->offset;
+    const int index = mot_trace_sum(a->exact, a->first, 0, 0, a->step, n, a->size), read = index + a->offset;
+    return index < 0 || read < 0 || read >= a->source ? -1 : read;
 }
 
 /* One step back. False: outside of what the step reads, or erased. */
@@ -132,7 +132,7 @@ MOT_FN int mot_trace_element(const mot_trace_step *steps, int count, int *x, int
 MOT_FN mot_trace_axis mot_trace_axis_of(double first, double step, int limit, int size)
 {
     const int exact = mot_trace_exact(first) && mot_trace_exact(step);
-    const mot_trace_axis axis = { first, step, exact, 0, 0, 0, limit, size, 0 };
+    const mot_trace_axis axis = { first, step, exact, 0, 0, 0, limit, size, 0, size };
     return axis;
 }
 
@@ -220,6 +220,7 @@ MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int widt
         axis->last = (k ? height : width) - 1;
         axis->shift = k ? d->top : d->left;
         axis->offset = k ? d->crop.top : d->crop.left;
+        axis->source = k ? source_height : source_width;
         stays &= from == (k ? height : width) && to == from && !axis->mirrored && !axis->shift && !axis->offset;
     }
     out->kind = stays ? MOT_TRACE_STAYS : MOT_TRACE_AXES;

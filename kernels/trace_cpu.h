@@ -18,9 +18,9 @@ static void trace_table(const mot_trace_axis *a, int32_t count, int32_t *table)
     double at = a->first;
     for (int32_t n = 0; n < a->limit; n++, at += a->step) {
         const int64_t i = a->mirrored ? (int64_t)a->last + a->shift - n : (int64_t)n - a->shift;
-        const int32_t index = mot_warp_index(at, a->size);
-        if (i >= 0 && i < count && index >= 0)
-            table[i] = index + a->offset;
+        const int32_t index = mot_warp_index(at, a->size), read = index + a->offset;
+        if (i >= 0 && i < count && index >= 0 && read >= 0 && read < a->source)
+            table[i] = read;
     }
 }
 

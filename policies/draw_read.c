@@ -215,6 +215,8 @@ static void read_place(reader *r, motley_place *place)
     const mot_yaml *const filter = required(r, resize, "filter"), *const boxes = get(r, &r->tree.node[0], "erase");
     int which = 0;
     read_rectangle(r, crop, &place->crop.left, &place->crop.top, &place->crop.width, &place->crop.height);
+    if (get(r, &r->tree.node[0], "beyond"))
+        read_truth(r, &r->tree.node[0], "beyond", &place->beyond);
     read_whole(r, resize, "width", &place->width);
     read_whole(r, resize, "height", &place->height);
     if (filter)

@@ -340,9 +340,9 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
     return 1;
 }
 
-/* An image's sizes: after the resize, of which a window is taken, and of the result. */
+/* An image's sizes: of the crop, at most, after its resize, of which a window is taken, and of the result. */
 typedef struct mot_sizes {
-    int32_t resized_width, resized_height, width, height;
+    int32_t crop_width, crop_height, resized_width, resized_height, width, height;
 } mot_sizes;
 
 /* The sizes of an image of width x height; and the check that it can be resized to them, and cropped unless `transform`

@@ -10,7 +10,7 @@
 
 mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height)
 {
-    mot_sizes sizes = { width, height, width, height };
+    mot_sizes sizes = { width, height, width, height, width, height };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         mot_stage_size(stage, width, height, &sizes.width, &sizes.height);

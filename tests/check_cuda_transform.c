@@ -270,6 +270,22 @@ static void add_gaps(motley_batch *batch)
     batch->image_stride = batch->channel_stride * batch->channels;
 }
 
+/* Moves the sides of a crop, most of them outwards. */
+static void reach_beyond(motley_place *place, uint64_t *state)
+{
+    const int32_t moves[] = { 0, 1, 3, 20, 150 };
+    const int32_t left = moves[input_random(state) % 5], top = moves[input_random(state) % 5];
+    place->beyond = 1;
+    place->crop.left += input_random(state) % 5 ? -left : left;
+    place->crop.top += input_random(state) % 5 ? -top : top;
+    place->crop.width += moves[input_random(state) % 5] + left;
+    place->crop.height += moves[input_random(state) % 5] + top;
+    if (input_random(state) % 8 == 0) { /* nothing is resampled, if the window allows it */
+        place->crop.width = place->width;
+        place->crop.height = place->height;
+    }
+}
+
 /* `of_channels`: 0 for images, else the number of channels of their followers. `even`: of images, 2 or 4 channels,
  * below 0 with alpha; 0: grey or RGB. */
 static void check_batch(const motley_policy *transform, const char *name, uint64_t number, int32_t most,
@@ -373,6 +389,13 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", given draws", name, number);
+        same(&r, what);
+        for (int i = 0; i < count; i++)
+            reach_beyond(&drawn[i], &state);
+        need(motley_apply(cpu, transform, &host_src, &r.batch, &given, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
+        need_cuda(cudaDeviceSynchronize());
+        snprintf(what, sizeof what, "%s, batch %" PRIu64 ", crops beyond their images", name, number);
         same(&r, what);
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", a graph", name, number);
         if (number % 4 == 0)

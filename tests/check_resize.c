@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Resize on every set of CPU kernels against the reference: filters, orders, boxes, mirrors, channels with and without
- * alpha, layouts and sizes drawn at random; the reference against what it makes of each band as a grey image. One
+ * alpha, layouts, sizes, pictures that reach beyond the source, and windows of the result, drawn at random; the
+ * reference against what it makes of each band as a grey image, and of the picture and its result built whole. One
  * differing bit, or one byte read or written outside (under a sanitizer), fails.
  *
  *     check_resize [CASES [FIRST]] */
@@ -56,7 +57,8 @@ static void draw_box(uint64_t *state, int32_t side_px, float *from, float *to)
 
 static void run(const mot_cpu_rows *set, const mot_view *src, const mot_view *dst, const mot_resize *how)
 {
-    const size_t bytes = set->resize_scratch(src->width, src->height, dst->width, dst->height, src->channels);
+    const size_t bytes =
+        set->resize_scratch(how->width, how->height, how->resized_width, how->resized_height, src->channels);
     uint8_t *scratch = aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
     if (!scratch) {
         fprintf(stderr, "check_resize: no memory\n");
@@ -76,7 +78,76 @@ static void run_reference(const mot_view *src, const mot_view *dst, const mot_re
         from.data += b * from.channel;
         to.data += b * to.channel;
         from.channels = to.channels = src->channels / bands;
-        run(&mot_rows_reference, &from, &to, how);
+        mot_resize of_band = *how;
+        of_band.fill[0] = how->fill[b];
+        if (bands == 1)
+            of_band = *how;
+        run(&mot_rows_reference, &from, &to, &of_band);
+    }
+}
+
+static uint8_t *at(const mot_view *view, int x, int y, int c)
+{
+    return view->data + y * view->row + x * view->pixel + c * view->channel;
+}
+
+static mot_view dense(int width, int height, const mot_view *like)
+{
+    mot_view view = *like;
+    view.width = width;
+    view.height = height;
+    view.channel = 1;
+    view.pixel = like->channels;
+    view.row = view.pixel * width;
+    view.data = malloc((size_t)view.row * (size_t)height);
+    if (!view.data)
+        exit(2);
+    return view;
+}
+
+/* Copies the rectangle of `from` that begins at (left, top); what is outside is the fill. */
+static void window(const mot_view *from, int left, int top, const uint8_t *fill, const mot_view *to)
+{
+    for (int y = 0; y < to->height; y++)
+        for (int x = 0; x < to->width; x++)
+            for (int c = 0; c < to->channels; c++) {
+                const int column = x + left, row = y + top;
+                const int inside = column >= 0 && row >= 0 && column < from->width && row < from->height;
+                *at(to, x, y, c) = inside ? *at(from, column, row, c) : fill[c];
+            }
+}
+
+/* The same with nothing but whole images: the picture is built, all of it resized, and then the window is taken. The
+ * fill's alpha is 255, which no resize changes. */
+static void run_built(const mot_view *src, const mot_view *dst, const mot_resize *how)
+{
+    const mot_view picture = dense(how->width, how->height, src);
+    const mot_view resized = dense(how->resized_width, how->resized_height, src);
+    mot_resize all = mot_resize_of(how->filter, how->order, how->width, how->height, resized.width, resized.height);
+    memcpy(all.box, how->box, sizeof all.box);
+    window(src, how->left, how->top, how->fill, &picture);
+    run_reference(&picture, &resized, &all);
+    mot_view to = *dst;
+    if (how->flip_horizontal)
+        to.data += (to.width - 1) * to.pixel, to.pixel = -to.pixel;
+    if (how->flip_vertical)
+        to.data += (to.height - 1) * to.row, to.row = -to.row;
+    window(&resized, how->window_left, how->window_top, how->fill, &to);
+    free(picture.data);
+    free(resized.data);
+}
+
+/* A part of a side, or of more than it: where it begins, and how long it is. */
+static void draw_part(uint64_t *state, int32_t side_px, int32_t *first, int32_t *length)
+{
+    const int kind = (int)(input_random(state) % 4);
+    *first = kind ? -(int32_t)(input_random(state) % (uint64_t)(side_px + 1)) : 0;
+    *length = kind ? side_px - *first + (int32_t)(input_random(state) % (uint64_t)(side_px + 1)) : side_px;
+    if (kind == 2) { /* it lies on one of the ends */
+        *first = (int32_t)(input_random(state) % (uint64_t)side_px);
+        *length = 1 + (int32_t)(input_random(state) % (uint64_t)(2 * side_px));
+    } else if (kind == 3 && *length > 3) { /* or before it */
+        *length = 1 + (int32_t)(input_random(state) % (uint64_t)*length);
     }
 }
 
@@ -92,11 +163,25 @@ static int check_case(uint64_t number, const mot_cpu_rows *const *sets, size_t s
         out.width = in.width;
     if (number % 7 == 0)
         out.height = in.height;
-    mot_resize how = { .filter = (motley_filter)(number % 6),
-                       .order = (motley_resize_order)(number / 6 % 3),
-                       .flip = (int)(input_random(&state) % 2) };
-    draw_box(&state, in.width, &how.box[0], &how.box[2]);
-    draw_box(&state, in.height, &how.box[1], &how.box[3]);
+    mot_resize how = mot_resize_of((motley_filter)(number % 6), (motley_resize_order)(number / 6 % 3), in.width,
+                                   in.height, out.width, out.height);
+    how.flip_horizontal = (uint8_t)(input_random(&state) % 2);
+    const int part = number % 3 == 1, windows = number % 4 == 1;
+    if (part) {
+        draw_part(&state, in.width, &how.left, &how.width);
+        draw_part(&state, in.height, &how.top, &how.height);
+        how.flip_vertical = (uint8_t)(input_random(&state) % 2);
+        if (number % 15 == 4) /* nothing is resampled */
+            out = (input_size){ how.resized_width = how.width, how.resized_height = how.height };
+    }
+    for (int c = 0; c < channels && (part || windows); c++)
+        how.fill[c] = alpha && c == channels - 1 ? 255 : (uint8_t)input_random(&state);
+    draw_box(&state, how.width, &how.box[0], &how.box[2]);
+    draw_box(&state, how.height, &how.box[1], &how.box[3]);
+    if (windows) {
+        draw_part(&state, how.resized_width, &how.window_left, &out.width);
+        draw_part(&state, how.resized_height, &how.window_top, &out.height);
+    }
     const input_layout from = (input_layout)(input_random(&state) % INPUT_LAYOUTS);
     const input_layout to = (input_layout)(input_random(&state) % INPUT_LAYOUTS);
     input_buffer src = buffer(from, in, channels), want = buffer(to, out, channels);
@@ -106,22 +191,28 @@ static int check_case(uint64_t number, const mot_cpu_rows *const *sets, size_t s
     input_fill((input_kind)(number % INPUT_KINDS), state, in, channels, dense);
     input_buffer_set(&src, dense);
     const mot_view source = view_of(&src, alpha), wanted = view_of(&want, alpha);
-    run_reference(&source, &wanted, &how);
     int failures = 0;
-    for (size_t set = 0; set < sets_count; set++) {
+    run_built(&source, &wanted, &how);
+    for (size_t set = 0; set <= sets_count; set++) {
         input_buffer got = buffer(to, out, channels);
         const mot_view target = view_of(&got, alpha);
-        run(sets[set], &source, &target, &how);
+        const mot_cpu_rows *const rows = set < sets_count ? sets[set] : &mot_rows_reference;
+        if (set < sets_count)
+            run(rows, &source, &target, &how);
+        else
+            run_reference(&source, &target, &how);
         for (size_t at = 0; at < got.size && !failures; at++)
             if (got.bytes[at] != want.bytes[at]) {
                 fprintf(
                     stderr,
-                    "resize, set %s: %dx%dx%d%s %s to %dx%d %s, filter %d, order %d, flip %d, box (%g, %g, %g, %g): "
-                    "byte %zu is %d, want %d\n  again: check_resize 1 %llu\n",
-                    sets[set]->name, in.width, in.height, channels, alpha ? " with alpha" : "",
-                    input_layout_names[from], out.width, out.height, input_layout_names[to], (int)how.filter,
-                    (int)how.order, how.flip, (double)how.box[0], (double)how.box[1], (double)how.box[2],
-                    (double)how.box[3], at, got.bytes[at], want.bytes[at], (unsigned long long)number);
+                    "resize, set %s: %dx%dx%d%s %s to %dx%d %s, filter %d, order %d, flip %d %d, box (%g, %g, %g, %g) "
+                    "of %dx%d at (%d, %d), resized to %dx%d, window at (%d, %d): byte %zu is %d, want %d\n"
+                    "  again: check_resize 1 %llu\n",
+                    rows->name, in.width, in.height, channels, alpha ? " with alpha" : "", input_layout_names[from],
+                    out.width, out.height, input_layout_names[to], (int)how.filter, (int)how.order, how.flip_horizontal,
+                    how.flip_vertical, (double)how.box[0], (double)how.box[1], (double)how.box[2], (double)how.box[3],
+                    how.width, how.height, how.left, how.top, how.resized_width, how.resized_height, how.window_left,
+                    how.window_top, at, got.bytes[at], want.bytes[at], (unsigned long long)number);
                 failures++;
             }
         free(got.bytes);
@@ -156,8 +247,8 @@ static int check_edges(const mot_cpu_rows *set)
             upwards ? image + row * (height - 1) : image, width, height, channels, alpha, upwards ? -row : row, pixel, 1
         };
         uint8_t made[2][16 * 8 * 4];
-        const mot_resize how = { .filter = n % 3 == 0 ? MOTLEY_FILTER_LANCZOS : MOTLEY_FILTER_BILINEAR,
-                                 .box = { 0, 0, (float)width, (float)height } };
+        const mot_resize how = mot_resize_of(n % 3 == 0 ? MOTLEY_FILTER_LANCZOS : MOTLEY_FILTER_BILINEAR,
+                                             MOTLEY_ORDER_PILLOW_13, width, height, 16, 2 + n % 7);
         for (int k = 0; k < 2; k++) {
             const mot_view dst = { made[k], 16, 2 + n % 7, channels, alpha, 16 * channels, channels, 1 };
             run(k ? set : &mot_rows_reference, &src, &dst, &how);

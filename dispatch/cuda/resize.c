@@ -7,7 +7,7 @@
 
 /* The upload, in one piece. */
 typedef struct resize_upload {
-    mot_cuda_place *places;
+    mot_resize *places;
     uint32_t *counted;
     int64_t *offsets;
     motley_image *src, *dst;
@@ -33,29 +33,6 @@ void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *a
     job->tables = mot_take(arena, MOT_PLACES, table_bytes);
 }
 
-static mot_cuda_place place_of_crop(const motley_resize_params *p, const mot_view *src, const mot_view *dst, size_t i)
-{
-    mot_cuda_place place = { .width = src->width,
-                             .height = src->height,
-                             .resized_width = dst->width,
-                             .resized_height = dst->height,
-                             .filter = (uint8_t)p->filter,
-                             .order = (uint8_t)p->order,
-                             .flip_horizontal = p->flips && p->flips[i] };
-    const motley_crop *const crop = p->crops ? &p->crops[i] : NULL;
-    if (crop && crop->width) {
-        place.left = crop->left;
-        place.top = crop->top;
-        place.width = crop->width;
-        place.height = crop->height;
-    }
-    place.box[2] = (float)place.width;
-    place.box[3] = (float)place.height;
-    for (int k = 0; p->boxes && k < 4; k++)
-        place.box[k] = (float)p->boxes[i][k];
-    return place;
-}
-
 /* The largest result, and the most groups of taps in any image's rows. */
 typedef struct extremes {
     int width, height, row_groups;
@@ -64,12 +41,12 @@ typedef struct extremes {
 
 /* Writes each image's place and where its tables begin. */
 static extremes fill_places(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
-                            mot_cuda_place *place, int64_t *offset)
+                            mot_resize *place, int64_t *offset)
 {
     extremes e = { 0 };
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        place[i] = place_of_crop(params, &from, &to, i);
+        place[i] = mot_resize_as(params, &from, &to, i);
         const int columns = mot_resize_most_groups(params->filter, place[i].width, to.width);
         const int rows = mot_resize_most_groups(params->filter, place[i].height, to.height);
         offset[i] = e.table_bytes;

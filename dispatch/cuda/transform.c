@@ -147,17 +147,16 @@ typedef struct transform_run {
 
 static int64_t most_table_bytes(const mot_transform_call *call, size_t i, transform_run *r)
 {
-    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    const mot_view dst = mot_batch_view(call->dst, i);
     const unsigned possible =
         call->params->given ? 1u << call->params->given[i].filter : call->transform->facts.filters;
-    int32_t width, height;
-    mot_transform_sides(call, i, &width, &height);
+    const mot_sizes most = mot_transform_sides(call, i);
     int columns = 1, rows = 1;
     for (int filter = 0; filter < MOT_FILTERS; filter++) {
         if (!(possible >> filter & 1))
             continue;
-        const int across = mot_resize_most_groups((motley_filter)filter, src.width, width);
-        const int down = mot_resize_most_groups((motley_filter)filter, src.height, height);
+        const int across = mot_resize_most_groups((motley_filter)filter, most.crop_width, most.resized_width);
+        const int down = mot_resize_most_groups((motley_filter)filter, most.crop_height, most.resized_height);
         columns = across > columns ? across : columns;
         rows = down > rows ? down : rows;
     }
@@ -344,18 +343,6 @@ static motley_status draw_chains(const transform_run *r, motley_error *error)
     return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->steps, error);
 }
 
-static motley_status fill_windows(const transform_run *r, motley_error *error)
-{
-    const mot_transform_draw_job *const draw = &r->draw;
-    mot_fill_job job = {
-        .dst = draw->resize.dst, .count = draw->resize.count, .channels = draw->resize.channels, .drawn = draw->drawn
-    };
-    memcpy(job.fill, r->call->transform->fill, sizeof job.fill);
-    const mot_node node = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_IMAGES };
-    MOT_TRY(mot_call_next(r->cuda, &node, error));
-    return mot_cuda_try(mot_fill_launch(&job, r->cuda->lane), "launching the filling kernel", error);
-}
-
 static motley_status erase_boxes(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
@@ -430,6 +417,7 @@ static void describe_draws(transform_run *r)
     draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
+    memcpy(draw->fill, call->transform->fill, sizeof draw->fill);
     draw->samples = (mot_cuda_samples){ params->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
@@ -493,10 +481,6 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     MOT_TRY(mot_call_next(cuda, &drawing, error));
     CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
     MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
-    static const uint8_t none[4];
-    const int fills = memcmp(call->transform->fill, none, sizeof none) != 0;
-    if (fills)
-        MOT_TRY(fill_windows(&r, error));
     if (call->transform->facts.mixes && !call->draws.steps)
         MOT_TRY(draw_chains(&r, error));
     if (r.has_steps)

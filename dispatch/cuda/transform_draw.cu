@@ -96,20 +96,6 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     }
 }
 
-static __device__ mot_cuda_place resize_place_of(const motley_place &d, int order)
-{
-    mot_cuda_place p;
-    p.left = d.crop.left, p.top = d.crop.top;
-    p.width = d.crop.width, p.height = d.crop.height;
-    p.box[0] = p.box[1] = 0;
-    p.box[2] = (float)d.crop.width, p.box[3] = (float)d.crop.height;
-    p.resized_width = d.width, p.resized_height = d.height;
-    p.window_left = d.left, p.window_top = d.top;
-    p.filter = (uint8_t)d.filter, p.order = (uint8_t)order;
-    p.flip_horizontal = d.flip_horizontal, p.flip_vertical = d.flip_vertical;
-    return p;
-}
-
 /* The numbers of the output's bytes, by threads that would wait for the first warp's draws. */
 static __device__ void make_values(const mot_transform_draw_job &job, int self, int threads)
 {
@@ -158,7 +144,7 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    make_axes(job.resize, i, resize_place_of(drawn, job.order), THREADS, most);
+    make_axes(job.resize, i, mot_resize_of_place(&drawn, (motley_resize_order)job.order, job.fill), THREADS, most);
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
@@ -212,35 +198,4 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     return mot_launch((const void *)erase_kernel, job->count, MOT_ERASE_THREADS, 0, 0, stream, *job);
-}
-
-/* ---- filling ---- */
-
-#define FILL_CTAS 8 /* of an image */
-
-/* Pixels that a window takes from outside of the resized image. */
-static __global__ void __launch_bounds__(MOT_ERASE_THREADS)
-    fill_outside_kernel(const __grid_constant__ mot_fill_job job)
-{
-    const int image = (int)(blockIdx.x / FILL_CTAS), self = (int)(blockIdx.x % FILL_CTAS);
-    const motley_place &d = job.drawn[image];
-    const mot_view dst = view_of(job.dst, job.channels, image);
-    if (d.left >= 0 && d.top >= 0 && d.left + dst.width <= d.width && d.top + dst.height <= d.height)
-        return;
-    for (int64_t i = self * MOT_ERASE_THREADS + (int)threadIdx.x; i < (int64_t)dst.width * dst.height;
-         i += FILL_CTAS * MOT_ERASE_THREADS) {
-        const int y = (int)(i / dst.width), x = (int)(i - (int64_t)y * dst.width);
-        const int column = d.left + (d.flip_horizontal ? dst.width - 1 - x : x);
-        const int row = d.top + (d.flip_vertical ? dst.height - 1 - y : y);
-        if (column >= 0 && column < d.width && row >= 0 && row < d.height)
-            continue;
-        for (int c = 0; c < job.channels; c++)
-            address(dst, x, y)[c * dst.channel] = job.fill[c];
-    }
-}
-
-cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
-{
-    return mot_launch((const void *)fill_outside_kernel, (int64_t)job->count * FILL_CTAS, MOT_ERASE_THREADS, 0, 0,
-                      stream, *job);
 }

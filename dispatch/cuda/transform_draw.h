@@ -24,6 +24,7 @@ typedef struct mot_transform_draw_job {
     const mot_tables *table;          /* [stages], of policies */
     int32_t stages, max_steps, order; /* max_steps: 0: steps are drawn later */
     int32_t given;                    /* != 0: `drawn` and `steps` were given */
+    uint8_t fill[4];                  /* what places read outside, by channel */
     mot_cuda_samples samples;
     motley_place *drawn; /* [count] */
     int32_t threads;     /* of a CTA: MOT_TRANSFORM_THREADS or MOT_TRANSFORM_FEW_THREADS */
@@ -46,16 +47,6 @@ typedef struct mot_erase_job {
 } mot_erase_job;
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream);
-
-/* Fills what windows take from outside of resized images, which the resize leaves 0. */
-typedef struct mot_fill_job {
-    mot_cuda_batch dst; /* u8 */
-    int32_t count, channels;
-    uint8_t fill[4];
-    const motley_place *drawn; /* [count] */
-} mot_fill_job;
-
-cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

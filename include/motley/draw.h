@@ -81,11 +81,14 @@ typedef struct motley_step {
 /** What one image draws, besides its steps: which pixels are taken, and where they go. Of a policy without stages, the
  *  whole image, which stays where it is. */
 typedef struct motley_place {
-    motley_crop crop;      /* of the source image */
+    motley_crop crop;      /* of the source image; beyond it, if `beyond` is set */
     int32_t width, height; /* what the crop is resized to, pixels */
     motley_filter filter;
     int32_t left, top; /* of the output in the resized image, pixels; parts outside of that image are filled */
     uint8_t flip_horizontal, flip_vertical;
+    uint8_t beyond; /* 1: the crop may reach beyond the image, up to 1048576 pixels, and what is outside reads the
+                       policy's fill; each side becomes at most 2048 times smaller. 0: such a crop is refused, since it
+                       was drawn for another image */
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
     uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
@@ -122,9 +125,9 @@ MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy,
 /** What one sample drew as a JSON object on one line: { "sample": 0, "steps": [ { "op": "rotate", "level": 0,
  *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
  *
- *  Keys     With a place, before the steps: crop: left, top, width, height; resize: width, height, filter; window:
- *           left, top; flip: horizontal, vertical; and behind them, if something is erased, erase: [boxes like the
- *           crop], noise. The step "hue" is MOTLEY_STEP_HUE, "kernel_blur" is MOTLEY_STEP_KERNEL_BLUR.
+ *  Keys     With a place, before the steps: crop: left, top, width, height; beyond: true, if it may leave the image;
+ *           resize: width, height, filter; window: left, top; flip: horizontal, vertical; behind them, if something is
+ *           erased, erase: [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.
  *  Shapes   place: NULL: none is written. steps: [count], from motley_draw, motley_apply_params or motley_subbatches.
  *           channels: of the image; a fill has as many numbers.
  *  Values   Numbers read back as the same doubles.

@@ -26,12 +26,20 @@ template <int C> DEVICE bool takes_fast_way(const mot_resize_job &job, const res
     return 4 * row + WORD_MORE <= (int64_t)job.shared_rows * RING_PITCH * C;
 }
 
-template <int C, bool CLAMPS> DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t)
+template <int C, bool CLAMPS, class Fill>
+DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t, Fill fill)
 {
     if (t.axes.rows_first)
-        rows_first<C, CLAMPS>(job, t, (uint8_t *)cta_memory);
+        rows_first<C, CLAMPS>(job, t, fill, (uint8_t *)cta_memory);
     else
-        columns_first<C, CLAMPS>(job, t);
+        columns_first<C, CLAMPS>(job, t, fill);
+}
+
+/* Images that read the fill. Separate, so that the others keep their registers. */
+template <int C, bool CLAMPS>
+static __device__ __noinline__ void resize_with_fill(const mot_resize_job &job, const resize_tile &t)
+{
+    resize_fast<C, CLAMPS>(job, t, some_fill{ fill_of(t) });
 }
 
 /* Describes this CTA's tile in shared memory, since registers are few: by its first warp, a thread for each row. Width
@@ -139,10 +147,14 @@ static __global__ void __launch_bounds__(MOT_RESIZE_THREADS, MOT_RESIZE_CTAS)
     for (;;) {
         if (!t.fast)
             pixel_by_pixel(job, t);
+        else if (t.axes.fills && t.axes.clamps)
+            resize_with_fill<c, true>(job, t);
+        else if (t.axes.fills)
+            resize_with_fill<c, false>(job, t);
         else if (t.axes.clamps)
-            resize_fast<c, true>(job, t);
+            resize_fast<c, true>(job, t, no_fill());
         else
-            resize_fast<c, false>(job, t);
+            resize_fast<c, false>(job, t, no_fill());
         if (C == 3 || !job.planes || job.planes_apart || t.plane + 1 >= job.channels)
             return;
         next_plane(job);

@@ -2,44 +2,36 @@
 /* Crop, resize, window and mirror on the GPU: the request, and the calls that launch it. Plain C on both sides.
  *
  * Both axes of an image are tables: output component x is a sum over taps, four by four neighbouring source components.
- * Crops, mirrors, copies and zero fill are tables, too, so one kernel does all of it. */
+ * Crops, mirrors, copies and the fill are tables, too, so one kernel does all of it. */
 #ifndef MOT_CUDA_RESIZE_H
 #define MOT_CUDA_RESIZE_H
 
 #include "kernels/cuda/job.h"
-#include "motley/resize.h"
+#include "kernels/resize.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What is done to an image: a crop of it is resized, and a window of that, mirrored or not, is the result. */
-typedef struct mot_cuda_place {
-    int32_t left, top, width, height;      /* the crop, pixels of the source */
-    float box[4];                          /* left, top, right, bottom of the part of the crop that is resized */
-    int32_t resized_width, resized_height; /* pixels */
-    int32_t window_left, window_top;       /* where the result begins in the resized image; pixels outside it are 0 */
-    uint8_t filter, order;                 /* motley_filter, motley_resize_order */
-    uint8_t flip_horizontal, flip_vertical;
-} mot_cuda_place;
-
 /* The tables of an image's two axes (0: columns, 1: rows), as the resize kernel reads them. */
 typedef struct mot_cuda_axes {
-    int32_t groups[2]; /* of four taps; each output component has as many */
-    int32_t start[2];  /* the crop's first column and row */
-    int32_t in[2];     /* the crop's width and height */
-    uint8_t rows_first, opaque;
+    int32_t groups[2];                 /* of four taps; each output component has as many */
+    int32_t start[2];                  /* the first column and row of the source's pixels in the picture */
+    int32_t in[2];                     /* how many columns and rows of these there are */
+    uint8_t rows_first : 1, fills : 1; /* fills: some components of the result read the fill */
+    uint8_t opaque;
     uint8_t descending; /* the rows' windows run from last to first: a vertical flip */
     uint8_t clamps;     /* weights may be negative */
-    uint8_t unused[4];
+    uint8_t fill[4];    /* by channel */
 } mot_cuda_axes;
 
 /* Four taps: weights in whole multiples of 2^-22, each split into its upper part (16 bits) and its lowest byte, because
  * one instruction sums two products of the one kind or four of the other. If weights may be negative, upper parts have
  * a sign. Else weights are multiplied by 4 (and 1 becomes 1 - 2^-22, which makes no difference), so that the highest
- * byte of a sum is the result. */
+ * byte of a sum is the result.
+ * `outside`, of a component's first group: the sum of the weights by which it reads the fill, multiplied likewise. */
 typedef struct mot_cuda_taps {
-    uint32_t upper01, upper23, lower, unused;
+    uint32_t upper01, upper23, lower, outside;
 } mot_cuda_taps;
 
 typedef struct mot_resize_job {
@@ -53,7 +45,7 @@ typedef struct mot_resize_job {
     int32_t lanes;                    /* threads of a CTA for each column */
     int32_t planes_apart;             /* a CTA makes a tile of one plane, not of all */
     uint32_t lane_of_thread;          /* thread * this >> 16 is its lane */
-    const mot_cuda_place *place;      /* [count] */
+    const mot_resize *place;          /* [count] */
     mot_cuda_axes *axes;              /* [count] */
     uint32_t *cost;                   /* [count]: about how much work each image is */
     uint32_t *order;                  /* [count]: of every MOT_RESIZE_ORDERED images, costly ones first */

@@ -11,13 +11,14 @@
 /* Groups of taps whose weights, each rounded, cannot add up to so much that a result passes 255. */
 #define MOST_UNSIGNED 4096
 
-/* One axis of an image: how components of the result are made from those of the crop. */
+/* One axis of an image: how components of the result are made from those of the picture. */
 struct axis_plan {
     mot_resize_axis axis;
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
-    int single;            /* != 0: component i is that of the crop at i + shift */
+    int single;            /* != 0: component i is that of the picture at i + shift */
     int shift;
-    bool clamps; /* as mot_cuda_axes.clamps */
+    int from, until; /* the components of the picture that the source has */
+    bool clamps;     /* as mot_cuda_axes.clamps */
 };
 
 /* The tables of one axis of an image. */
@@ -71,7 +72,7 @@ DEVICE axis_window window_of(const axis_plan &a, int i)
     return w;
 }
 
-DEVICE mot_cuda_taps pack_taps(const int32_t weight[4], bool clamps)
+DEVICE mot_cuda_taps pack_taps(const int32_t weight[4], int32_t outside, bool clamps)
 {
     const int shift = clamps ? 0 : 2, most = clamps ? INT32_MAX : (1 << MOT_RESIZE_BITS) - 1;
     uint32_t w[4];
@@ -81,7 +82,7 @@ DEVICE mot_cuda_taps pack_taps(const int32_t weight[4], bool clamps)
     t.upper01 = (w[0] >> 8 & 0xFFFF) | w[1] >> 8 << 16;
     t.upper23 = (w[2] >> 8 & 0xFFFF) | w[3] >> 8 << 16;
     t.lower = (w[0] & 255) | (w[1] & 255) << 8 | (w[2] & 255) << 16 | w[3] << 24;
-    t.unused = 0;
+    t.outside = (uint32_t)outside << shift;
     return t;
 }
 
@@ -112,14 +113,60 @@ DEVICE double quotient(double a, double b, double inverse)
     return fma(fma(-b, q, a), inverse, q);
 }
 
-/* The taps of result component `i`, whose window is `w`. Windows are moved inwards, so that all their taps are
- * components of the crop if it has enough of them. Every group is needed for the sum, and then once more for its
+/* The part of a window that the source has. */
+DEVICE int taps_inside(const axis_plan &a, const axis_window &w)
+{
+    return max(min(w.first + w.taps, a.until) - max(w.first, a.from), 0);
+}
+
+/* Where the taps of a window are read. Windows are moved inwards, so that all their taps are components of the source
+ * if it has enough of them. */
+DEVICE int moved_window(const axis_plan &a, int first, int groups)
+{
+    return max(min(first, a.until - 4 * groups), a.from);
+}
+
+/* Result component `i`, whose window is not, or not all, in the source. */
+static __device__ __noinline__ void fill_edge(axis_plan a, axis_table table, int groups, int i, axis_window w)
+{
+    const int moved = moved_window(a, w.first, groups);
+    if (taps_inside(a, w) == 0)
+        w.first = moved, w.taps = 0;
+    int32_t outside = w.taps ? 0 : 1 << MOT_RESIZE_BITS;
+    double sum = 0;
+    MOT_ROLLED
+    for (int t = 0; t < w.taps; t++)
+        sum += a.single ? 1 : mot_resize_tap(&a.axis, w.centre, w.first, t);
+    int32_t weight[4];
+    MOT_ROLLED
+    for (int component = min(moved, w.first), end = max(moved + 4 * groups, w.first + w.taps); component < end;
+         component++) {
+        const int t = component - w.first, at = component - moved;
+        const double tap = t < 0 || t >= w.taps ? 0 : a.single ? 1 : mot_resize_tap(&a.axis, w.centre, w.first, t);
+        const int32_t whole = mot_resize_whole(tap / (sum != 0 ? sum : 1));
+        const bool inside = component >= a.from && component < a.until;
+        outside += inside ? 0 : whole;
+        if (at >= 0 && at < 4 * groups) {
+            weight[at % 4] = inside ? whole : 0;
+            if (at % 4 == 3)
+                table.taps[(int64_t)(at / 4) * a.out + i] = pack_taps(weight, 0, a.clamps);
+        }
+    }
+    table.taps[i].outside = (uint32_t)outside << (a.clamps ? 0 : 2);
+    table.first[i] = moved - a.from;
+}
+
+/* The taps of result component `i`, whose window is `w`. Every group is needed for the sum, and then once more for its
  * weights, except for the last. */
 template <bool USUAL>
 DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, int i, const axis_window &w)
 {
     double sum = 0;
-    const int moved = w.first > a.axis.in - 4 * groups ? max(a.axis.in - 4 * groups, 0) : w.first;
+    if (w.taps == 0 || w.first < a.from || w.first + w.taps > a.until) {
+        fill_edge(a, table, groups, i, w);
+        return;
+    }
+    const int moved = moved_window(a, w.first, groups);
     MOT_ROLLED
     for (int turn = 0; turn < 2 * groups - 1; turn++) {
         const int group = turn < groups ? turn : turn - groups;
@@ -139,9 +186,9 @@ DEVICE void fill_taps(const axis_plan &a, const axis_table &table, int groups, i
         int32_t weight[4];
         for (int k = 0; k < 4; k++)
             weight[k] = mot_resize_whole(quotient(tap[k], divisor, inverse));
-        table.taps[(int64_t)group * a.out + i] = pack_taps(weight, a.clamps);
+        table.taps[(int64_t)group * a.out + i] = pack_taps(weight, 0, a.clamps);
     }
-    table.first[i] = moved;
+    table.first[i] = moved - a.from;
 }
 
 /* The nearest filter's positions are running sums, so one thread makes them. */
@@ -153,13 +200,14 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
         const int behind = number - a.window, i = a.flip ? a.out - 1 - behind : behind;
         if (i < 0 || i >= a.out)
             continue;
-        const bool inside = place >= 0 && place < a.axis.in;
-        const int read = !inside ? a.axis.in - 1 : (int)place, moved = max(min(read, a.axis.in - 4), 0);
+        const int read = place >= 0 && place < a.axis.in ? (int)place : a.axis.in;
+        const bool inside = read >= a.from && read < a.until;
+        const int moved = moved_window(a, read, 1);
         int32_t weight[4];
         for (int k = 0; k < 4; k++)
             weight[k] = inside && moved + k == read ? 1 << MOT_RESIZE_BITS : 0;
-        table.taps[i] = pack_taps(weight, a.clamps);
-        table.first[i] = moved;
+        table.taps[i] = pack_taps(weight, inside ? 0 : 1 << MOT_RESIZE_BITS, a.clamps);
+        table.first[i] = moved - a.from;
     }
 }
 
@@ -174,8 +222,8 @@ static __device__ __noinline__ void fill_other(axis_plan a, axis_table table, in
             fill_taps<false>(a, table, groups, i, window_of(a, i));
         } else if (!resized_number(a, i, &number)) { /* outside the resized image, which fill_nearest leaves out */
             const int32_t none[4] = { 0, 0, 0, 0 };
-            table.taps[i] = pack_taps(none, a.clamps);
-            table.first[i] = number < 0 ? 0 : max(a.axis.in - 4, 0);
+            table.taps[i] = pack_taps(none, 1 << MOT_RESIZE_BITS, a.clamps);
+            table.first[i] = moved_window(a, number < 0 ? a.from : a.until, 1) - a.from;
         }
     }
     if (nearest && self == 0)
@@ -184,11 +232,11 @@ static __device__ __noinline__ void fill_other(axis_plan a, axis_table table, in
 
 /* About how many instructions an image takes: how much each pass makes, by how many groups of taps. Limited, so that
  * sums fit into 32 bits. */
-DEVICE uint32_t cost_of(const mot_cuda_place &place, bool rows_first, const int32_t groups[2], int rows)
+DEVICE uint32_t cost_of(int width, int height, bool rows_first, const int32_t groups[2], int rows)
 {
     const float columns = (float)groups[0], taps = (float)groups[1];
-    const float cost = rows_first ? (float)place.width * (1 + taps) + (float)rows * (2 + 2 * columns)
-                                  : (float)place.height * (1 + 2 * columns) + (float)rows * (1 + taps);
+    const float cost = rows_first ? (float)width * (1 + taps) + (float)rows * (2 + 2 * columns)
+                                  : (float)height * (1 + 2 * columns) + (float)rows * (1 + taps);
     return (uint32_t)fminf(cost, 1 << 23);
 }
 
@@ -265,54 +313,66 @@ DEVICE bool has_alpha(const mot_resize_job &job)
     return job.channels % 2 == 0 && !job.planes;
 }
 
+/* What the resize kernel needs to know of an image's tables. */
+DEVICE mot_cuda_axes axes_of(const mot_resize &place, const mot_resize_plan &plan, const mot_view &src,
+                             const int out[2], const int32_t groups[2], bool clamps)
+{
+    mot_cuda_axes axes = {};
+    for (int k = 0; k < 2; k++) {
+        int32_t first, until;
+        mot_resize_inside(&place, k, k ? src.height : src.width, &first, &until);
+        axes.groups[k] = groups[k];
+        axes.start[k] = (k ? place.top : place.left) + first;
+        axes.in[k] = until - first;
+    }
+    axes.fills = axes.in[0] != place.width || axes.in[1] != place.height || place.window_left < 0 ||
+                 place.window_top < 0 || out[0] > place.resized_width - place.window_left ||
+                 out[1] > place.resized_height - place.window_top;
+    for (int c = 0; c < 4; c++)
+        axes.fill[c] = place.fill[c];
+    axes.rows_first = plan.rows_first & 1, axes.opaque = (uint8_t)plan.opaque;
+    axes.descending = place.flip_vertical;
+    axes.clamps = clamps;
+    return axes;
+}
+
 /* For all `threads` threads of a CTA: half of them make the columns, half the rows. `most` [2] is shared memory,
  * 1 before a barrier; threads is a multiple of 32. */
-DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place &place, int threads, uint32_t *most)
+DEVICE void make_axes(const mot_resize_job &job, int image, const mot_resize &place, int threads, uint32_t *most)
 {
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
-    const mot_view dst = view_of(job.dst, job.channels, image);
+    const mot_view dst = view_of(job.dst, job.channels, image), src = view_of(job.src, job.channels, image);
     const int out[2] = { dst.width, dst.height };
     uint8_t *const tables = tables_of(job, image);
-    mot_resize how;
-    how.filter = (motley_filter)place.filter, how.order = (motley_resize_order)place.order, how.flip = 0;
-    for (int k = 0; k < 4; k++)
-        how.box[k] = place.box[k];
-    const mot_resize_plan plan =
-        mot_resize_plan_of(&how, place.width, place.height, place.resized_width, place.resized_height, has_alpha(job));
-    const bool nearest = how.filter == MOTLEY_FILTER_NEAREST && !plan.crop;
-    const float from = axis ? how.box[1] : how.box[0], to = axis ? how.box[3] : how.box[2];
+    const motley_filter filter = (motley_filter)place.filter;
+    const mot_resize_plan plan = mot_resize_plan_of(&place, has_alpha(job));
+    const bool nearest = filter == MOTLEY_FILTER_NEAREST && !plan.crop;
+    const float from = axis ? place.box[1] : place.box[0], to = axis ? place.box[3] : place.box[2];
     axis_plan a;
-    a.axis = mot_resize_axis_of(how.filter, axis ? place.height : place.width, from, to,
+    a.axis = mot_resize_axis_of(filter, axis ? place.height : place.width, from, to,
                                 axis ? place.resized_height : place.resized_width);
+    mot_resize_inside(&place, axis, axis ? src.height : src.width, &a.from, &a.until);
     a.window = axis ? place.window_top : place.window_left;
     a.out = axis ? out[1] : out[0];
     a.flip = axis ? place.flip_vertical : place.flip_horizontal;
     a.single = plan.crop || !(axis ? plan.rows : plan.columns);
     a.shift = !plan.crop ? 0 : axis ? plan.top : plan.left;
     const axis_window own = window_of(a, self);
-    int taps = self < a.out && !nearest ? own.taps : 1;
+    int taps = self < a.out && !nearest ? taps_inside(a, own) : 1;
     MOT_ROLLED
     for (int i = self + half; i < a.out && !nearest; i += half)
-        taps = max(taps, window_of(a, i).taps);
+        taps = max(taps, taps_inside(a, window_of(a, i)));
     for (int bits = 8; bits; bits /= 2) /* 16 threads share an axis; the atomics of all threads would be serialised */
         taps = max(taps, __shfl_xor_sync(~0u, taps, bits));
     if (self % 16 == 0)
         atomicMax(&most[axis], (uint32_t)taps);
     __syncthreads();
     const int32_t groups[2] = { (int32_t)(most[0] + 3) / 4, (int32_t)(most[1] + 3) / 4 };
-    a.clamps = how.filter == MOTLEY_FILTER_BICUBIC || how.filter == MOTLEY_FILTER_LANCZOS ||
-               max(groups[0], groups[1]) > MOST_UNSIGNED;
-    if ((int)threadIdx.x == half - 1) { /* it often has no column to make */
-        mot_cuda_axes axes = {};
-        axes.groups[0] = groups[0], axes.groups[1] = groups[1];
-        axes.start[0] = place.left, axes.start[1] = place.top;
-        axes.in[0] = place.width, axes.in[1] = place.height;
-        axes.rows_first = (uint8_t)plan.rows_first, axes.opaque = (uint8_t)plan.opaque;
-        axes.descending = place.flip_vertical;
-        axes.clamps = a.clamps;
-        job.axes[image] = axes;
-    }
-    const bool usual = how.filter == MOTLEY_FILTER_BILINEAR || how.filter == MOTLEY_FILTER_BICUBIC;
+    a.clamps =
+        filter == MOTLEY_FILTER_BICUBIC || filter == MOTLEY_FILTER_LANCZOS || max(groups[0], groups[1]) > MOST_UNSIGNED;
+    if ((int)threadIdx.x == half - 1) /* it often has no column to make */
+        job.axes[image] = axes_of(place, plan, src, out, groups, a.clamps);
+    const bool usual = filter == MOTLEY_FILTER_BILINEAR || filter == MOTLEY_FILTER_BICUBIC;
     const axis_table table = table_of(tables, groups[1], out, axis);
     const int own_groups = axis ? groups[1] : groups[0];
     if (!usual)
@@ -325,7 +385,9 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_cuda_place
         fill_taps<true>(a, table, own_groups, i, window);
     }
     if ((int)threadIdx.x / 32 == threads / 32 - 1) /* it often has no row to make */
-        count_image(job, image, cost_of(place, plan.rows_first, groups, out[1]));
+        count_image(
+            job, image,
+            cost_of(min(place.width, src.width), min(place.height, src.height), plan.rows_first, groups, out[1]));
 }
 
 #endif

@@ -6,13 +6,9 @@
 #include "kernels/cuda/resize_output.cuh"
 #include "kernels/warp.h"
 
-/* The source's pixel (x, y) of the crop; colours multiplied by alpha. */
-DEVICE uint32_t source_pixel(const resize_tile &t, int x, int y)
+/* A pixel with its colours multiplied by alpha. */
+DEVICE uint32_t premultiplied(const resize_tile &t, uint32_t px)
 {
-    const uint8_t *const p = t.crop + y * t.src.row + x * t.src.pixel;
-    uint32_t px = 0;
-    for (int c = 0; c < t.src.channels; c++)
-        px |= load_byte(p + c * t.src.channel) << (8 * c);
     if (!t.axes.opaque) {
         const int alpha = t.src.channels - 1;
         for (int c = 0; c < alpha; c++)
@@ -22,17 +18,43 @@ DEVICE uint32_t source_pixel(const resize_tile &t, int x, int y)
     return px;
 }
 
+/* The source's pixel (x, y) of the crop. */
+DEVICE uint32_t source_pixel(const resize_tile &t, int x, int y)
+{
+    const uint8_t *const p = t.crop + y * t.src.row + x * t.src.pixel;
+    uint32_t px = 0;
+    for (int c = 0; c < t.src.channels; c++)
+        px |= load_byte(p + c * t.src.channel) << (8 * c);
+    return premultiplied(t, px);
+}
+
+/* The fill, of the tile's channels. */
+DEVICE uint32_t fill_of(const resize_tile &t)
+{
+    uint32_t px = 0;
+    for (int c = 0; c < t.src.channels; c++)
+        px |= (uint32_t)t.axes.fill[t.plane + c] << (8 * c);
+    return premultiplied(t, px);
+}
+
 /* `inner`: the axis of the first pass; `at` [2] is the pixel of the result. */
 DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
 {
     const int outer = 1 - inner;
     const axis_table table[2] = { t.columns, t.rows };
-    int sum[4] = { 0, 0, 0, 0 };
+    const int32_t inner_outside = weight_outside(table[inner].taps, t.axes.clamps, at[inner]);
+    const int32_t outer_outside = weight_outside(table[outer].taps, t.axes.clamps, at[outer]);
+    const uint32_t fill = fill_of(t);
+    int sum[4], start[4];
+    for (int c = 0; c < 4; c++) {
+        sum[c] = outer_outside * (int)byte_of(fill, c);
+        start[c] = inner_outside * (int)byte_of(fill, c);
+    }
     for (int u = 0; u < 4 * t.axes.groups[outer]; u++) {
         const int32_t by = weight_of(table[outer].taps, t.axes.clamps, t.out[outer], at[outer], u);
         if (by == 0)
             continue;
-        int between[4] = { 0, 0, 0, 0 };
+        int between[4] = { start[0], start[1], start[2], start[3] };
         for (int v = 0; v < 4 * t.axes.groups[inner]; v++) {
             const int32_t weight = weight_of(table[inner].taps, t.axes.clamps, t.out[inner], at[inner], v);
             if (weight == 0)

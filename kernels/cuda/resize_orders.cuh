@@ -74,10 +74,11 @@ template <int C> DEVICE void next_taps(uint32_t at, uint32_t skip, uint4 low[C],
 }
 
 /* The vertical pass of `rows` rows of the tile, from the `done`-th on, by all threads: each makes four columns. Beside
- * a row's taps stands where its window begins in the ring: how many bits of four rows to skip, and the units that hold
- * it, a byte each. STORE: how they are written; STORE_ANY: as the description says. */
-template <int C, bool CLAMPS, int GROUPS, int STORE>
-DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done, int rows)
+ * a row's taps, in place of `outside`, stands where its window begins in the ring: how many bits of four rows to skip,
+ * and the units that hold it, a byte each. STORE: how they are written; STORE_ANY: as the description says. */
+template <int C, bool CLAMPS, int GROUPS, int STORE, class Fill>
+DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, Fill fill, uint32_t ring, int units, int done,
+                        int rows)
 {
     const thread_place self = place_of_thread(job);
     const int quads = job.tile_width / 4;
@@ -97,7 +98,7 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
         return;
 #pragma unroll 1
     for (; j < rows; j += step, row += row_step, p += ahead) {
-        const uint32_t place = staged_taps(staged, 0, row).unused;
+        const uint32_t place = staged_taps(staged, 0, row).outside;
         uint32_t at = own + __byte_perm(place, 0, 0x4441) * (C * RING_UNIT);
         uint4 low[C];
 #pragma unroll
@@ -105,8 +106,9 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
             low[c] = load_shared_four_words(at + c * RING_UNIT);
         uint32_t total[C][4], bytes[C];
         int next = 0x4442;
+        const uint32_t outside = fill.outside(t.rows.taps + t.y0 + row);
         resize_row<C, CLAMPS, GROUPS>(
-            t, staged, row,
+            t, staged, row, [&](int c, int) { return fill.start(c, outside); },
             [&](uint32_t column[C][4]) {
                 if (GROUPS) {
                     at = own + __byte_perm(place, 0, next++) * (C * RING_UNIT);
@@ -132,16 +134,18 @@ DEVICE void resize_rows(const mot_resize_job &job, const resize_tile &t, uint32_
     }
 }
 
-template <int C, bool CLAMPS, int STORE>
-DEVICE void resize_rows_of(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int done,
-                           int rows)
+template <int C, bool CLAMPS, int STORE, class Fill>
+DEVICE void resize_rows_of(const mot_resize_job &job, const resize_tile &t, Fill fill, uint32_t ring, int units,
+                           int done, int rows)
 {
-    if (t.axes.groups[1] == 1)
-        resize_rows<C, CLAMPS, 1, STORE>(job, t, ring, units, done, rows);
+    if (Fill::any)
+        resize_rows<C, CLAMPS, 0, STORE>(job, t, fill, ring, units, done, rows);
+    else if (t.axes.groups[1] == 1)
+        resize_rows<C, CLAMPS, 1, STORE>(job, t, fill, ring, units, done, rows);
     else if (t.axes.groups[1] == 2)
-        resize_rows<C, CLAMPS, 2, STORE>(job, t, ring, units, done, rows);
+        resize_rows<C, CLAMPS, 2, STORE>(job, t, fill, ring, units, done, rows);
     else
-        resize_rows<C, CLAMPS, 0, STORE>(job, t, ring, units, done, rows);
+        resize_rows<C, CLAMPS, 0, STORE>(job, t, fill, ring, units, done, rows);
 }
 
 /* What this thread prefetches of the four rows from `rows` on: a warp's lanes have eight places in each row. */
@@ -153,9 +157,9 @@ template <int C> DEVICE const uint8_t *point_of(const resize_tile &t, int first_
 }
 
 /* The horizontal pass of units `ready` to `until`; the first goes to the ring's place `slot`. */
-template <int C, bool CLAMPS, int GROUPS>
-DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int units, int ready, int until,
-                      int slot)
+template <int C, bool CLAMPS, int GROUPS, class Fill>
+DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, Fill fill, uint32_t ring, int units, int ready,
+                      int until, int slot)
 {
     const thread_place self = place_of_thread(job);
     const int x = column_of(t, self.column), first_column = t.columns.first[x], lanes = job.lanes;
@@ -174,15 +178,15 @@ DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, uint32_t 
         at += step;
         at -= at >= end ? ring_bytes : 0;
     };
-    resize_column<C, CLAMPS, GROUPS>(t, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, until - first, lanes,
-                                     4 * lanes * row_bytes, from_source{ point }, put);
+    resize_column<C, CLAMPS, GROUPS>(t, fill, x, base + (int64_t)(4 * first) * row_bytes, row_bytes, until - first,
+                                     lanes, 4 * lanes * row_bytes, from_source{ point }, put);
 }
 
 /* The same for one unit that may hold the image's last row. A separate function, because calls within fill_ring's loop
  * would make the compiler spill its registers. */
-template <int C, bool CLAMPS>
-static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int unit,
-                                              int slot)
+template <int C, bool CLAMPS, class Fill>
+static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, Fill fill, uint32_t ring,
+                                              int unit, int slot)
 {
     const thread_place self = place_of_thread(job);
     if (self.lane > 0 || self.column >= t.width)
@@ -193,12 +197,14 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
     row_reader rows[4];
     for (int k = 0; k < 4; k++)
         rows[k] = read_row(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
-    resize_unit<C, CLAMPS, 0>(t, t.columns.taps + x, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
+    const mot_cuda_taps *const table = t.columns.taps + x;
+    resize_unit<C, CLAMPS, 0>(t, fill, fill.outside(table), table, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
         store_shared_word(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
 }
 
-template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t)
+template <int C, bool CLAMPS, class Fill>
+DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, Fill fill)
 {
     const int units = job.shared_rows / 4;
     const uint32_t ring = kept_address(cta_memory);
@@ -213,41 +219,43 @@ template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &jo
             int slot = ready_slot - ready + from / 4;
             slot += slot < 0 ? units : slot >= units ? -units : 0;
             const int second = slot + 1 < units ? slot + 1 : 0, third = second + 1 < units ? second + 1 : 0;
-            resize_taps[0][row].unused = (uint32_t)((from & 3) << 3 | slot << 8 | second << 16) | (uint32_t)third << 24;
+            resize_taps[0][row].outside = (uint32_t)((from & 3) << 3 | slot << 8 | second << 16) | (uint32_t)third
+                                                                                                       << 24;
         }
         const int whole = min(until, t.last_row / 4); /* units without the image's last row */
-        switch (t.axes.groups[0]) {
+        switch (Fill::any ? 0 : t.axes.groups[0]) {
         case 1:
-            fill_ring<C, CLAMPS, 1>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 1>(job, t, fill, ring, units, ready, whole, ready_slot);
             break;
         case 2:
-            fill_ring<C, CLAMPS, 2>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 2>(job, t, fill, ring, units, ready, whole, ready_slot);
             break;
         case 3:
-            fill_ring<C, CLAMPS, 3>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 3>(job, t, fill, ring, units, ready, whole, ready_slot);
             break;
         case 4:
-            fill_ring<C, CLAMPS, 4>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 4>(job, t, fill, ring, units, ready, whole, ready_slot);
             break;
         default:
-            fill_ring<C, CLAMPS, 0>(job, t, ring, units, ready, whole, ready_slot);
+            fill_ring<C, CLAMPS, 0>(job, t, fill, ring, units, ready, whole, ready_slot);
             break;
         }
         for (int unit = max(ready, whole); unit < until; unit++) {
             const int slot = ready_slot + unit - ready;
-            fill_last<C, CLAMPS>(job, t, ring, unit, slot - (slot >= units ? units : 0));
+            fill_last<C, CLAMPS>(job, t, fill, ring, unit, slot - (slot >= units ? units : 0));
         }
         ready_slot += until - ready;
         ready_slot -= ready_slot >= units ? units : 0;
         ready = until;
         __syncthreads();
-        const int store = CLAMPS || t.width % 4 != 0 ? STORE_ANY : t.store;
+        constexpr bool any = CLAMPS || Fill::any;
+        const int store = any || t.width % 4 != 0 ? STORE_ANY : t.store;
         if (store == STORE_F16)
-            resize_rows_of<C, CLAMPS, CLAMPS ? STORE_ANY : STORE_F16>(job, t, ring, units, done, rows);
+            resize_rows_of<C, CLAMPS, any ? STORE_ANY : STORE_F16>(job, t, fill, ring, units, done, rows);
         else if (store == STORE_BF16)
-            resize_rows_of<C, CLAMPS, CLAMPS ? STORE_ANY : STORE_BF16>(job, t, ring, units, done, rows);
+            resize_rows_of<C, CLAMPS, any ? STORE_ANY : STORE_BF16>(job, t, fill, ring, units, done, rows);
         else
-            resize_rows_of<C, CLAMPS, STORE_ANY>(job, t, ring, units, done, rows);
+            resize_rows_of<C, CLAMPS, STORE_ANY>(job, t, fill, ring, units, done, rows);
         __syncthreads();
         done += rows;
     }
@@ -256,13 +264,14 @@ template <int C, bool CLAMPS> DEVICE void columns_first(const mot_resize_job &jo
 #define SOURCE_WORDS 4 /* that a thread makes together */
 
 /* Four words of the tile's row `row` after the vertical pass, from byte `at` of the crop's rows on. */
-template <bool CLAMPS, int GROUPS, class Load>
-DEVICE uint4 resize_source_row(const resize_tile &t, uint32_t staged, int row, int at, Load load)
+template <int C, bool CLAMPS, int GROUPS, class Fill, class Load>
+DEVICE uint4 resize_source_row(const resize_tile &t, Fill fill, uint32_t staged, int row, int at, Load load)
 {
     const uint32_t pitch = (uint32_t)t.src.row;
     uint32_t from = resize_first[row] * pitch + at, total[SOURCE_WORDS][4];
+    const uint32_t outside = fill.outside(t.rows.taps + t.y0 + row);
     resize_row<SOURCE_WORDS, CLAMPS, GROUPS>(
-        t, staged, row,
+        t, staged, row, [&](int word, int i) { return fill.start(Fill::any ? (at + 4 * word + i) % C : 0, outside); },
         [&](uint32_t column[SOURCE_WORDS][4]) {
             uint32_t taps[4][SOURCE_WORDS];
 #pragma unroll
@@ -287,9 +296,9 @@ DEVICE int between_bytes(int span)
 
 /* The vertical pass of `rows` rows of the tile, from `row` on, for `runs` runs of the source from byte `at` of the
  * crop's rows on: of those rows whose windows begin behind row `whole`, or of the others. */
-template <bool CLAMPS, int GROUPS, bool LAST, class Load>
-DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int runs, int whole, uint8_t *made,
-                          Load load)
+template <int C, bool CLAMPS, int GROUPS, bool LAST, class Fill, class Load>
+DEVICE void resize_source(const resize_tile &t, Fill fill, int row, int rows, int at, int runs, int whole,
+                          uint8_t *made, Load load)
 {
     const uint32_t staged = taps_address();
     const int rows_on = (int)blockDim.x / runs, runs_on = (int)blockDim.x % runs;
@@ -298,7 +307,7 @@ DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int r
     while (j < rows) {
         if ((resize_first[row + j] > whole) == LAST)
             ((uint4 *)made)[j * runs + k] =
-                resize_source_row<CLAMPS, GROUPS>(t, staged, row + j, at + 4 * SOURCE_WORDS * k, load);
+                resize_source_row<C, CLAMPS, GROUPS>(t, fill, staged, row + j, at + 4 * SOURCE_WORDS * k, load);
         j += rows_on, k += runs_on;
         if (k >= runs)
             j++, k -= runs;
@@ -306,11 +315,11 @@ DEVICE void resize_source(const resize_tile &t, int row, int rows, int at, int r
 }
 
 /* Separate for the same reason as fill_last. */
-template <bool CLAMPS>
-static __device__ __noinline__ void resize_source_end(const resize_tile &t, int row, int rows, int at, int runs,
-                                                      int whole, uint8_t *made)
+template <int C, bool CLAMPS, class Fill>
+static __device__ __noinline__ void resize_source_end(const resize_tile &t, Fill fill, int row, int rows, int at,
+                                                      int runs, int whole, uint8_t *made)
 {
-    resize_source<CLAMPS, 0, true>(t, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
+    resize_source<C, CLAMPS, 0, true>(t, fill, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
 }
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which the horizontal pass also reads */
@@ -326,13 +335,13 @@ DEVICE uint32_t transpose_among_four(uint32_t column)
 
 /* The horizontal pass of a column in four rows, `pitch` bytes apart, from `at` on in shared memory. GROUPS == 1: `own`
  * is the only group of taps; 0: any number, `table` has them. */
-template <int C, bool CLAMPS, int GROUPS>
-DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const mot_cuda_taps *table, uint32_t at,
-                           uint32_t pitch, uint32_t made[C])
+template <int C, bool CLAMPS, int GROUPS, class Fill>
+DEVICE void resize_between(const resize_tile &t, Fill fill, const mot_cuda_taps &own, const mot_cuda_taps *table,
+                           uint32_t at, uint32_t pitch, uint32_t made[C])
 {
     const uint32_t skip = at << 3;
     at &= ~3u;
-    four_rows<C, CLAMPS> sums;
+    four_rows<C, CLAMPS> sums(fill, own.outside);
 #pragma unroll 1
     for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[0]); g++, at += 4 * C, table += t.out[0]) {
         uint32_t word[4][C];
@@ -351,7 +360,8 @@ DEVICE void resize_between(const resize_tile &t, const mot_cuda_taps &own, const
     sums.pack(made);
 }
 
-template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, uint8_t *between)
+template <int C, bool CLAMPS, class Fill>
+DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, Fill fill, uint8_t *between)
 {
     const thread_place self = place_of_thread(job);
     const int row_bytes = between_bytes(t.span * C), runs = row_bytes / (4 * SOURCE_WORDS), at = t.first * C;
@@ -362,12 +372,12 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
         const int rows = min(group, t.height - done);
         if (done > 0)
             __syncthreads();
-        if (t.axes.groups[1] == 1)
-            resize_source<CLAMPS, 1, false>(t, done, rows, at, runs, whole, between, from_source());
+        if (t.axes.groups[1] == 1 && !Fill::any)
+            resize_source<C, CLAMPS, 1, false>(t, fill, done, rows, at, runs, whole, between, from_source());
         else
-            resize_source<CLAMPS, 0, false>(t, done, rows, at, runs, whole, between, from_source());
+            resize_source<C, CLAMPS, 0, false>(t, fill, done, rows, at, runs, whole, between, from_source());
         if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
-            resize_source_end<CLAMPS>(t, done, rows, at, runs, whole, between);
+            resize_source_end<C, CLAMPS>(t, fill, done, rows, at, runs, whole, between);
         __syncthreads();
         const int x = column_of(t, self.column), quad = self.column / 4 * 4, step = 4 * job.lanes;
         const mot_cuda_taps *const table = t.columns.taps + x, own = load_taps(table);
@@ -378,10 +388,10 @@ template <int C, bool CLAMPS> DEVICE void rows_first(const mot_resize_job &job, 
 #pragma unroll 1
         for (; row < rows; row += step, from += step * row_bytes, p += step * t.dst.row) {
             uint32_t made[C];
-            if (t.axes.groups[0] == 1)
-                resize_between<C, CLAMPS, 1>(t, own, NULL, from, row_bytes, made);
+            if (t.axes.groups[0] == 1 && !Fill::any)
+                resize_between<C, CLAMPS, 1>(t, fill, own, NULL, from, row_bytes, made);
             else
-                resize_between<C, CLAMPS, 0>(t, own, table, from, row_bytes, made);
+                resize_between<C, CLAMPS, 0>(t, fill, own, table, from, row_bytes, made);
             for (int c = 0; c < C; c++)
                 made[c] = transpose_among_four(made[c]);
             if (row + thread_again() % 4 < rows && quad < t.width)

@@ -78,12 +78,13 @@ template <int WORDS, class Load> DEVICE void load_run(const row_reader &r, int a
 template <int C, bool CLAMPS> struct four_rows {
     tap_sum sum[C][4];
 
-    DEVICE_MEMBER four_rows()
+    /* outside: the weight of the fill */
+    template <class Fill> DEVICE_MEMBER four_rows(Fill fill, uint32_t outside)
     {
 #pragma unroll
         for (int c = 0; c < C; c++)
             for (int k = 0; k < 4; k++)
-                sum[c][k] = no_taps<CLAMPS>();
+                sum[c][k] = no_taps<CLAMPS>(fill.start(c, outside));
     }
 
     DEVICE_MEMBER void add(const mot_cuda_taps &w, const uint32_t word[4][C])
@@ -118,11 +119,11 @@ template <int C> DEVICE constexpr int held_groups(int groups)
 
 /* The horizontal pass of a column in four rows, rows[0] to rows[3], one group after the other. GROUPS == 0: any number.
  * In the end, `rows` have gone on by `ahead` bytes. */
-template <int C, bool CLAMPS, int GROUPS, class Load>
-DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const mot_cuda_taps *taps, row_reader rows[4],
-                        uint32_t ahead, Load load, uint32_t made[C])
+template <int C, bool CLAMPS, int GROUPS, class Fill, class Load>
+DEVICE void resize_unit(const resize_tile &t, Fill fill, uint32_t outside, const mot_cuda_taps *table,
+                        const mot_cuda_taps *taps, row_reader rows[4], uint32_t ahead, Load load, uint32_t made[C])
 {
-    four_rows<C, CLAMPS> sums;
+    four_rows<C, CLAMPS> sums(fill, outside);
     const int groups = GROUPS ? GROUPS : t.axes.groups[0], stride = t.out[0], step = GROUPS ? 0 : 4 * C;
     uint32_t low[4]; /* of one channel: the word that two groups share */
 #pragma unroll
@@ -154,15 +155,16 @@ DEVICE void resize_unit(const resize_tile &t, const mot_cuda_taps *table, const 
 
 /* The same for every `lanes`-th of `left` units of four rows. These lie `ahead` bytes apart, a multiple of 4, from the
  * row at `from` on; `put(made)` receives the results in this order. */
-template <int C, bool CLAMPS, int GROUPS, class Put>
-DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint32_t pitch, int left, int lanes,
-                          uint32_t ahead, from_source load, Put put)
+template <int C, bool CLAMPS, int GROUPS, class Fill, class Put>
+DEVICE void resize_column(const resize_tile &t, Fill fill, int x, const uint8_t *from, uint32_t pitch, int left,
+                          int lanes, uint32_t ahead, from_source load, Put put)
 {
     mot_cuda_taps taps[held_groups<C>(GROUPS) + 1];
     const mot_cuda_taps *const table = t.columns.taps + x;
 #pragma unroll
     for (int g = 0; g < held_groups<C>(GROUPS); g++)
         taps[g] = load_taps(table + (int64_t)g * t.out[0]);
+    const uint32_t outside = fill.outside(table);
     row_reader rows[4];
 #pragma unroll
     for (int k = 0; k < 4; k++)
@@ -172,7 +174,7 @@ DEVICE void resize_column(const resize_tile &t, int x, const uint8_t *from, uint
         uint32_t made[C];
         if (left > lanes)
             load.prefetch_next(ahead);
-        resize_unit<C, CLAMPS, GROUPS>(t, table, taps, rows, ahead, load, made);
+        resize_unit<C, CLAMPS, GROUPS>(t, fill, outside, table, taps, rows, ahead, load, made);
         put(made);
     }
 }
@@ -190,16 +192,16 @@ DEVICE void transpose(const uint32_t row[4], uint32_t column[4])
     column[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Totals of four columns of one row of the tile; `load(column)` fills in the four taps of the next group for
- * each. GROUPS == 0: any number. */
-template <int C, bool CLAMPS, int GROUPS, class Load>
-DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Load load, uint32_t total[C][4])
+/* Totals of four columns of one row of the tile; `start(c, i)` is what a column begins with, and `load(column)` fills
+ * in the four taps of the next group for each. GROUPS == 0: any number. */
+template <int C, bool CLAMPS, int GROUPS, class Start, class Load>
+DEVICE void resize_row(const resize_tile &t, uint32_t staged, int row, Start start, Load load, uint32_t total[C][4])
 {
     tap_sum sum[C][4];
 #pragma unroll
     for (int c = 0; c < C; c++)
         for (int i = 0; i < 4; i++)
-            sum[c][i] = no_taps<CLAMPS>();
+            sum[c][i] = no_taps<CLAMPS>(start(c, i));
 #pragma unroll
     for (int g = 0; g < (GROUPS ? GROUPS : t.axes.groups[1]); g++) {
         const mot_cuda_taps w = GROUPS || g < STAGED_GROUPS

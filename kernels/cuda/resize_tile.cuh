@@ -39,6 +39,14 @@ DEVICE mot_cuda_taps staged_taps(uint32_t, int group, int row)
 }
 #endif
 
+/* Four taps, by a volatile load: the compiler moves other loads out of branches, and then reads taps that the table
+ * does not have. */
+DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
+{
+    const uint4 v = load_four_words_here(p);
+    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
+}
+
 /* CLAMPS: weights may be negative, so a result may be outside the range of a byte. Else weights are kept as 24 bits
  * without a sign, and the highest byte of a sum is the result. */
 
@@ -47,11 +55,37 @@ struct tap_sum {
     uint32_t upper, lower;
 };
 
-/* It begins with half a unit of the result, in the unit of the upper parts. */
-template <bool CLAMPS> DEVICE tap_sum no_taps()
+/* It begins with half a unit of the result, in the unit of the upper parts, and the fill's share. */
+template <bool CLAMPS> DEVICE tap_sum no_taps(uint32_t share)
 {
-    return tap_sum{ 1u << (CLAMPS ? MOT_RESIZE_BITS - 9 : 15), 0 };
+    return tap_sum{ 1u << (CLAMPS ? MOT_RESIZE_BITS - 9 : 15), share };
 }
+
+/* What sums have of the fill: nothing, or its components by the weight outside. Totals are right modulo 2^32. */
+struct no_fill {
+    static constexpr bool any = false;
+    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *) const
+    {
+        return 0;
+    }
+    DEVICE_MEMBER uint32_t start(int, uint32_t) const
+    {
+        return 0;
+    }
+};
+
+struct some_fill {
+    static constexpr bool any = true;
+    uint32_t bytes; /* by channel */
+    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *first) const
+    {
+        return load_taps(first).outside;
+    }
+    DEVICE_MEMBER uint32_t start(int c, uint32_t weight) const
+    {
+        return (bytes >> 8 * c & 255) * weight;
+    }
+};
 
 template <bool CLAMPS> DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
 {
@@ -78,14 +112,6 @@ template <bool CLAMPS> DEVICE uint32_t pack_totals(const uint32_t total[4])
     }
 }
 
-/* Four taps, by a volatile load: the compiler moves other loads out of branches, and then reads taps that the table
- * does not have. */
-DEVICE mot_cuda_taps load_taps(const mot_cuda_taps *p)
-{
-    const uint4 v = load_four_words_here(p);
-    return mot_cuda_taps{ v.x, v.y, v.z, v.w };
-}
-
 /* A weight by itself. */
 DEVICE int32_t weight_of(const mot_cuda_taps *taps, bool clamps, int out, int i, int t)
 {
@@ -93,6 +119,12 @@ DEVICE int32_t weight_of(const mot_cuda_taps *taps, bool clamps, int out, int i,
     const uint32_t halves = t & 2 ? w.upper23 : w.upper01;
     const uint32_t half = t & 1 ? halves >> 16 : halves & 0xFFFF, lower = w.lower >> 8 * (t & 3) & 0xFF;
     return clamps ? (int16_t)half * 256 + (int)lower : (int)(half * 64 + lower / 4);
+}
+
+/* The weight by which component `i` reads the fill. */
+DEVICE int32_t weight_outside(const mot_cuda_taps *taps, bool clamps, int i)
+{
+    return (int32_t)taps[i].outside >> (clamps ? 0 : 2);
 }
 
 /* What a CTA works on. */

@@ -312,10 +312,10 @@ static void fiber_main()
             call((void (*)(mot_resize_job))kernel_now);
         else if (!is_any(draw_kernel, plan_kernel<0>, plan_kernel<MOT_FEW_IMAGES>, send_kernel<SEND_FEW_WORDS>,
                          send_kernel<SEND_WORDS>, transform_draw_kernel<MOT_TRANSFORM_THREADS>,
-                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, fill_outside_kernel,
-                         copy_kernel, blur_kernel, plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>,
-                         plane_blur_kernel<true, 128>, plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>,
-                         chains_kernel<4>, parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,
+                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, copy_kernel, blur_kernel,
+                         plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>,
+                         plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>, chains_kernel<4>,
+                         parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,
                          mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>, mix_kernel<MOTLEY_BF16>, targets_kernel,
                          follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>, planes_kernel<uint16_t>,
                          planes_kernel<uint32_t>, planes_kernel<uint64_t>) &&

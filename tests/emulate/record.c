@@ -978,14 +978,6 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     return cudaSuccess;
 }
 
-cudaError_t mot_fill_launch(const mot_fill_job *job, cudaStream_t stream)
-{
-    LAUNCH("filling kernel", stream);
-    READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
-    WRITES_IMAGES(job->dst, job->count, job->channels, 1);
-    return cudaSuccess;
-}
-
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
     LAUNCH("erasing kernel", stream);

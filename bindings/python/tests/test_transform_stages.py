@@ -232,6 +232,28 @@ def test_resize_is_pillows(photographs, filter, mode):
         assert np.array_equal(y, np.asarray(PIL.Image.fromarray(x).resize((8, 9), FILTERS.index(filter), box)))
 
 
+@pytest.mark.parametrize("filter", FILTERS)
+def test_a_crop_beyond_the_image_is_that_of_a_padded_one(photographs, filter):
+    transform = motley.Transform(
+        f"motley: 1\nname: a\nstages: [resize: {{size: [33, 21], filter: {filter}, order: {ORDER}}}]\n"
+    )
+    draws = transform(photographs, sample_ids=range(6), epoch=0, return_draws=True)[1]
+    random = np.random.default_rng(3)
+    for crops in range(20):
+        for draw, x in zip(draws, photographs):
+            left, top = (int(v) for v in random.integers(-60, 60, 2))
+            width, height = (int(v) for v in random.integers(1, 200, 2))
+            draw.update(crop={"left": left, "top": top, "width": width, "height": height}, beyond=True)
+            draw["flip"]["horizontal"] = bool(random.integers(2))
+        for draw, x, made in zip(draws, photographs, transform.replay(photographs, draws)):
+            c = draw["crop"]
+            box = (c["left"], c["top"], c["left"] + c["width"], c["top"] + c["height"])
+            image = PIL.Image.fromarray(x).crop(box).resize((21, 33), FILTERS.index(filter))  # crop() pads with 0
+            assert np.array_equal(made, np.asarray(image)[:, :: -1 if draw["flip"]["horizontal"] else 1])
+    draws[2]["crop"]["left"] = -(1 << 21)
+    refused("image 2: the given crop of .* want at most 1048576 pixels", transform.replay, photographs, draws)
+
+
 def test_resizes_of_one_image_after_another(photographs):
     """By calls that are kept: other pixels, sizes, filters and kinds of images in turns."""
     numbers = np.random.default_rng(5)
