@@ -31,7 +31,8 @@ ERASES = {"cutout", "cutout_tf", "bbox_cutout"}
 KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
 STAGES = (
-    "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix"
+    "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix to_rgb "
+    "zoom_out"
 ).split()
 
 
@@ -482,6 +483,7 @@ class Transform:
         zero = 0 * width
         places = {
             "crop": np.stack([zero, zero, width, height], 1),
+            "beyond": np.zeros(n, bool),
             "resize": np.stack([width, height], 1),
             "filter": zero,
             "window": np.stack([zero, zero], 1),
@@ -533,6 +535,18 @@ class Transform:
             places["resize"] = np.stack([np.where(wide, longer, side), np.where(wide, side, longer)], 1)
         else:
             places["resize"][:] = pair(side)
+
+    def zoom_out(self, samples, keys, block, places):
+        words, f = samples.words(block), np.float32
+        low, high = keys.get("side", [1, 4])
+        unit = [(word >> np.uint64(8)).astype(f) / f(1 << 24) for word in words]
+        side, here = f(low) + unit[1] * f(high - low), coin(words[0], keys.get("p", 1))
+        for k, length in enumerate((samples.width, samples.height)):
+            canvas = (length.astype(f) * side).astype(np.int64)
+            first = ((canvas - length).astype(f) * unit[2 + k]).astype(np.int64)
+            places["crop"][:, k] = np.where(here, -first, places["crop"][:, k])
+            places["crop"][:, 2 + k] = np.where(here, canvas, places["crop"][:, 2 + k])
+        places["beyond"] = here
 
     def center_crop(self, samples, keys, block, places):
         for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):

@@ -62,6 +62,9 @@ static const mot_key random_resized_crop[] = { SIZE, RANGE("scale", crop.area, 0
                                                RANGE("ratio", crop.ratio, 1e-3, 1e3, 3.0 / 4, 4.0 / 3),
                                                FILTERS(MOT_FILTERS) };
 
+static const mot_key zoom_out[] = { CHANCE("p", zoom.p, 1), RANGE("side", zoom.side, 1, 100, 1, 4),
+                                    NUMBERS("fill", zoom.fill, zoom.values, 0, 255, 0) };
+
 static const mot_key resize[] = { SIZE, FILTERS(1) };
 
 static const mot_key center_crop[] = { SIZE };
@@ -150,7 +153,8 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_OUTPUT] = FORM("output", output, 4),
     [MOT_STAGE_ERASE] = FORM("erase", erase, 5),
     [MOT_STAGE_MIX] = FORM("mix", mix, 6),
-    [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -1 },
+    [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -2 },
+    [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, -1),
 };
 
 void mot_stage_defaults(mot_stage *stage)

@@ -215,6 +215,18 @@ static void check_blur(reader *r, const mot_yaml *map, const mot_blur *blur)
         PROBLEM(r, size, "'kernel_size' is %d, want an odd number", blur->kernel_size);
 }
 
+static void check_fill(reader *r, const mot_yaml *map, const double *fill, int count)
+{
+    const mot_yaml *const node = get(r, map, "fill");
+    if (count == 2)
+        PROBLEM(r, node, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
+    for (int c = 0; c < count; c++)
+        if (fill[c] != floor(fill[c])) {
+            PROBLEM(r, node, "'fill' has %g, want whole numbers", fill[c]);
+            return;
+        }
+}
+
 static void check_stage(reader *r, const mot_yaml *map, const mot_stage *stage)
 {
     motley_error error;
@@ -222,6 +234,8 @@ static void check_stage(reader *r, const mot_yaml *map, const mot_stage *stage)
         PROBLEM(r, map, "'flip' has neither 'horizontal' nor 'vertical', want the chance of one or both");
     if (stage->kind == MOT_STAGE_JITTER && !stage->given)
         PROBLEM(r, map, "'jitter' changes nothing, want 'brightness', 'contrast', 'saturation' or 'hue'");
+    if (stage->kind == MOT_STAGE_ZOOM_OUT)
+        check_fill(r, map, stage->of.zoom.fill, stage->of.zoom.values);
     if (stage->kind == MOT_STAGE_BLUR)
         check_blur(r, map, &stage->of.blur);
     if (stage->kind == MOT_STAGE_OUTPUT)

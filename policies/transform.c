@@ -30,6 +30,7 @@ const char *mot_stage_elsewhere(const char *name)
         { "color_jitter", "jitter: {brightness: 0.4}" },
         { "random_grayscale", "grayscale: {p: 0.1}" },
         { "random_erasing", "erase: {p: 0.25}" },
+        { "random_zoom_out", "zoom_out: {p: 0.5}" },
         { "mixup", "mix: {mixup: 0.2}" },
         { "cutmix", "mix: {cutmix: 1}" },
         { "rand_augment", "policy: rand_augment" },
@@ -137,6 +138,7 @@ static mot_stage_drawn drawn_of(mot_stage_kind kind)
     switch (kind) {
     case MOT_STAGE_RANDOM_RESIZED_CROP:
         return MOT_DRAWN_CROP;
+    case MOT_STAGE_ZOOM_OUT:
     case MOT_STAGE_RESIZE:
     case MOT_STAGE_CENTER_CROP:
     case MOT_STAGE_RANDOM_CROP:
@@ -183,9 +185,19 @@ static void find_facts(mot_transform *transform)
     all->only = drawing == 1 ? all->only : NULL;
 }
 
+/* Converts the numbers of a zoom_out's fill to the channels of an image: one for all, or RGB, whose alpha is opaque. */
+static void find_fill(mot_transform *transform)
+{
+    const mot_stage *const stage = mot_transform_stage(transform, MOT_STAGE_ZOOM_OUT);
+    const int values = stage ? stage->of.zoom.values : 0;
+    for (int c = 0; stage && !transform->follower && c < 4; c++)
+        transform->fill[c] = (uint8_t)(values < 2 ? stage->of.zoom.fill[0] : c < values ? stage->of.zoom.fill[c] : 255);
+}
+
 void mot_transform_finish(mot_transform *transform)
 {
     find_facts(transform);
+    find_fill(transform);
     transform->info = info_of(transform);
     transform->fingerprint = fingerprint_of(transform);
 }
@@ -266,7 +278,7 @@ void mot_transform_give_back(mot_transform *kept)
 static bool is_of_pictures(const mot_stage *stage, const void *user)
 {
     (void)user;
-    return stage->kind < MOT_STAGE_OUTPUT;
+    return mot_stage_makes_pictures(stage->kind);
 }
 
 motley_status motley_policy_pictures(const motley_policy *policy, motley_policy **pictures, motley_error *error)

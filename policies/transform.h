@@ -31,7 +31,8 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_OUTPUT,
                               MOT_STAGE_ERASE,
                               MOT_STAGE_MIX,
-                              MOT_STAGE_TO_RGB, /* first in a text, but last here: draws depend on a kind's number */
+                              MOT_STAGE_TO_RGB, /* first in a text, but here: draws depend on a kind's number */
+                              MOT_STAGE_ZOOM_OUT,
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -48,6 +49,13 @@ typedef struct mot_crop { /* random_resized_crop, resize, center_crop, random_cr
     uint8_t filters;
     uint8_t filter[7]; /* motley_filter */
 } mot_crop;
+
+typedef struct mot_zoom { /* zoom_out */
+    double p;
+    double side[2]; /* of the canvas, in sides of the image */
+    double fill[4]; /* 0..255 */
+    int32_t values; /* how many numbers `fill` has: 0, 1, 3 or 4 */
+} mot_zoom;
 
 typedef struct mot_flip {
     double horizontal, vertical; /* probabilities */
@@ -115,6 +123,7 @@ typedef struct mot_stage {
     uint32_t given; /* bit k: the text has key k, of the keys that have no default; of a policy: MOT_GIVEN_* */
     union {
         mot_crop crop;
+        mot_zoom zoom;
         mot_flip flip;
         mot_jitter jitter;
         mot_gray grayscale;
@@ -170,7 +179,8 @@ typedef struct mot_transform {
     motley_view *views;            /* [views_count + shares] */
     bool plain;                    /* the text has no stages: it is a policy, which is the only stage */
     bool follower;                 /* made by motley_policy_follower; it has no text */
-    uint8_t fill[4]; /* by channel: of pixels that a window takes from outside, and of a follower's erased boxes */
+    uint8_t fill[4]; /* by channel: of pixels that a crop or window takes from outside: zoom_out's, or 0; of a follower,
+                        its params', also of erased boxes */
 } mot_transform;
 
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
@@ -182,6 +192,12 @@ const char *mot_stage_elsewhere(const char *name);
 static inline int32_t mot_stage_kernel(const mot_stage *stage)
 {
     return stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0;
+}
+
+/* Whether images are still pictures behind a stage: not normalised, erased or mixed. */
+static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
+{
+    return kind < MOT_STAGE_OUTPUT || kind > MOT_STAGE_MIX;
 }
 
 /* Frees what a stage holds and makes it empty. */

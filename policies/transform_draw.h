@@ -5,6 +5,7 @@
  * kind has 256 blocks from MOT_STAGE_BLOCK(kind, n) on:
  *
  *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
+ *   zoom_out             block 0: word 0: applied or not, 1: the canvas' sides, 2: left, 3: top
  *   random_crop          block 0: word 0: row, 1: column
  *   flip                 block 0: word 0: horizontal, 1: vertical
  *   jitter               block 0: word 0: applied or not; block 1: word 0..2: the order; block 2: the four factors
@@ -262,6 +263,20 @@ MOT_FN void mot_stage_size(const mot_stage *stage, int32_t source_width, int32_t
     }
 }
 
+/* torchvision's RandomZoomOut: an image in a larger canvas of the fill; in binary32, as there. */
+MOT_FN void mot_draw_zoom(const mot_zoom *zoom, const mot_drawn_sample *sample, mot_words words, motley_place *drawn)
+{
+    const float low = (float)zoom->side[0], range = (float)(zoom->side[1] - zoom->side[0]);
+    const float side = low + (float)mot_unit(words.w[1]) * range;
+    if (!mot_coin(words.w[0], zoom->p))
+        return;
+    drawn->beyond = 1;
+    drawn->crop.width = (int32_t)((float)sample->width * side);
+    drawn->crop.height = (int32_t)((float)sample->height * side);
+    drawn->crop.left = -(int32_t)((float)(drawn->crop.width - sample->width) * (float)mot_unit(words.w[2]));
+    drawn->crop.top = -(int32_t)((float)(drawn->crop.height - sample->height) * (float)mot_unit(words.w[3]));
+}
+
 /* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */
 MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_place *drawn)
 {
@@ -281,6 +296,9 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
     case MOT_STAGE_RESIZE:
         mot_resized_sides(stage, sample->width, sample->height, &drawn->width, &drawn->height);
         drawn->filter = (motley_filter)stage->of.crop.filter[0];
+        break;
+    case MOT_STAGE_ZOOM_OUT:
+        mot_draw_zoom(&stage->of.zoom, sample, mot_words_of(sample, block), drawn);
         break;
     case MOT_STAGE_CENTER_CROP:
         drawn->left = mot_center(width, stage->of.crop.width);

@@ -13,7 +13,8 @@
 static bool follows(const mot_stage *stage, const void *user)
 {
     const motley_follower_params *const params = user;
-    return stage->kind <= MOT_STAGE_POLICY || (stage->kind == MOT_STAGE_ERASE && params->erase);
+    return stage->kind <= MOT_STAGE_POLICY || stage->kind == MOT_STAGE_ZOOM_OUT ||
+           (stage->kind == MOT_STAGE_ERASE && params->erase);
 }
 
 static motley_status change(mot_stage *stage, const motley_follower_params *params, motley_error *error)

@@ -142,8 +142,8 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
         same += before->kind == kind;
         if (rank > mot_stage_forms[kind].rank) {
             PROBLEM(r, key,
-                    "'%s' stands behind '%s', want to_rgb first, then crop and resize, then flip, policy, jitter, "
-                    "grayscale and blur, then output, then erase, then mix",
+                    "'%s' stands behind '%s', want to_rgb first, then zoom_out, then crop and resize, then flip, "
+                    "policy, jitter, grayscale and blur, then output, then erase, then mix",
                     mot_stage_forms[kind].name, mot_stage_forms[before->kind].name);
             return false;
         }
@@ -185,7 +185,7 @@ static void unknown_stage(reader *r, const mot_yaml *key)
                 here ? here : near);
         return;
     }
-    char wanted[160] = "";
+    char wanted[192] = "";
     for (size_t i = 0, used = 0; i < MOT_STAGE_KINDS; i++) {
         const char *const before = i == 0 ? "" : i + 1 < MOT_STAGE_KINDS ? ", " : " or ";
         snprintf(wanted + used, sizeof wanted - used, "%s%s", before, names[i]);
@@ -260,6 +260,18 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
                                        (stage->of.erase.fills == MOT_ERASE_CONST || make_normals(stage)));
 }
 
+/* What a zoom_out draws decides how large the image is behind it, so that is resized to one size. */
+static void check_zoom(reader *r, const mot_yaml *list, const mot_transform *transform)
+{
+    const mot_stage *const next = transform->stages > 1 ? &transform->stage[1] : NULL;
+    if (transform->stages == 0 || transform->stage[0].kind != MOT_STAGE_ZOOM_OUT)
+        return;
+    if (!next || next->kind != MOT_STAGE_RESIZE || next->of.crop.height == 0)
+        PROBLEM(r, list,
+                "'zoom_out' leaves images of many sizes, want a 'resize' behind it, with 'size' as "
+                "[height, width]");
+}
+
 void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform, const int32_t from[2])
 {
     const uint32_t problems = r->tree.problems;
@@ -328,8 +340,10 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
         if (r->tree.problems > problems) /* it was left out, or its size was not read */
             sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP;
     }
-    if (sizes_known)
+    if (sizes_known) {
+        check_zoom(r, list, transform);
         mot_stages_check_sizes(r, list, transform, NULL);
+    }
     return true;
 }
 

@@ -14,6 +14,10 @@ mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         mot_stage_size(stage, width, height, &sizes.width, &sizes.height);
+        if (stage->kind == MOT_STAGE_ZOOM_OUT) {
+            sizes.crop_width = (int32_t)((float)width * (float)stage->of.zoom.side[1]) + 1;
+            sizes.crop_height = (int32_t)((float)height * (float)stage->of.zoom.side[1]) + 1;
+        }
         if (stage->kind <= MOT_STAGE_RESIZE) {
             sizes.resized_width = sizes.width;
             sizes.resized_height = sizes.height;
@@ -26,6 +30,7 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
 {
     const int32_t width = sizes->resized_width, height = sizes->resized_height;
     const mot_stage *const random = transform ? mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP) : NULL;
+    const mot_stage *const zoom = transform ? mot_transform_stage(transform, MOT_STAGE_ZOOM_OUT) : NULL;
     MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
                     (int64_t)width * height <= INT32_MAX,
                 error,
@@ -34,6 +39,13 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
     MOT_REQUIRE((int64_t)sizes->width * sizes->height <= INT32_MAX, error,
                 "its result would have %" PRId32 "x%" PRId32 " pixels, want at most 2^31-1", sizes->width,
                 sizes->height);
+    MOT_REQUIRE(!zoom || (sizes->crop_width <= MOT_MAX_SIDE && sizes->crop_height <= MOT_MAX_SIDE &&
+                          sizes->crop_width <= (int64_t)MOT_MOST_SHRINK * width &&
+                          sizes->crop_height <= (int64_t)MOT_MOST_SHRINK * height),
+                error,
+                "it could be zoomed out to %" PRId32 "x%" PRId32 " and then resized to %" PRId32 "x%" PRId32
+                ", want at most %d each way, and %d times as many",
+                sizes->crop_width - 1, sizes->crop_height - 1, width, height, MOT_MAX_SIDE, MOT_MOST_SHRINK);
     MOT_REQUIRE(!random || (width + 2 * (int64_t)random->of.crop.padding >= random->of.crop.width &&
                             height + 2 * (int64_t)random->of.crop.padding >= random->of.crop.height),
                 error,

@@ -94,7 +94,7 @@ static bool read_shared(reader *r, const mot_yaml *list, mot_transform *transfor
     if (!made || !(view->name = strdup("")) || !mot_stages_read(r, list, made))
         return false;
     for (uint32_t i = 0; i < made->stages; i++)
-        if (made->stage[i].kind >= MOT_STAGE_OUTPUT)
+        if (!mot_stage_makes_pictures(made->stage[i].kind))
             PROBLEM(r, list, "views share a stage '%s', want it in the views",
                     mot_stage_forms[made->stage[i].kind].name);
     mot_transform_finish(made);

@@ -88,6 +88,10 @@ static const char *const texts[] = {
     HEAD "  - center_crop: {size: 50}\n  - policy: {name: trivial_augment_wide, p: 0.5}\n  - output: {}\n",
     HEAD "  - policy: {name: rand_augment, p: 0.6, repeat: {given: [1, 4]}}\n"
          "  - policy: {p: 0.3, choice: without_replacement, repeat: 2, branches: [invert, flip_lr, emboss]}\n",
+    HEAD "  - zoom_out: {p: 0.7, fill: [123, 117, 104]}\n  - resize: {size: [44, 60], filter: bicubic}\n"
+         "  - flip: {horizontal: 0.5}\n  - output: {}\n",
+    HEAD "  - to_rgb: {}\n  - zoom_out: {side: [1, 2], fill: 9}\n  - resize: {size: [300, 200]}\n"
+         "  - random_crop: {size: 240, padding: 30}\n  - flip: {vertical: 0.5}\n  - policy: {name: rand_augment}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"

@@ -129,6 +129,12 @@ OTHERS = {  # what no built-in has
           - output: {}
           - erase: {p: 0.6, value: pixel, area: [0.3, 0.9], ratio: [0.1, 8], boxes: [1, 8]}
         """,
+    "zooms": """
+        motley: 1
+        name: zooms
+        stages: [{zoom_out: {p: 0.6, side: [1.25, 3.7], fill: 7}}, {resize: {size: [20, 30], filter: bicubic}},
+                 {flip: {horizontal: 0.5}}, {policy: trivial_augment_wide}]
+        """,
     "schedules": """
         motley: 1
         name: schedules
@@ -338,6 +344,7 @@ def differences(names, s, got, want):
         box = np.stack([places["crop"][key] for key in ("left", "top", "width", "height")], 1)
         pairs = [(key, a, b) for key, a, b in pairs] + [
             ("crop", box, ref_places["crop"]),
+            ("beyond", places["beyond"], ref_places["beyond"]),
             ("filter", places["filter"], ref_places["filter"]),
             ("resize", np.stack([places["width"], places["height"]], 1), ref_places["resize"]),
             ("window", np.stack([places["left"], places["top"]], 1), ref_places["window"]),

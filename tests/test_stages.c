@@ -28,6 +28,7 @@ static const struct {
 } members[] = {
 #define ENDS(type, field) offsetof(type, field) + sizeof(((type *)0)->field), sizeof(type)
     { "crop", ENDS(mot_crop, filter), MOT_STAGE_RANDOM_RESIZED_CROP, MOT_STAGE_RANDOM_CROP, 0 },
+    { "zoom", ENDS(mot_zoom, values), MOT_STAGE_ZOOM_OUT, MOT_STAGE_ZOOM_OUT, 0 },
     { "flip", ENDS(mot_flip, vertical), MOT_STAGE_FLIP, MOT_STAGE_FLIP, 0 },
     { "jitter", ENDS(mot_jitter, range), MOT_STAGE_JITTER, MOT_STAGE_JITTER, 0 },
     { "grayscale", ENDS(mot_gray, p), MOT_STAGE_GRAYSCALE, MOT_STAGE_GRAYSCALE, 0 },

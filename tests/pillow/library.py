@@ -184,6 +184,7 @@ class Drawn(ctypes.Structure):
         ("top", c_int32),
         ("flip_horizontal", c_uint8),
         ("flip_vertical", c_uint8),
+        ("beyond", c_uint8),
         ("boxes_count", c_int32),
         ("boxes", Crop * MAX_BOXES),
         ("noise", c_uint64),

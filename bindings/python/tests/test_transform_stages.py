@@ -3,6 +3,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import PIL
@@ -252,6 +253,55 @@ def test_a_crop_beyond_the_image_is_that_of_a_padded_one(photographs, filter):
             assert np.array_equal(made, np.asarray(image)[:, :: -1 if draw["flip"]["horizontal"] else 1])
     draws[2]["crop"]["left"] = -(1 << 21)
     refused("image 2: the given crop of .* want at most 1048576 pixels", transform.replay, photographs, draws)
+
+
+ZOOM = "motley: 1\nname: a\nstages:\n  - zoom_out: {p: 0.7, fill: [123, 117, 104]}\n  - resize: {size: [33, 21]}\n"
+
+
+def test_zoom_out_is_a_resized_canvas(photographs):
+    transform = motley.Transform(ZOOM.replace("[33, 21]", f"[33, 21], order: {ORDER}"), seed=5)
+    zoomed = 0
+    for epoch in range(30):
+        made, draws = transform(photographs, sample_ids=range(6), epoch=epoch, return_draws=True)
+        assert np.array_equal(transform.replay(photographs, draws), made)
+        for x, y, draw in zip(photographs, made, draws):
+            crop = draw["crop"]
+            zoomed += draw.get("beyond", False)
+            assert draw.get("beyond") or crop == {"left": 0, "top": 0, "width": x.shape[1], "height": x.shape[0]}
+            assert 1 <= crop["width"] / x.shape[1] <= 4 and 0 <= -crop["top"] <= crop["height"] - x.shape[0]
+            canvas = PIL.Image.new("RGB", (crop["width"], crop["height"]), (123, 117, 104))
+            canvas.paste(PIL.Image.fromarray(x), (-crop["left"], -crop["top"]))
+            assert np.array_equal(y, np.asarray(canvas.resize((21, 33), PIL.Image.BILINEAR)))
+    assert 100 < zoomed < 150  # of 180, at 0.7
+    follow = motley.Follow(motley.Transform(ZOOM, seed=5))
+    box = np.array([[4.0, 6.0, 30.0, 31.0]])
+    for i, x in enumerate(photographs):
+        mask = np.full(x.shape[:2], 200, np.uint8)
+        sample = follow({"image": x, "mask": mask, "boxes": box}, sample_ids=i, epoch=0)
+        crop = transform(x, sample_ids=i, epoch=0, return_draws=True)[1]["crop"]
+        scale = np.array([21 / crop["width"], 33 / crop["height"]] * 2)
+        offset = np.array([crop["left"], crop["top"]] * 2)
+        assert np.allclose(sample["boxes"], (box - offset) * scale, atol=1e-9)
+        canvas = PIL.Image.new("L", (crop["width"], crop["height"]))
+        canvas.paste(PIL.Image.fromarray(mask), (-crop["left"], -crop["top"]))
+        assert np.array_equal(sample["mask"], np.asarray(canvas.resize((21, 33), PIL.Image.NEAREST)))
+
+
+@pytest.mark.parametrize(
+    "stages, why",
+    [
+        ("zoom_out: {}", "'zoom_out' leaves images of many sizes, want a 'resize' behind it"),
+        ("zoom_out: {}\n  - resize: {size: 40}\n  - center_crop: {size: 40}", "'zoom_out' leaves images of many sizes"),
+        ("zoom_out: {}\n  - random_resized_crop: {size: 40}", "'zoom_out' leaves images of many sizes"),
+        ("resize: {size: [4, 4]}\n  - zoom_out: {}", "'zoom_out' stands behind 'resize'"),
+        ("zoom_out: {fill: [1, 2]}\n  - resize: {size: [4, 4]}", "'fill' lists 2 numbers"),
+        ("zoom_out: {fill: 1.5}\n  - resize: {size: [4, 4]}", "'fill' has 1.5, want whole numbers"),
+        ("zoom_out: {side: [0.5, 2]}\n  - resize: {size: [4, 4]}", "'side'"),
+    ],
+)
+def test_zoom_out_that_is_refused(stages, why):
+    with pytest.raises(motley.PolicyError, match=re.escape(why)):
+        motley.Policy(f"motley: 1\nname: a\nstages:\n  - {stages}\n")
 
 
 def test_resizes_of_one_image_after_another(photographs):
