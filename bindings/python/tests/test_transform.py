@@ -352,19 +352,6 @@ def test_a_stage_of_a_stage_keeps_its_settings(pixels):
         refused(piece, motley.Transform, stage, **{name: value})
 
 
-def test_ids_epochs_and_views_go_by_keyword(pixels):
-    stage = motley.RandAugment()
-    mix, labels = motley.mix(mixup=1.0), np.eye(12)
-    for call in (
-        lambda: stage(pixels, range(12)),
-        lambda: stage.apply_(pixels, range(12)),
-        lambda: motley.Transform("torchvision_train")(pixels, range(12)),
-        lambda: mix(pixels.astype(np.float32), labels, range(12)),
-    ):
-        with pytest.raises(TypeError, match="positional argument|by position"):
-            call()
-
-
 class Dataset:
     """What workers augment, with ids or by counting."""
 

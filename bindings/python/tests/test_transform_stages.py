@@ -127,16 +127,6 @@ def test_draws_of_another_transform_or_size_are_refused(photographs):
     refused("made for 80 x 40", transform.replay, larger[0], draw)
 
 
-def test_samples_are_counted_and_views_differ(photographs):
-    transform, again = motley.Transform(TEXT, seed=1), motley.Transform(TEXT, seed=1)
-    both = transform(photographs[:2]), transform(photographs[2:])
-    again.load_state_dict({**transform.state_dict(), "count": 0})
-    assert np.array_equal(again(photographs), np.concatenate(both))
-    a, b = transform(photographs, sample_ids=range(6), epoch=0, views=2)
-    assert np.array_equal(a, transform(photographs, sample_ids=range(6), epoch=0, view=0)) and not np.array_equal(a, b)
-    assert not np.array_equal(a, transform(photographs, sample_ids=range(6), epoch=1))
-
-
 def test_equal_pickled_and_shown(photographs, tmp_path):
     transform = motley.Transform("torchvision_train", seed=3)
     again = pickle.loads(pickle.dumps(transform))
