@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MixUp and CutMix: how lambda, partners and boxes are spread, who draws for whom, and what is refused. The values are
- * compared with torchvision's and timm's in bindings/python/tests/test_mix.py. */
+ * compared with torchvision's and timm's in bindings/python/tests/test_transform_mix.py. */
 #include "motley.h"
 #include "policies/mix.h"
 #include "tests/chi_square.h"
@@ -177,6 +177,48 @@ Test(mix, parameters_that_are_refused)
     EXPECT_REFUSED("drawn_partner is set, want mode elem", .mixup = 1, .drawn_partner = 1);
     EXPECT_REFUSED("minmax is 0.8 to 0.2", .cutmix = 1, .minmax = { 0.8, 0.2 });
     cr_expect_eq(motley_mix_describe(NULL).mixup, 0);
+}
+
+Test(mix, a_policy_may_only_mix)
+{
+    enum { COUNT = 2, EACH = 6 * 5 * 3 };
+    static const char text[] =
+        "motley: 1\nname: m\nstages:\n  - mix: {mixup: 1, cutmix: 1, mode: elem, minmax: [0.2, 0.8]}\n";
+    motley_context *context;
+    motley_policy *policy;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
+        MOTLEY_OK);
+    uint8_t bytes[COUNT * EACH], made[COUNT * EACH], wanted[COUNT * EACH];
+    for (int i = 0; i < COUNT * EACH; i++)
+        bytes[i] = (uint8_t)(i * 37);
+    const motley_batch src = { .count = COUNT, .channels = 3, .data = bytes, .width = 6, .height = 5 };
+    motley_batch dst = src, mixed = src;
+    dst.data = made;
+    mixed.data = wanted;
+    for (uint64_t first = 0; first < 40; first++) {
+        motley_mixed drawn[COUNT], known[COUNT];
+        const motley_apply_params params = { .samples = { .seed = 3, .first = first }, .mixed = drawn };
+        cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
+        const motley_mix *const mix = motley_policy_describe(policy)->mix;
+        cr_assert_eq(motley_mix_draw(mix, &params.samples, COUNT, 6, 5, known, &error), MOTLEY_OK, "%s", error.message);
+        cr_expect_arr_eq(drawn, known, sizeof known);
+        cr_assert_eq(motley_mix_apply(context, &src, &mixed, known, NULL, &error), MOTLEY_OK, "%s", error.message);
+        cr_expect_arr_eq(made, wanted, sizeof wanted);
+    }
+    motley_image images[COUNT] = { { bytes, 6, 5, 18, 3, 1 }, { bytes + EACH, 5, 5, 18, 3, 1 } };
+    motley_image results[COUNT] = { { made, 6, 5, 18, 3, 1 }, { made + EACH, 5, 5, 18, 3, 1 } };
+    const motley_batch of_two = { .count = COUNT, .channels = 3, .images = images };
+    const motley_batch to_two = { .count = COUNT, .channels = 3, .images = results };
+    motley_mixed drawn[COUNT];
+    const motley_apply_params params = { .mixed = drawn };
+    cr_expect_eq(motley_apply(context, policy, &of_two, &to_two, &params, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "image 1 is 5x5, image 0 6x5: want one size"), "%s", error.message);
+    cr_expect_arr_eq(made, wanted, sizeof wanted, "something was written");
+    motley_policy_destroy(policy);
+    motley_context_destroy(context);
 }
 
 Test(mix, calls_that_are_refused_write_nothing)
