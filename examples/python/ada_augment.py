@@ -13,7 +13,7 @@ import motley.torch
 
 CLASSES, STEPS, BATCH = 10, 60, 64
 device = "cuda" if torch.cuda.is_available() else "cpu"
-adaptive = motley.Policy.of("trivial_augment_wide").change(level="given")
+adaptive = motley.Policy("trivial_augment_wide").change(level="given")
 augment = motley.torch.Transform(adaptive, mean=(0.49, 0.48, 0.45), std=(0.25, 0.24, 0.26))
 
 

@@ -12,7 +12,7 @@ import motley
 
 CLASSES, EACH, EPOCHS, TOP, ENOUGH = 4, 40, 12, 10, 0.7  # TOP: the highest level
 augment = motley.Transform(
-    motley.Policy.of("rand_augment").change(bins=TOP + 1, level="given"), mean=0.5, std=0.25, seed=1
+    motley.Policy("rand_augment").change(bins=TOP + 1, level="given"), mean=0.5, std=0.25, seed=1
 )
 
 

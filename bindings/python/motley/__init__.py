@@ -10,7 +10,7 @@ train = motley.Transform("torchvision_train")   # crop, resize, flip, policy, no
 batch = train(images)                           # a list of images of any sizes: float32 [N, 3, 224, 224]
 
 motley.ops.rotate(batch, degrees)               # every operation as a function, one value per image
-motley.Policy.load("mine.yaml").show()
+motley.Policy("mine.yaml").show()
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
