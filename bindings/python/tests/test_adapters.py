@@ -55,73 +55,52 @@ def transformed(images, ids, epoch=0, **settings):
 # ---- dicts of columns ----
 
 
-@pytest.mark.parametrize("kind", ["array", "pictures", "ragged", "objects"])
+def objects():
+    column = np.empty(16, object)
+    column[:] = ragged()
+    return column
+
+
+IMAGES = {"array": arrays, "pictures": lambda: [*map(Image.fromarray, arrays())], "ragged": ragged, "objects": objects}
+
+
+@pytest.mark.parametrize("kind", IMAGES)
 def test_columns(kind):
-    images = {
-        "array": arrays(),
-        "pictures": [Image.fromarray(a) for a in arrays()],
-        "ragged": [a[: 5 + i] for i, a in enumerate(arrays())],
-    }
-    images["objects"] = np.empty(16, object)
-    images["objects"][:] = images["ragged"]
-    images = images[kind]
-    ids = np.arange(16)[::-1] * 3
-    now = [0]
+    images, ids, now = IMAGES[kind](), np.arange(16)[::-1] * 3, [0]
     augment = Augment("rand_augment", image="pixels", ids="where", seed=7, epoch=lambda: now[0])
     batch = {"pixels": images, "where": ids, "label": list("abcdefghijklmnop")}
-    for epoch in (0, 5):
-        now[0] = epoch
+    for now[0] in 0, 5:
         out = augment(batch)
-        assert out["label"] is batch["label"] and out["where"] is ids
-        assert same(out["pixels"], wanted(list(images) if kind == "objects" else images, ids, epoch))
-    assert batch["pixels"] is images
-    split = [
-        Augment("rand_augment", image="pixels", ids="where", seed=7, epoch=5)(
-            {"pixels": images[i : i + 3], "where": ids[i : i + 3]}
-        )["pixels"]
-        for i in range(0, 16, 3)
-    ]
-    assert same([image for part in split for image in part], out["pixels"])
-
-
-def test_columns_without_ids_follow_what_seeds_the_process():
-    import random
-
-    torch = pytest.importorskip("torch")
-    augment, batch = Augment("trivial_augment_wide"), {"image": arrays()}
-
-    def twice():
-        torch.manual_seed(3)
-        random.seed(3)
-        return [augment(batch)["image"] for _ in range(2)]
-
-    first, second = twice()
-    assert not np.array_equal(first, second) and same(twice(), [first, second])
+        assert out["label"] is batch["label"] and out["where"] is ids and batch["pixels"] is images
+        assert same(out["pixels"], wanted(list(images) if kind == "objects" else images, ids, now[0]))
+    parts = [{"pixels": images[i : i + 3], "where": ids[i : i + 3]} for i in range(0, 16, 3)]
+    assert same([image for part in parts for image in augment(part)["pixels"]], out["pixels"])
 
 
 def test_columns_are_transformed():
     transform, ids = motley.Transform(TRANSFORM, seed=7), np.arange(16)[::-1] * 3
-    augment = Augment(transform, ids="where", epoch=2)
-    out = augment({"image": ragged(), "where": ids, "label": 3})
+    out = Augment(transform, ids="where", epoch=2)({"image": ragged(), "where": ids, "label": 3})
     assert out["label"] == 3 and out["image"].shape == (16, 3, 16, 20)
     assert np.array_equal(out["image"], transformed(ragged(), ids, 2)) and out["image"].dtype == np.float32
-    assert "small" in repr(augment)
     refused("seed is 3, but the Transform that is given has seed=7", Augment, transform, seed=3)
 
 
 def test_columns_of_no_images():
     assert Augment("rand_augment")({"image": []}) == {"image": []}
-    refused(
-        "has no column 'image' for the images, it has 'pixels', 'id'", Augment("rand_augment"), {"pixels": [], "id": []}
-    )
-    refused(
-        "has no column 'id' for the sample ids, it has 'image'",
-        Augment("rand_augment", ids="id", epoch=0),
-        {"image": []},
-    )
-    refused("ids is 'id', but no epoch is given", Augment, "rand_augment", ids="id")
-    refused("no column True for the sample ids", Augment("rand_augment", ids=True, epoch=0), {"image": [], 1: []})
-    refused("the batch is a list, want a dictionary of columns", Augment("rand_augment"), [arrays()])
+
+
+WRONG_COLUMNS = [
+    ({}, {"pixels": [], "id": []}, "has no column 'image' for the images, it has 'pixels', 'id'"),
+    ({"ids": "id", "epoch": 0}, {"image": []}, "has no column 'id' for the sample ids, it has 'image'"),
+    ({"ids": True, "epoch": 0}, {"image": [], 1: []}, "no column True for the sample ids"),
+    ({"ids": "id"}, {}, "ids is 'id', but no epoch is given"),
+    ({}, [], "the batch is a list, want a dictionary of columns"),
+]
+
+
+@pytest.mark.parametrize("how, batch, message", WRONG_COLUMNS)
+def test_wrong_columns(how, batch, message):
+    refused(message, lambda: Augment("rand_augment", **how)(batch))
 
 
 VIEWS = """motley: 1
@@ -228,7 +207,7 @@ def test_processes_of_hugging_face_draw_differently(augment):
 
 
 @pytest.mark.parametrize("module", ["columns", "webdataset"])
-def test_a_seed_counts_without_ids(module):
+def test_without_ids_a_seed_counts_and_torch_seeds(module):
     torch = pytest.importorskip("torch")
     Augment = __import__(f"motley.adapters.{module}", fromlist=["Augment"]).Augment
     key, image = ("image", arrays()) if module == "columns" else ("png", arrays()[0])
@@ -236,14 +215,13 @@ def test_a_seed_counts_without_ids(module):
     def made(*policy, **seed):
         torch.manual_seed(3)
         augment = Augment(*policy or ("trivial_augment_wide",), **seed)
+        assert "trivial_augment_wide" in repr(augment) and f"seed={augment.transform.seed}" in repr(augment)
         return [augment({key: image})[key] for _ in range(8)]
 
     assert same(made(seed=7), made(seed=7)) and same(made(), made())  # by torch.manual_seed
     assert not same(made(seed=7), made(seed=8)) and not same(made(), made(seed=0))
     assert same(made(motley.Transform("trivial_augment_wide", seed=7)), made(seed=7))
-    assert "trivial_augment_wide" in repr(Augment("trivial_augment_wide", seed=7)) and "seed=7" in repr(
-        Augment("trivial_augment_wide", seed=7)
-    )
+    assert len({image.tobytes() for image in made()}) > 4
 
 
 @pytest.fixture
