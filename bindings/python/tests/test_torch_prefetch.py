@@ -94,12 +94,8 @@ def test_bytes_are_files_too(folder):
 def broken_batch(folder):
     files = [folder[i][0] for i in range(4)]
     files[1], files[2] = files[1][:40], torch.empty(0, dtype=torch.uint8)
-    return {
-        "files": files,
-        "labels": torch.arange(4),
-        "path": ["a.jpg", "b.jpg", "c.jpg", "d.jpg"],
-        "id": torch.arange(4),
-    }
+    names = ["a.jpg", "b.jpg", "c.jpg", "d.jpg"]
+    return {"files": files, "labels": torch.arange(4), "path": names, "id": torch.arange(4)}
 
 
 def test_broken_files_are_named(folder):
@@ -111,15 +107,8 @@ def test_broken_files_are_named(folder):
 
 
 def test_broken_files_are_left_out(folder):
-    prefetcher = Prefetcher(
-        [broken_batch(folder)],
-        Transform(TEXT, seed=1, epoch=0),
-        "cpu",
-        images="files",
-        ids="id",
-        names="path",
-        broken="skip",
-    )
+    how = dict(images="files", ids="id", names="path", broken="skip")
+    prefetcher = Prefetcher([broken_batch(folder)], Transform(TEXT, seed=1, epoch=0), "cpu", **how)
     with pytest.warns(UserWarning) as warned:
         (batch,) = prefetcher
     assert [str(w.message).split(":")[0] for w in warned if w.category is UserWarning] == ["b.jpg", "c.jpg"]
@@ -174,48 +163,35 @@ def test_the_page_trains(folder, tmp_path, monkeypatch):
     assert result["images"].shape == (4, 3, 32, 32) and torch.isfinite(result["loss"]) and result["epoch"] == 1
 
 
-def jpeg(array):
+def encoded(kind, *images, **settings):
+    """The bytes of a file of these frames."""
     buffer = io.BytesIO()
-    PIL.Image.fromarray(array).save(buffer, "JPEG", quality=95)
-    return bytearray(buffer.getvalue())
-
-
-def png(array):
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(array).save(buffer, "PNG")
+    first, *rest = [PIL.Image.fromarray(image) if isinstance(image, np.ndarray) else image for image in images]
+    first.save(buffer, kind, save_all=bool(rest), append_images=rest, **settings)
     return buffer.getvalue()
 
 
-def animated(kind, frames):
-    buffer = io.BytesIO()
-    first, *rest = [PIL.Image.new("RGB", (8, 8), (90 * i, 7, 7)) for i in range(frames)]
-    first.save(buffer, kind, save_all=True, append_images=rest)
-    return buffer.getvalue()
+def frames(count):
+    return [PIL.Image.new("RGB", (8, 8), (90 * i, 7, 7)) for i in range(count)]
 
 
-def half_a_jpeg():
-    buffer = io.BytesIO()
-    PIL.Image.new("RGB", (90, 90)).save(buffer, "JPEG")
-    return buffer.getvalue()[:-9]
+PICTURE = encoded("PNG", np.zeros((8, 8, 3), np.uint8))
+WRONG = {
+    "truncated": (encoded("JPEG", PIL.Image.new("RGB", (90, 90)))[:-9], "Image is incomplete or truncated"),
+    "16 bits": (encoded("PNG", np.zeros((8, 8), np.uint16)), "its values are torch.uint16, want 8 bits a channel"),
+    "frames": (encoded("GIF", *frames(3)), "it has 3 frames, want one image"),
+    "frames of PNG": (encoded("PNG", *frames(2)), "it has 2 frames, want one image"),
+    "text": (b"hello", ""),
+}
 
 
-@pytest.mark.parametrize(
-    "file, why",
-    [
-        (half_a_jpeg(), "Image is incomplete or truncated"),
-        (png(np.zeros((8, 8), np.uint16)), "its values are torch.uint16, want 8 bits a channel"),
-        (animated("GIF", 3), "it has 3 frames, want one image"),
-        (animated("PNG", 2), "it has 2 frames, want one image"),
-        (b"hello", ""),
-    ],
-    ids=["truncated", "16 bits", "frames", "frames of PNG", "text"],
-)
+@pytest.mark.parametrize("file, why", WRONG.values(), ids=WRONG)
 def test_what_is_wrong_with_a_file_is_said(file, why):
     if why.startswith("its") and not hasattr(torch, "uint16"):
         pytest.skip("this torchvision makes bytes of 16 bits")
     if why.startswith("it has 3") and not hasattr(torchvision.io, "decode_gif"):
         pytest.skip("this torchvision reads no GIF")
-    batch = ([file, png(np.zeros((8, 8, 3), np.uint8))], ["bad", "good"])
+    batch = ([file, PICTURE], ["bad", "good"])
     with pytest.raises(motley.FileError, match=f"^bad: cannot be decoded: {why}"):
         list(Prefetcher([batch], Transform(TEXT), "cpu", names=1))
     with pytest.warns(UserWarning, match="bad: left out"):
@@ -224,18 +200,17 @@ def test_what_is_wrong_with_a_file_is_said(file, why):
 
 
 def test_a_png_of_one_frame_is_no_animation():
-    ((images,),) = Prefetcher([([animated("PNG", 1)],)], Transform(TEXT), "cpu")
-    assert len(images) == 1
     chunk = b"\0\0\0\x08acTL" + (1).to_bytes(4, "big") + bytes(4)
-    file = bytearray(png(np.zeros((8, 8, 3), np.uint8)))
+    file = bytearray(PICTURE)
     file[33:33] = chunk + zlib.crc32(chunk[4:]).to_bytes(4, "big")
     assert decode.frames_of_png(decode.file_tensor(file)) == 1
-    ((images,),) = Prefetcher([([bytes(file)],)], Transform(TEXT), "cpu")
-    assert len(images) == 1
+    for one in encoded("PNG", *frames(1)), bytes(file):
+        ((images,),) = Prefetcher([([one],)], Transform(TEXT), "cpu")
+        assert len(images) == 1
 
 
 def test_broken_files_take_the_lists_of_their_samples_along():
-    good = torch.from_numpy(np.frombuffer(png(np.zeros((8, 8, 3), np.uint8)), np.uint8).copy())
+    good = torch.from_numpy(np.frombuffer(PICTURE, np.uint8).copy())
     files = [good, torch.zeros(9, dtype=torch.uint8), good]
     boxes, notes = [torch.full((i, 4), i) for i in range(3)], [{"k": i} for i in range(3)]
     batch = (files, boxes, notes, np.arange(3), (torch.arange(3), list("abc")))
@@ -257,10 +232,9 @@ def test_decoding_leaves_the_filters_of_other_threads(monkeypatch):
         return decode_image(file)
 
     monkeypatch.setattr(decode, "cpu_decoder", lambda: slow_decode)
-    file = png(np.zeros((8, 8, 3), np.uint8))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        thread = threading.Thread(target=decoded, args=([file], torch.device("cpu"), str))
+        thread = threading.Thread(target=decoded, args=([PICTURE], torch.device("cpu"), str))
         thread.start()
         decoding.wait(5)
     before = list(warnings.filters)
@@ -324,18 +298,13 @@ def test_encoded_and_decoded_batches_keep_their_order(folder):
     files = [folder[i][0] for i in range(4)]
     pictures = torch.zeros(2, 3, 40, 60, dtype=torch.uint8)
     loader = [(pictures, 0), (files[:1], 1), (files[1:3], 2), (pictures, 3), (files[3:], 4)]
-    assert [(len(images), i) for images, i in Prefetcher(loader, Transform(TEXT), "cpu")] == [
-        (2, 0),
-        (1, 1),
-        (2, 2),
-        (2, 3),
-        (1, 4),
-    ]
+    counts = [(len(images), i) for images, i in Prefetcher(loader, Transform(TEXT), "cpu")]
+    assert counts == [(2, 0), (1, 1), (2, 2), (2, 3), (1, 4)]
 
 
 @cuda
 def test_a_slow_stage_reads_images_that_the_decoder_does_not_overwrite():
-    files = [torch.frombuffer(jpeg(np.full((64, 64, 3), 8 * i, np.uint8)), dtype=torch.uint8) for i in range(32)]
+    files = [motley.torch.decode.file_tensor(encoded("JPEG", np.full((64, 64, 3), 8 * i, np.uint8))) for i in range(32)]
 
     def mean(images):
         torch.cuda._sleep(50_000_000)  # tens of milliseconds
@@ -351,9 +320,8 @@ def test_on_the_gpu(folder):
     loader = loader_of(Indexed(folder), pin_memory=True)
     for images, labels, ids in Prefetcher(loader, Transform(TEXT, seed=4), "cuda", ids=2):
         assert images.is_cuda and labels.is_cuda and not ids.is_cuda and len(images) == len(labels)
-    buffer = io.BytesIO()
-    PIL.Image.new("CMYK", (30, 20)).save(buffer, "JPEG")
-    ((images,),) = Prefetcher([([buffer.getvalue(), folder[0][0]],)], Transform(TEXT), "cuda")
+    cmyk = encoded("JPEG", PIL.Image.new("CMYK", (30, 20)))
+    ((images,),) = Prefetcher([([cmyk, folder[0][0]],)], Transform(TEXT), "cuda")
     assert images.shape == (2, 3, 24, 24)
 
 
@@ -525,7 +493,10 @@ class Kept:
         while self.at < 6:
             self.at += 1
             images = pictures()[:2]
-            yield [png(image.permute(1, 2, 0).numpy()) for image in images] if self.encoded else images, self.at - 1
+            yield (
+                [encoded("PNG", image.permute(1, 2, 0).numpy()) for image in images] if self.encoded else images,
+                self.at - 1,
+            )
         self.at = 0
 
     def state_dict(self):
