@@ -158,9 +158,9 @@ class Transform(Sampled):
             raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
         # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
         written = self._dtype_out != "uint8" or self.output_layout is not None
-        if self.policy.only_mixes and (self._dtype, self.output_layout) != (None, None):
-            raise ArgumentError(f"dtype or output_layout is given, but policy '{self.policy.name}' mixes images as "
-                                "they come: want neither")  # fmt: skip
+        if self.policy.only_mixes and (self._dtype, self.output_layout, self.clip_frames) != (None, None, 0):
+            raise ArgumentError(f"dtype, output_layout or clip_frames is given, but policy '{self.policy.name}' mixes "
+                                "images as they come: want none of them")  # fmt: skip
         self.fused = written and not self.policy.whole  # else a stage does it
         # Part of a kept call's key. A str, because Python keeps a str's hash.
         flavour = self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames, self.alpha

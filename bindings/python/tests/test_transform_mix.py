@@ -226,7 +226,8 @@ def test_layouts_in_place_and_replay(batch):
         (dict(mixup=1, drawn_partner=True), "want mode elem"),
         (dict(cutmix=1, minmax=0.5), "'minmax' wants a list of 2 numbers"),
         (dict(mixup=1, smoothing=1.5), "smoothing is 1.5, want 0..1"),
-        (dict(mixup=1, dtype="float16"), "dtype or output_layout is given, but policy 'mix' mixes images as they come"),
+        (dict(mixup=1, dtype="float16"), "dtype, output_layout or clip_frames is given, but policy 'mix' mixes images"),
+        (dict(mixup=1, clip_frames=2), "but policy 'mix' mixes images as they come: want none"),
     ],
 )
 def test_settings_that_are_refused(arguments, why):
