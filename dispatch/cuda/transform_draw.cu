@@ -12,7 +12,7 @@
 
 static __device__ mot_drawn_sample sample_to_transform(const mot_transform_draw_job &job, int i)
 {
-    const mot_view src = view_of(job.resize.src, job.resize.channels, i);
+    const mot_view src = image_of(job.resize.src, job.resize.channels, i);
     return mot_cuda_sample_of(&job.samples, i, src.width, src.height, src.channels);
 }
 
@@ -175,7 +175,7 @@ static __device__ void put(uint8_t *p, int dtype, uint32_t bits)
 static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const __grid_constant__ mot_erase_job job)
 {
     const motley_place &d = job.drawn[blockIdx.x];
-    const mot_view dst = view_of(job.dst, job.channels, blockIdx.x);
+    const mot_view dst = image_of(job.dst, job.channels, blockIdx.x);
     for (int b = 0; b < d.boxes_count; b++) {
         const motley_erased_box box = d.boxes[b];
         const int64_t pixels = (int64_t)box.width * box.height;

@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
         __syncthreads(); /* what the turn before held is read */
 #pragma unroll 4
         for (int i = threadIdx.x / 32; i < job.count; i += MOT_MIX_THREADS / 32) {
-            const mot_view src = view_of(job.src, job.channels, i);
+            const mot_view src = image_of(job.src, job.channels, i);
 #pragma unroll
             for (int k = 0; k < each; k++)
                 if (k < own.n)
@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
             const motley_mixed &m = job.drawn[i];
             if (job.in_place && m.kind == MOTLEY_MIX_NONE && !job.soft)
                 continue;
-            const mot_view dst = view_of(job.dst, job.channels, i);
+            const mot_view dst = image_of(job.dst, job.channels, i);
             const uint8_t *const mine = hold + i * pitch, *const other = hold + m.partner * pitch;
             const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP;
             const bool cuts = m.kind == MOTLEY_MIX_CUTMIX && y >= m.box.top && y < m.box.top + m.box.height;

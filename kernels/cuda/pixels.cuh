@@ -7,28 +7,31 @@
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/job.h"
 
+/* An image with all its channels. */
+DEVICE mot_view image_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
+{
+    if (images) {
+        const motley_image image = images[i];
+        return mot_view{ (uint8_t *)image.data, image.width,        image.height,        channels, 0,
+                         image.row_stride,      image.pixel_stride, image.channel_stride };
+    }
+    return mot_view{
+        batch.data + i * batch.image, batch.width, batch.height, channels, 0, batch.row, batch.pixel, batch.channel
+    };
+}
+
+DEVICE mot_view image_of(const mot_cuda_batch &batch, int channels, int i)
+{
+    return image_of(batch, batch.images, channels, i);
+}
+
+/* What a kernel that runs steps works on: an image, or one of its bands. */
 DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {
-    const int band = mot_band_of(&batch, i), sample = i - band * batch.samples;
-    if (images) {
-        const motley_image image = images[sample];
-        return mot_view{ (uint8_t *)image.data + band * image.channel_stride,
-                         image.width,
-                         image.height,
-                         channels,
-                         0,
-                         image.row_stride,
-                         image.pixel_stride,
-                         image.channel_stride };
-    }
-    return mot_view{ batch.data + sample * batch.image + band * batch.channel,
-                     batch.width,
-                     batch.height,
-                     channels,
-                     0,
-                     batch.row,
-                     batch.pixel,
-                     batch.channel };
+    const int band = mot_band_of(&batch, i);
+    mot_view view = image_of(batch, images, channels, i - band * batch.samples);
+    view.data += band * view.channel;
+    return view;
 }
 
 DEVICE mot_view view_of(const mot_cuda_batch &batch, int channels, int i)

@@ -48,7 +48,7 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
 {
     const int self = (int)threadIdx.x, down = job.tiles_across > 1 ? tile / job.tiles_across : tile;
     resize_tile t;
-    t.dst = view_of(job.dst, job.channels, image);
+    t.dst = image_of(job.dst, job.channels, image);
     t.x0 = (tile - down * job.tiles_across) * job.tile_width;
     t.y0 = down * job.tile_height;
     t.width = t.y0 >= t.dst.height ? 0 : max(0, min(job.tile_width, t.dst.width - t.x0));
@@ -67,7 +67,7 @@ template <int C> DEVICE void describe_tile(const mot_resize_job &job, int tile, 
     const int first = t.rows.first[row];
     const int *const columns = (const int *)tables + t.x0, left = columns[0], right = columns[t.width - 1];
     prefetch((const uint8_t *)(columns + min(32 * self, t.width - 1)));
-    t.src = view_of(job.src, job.channels, image);
+    t.src = image_of(job.src, job.channels, image);
     memcpy(&t.axes, axes, sizeof t.axes);
     if (t.axes.groups[1] > 1 && row >= t.out[0])
         second = load_taps(t.rows.taps + t.out[1] + row);

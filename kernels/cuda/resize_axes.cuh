@@ -341,7 +341,7 @@ DEVICE mot_cuda_axes axes_of(const mot_resize &place, const mot_resize_plan &pla
 DEVICE void make_axes(const mot_resize_job &job, int image, const mot_resize &place, int threads, uint32_t *most)
 {
     const int half = threads / 2, axis = (int)threadIdx.x / half, self = (int)threadIdx.x % half;
-    const mot_view dst = view_of(job.dst, job.channels, image), src = view_of(job.src, job.channels, image);
+    const mot_view dst = image_of(job.dst, job.channels, image), src = image_of(job.src, job.channels, image);
     const int out[2] = { dst.width, dst.height };
     uint8_t *const tables = tables_of(job, image);
     const motley_filter filter = (motley_filter)place.filter;
