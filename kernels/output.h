@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel. Where it
- * can, the GPU's image kernel makes 16-bit values without a table, by a line per channel (mot_output_line).
+/* The optional last step: bytes to normalised f32, f16 or bf16, by a table of 256 entries per channel, which the host
+ * makes for all backends. Where it can, the GPU makes 16-bit values without a table, by a line per channel
+ * (mot_output_line).
  *
- * All backends use these functions, so they write the same bits: by default ((float)v / 255 - mean) / std in binary32,
- * each operation rounded, and then rounded to the output's type, ties to even. */
+ * By default a value is ((float)v / 255 - mean) / std in binary32, each operation rounded, and then rounded to the
+ * output's type, ties to even. */
 #ifndef MOT_OUTPUT_H
 #define MOT_OUTPUT_H
 
@@ -109,8 +110,6 @@ MOT_FN float mot_output_on_line(const mot_output_line *line, uint8_t v)
 typedef struct mot_output_as {
     int32_t dtype, convention; /* motley_dtype, motley_normalization */
     float mean[4], std[4];     /* mot_output_numbers; not of U8 */
-    int32_t by_lines;          /* each channel's components are made by `line`, else by a table of mot_output_entry */
-    mot_output_line line[4];   /* of up to three channels; a fourth is read, but not used */
 } mot_output_as;
 
 /* Entry k of a table [channels][256]: each byte as the output has it. */
@@ -119,23 +118,22 @@ MOT_FN uint32_t mot_output_entry(const mot_output_as *as, int k)
     return mot_output_bits(as->convention, (uint8_t)k, as->dtype, as->mean[k >> 8], as->std[k >> 8]);
 }
 
-/* Finds a line that makes mot_output_bits of every byte, for types of 16 bits: nearly always one of a few next to each
- * other does. 0: none of them. */
-MOT_FN int mot_find_output_line(int convention, int dtype, float subtrahend, float divisor, mot_output_line *line)
+/* Finds a line that makes the values of a channel's table, for types of 16 bits: nearly always one of a few next to
+ * each other does. 0: none of them. */
+MOT_FN int mot_find_output_line(const mot_output_as *as, int channel, const uint32_t value[256], mot_output_line *line)
 {
-    const float by = divisor == 0.0f ? 1.0f : divisor;
-    const uint32_t first = mot_float_bits(-subtrahend / by);
-    line->scale = 1.0f / (convention == MOTLEY_NORMALIZATION_TIMM ? by : 255.0f * by);
+    const float by = as->std[channel] == 0.0f ? 1.0f : as->std[channel];
+    const uint32_t first = mot_float_bits(-as->mean[channel] / by);
+    line->scale = 1.0f / (as->convention == MOTLEY_NORMALIZATION_TIMM ? by : 255.0f * by);
     line->scale *= 0x1p100f; /* 2^133 is too large for a float; so may be the scale, and then there is no line */
     line->scale *= 0x1p33f;
-    for (int k = 0; k < 8 && mot_dtype_bytes(dtype) == 2; k++) {
+    for (int k = 0; k < 8 && mot_dtype_bytes(as->dtype) == 2; k++) {
         const uint32_t offset = first + (uint32_t)((k & 1 ? k + 1 : -k) / 2);
         int v = 0;
         memcpy(&line->offset, &offset, sizeof offset);
         for (; v < 256; v++) {
             const float made = mot_output_on_line(line, (uint8_t)v);
-            if (made != made ||
-                mot_output_cast(made, dtype) != mot_output_bits(convention, (uint8_t)v, dtype, subtrahend, divisor))
+            if (made != made || mot_output_cast(made, as->dtype) != value[v])
                 break;
         }
         if (v == 256)

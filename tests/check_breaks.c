@@ -133,12 +133,14 @@ static int check_output(int turn)
     enum { WIDTH = 48, HEIGHT = 50, CHANNELS = 3 };
     mot_output_as as = { .dtype = turn & 1 ? MOTLEY_F16 : MOTLEY_BF16,
                          .mean = { 0.485f, 0.456f, 0.406f },
-                         .std = { 0.229f, 0.224f, 0.225f },
-                         .by_lines = 1 };
+                         .std = { 0.229f, 0.224f, 0.225f } };
+    mot_cuda_output output = { .dtype = as.dtype, .by_lines = 1 };
+    uint32_t values[CHANNELS][256];
     mot_step steps[IMAGES];
     mot_view src[IMAGES];
+    mot_cpu_make_output(&as, CHANNELS, values);
     for (int c = 0; c < CHANNELS; c++)
-        need(mot_find_output_line(0, as.dtype, as.mean[c], as.std[c], &as.line[c]), "a line");
+        need(mot_find_output_line(&as, c, values[c], &output.line[c]), "a line");
     for (int i = 0; i < IMAGES; i++) {
         src[i] = view_at(pixels, i, WIDTH, HEIGHT, CHANNELS, 1);
         input_fill((input_kind)((turn + i) % INPUT_KINDS), input_random(&random_state), (input_size){ WIDTH, HEIGHT },
@@ -148,7 +150,7 @@ static int check_output(int turn)
     const mot_view to = { (uint8_t *)made, WIDTH, HEIGHT, CHANNELS, 0, 2 * WIDTH + 8, 2, (2 * WIDTH + 8) * HEIGHT };
     mot_break_job job = { .src = batch_at(pixels, &src[0]),
                           .output = batch_at((uint8_t *)made, &to),
-                          .as = as,
+                          .as = output,
                           .has_output = 1,
                           .count = IMAGES,
                           .channels = CHANNELS,

@@ -178,7 +178,7 @@ static motley_status call(const plan *p, int number, motley_error *error)
         dst.images = images[1];
         break;
     case APPLY_OUTPUT:
-        params.output = (motley_output){ .batch = src };
+        params.output = (motley_output){ .batch = src, .mean = { (float)p->policy } };
         params.output.batch.dtype = MOTLEY_F16;
         params.output.batch.data = u->dst;
         break;

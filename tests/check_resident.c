@@ -145,14 +145,7 @@ static void choose_chip(const mot_resident_shape *shape)
 /* Some outputs that could be made by lines are not. */
 static void choose_lines(const mot_job *job)
 {
-    memset(&emulated.lines, 0, sizeof emulated.lines);
-    if (!job->output || below(&chance, 4))
-        return;
-    struct mot_kept_lines *const kept = &emulated.lines.kept[0];
-    *kept = (struct mot_kept_lines){ job->src->channels,
-                                     { .dtype = job->output->batch.dtype, .convention = job->convention } };
-    memcpy(kept->as.mean, job->output->mean, sizeof kept->as.mean);
-    memcpy(kept->as.std, job->output->std, sizeof kept->as.std);
+    emulated.always_tables = job->output && below(&chance, 4) == 0;
 }
 
 static void run_resident(const mot_job *job, const motley_batch *work, mot_cuda_format format,

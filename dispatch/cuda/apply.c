@@ -126,30 +126,6 @@ motley_status mot_cuda_describe_draws(mot_cuda_call *call, const mot_job *job, c
     return MOTLEY_OK;
 }
 
-void mot_cuda_find_lines(mot_line_cache *cache, const motley_batch *batch, mot_output_as *as)
-{
-    const int32_t channels = batch->channels;
-    const unsigned kept = sizeof cache->kept / sizeof cache->kept[0];
-    for (unsigned i = 0; i < kept; i++) {
-        const struct mot_kept_lines *const k = &cache->kept[i];
-        if (k->channels == channels && memcmp(&k->as, as, offsetof(mot_output_as, by_lines)) == 0) {
-            *as = k->as;
-            return;
-        }
-    }
-    as->by_lines = channels <= 3 || mot_batch_bands(batch) == channels;
-    for (int c = 0; c < channels && as->by_lines; c++)
-        as->by_lines = mot_find_output_line(as->convention, as->dtype, as->mean[c], as->std[c], &as->line[c]);
-    cache->kept[cache->next++ % kept] = (struct mot_kept_lines){ channels, *as };
-}
-
-mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job)
-{
-    mot_output_as as = mot_output_of(job);
-    mot_cuda_find_lines(cache, job->src, &as);
-    return as;
-}
-
 /* Describes where pixels come from and go: src -> work (between passes) -> output. Lists of images are sent. */
 static motley_status send_images(mot_cuda_call *call, const mot_job *job, const mot_cuda_steps *steps,
                                  const motley_batch *work, mot_resident_job *image, motley_error *error)
@@ -164,7 +140,8 @@ static motley_status send_images(mot_cuda_call *call, const mot_job *job, const 
     image->plain = !job->output;
     if (!job->output)
         return MOTLEY_OK;
-    image->as = mot_cuda_output_of(&call->s->lines, job);
+    const mot_output_as as = mot_output_of(job);
+    MOT_TRY(mot_cuda_output_of(call, job->src, &as, &image->as, error));
     return mot_cuda_send_batch(call, &job->output->batch, steps->images[2], &image->output, error);
 }
 
@@ -213,7 +190,7 @@ static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *s
     draw->overlap = call->overlap;
     CUDA_TRY(mot_cuda_draw_launch(draw, call->lane), "launching the draw kernel");
     /* The first wave loads pixels while draws are still running; `ready` tells it when a sample's steps are there. */
-    const mot_node running = { .reads = MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
+    const mot_node running = { .reads = MOT_TABLES | MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_ORDER | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST,
                                .early = image->ordered          ? MOT_STEPS | MOT_ORDER

@@ -284,8 +284,7 @@ template <> struct few_images<0> {
 #define PLAN_WARPS (MOT_DRAW_THREADS / 32)   /* of a plan_kernel's CTA: as many draw, */
 #define PLAN_THREADS (MOT_DRAW_THREADS + 32) /* and one more finds their images */
 
-/* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. The first CTA
- * then makes the output's values. */
+/* Finds the images of a CTA's warps, a lane each, and lets each warp go on that waits in wait_for_image. */
 template <int FEW>
 static __device__ void find_images(const mot_tiles_job &job, const few_images<FEW> &few, planner_scratch *places)
 {
@@ -304,8 +303,6 @@ static __device__ void find_images(const mot_tiles_job &job, const few_images<FE
     MOT_ROLLED
     for (int w = 0; w < found; w++)
         arrive_at_barrier<64>(2 + w);
-    if (blockIdx.x == 0)
-        make_output_values(job, mine, 32);
 }
 
 static __device__ void wait_for_image(int warp)

@@ -273,7 +273,7 @@ static motley_status queue_part(parts_run *r, int part, const motley_batch *src,
 
 /* Runs the breaks after a part, from a batch to another or in place; or as an output `as` says. */
 static motley_status queue_break(parts_run *r, int part, const motley_batch *src, size_t which_src,
-                                 const motley_batch *dst, size_t which_dst, const mot_output_as *as,
+                                 const motley_batch *dst, size_t which_dst, const mot_cuda_output *as,
                                  motley_error *error)
 {
     if (!r->call)
@@ -371,8 +371,8 @@ static size_t count_same(const parts_run *r)
 }
 
 /* Whether the last break is a blur of whole planes that can write the output itself: there are no ops behind it, and
- * the output has 16-bit values by lines. */
-static int blurs_to_output(const parts_run *r, const motley_batch *from, mot_output_as *as)
+ * the output has 16-bit values. */
+static int can_blur_to_output(const parts_run *r, const motley_batch *from)
 {
     const mot_cuda_parts *const parts = r->parts;
     const motley_output *const output = r->job->output;
@@ -386,8 +386,7 @@ static int blurs_to_output(const parts_run *r, const motley_batch *from, mot_out
     if (!mot_is_dense(&in, MOT_FORMAT_PLANES) || in.channels != 3 || in.width % 16 != 0 || in_all.image % 16 != 0 ||
         mot_dtype_bytes(to->dtype) != 2 || out.pixel != 2 || all % 8 != 0)
         return 0;
-    *as = mot_cuda_output_of(&r->s->lines, r->job);
-    return as->by_lines;
+    return 1;
 }
 
 /* Runs what is outside of chains: from `work` if there were any, else from src; in the end to dst and the output. */
@@ -404,9 +403,13 @@ static motley_status queue_rest(parts_run *r, motley_error *error)
             from = &r->work;
             which = WORK;
         }
-        mot_output_as as;
-        if (r->call && b == parts->breaks - 1 && blurs_to_output(r, from, &as))
-            return queue_break(r, part, from, which, NULL, which, &as, error);
+        mot_cuda_output output = { 0 };
+        if (r->call && b == parts->breaks - 1 && can_blur_to_output(r, from)) {
+            const mot_output_as as = mot_output_of(r->job);
+            MOT_TRY(mot_cuda_output_of(r->call, r->job->src, &as, &output, error));
+        }
+        if (output.by_lines)
+            return queue_break(r, part, from, which, NULL, which, &output, error);
         if (parts->kinds)
             MOT_TRY(queue_break(r, part, from, which, &r->work, WORK, NULL, error));
         from = &r->work;

@@ -33,6 +33,8 @@ void mot_pool_release_all(mot_cuda_state *s)
     release(s, &pool->scratch, NULL);
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         release(s, &pool->kept[i].block, NULL);
+    for (unsigned i = 0; i < MOT_OUTPUTS_KEPT; i++)
+        release(s, &pool->outputs.kept[i].block, NULL);
     for (unsigned i = 0; i < pool->retired_count; i++)
         release(s, &pool->retired[i], NULL);
     free(pool->retired);
@@ -52,13 +54,20 @@ static motley_status retire(const mot_cuda_call *call, mot_block *block, motley_
     return MOTLEY_OK;
 }
 
-/* Replaces a block by one of so many bytes. `what` needs it. */
-static motley_status replace(const mot_cuda_call *call, mot_block *block, size_t bytes, const char *what,
-                             motley_error *error)
+/* Refuses calls that a graph captures and that lack something. `what` needs it. */
+static motley_status check_capture(const mot_cuda_call *call, const char *what, motley_error *error)
 {
     if (call->captured)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "%s needs memory while the stream is being captured: run the same call once before", what);
+    return MOTLEY_OK;
+}
+
+/* Replaces a block by one of so many bytes. `what` needs it. */
+static motley_status replace(const mot_cuda_call *call, mot_block *block, size_t bytes, const char *what,
+                             motley_error *error)
+{
+    MOT_TRY(check_capture(call, what, error));
     if (block->memory && call->s->timeline.captured &&
         (block == &call->s->pool.slots || block == &call->s->pool.scratch))
         MOT_TRY(retire(call, block, error));
@@ -129,17 +138,36 @@ motley_status mot_pool_keep(const mot_cuda_call *call, mot_kept_kind kind, uint6
     return MOTLEY_OK;
 }
 
+/* Fills a block from pageable memory, which is read before the call returns. */
+static motley_status upload(const mot_cuda_call *call, const mot_block *block, const void *host, motley_error *error)
+{
+    return mot_cuda_try(cudaMemcpyAsync(block->memory, host, block->bytes, cudaMemcpyHostToDevice, call->stream),
+                        "sending tables", error);
+}
+
 motley_status mot_pool_upload(const mot_cuda_call *call, mot_kept_tables *tables, mot_kept_kind kind, const void *host,
                               motley_error *error)
 {
-    mot_block *const block = &tables->block;
-    /* from pageable memory: it is read before the call returns */
-    const cudaError_t code = cudaMemcpyAsync(block->memory, host, block->bytes, cudaMemcpyHostToDevice, call->stream);
-    if (code != cudaSuccess)
-        release(call->s, block, call->stream);
-    CUDA_TRY(code, "sending tables");
-    tables->kind = kind;
-    return MOTLEY_OK;
+    const motley_status status = upload(call, &tables->block, host, error);
+    if (status == MOTLEY_OK)
+        tables->kind = kind;
+    else
+        release(call->s, &tables->block, call->stream);
+    return status;
+}
+
+motley_status mot_pool_put_output(const mot_cuda_call *call, mot_kept_output *kept, const void *values, size_t bytes,
+                                  motley_error *error)
+{
+    static const char what[] = "an output's first use";
+    MOT_TRY(check_capture(call, what, error));
+    kept->channels = 0;
+    if (kept->captured)
+        MOT_TRY(retire(call, &kept->block, error));
+    kept->captured = 0;
+    if (!kept->block.memory)
+        MOT_TRY(replace(call, &kept->block, bytes, what, error));
+    return upload(call, &kept->block, values, error);
 }
 
 motley_status mot_pool_policy(const mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,
@@ -176,6 +204,8 @@ size_t mot_pool_bytes(mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, c
     bytes += scratch_bytes > pool->scratch.bytes ? scratch_bytes : pool->scratch.bytes;
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         bytes += pool->kept[i].block.bytes;
+    for (unsigned i = 0; i < MOT_OUTPUTS_KEPT; i++)
+        bytes += pool->outputs.kept[i].block.bytes;
     if (policy && !find_tables(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
         bytes +=
             policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* its place is reused */

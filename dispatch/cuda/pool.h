@@ -5,7 +5,7 @@
  *            (timeline.h). A slot begins with its counters.
  *   scratch  what only kernels on the caller's stream use: pixels between kernels, and all of a call that draws nothing
  *   host     where an upload is assembled
- *   kept     the tables of policies and transforms, uploaded once
+ *   kept     the tables of policies and transforms, uploaded once; those of outputs
  *
  * A call lays out its memory twice by the same function: without a base, which counts the bytes, and then in place. */
 #ifndef MOT_CUDA_POOL_H
@@ -93,12 +93,31 @@ typedef struct mot_kept_tables {
     mot_block block;
 } mot_kept_tables;
 
+#ifndef MOT_OUTPUTS_KEPT /* tests have fewer */
+#define MOT_OUTPUTS_KEPT 8
+#endif
+
+/* An output whose table is on the device. */
+typedef struct mot_kept_output {
+    int32_t channels; /* 0: there is none */
+    mot_output_as as;
+    mot_cuda_output output;
+    mot_block block; /* [4][256] */
+    int captured;    /* a graph has captured a call that reads it */
+} mot_kept_output;
+
+typedef struct mot_outputs {
+    mot_kept_output kept[MOT_OUTPUTS_KEPT];
+    unsigned next; /* to be replaced */
+} mot_outputs;
+
 typedef struct mot_pool {
     mot_block slots, scratch, host;
-    mot_block *retired; /* slots and scratch that grew after a graph captured a call, whose replays use them */
+    mot_block *retired; /* what graphs' replays use: slots and scratch that have grown since, replaced outputs */
     unsigned retired_count;
     mot_kept_tables kept[MOT_TABLES_KEPT];
-    unsigned next;    /* of `kept`, to be replaced */
+    unsigned next; /* of `kept`, to be replaced */
+    mot_outputs outputs;
     unsigned changes; /* how often memory grew, or tables were uploaded */
 } mot_pool;
 
@@ -138,6 +157,10 @@ motley_status mot_pool_keep(const struct mot_cuda_call *call, mot_kept_kind kind
                             mot_kept_tables **tables, motley_error *error);
 motley_status mot_pool_upload(const struct mot_cuda_call *call, mot_kept_tables *tables, mot_kept_kind kind,
                               const void *host, motley_error *error);
+
+/* Uploads an output's table, and forgets which one `kept` was before. */
+motley_status mot_pool_put_output(const struct mot_cuda_call *call, mot_kept_output *kept, const void *values,
+                                  size_t bytes, motley_error *error);
 
 /* A policy's tables with device pointers; uploaded when this context first sees the policy. */
 motley_status mot_pool_policy(const struct mot_cuda_call *call, const motley_policy *policy, mot_tables *tables,

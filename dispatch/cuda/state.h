@@ -10,15 +10,6 @@
 
 typedef CUresult mot_ask_pointer(unsigned count, CUpointer_attribute *asked, void **answers, CUdeviceptr pointer);
 
-/* The lines of the last outputs' channels, cached, because finding them takes several microseconds. */
-typedef struct mot_line_cache {
-    struct mot_kept_lines {
-        int32_t channels; /* 0: nothing */
-        mot_output_as as;
-    } kept[4];
-    unsigned next;
-} mot_line_cache;
-
 /* What motley_context_subbatches reports. */
 typedef struct mot_cuda_report {
     size_t count, max_steps; /* count 0: nothing */
@@ -43,9 +34,8 @@ typedef struct mot_cuda_state {
     motley_context_params params;
     mot_pool pool;
     mot_timeline timeline;
-    int always_tiles;
+    int always_tiles, always_tables; /* for tests: no batch is resident, no output has lines */
     mot_level_cache levels;
-    mot_line_cache lines;
     mot_cuda_report last;
     mot_cuda_last last_run;
     mot_cuda_op op[MOT_OP_COUNT];
@@ -92,11 +82,11 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes, motley_error *error);
 motley_status mot_cuda_look_back(void *state, mot_last *last, motley_error *error);
 
-/* ---- dispatch/cuda/apply.c ---- */
+/* ---- dispatch/cuda/output.c ---- */
 
-/* Finds the lines of an output's channels, or bands: as->by_lines, as->line. */
-void mot_cuda_find_lines(mot_line_cache *cache, const motley_batch *batch, mot_output_as *as);
-mot_output_as mot_cuda_output_of(mot_line_cache *cache, const mot_job *job); /* of job->output, with its lines */
+/* How kernels write an output of images like these. */
+motley_status mot_cuda_output_of(mot_cuda_call *call, const motley_batch *batch, const mot_output_as *as,
+                                 mot_cuda_output *output, motley_error *error);
 
 /* ---- dispatch/cuda/resize.c, transform.c ---- */
 

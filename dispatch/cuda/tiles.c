@@ -114,7 +114,6 @@ void mot_tiles_lay_out(mot_tiles_plan *plan, mot_arena *slot, mot_arena *scratch
     t->tasks = mot_take(slot, MOT_PROGRAMS, MOT_TILE_LISTS * (size_t)plan->tasks_room * sizeof *t->tasks);
     t->totals = mot_take(slot, MOT_PROGRAMS, images * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
     t->arrivals = mot_take(slot, MOT_PROGRAMS, images * sizeof *t->arrivals);
-    t->output_values = mot_take(slot, MOT_PROGRAMS, 4 * 256 * sizeof *t->output_values);
     t->scratch = mot_take(scratch, MOT_IMAGES, (size_t)plan->scratch_bytes);
 }
 
@@ -183,7 +182,7 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_
     mot_node planning = *node;
     planning.reads |= MOT_PROGRAMS;
     planning.writes |= MOT_PROGRAMS | (few ? MOT_SENT : 0);
-    const mot_node running = { .reads = MOT_PROGRAMS | MOT_SENT | MOT_IMAGES | (node->reads & MOT_PARTS),
+    const mot_node running = { .reads = MOT_PROGRAMS | MOT_TABLES | MOT_SENT | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_PROGRAMS | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST };
     tiles->counters = draw->plan.counters;

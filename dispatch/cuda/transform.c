@@ -280,7 +280,6 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     r->first_sent = counts ? NULL : slot->base + slot->bytes;
     r->sent = lay_out_upload(call, r->apart, slot);
     draw->resize.count = (int32_t)n;
-    draw->resize.values = mot_take(slot, MOT_PLACES, sizeof call->table); /* the draw kernel makes them */
     mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
     draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
     draw->steps = call->draws.steps
@@ -395,7 +394,7 @@ static void share_stages(const mot_stage_facts *fact, mot_transform_draw_job *jo
 }
 
 /* What the draw kernel does, and the resize kernel after it, beside the memory that they write. */
-static void describe_draws(transform_run *r)
+static motley_status describe_draws(transform_run *r, motley_error *error)
 {
     const mot_transform_call *const call = r->call;
     const motley_apply_params *const params = call->params;
@@ -425,10 +424,7 @@ static void describe_draws(transform_run *r)
     if (call->transform->facts.crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->fact, draw);
-    if (resized->dtype != MOTLEY_U8) {
-        resize->as = call->as;
-        mot_cuda_find_lines(&r->cuda->s->lines, src, &resize->as);
-    }
+    return resized->dtype != MOTLEY_U8 ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error) : MOTLEY_OK;
 }
 
 /* Takes the call's memory, and assembles the upload. */
@@ -468,7 +464,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
     r.draws_late = r.only && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     MOT_TRY(prepare_transform(&r, error));
-    describe_draws(&r);
+    MOT_TRY(describe_draws(&r, error));
     const mot_transform_draw_job *const draw = &r.draw;
     MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->draws.steps ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,

@@ -96,14 +96,6 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     }
 }
 
-/* The numbers of the output's bytes, by threads that would wait for the first warp's draws. */
-static __device__ void make_values(const mot_transform_draw_job &job, int self, int threads)
-{
-    MOT_ROLLED
-    for (int k = self; k < 256 * job.resize.channels; k += threads)
-        job.resize.values[k] = mot_output_entry(&job.resize.as, k);
-}
-
 template <int THREADS>
 static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     transform_draw_kernel(const __grid_constant__ mot_transform_draw_job job)
@@ -138,8 +130,6 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     __syncthreads();
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
-    if (i == 0 && threadIdx.x >= 32 && job.resize.as.dtype != MOTLEY_U8 && !job.resize.as.by_lines)
-        make_values(job, threadIdx.x - 32, THREADS - 32);
     __syncthreads();
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += THREADS)

@@ -78,9 +78,10 @@ typedef struct motley_apply_params {
  *           of dst may overlap an image of src. What `params` points to is host memory, except `counter`, levels of
  *           samples, and `followed`.
  *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates only if a
- *           batch needs more memory than those before it, or a policy is new to the context; after that, a graph can
- *           capture the call. If `stream` has work left, draws may run before it reaches the call, on a stream of the
- *           context's own for which it then waits. CPU: the work is done on return; threads share the images.
+ *           batch needs more memory than those before it, or a policy, or an output's type, mean or std, is new to the
+ *           context; after that, a graph can capture the call. If `stream` has work left, draws may run before it
+ *           reaches the call, on a stream of the context's own for which it then waits. CPU: the work is done on
+ *           return; threads share the images.
  *  Threads  One thread per context at a time.
  *  Custom   A policy with custom ops is drawn on the host, so `counter`, and on CUDA given levels, cannot be used;
  *           their functions run on this thread.

@@ -53,7 +53,7 @@ typedef struct mot_break_job {
     mot_cuda_batch src, dst; /* u8 of the same sizes and channels */
     mot_cuda_batch output;   /* where has_output, as mot_blurs_planes: planes of 16-bit values by lines, which every
                               * image's   plane becomes; src has planes, too, whose rows are whole pieces of 16 bytes */
-    mot_output_as as;        /* `output` */
+    mot_cuda_output as;      /* `output` */
     int32_t has_output;
     mot_cuda_batch spare; /* where in_place, unless mot_blurs_planes: another such batch, which is written first */
     int32_t in_place;     /* src is dst */

@@ -250,7 +250,7 @@ struct plane_job {
     mot_cuda_batch src, dst; /* dst is the output where there is one: planes of 16-bit values by lines */
     int32_t count, channels;
     const mot_step *step;
-    mot_output_as as;
+    mot_cuda_output as;
 };
 
 struct plane_memory {

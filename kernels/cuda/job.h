@@ -52,6 +52,13 @@ typedef enum mot_cuda_format {
     MOT_FORMATS
 } mot_cuda_format;
 
+/* How kernels make an output's values: by a line for each channel or band if there are such, else by the table. */
+typedef struct mot_cuda_output {
+    int32_t dtype, by_lines;
+    mot_output_line line[4];
+    const uint32_t *values; /* [4][256] in device memory: each byte as the output has it */
+} mot_cuda_output;
+
 /* An entry of the order: a sample and its number of steps. */
 typedef struct mot_cuda_turn {
     int32_t sample, steps;
@@ -74,7 +81,7 @@ typedef struct mot_resident_job {
     int32_t plain;         /* the result is u8 and goes to `work` */
     int32_t image_bytes;   /* shared memory for an image, a multiple of 16 */
     int32_t stage_bytes;   /* after it, MOT_STAGE_BYTES per warp, a histogram or more */
-    mot_output_as as;      /* `output` */
+    mot_cuda_output as;    /* `output` */
 } mot_resident_job;
 
 #define MOT_STAGE_BYTES 384 /* shared memory in which a warp collects what it writes: 32 lanes x 4 pixels x 3 bytes */

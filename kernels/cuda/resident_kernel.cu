@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
     if (early && threadIdx.x == 0)
         job.ready[place] = 0;
     if (OUTPUT && !resident_cta().by_lines)
-        for (int i = threadIdx.x; i < job.channels * 256; i += blockDim.x)
-            output_table()[i >> 8][i & 255] = mot_output_entry(&job.as, 256 * band + i);
+        for (int i = threadIdx.x; i < job.channels * 64; i += blockDim.x)
+            ((uint4 *)output_table())[i] = load_four_words(job.as.values + 256 * band + 4 * i);
     if (changes || !in_place) { /* nothing is kept in registers across this call: the loops need them */
         run_resident<FORMAT, OUTPUT, BLURS>();
     } else {

@@ -105,7 +105,7 @@ DEVICE void load_values(const mot_resize_job &job, int plane, int first)
     const int channels = job.planes ? 1 : job.channels;
     for (int i = (int)threadIdx.x - first; i < 64 * channels && job.as.dtype != MOTLEY_U8 && !job.as.by_lines;
          i += (int)blockDim.x - first)
-        ((uint4 *)resize_values)[i] = load_four_words(job.values + 256 * plane + 4 * i);
+        ((uint4 *)resize_values)[i] = load_four_words(job.as.values + 256 * plane + 4 * i);
 }
 
 /* Goes on to the next plane of the same tile. For all threads. */

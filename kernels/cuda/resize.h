@@ -53,8 +53,7 @@ typedef struct mot_resize_job {
     uint8_t *tables;                  /* taps and windows of all images ... */
     const int64_t *table_offset;      /* [count]: ... and where each image's begin; NULL: they all have one size, ... */
     int64_t table_bytes;              /* ... this one */
-    uint32_t *values;                 /* [channels][256]: mot_output_entry, unless as.by_lines */
-    mot_output_as as;                 /* dst: U8, or a type of which there are `values` or lines */
+    mot_cuda_output as;               /* dst; 0 if it is u8 */
 } mot_resize_job;
 
 /* The most groups of taps that an axis can have if `in` components, or a part of them, become `out`. */

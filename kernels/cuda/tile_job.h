@@ -166,10 +166,9 @@ typedef struct mot_tiles_job {
     mot_tile_counters *counters; /* all 0 between launches */
     uint32_t *totals;            /* [images][max_counts][MOT_TOTAL_WORDS] */
     int32_t max_counts;
-    int32_t *arrivals;       /* [images] */
-    uint32_t *output_values; /* [4][256]: each byte as the output's type, for each channel or band */
+    int32_t *arrivals; /* [images] */
     uint8_t *scratch;
-    mot_output_as as; /* `output` */
+    mot_cuda_output as; /* `output` */
 } mot_tiles_job;
 
 /* A scratch copy of an image, packed in its format: one that is read and written at once needs it. */

@@ -224,13 +224,6 @@ DEVICE void make_programs(const mot_tiles_job &job, planner_scratch &w, int i, c
         job.tasks[list * job.most_tasks + task + rank] = mot_tile_task{ (uint16_t)i, (uint16_t)rank };
 }
 
-/* Makes the table of bytes as the output's type, as thread `first` of so many. */
-DEVICE void make_output_values(const mot_tiles_job &job, int first, int threads)
-{
-    for (int i = first; job.has_output && i < 4 * 256; i += threads)
-        job.output_values[i] = mot_output_entry(&job.as, i);
-}
-
 int mot_tile_kernel_bytes(void)
 {
     return (int)MOT_TILE_BYTES;

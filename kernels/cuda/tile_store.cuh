@@ -314,7 +314,7 @@ template <int FORMAT> OUTLINE void store_tile_as(const mot_tiles_job &job)
         return;
     const int dtype = job.as.dtype;
     const tile_state &s = tile_cta();
-    const uint32_t *const values = job.output_values + 256 * s.image.band; /* in device memory */
+    const uint32_t *const values = job.as.values + 256 * s.image.band;
     const mot_view &to = s.image.result;
     uint32_t(*const table)[256] = (uint32_t(*)[256])spare_words();
     for (int i = threadIdx.x; i < s.image.channels * 64; i += MOT_TILE_THREADS)

@@ -21,6 +21,7 @@
 #define EVENTS 256
 #define MOST_SHOWN 5
 #define IMAGE_ALIGN 16
+#define OUTPUT_TABLE "an output's table"
 
 int record_failing, record_idle, record_streamless, record_failures, record_refused, record_elsewhere;
 const char *record_again = "check_order --runs 0";
@@ -331,11 +332,22 @@ record_graph *record_capture_ends(cudaStream_t stream)
     return graph;
 }
 
+/* Whether anything was written there after the call that the graph captured. */
+static int is_replaced(const access *a)
+{
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i].writes && seen[i].call > a->call && overlap(&seen[i], a->begin, a->end))
+            return 1;
+    return 0;
+}
+
 void record_launch(const record_graph *graph, cudaStream_t stream)
 {
     uint32_t number = 0;
     for (size_t i = 0; i < graph->count; i++) {
         const access *const a = &graph->accesses[i];
+        if (strcmp(a->what, OUTPUT_TABLE) == 0 && is_replaced(a))
+            fail("a graph reads the table of another output than it captured");
         if (a->number != number)
             begin(a->name, stream);
         number = a->number;
@@ -861,13 +873,18 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
     return cudaSuccess;
 }
 
+static void output_of(const mot_cuda_output *output)
+{
+    of(MOT_TABLES);
+    touch(output->values, sizeof(uint32_t[4][256]), READ, OUTPUT_TABLE);
+}
+
 static void lists(const mot_tiles_job *t, int writes)
 {
     const size_t n = (size_t)t->images;
     touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
     touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
     touch_own(t->tasks, (size_t)t->most_tasks * MOT_TILE_LISTS * sizeof *t->tasks, writes, "tasks");
-    touch_own(t->output_values, 4 * 256 * sizeof *t->output_values, writes, "output_values");
     COUNTS(t->counters, sizeof *t->counters);
     WRITES(t->arrivals, n * sizeof *t->arrivals);
     WRITES(t->totals, n * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
@@ -901,6 +918,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     images(&job->work, job->first, job->images, job->channels, 1, 1, "work");
     images(&job->output, job->first, job->images, job->channels, mot_dtype_bytes(job->as.dtype), 1, "output");
     WRITES(job->scratch, bytes_behind(job->scratch));
+    output_of(&job->as);
     return cudaSuccess;
 }
 
@@ -921,6 +939,7 @@ cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format for
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
     WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
+    output_of(&job->as);
     return cudaSuccess;
 }
 
@@ -933,7 +952,6 @@ static void axes(const mot_resize_job *job, int writes)
     touch_own(job->axes, n * sizeof *job->axes, writes, "axes");
     touch_own(job->order, n * sizeof *job->order, writes, "order");
     touch_own(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
-    touch_own(job->values, (size_t)job->channels * 256 * sizeof *job->values, writes, "values");
     if (writes) {
         WRITES(job->cost, n * sizeof *job->cost);
         COUNTS(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
@@ -975,6 +993,7 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     axes(job, 0);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
+    output_of(&job->as);
     return cudaSuccess;
 }
 

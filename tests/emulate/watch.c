@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define MOST_BLOCKS 8
+#define MOST_BLOCKS 16
 
 static struct {
     uint8_t *memory;
