@@ -168,15 +168,16 @@ static void work_make_mixed(work *w, size_t count, int low, int high)
     free(at);
 }
 
-/* RGBA images, planes with gaps between rows, and images at odd addresses. */
-static void work_make_strided(work *w, const char *memory, motley_layout layout, int channels, int gap, size_t skip)
+/* RGBA images, bands, planes with gaps between rows, and images at odd addresses. */
+static void work_make_strided(work *w, size_t count, const char *memory, motley_layout layout, int channels, int alpha,
+                              int gap, size_t skip)
 {
-    const size_t count = 256, width = SIDE, height = SIDE;
+    const size_t width = SIDE, height = SIDE;
     const size_t row = (layout == MOTLEY_CHW ? width : width * (size_t)channels) + (size_t)gap;
     const size_t image = row * height * (layout == MOTLEY_CHW ? (size_t)channels : 1), bytes = skip + count * image;
     *w = (work){ .batch = { .count = count,
                             .channels = channels,
-                            .alpha = channels % 2 == 0,
+                            .alpha = alpha,
                             .layout = layout,
                             .width = SIDE,
                             .height = SIDE,
@@ -749,22 +750,26 @@ static void shapes(void)
     }
 }
 
-/* Images that are not dense, not of three channels, or not at even addresses. */
+/* Images that are not dense, not of three channels, or not at even addresses; and bands, with as many grey images. */
 static void strides(void)
 {
     static const struct {
+        size_t count;
         const char *memory;
         motley_layout layout;
-        int channels, gap;
+        int channels, alpha, gap;
         size_t skip;
-    } batches[] = { { "rows with gaps", MOTLEY_CHW, 3, 32, 0 },
-                    { "RGBA", MOTLEY_HWC, 4, 0, 0 },
-                    { "odd addresses", MOTLEY_HWC, 3, 0, 1 },
-                    { "odd addresses", MOTLEY_CHW, 3, 0, 1 } };
+    } batches[] = { { 256, "rows with gaps", MOTLEY_CHW, 3, 0, 32, 0 },
+                    { 256, "RGBA", MOTLEY_HWC, 4, 1, 0, 0 },
+                    { 256, "odd addresses", MOTLEY_HWC, 3, 0, 0, 1 },
+                    { 256, "odd addresses", MOTLEY_CHW, 3, 0, 0, 1 },
+                    { 256, "grey", MOTLEY_CHW, 1, 0, 0, 0 },
+                    { 64, "planes of bands", MOTLEY_CHW, 4, 0, 0, 0 },
+                    { 64, "bands", MOTLEY_HWC, 4, 0, 0, 0 } };
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         work w;
-        work_make_strided(&w, batches[i].memory, batches[i].layout, batches[i].channels, batches[i].gap,
-                          batches[i].skip);
+        work_make_strided(&w, batches[i].count, batches[i].memory, batches[i].layout, batches[i].channels,
+                          batches[i].alpha, batches[i].gap, batches[i].skip);
         copy(&w);
         policy(&w, "rand_augment");
         policy(&w, "trivial_augment_wide");
