@@ -72,19 +72,6 @@ static mot_view work_view(const mot_cpu_rows *rows, const mot_job *job, size_t i
     return !job->dst || is_aside(rows, &v, steps, (uint32_t)count) ? dense_view(&v, memory) : v;
 }
 
-/* A dense image of packed pixels such as those of `like`. */
-static mot_view packed(const mot_view *like, int32_t width, int32_t height, uint8_t *memory)
-{
-    mot_view view = *like;
-    view.data = memory;
-    view.width = width;
-    view.height = height;
-    view.pixel = like->channels;
-    view.row = view.pixel * width;
-    view.channel = 1;
-    return view;
-}
-
 /* ---- passes ---- */
 
 enum place { END, SPARE };
@@ -270,7 +257,7 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
 {
     const mot_view src = mot_batch_view(job->src, i);
     const mot_view dst =
-        place ? packed(&src, place->width, place->height, NULL) : work_view(rows, job, i, steps, count, NULL);
+        place ? mot_packed(&src, place->width, place->height, NULL) : work_view(rows, job, i, steps, count, NULL);
     float cost = 100; /* an image without steps is copied */
     for (int s = 0; s < count; s++)
         cost += steps[s].op < 0 ? MOT_AUGMIX_COST
@@ -302,7 +289,7 @@ static void run_stages(const mot_transform_call *call, const mot_cpu_rows *rows,
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     uint8_t *const work = memory, *const rest = work + call->image_room;
     const bool direct = call->dst->dtype == MOTLEY_U8 && count == 0;
-    const mot_view image = direct ? dst : packed(&dst, dst.width, dst.height, work);
+    const mot_view image = direct ? dst : mot_packed(&dst, dst.width, dst.height, work);
     place_image(call, rows, place, src, image, rest);
     mot_image_steps(rows, steps, count, &image, &image, rest);
     write_stages(call, rows, &image, i, place);
@@ -349,10 +336,10 @@ void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *m
     const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
     uint8_t *const work = memory;
     uint8_t *const rest = work + mot_image_bytes(one.width, one.height * (int32_t)frames, one.channels);
-    const mot_view all = packed(&one, one.width, one.height * (int32_t)frames, work);
+    const mot_view all = mot_packed(&one, one.width, one.height * (int32_t)frames, work);
     mot_step steps[MOT_MAX_TRANSFORM_STEPS];
     for (size_t k = 0; k < frames; k++) {
-        const mot_view image = packed(&one, one.width, one.height, work + k * frame_bytes);
+        const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
         place_image(call, rows, &draws->places[first + k], mot_batch_view(call->src, first + k), image, rest);
     }
     const mot_step *const of_first = draws->steps + first * draws->most;
@@ -361,7 +348,7 @@ void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *m
         while (end < draws->counts[first] && !mot_op_pools(of_first[end].op))
             end++;
         for (size_t k = 0; k < frames && end > begin; k++) {
-            const mot_view image = packed(&one, one.width, one.height, work + k * frame_bytes);
+            const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
             const int count = without_idle(draws->steps + (first + k) * draws->most + begin, end - begin, steps);
             mot_image_steps(rows, steps, count, &image, &image, rest);
         }
@@ -372,7 +359,7 @@ void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *m
         begin = end;
     }
     for (size_t k = 0; k < frames; k++) {
-        const mot_view image = packed(&one, one.width, one.height, work + k * frame_bytes);
+        const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
         write_stages(call, rows, &image, first + k, &draws->places[first + k]);
     }
 }

@@ -8,19 +8,6 @@ static uint8_t *at(const mot_view *view, int x, int y, int c)
     return view->data + y * view->row + x * view->pixel + c * view->channel;
 }
 
-/* A packed image in scratch. */
-static mot_view packed(uint8_t *memory, int width, int height, const mot_view *like)
-{
-    mot_view view = *like;
-    view.data = memory;
-    view.width = width;
-    view.height = height;
-    view.pixel = like->channels;
-    view.row = view.pixel * width;
-    view.channel = 1;
-    return view;
-}
-
 /* What a pass reads: the picture, of which the view has a part that begins at (left, top). */
 typedef struct picture {
     const mot_view *view;
@@ -100,7 +87,8 @@ static void resample(const picture *src, const mot_view *dst, const mot_resize *
     picture from = *src;
     mot_view between;
     if (both) {
-        between = packed(memory, last ? how->resized_width : how->width, last ? how->height : how->resized_height, dst);
+        between =
+            mot_packed(dst, last ? how->resized_width : how->width, last ? how->height : how->resized_height, memory);
         pass(src, &between, &axis[!last], 0, !last, weight, exact);
         from = (picture){ &between, 0, 0, src->fill, 0 };
     }

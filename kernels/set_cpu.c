@@ -45,7 +45,7 @@ static const mot_cpu_row rows[] = {
     ROW(COLOR, color_by_planes, STAYS),
 #ifdef MOT_HAS_VECTORS
     ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 3, STAYS),
-    ROW(STENCIL, stencil_sharpen, .form = MOT_FORM_SHARPEN, .channels = 1, STAYS),
+    { PACKED(STENCIL, stencil_sharpen), .form = MOT_FORM_SHARPEN, .channels = 1, STAYS },
 #endif
 #ifdef MOT_HAS_SPACED
     { SPACED(POINT, spaced_points), POINTS },

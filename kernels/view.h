@@ -21,4 +21,17 @@ MOT_FN int mot_color_channels(const mot_view *view)
     return view->channels - view->alpha;
 }
 
+/* An image of packed pixels such as those of `like`, without gaps. */
+MOT_FN mot_view mot_packed(const mot_view *like, int32_t width, int32_t height, uint8_t *data)
+{
+    mot_view view = *like;
+    view.data = data;
+    view.width = width;
+    view.height = height;
+    view.pixel = like->channels;
+    view.row = view.pixel * width;
+    view.channel = 1;
+    return view;
+}
+
 #endif
