@@ -119,7 +119,7 @@ def test_columns_of_views():
     assert np.array_equal(out["small"][:, 1], made["small"][1]) and out["small"].shape == (16, 2, 4, 4, 3)
     pictures = Augment(VIEWS, ids="where", epoch=2)({"image": list(map(Image.fromarray, ragged())), "where": ids})
     assert len(pictures["small"]) == 16 and pictures["small"][3][1].size == (4, 4)
-    with pytest.raises(motley.ArgumentError, match="the batch has a column 'large' already"):
+    with pytest.raises(motley.ArgumentError, match="there is 'large' already, which is also the name"):
         Augment(VIEWS)({"image": ragged(), "large": ids})
 
 
@@ -129,6 +129,7 @@ def test_webdataset_samples_of_views():
     made = motley.Transform(VIEWS, seed=7)(sample["png"], sample_ids=id_of("a"), epoch=2)
     assert list(out) == ["__key__", "cls", "large", "small"] and np.array_equal(out["large"], made["large"])
     assert np.array_equal(out["small"], np.stack(made["small"]))
+    refused("there is 'large' already, which is also the name of a view", WebAugment(VIEWS), {**sample, "large": 1})
 
 
 # ---- loaders ----

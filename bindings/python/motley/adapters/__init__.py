@@ -7,9 +7,11 @@ anew, as calls of the transform do."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
+from motley._native import epoch_given
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -26,29 +28,48 @@ def transform_of(
         return policy
     if seed is not None:
         settings["seed"] = seed
-    made = (module or motley.Transform)(policy, **settings)
-    if not mixing:
-        refuse_mixing(made)
-    return made
-
-
-def by_view(made: dict[str, Any], of_batch: bool) -> dict[str, Any]:
-    """What a policy with views makes, as one array for each view: [N, count, ...] of a batch, where it has several."""
-
-    def joined(results: Any) -> Any:
-        stack = getattr(sys.modules[type(results[0]).__module__.split(".")[0]], "stack", None)
-        return stack(results, int(of_batch)) if stack else list(zip(*results)) if of_batch else results
-
-    return {name: joined(result) if isinstance(result, tuple) else result for name, result in made.items()}
-
-
-def refuse_mixing(transform: motley.Transform) -> None:
-    """Raises UnsupportedError of a transform that mixes images, where there are no batches with labels."""
-    if transform.mixes:
+    transform = (module or motley.Transform)(policy, **settings)
+    if transform.mixes and not mixing:
         raise motley.UnsupportedError(
             f"policy '{transform.policy.name}' mixes images, and here are no labels: want motley.torch.MotleyCollate "
             "or Prefetcher, or motley.mix() on the batches"
         )
+    return transform
+
+
+class Adapter:
+    """A transform of samples or batches that are dictionaries, and the epoch of its draws by id: a number, or a
+    callable that returns it where it is drawn."""
+
+    def __init__(
+        self, policy: PolicyLike, image: str | None, seed: int | None, epoch: int | Callable[[], int] | None,
+        mixing: bool = False,
+    ) -> None:  # fmt: skip
+        self.transform, self.image = transform_of(policy, seed, mixing), image
+        self.epoch = epoch if epoch is None or callable(epoch) else epoch_given(epoch)
+
+    def _by(self, ids: object) -> dict[str, Any]:
+        """What a call draws by."""
+        return {"sample_ids": ids, "epoch": self.epoch() if callable(self.epoch) else self.epoch}
+
+    def _replaced(self, entries: Mapping[str, Any], key: str, result: Any, of_batch: bool) -> dict[str, Any]:
+        """The entries with the result in the place of the images; of a policy with views an entry for each view, one
+        array where it has several: [N, count, ...] of a batch."""
+        if not isinstance(result, dict):
+            return {**entries, key: result}
+        rest = {name: entry for name, entry in entries.items() if name != key}
+        for name in result.keys() & rest.keys():
+            raise motley.ArgumentError(f"there is {name!r} already, which is also the name of a view")
+
+        def joined(results: tuple[Any, ...]) -> Any:
+            stack = getattr(sys.modules[type(results[0]).__module__.split(".")[0]], "stack", None)
+            return stack(results, int(of_batch)) if stack else list(zip(*results)) if of_batch else results
+
+        return {**rest, **{name: joined(own) if isinstance(own, tuple) else own for name, own in result.items()}}
+
+    def __repr__(self) -> str:
+        name, seed = self.transform.policy.name, self.transform.seed
+        return f"Augment({name}, image={self.image!r}, seed={seed}, epoch={self.epoch})"
 
 
 def check_labels(transform: object, labels: object) -> None:

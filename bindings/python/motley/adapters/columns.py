@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley._native import epoch_given
-from motley.adapters import by_view, check_labels, transform_of
+from motley.adapters import Adapter, check_labels
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
 
 
-class Augment:
+class Augment(Adapter):
     """A callable that augments one column of a batch, each image with its own draw, and leaves the others.
 
     Args:
@@ -32,6 +31,8 @@ class Augment:
             Ray and Hugging Face tell nobody that an epoch begins, so that each epoch's map_batches has its own.
     """
 
+    image: str
+
     def __init__(
         self,
         policy: PolicyLike,
@@ -42,41 +43,25 @@ class Augment:
         seed: int | None = None,
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
-        self.transform, self.image, self.ids, self.labels = transform_of(policy, seed, mixing=True), image, ids, labels
+        super().__init__(policy, image, seed, epoch, mixing=True)
+        self.ids, self.labels = ids, labels
         check_labels(self.transform, labels)
         if ids is not None and epoch is None:
             raise motley.ArgumentError(
                 f"ids is {ids!r}, but no epoch is given, so that each pass would draw the same: want epoch=, a number "
                 "or a callable that returns it; or no ids, so that each batch draws anew"
             )
-        self.epoch = epoch if epoch is None or callable(epoch) else epoch_given(epoch)
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         images = _column(batch, self.image, "images")
         if getattr(images, "dtype", None) == "O":  # an array of arrays, as images of different sizes come
             images = list(images)
-        which: dict[str, Any] = {}
-        if self.ids is not None:
-            which = {"epoch": self.epoch() if callable(self.epoch) else self.epoch}
-            which["sample_ids"] = _column(batch, self.ids, "sample ids")
+        which = {} if self.ids is None else self._by(_column(batch, self.ids, "sample ids"))
         if self.labels is None:
-            made = self.transform(images, **which)
-            if not isinstance(made, dict):
-                return {**batch, self.image: made}
-            rest = {key: column for key, column in batch.items() if key != self.image}
-            if made.keys() & rest.keys():
-                raise motley.ArgumentError(
-                    f"the batch has a column {min(made.keys() & rest.keys())!r} already, which "
-                    "is also the name of a view"
-                )
-            return {**rest, **by_view(made, True)}
+            return self._replaced(batch, self.image, self.transform(images, **which), True)
         labels = _column(batch, self.labels, "labels")
-        made, targets = self.transform(images, labels=labels, **which)
-        return {**batch, self.image: made, self.labels: targets}
-
-    def __repr__(self) -> str:
-        settings = f"image={self.image!r}, ids={self.ids!r}, seed={self.transform.seed}, epoch={self.epoch}"
-        return f"Augment({self.transform.policy.name}, {settings})"
+        images, targets = self.transform(images, labels=labels, **which)
+        return {**batch, self.image: images, self.labels: targets}
 
 
 def _column(batch: Any, key: str, what: str) -> Any:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import motley
-from motley._native import epoch_given
-from motley.adapters import by_view, transform_of
+from motley.adapters import Adapter
 
 if TYPE_CHECKING:
     from motley._types import PolicyLike
@@ -23,7 +22,7 @@ def id_of(key: str) -> int:
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little") >> 1
 
 
-class Augment:
+class Augment(Adapter):
     """A callable for WebDataset.map: augments the decoded image of a sample.
 
     Args:
@@ -45,8 +44,7 @@ class Augment:
         seed: int | None = None,
         epoch: int | Callable[[], int] | None = None,
     ) -> None:
-        self.transform, self.image = transform_of(policy, seed), image
-        self.epoch = epoch if epoch is None or callable(epoch) else epoch_given(epoch)
+        super().__init__(policy, image, seed, epoch)
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(sample, Mapping):
@@ -64,20 +62,10 @@ class Augment:
                 f"sample {sample.get('__key__')!r}: {key} is not decoded, want "
                 "decode('pil'), 'rgb8' or 'torchrgb8' before"
             )
-        if self.epoch is None:
-            image = self.transform(sample[key])
-        else:
-            if not isinstance(sample.get("__key__"), str):
-                raise motley.ArgumentError(
-                    f"the sample has {', '.join(map(repr, sample))} and no text as its '__key__', by which it is "
-                    "drawn: want it, or no epoch"
-                )
-            epoch = self.epoch() if callable(self.epoch) else self.epoch
-            image = self.transform(sample[key], epoch=epoch, sample_ids=id_of(sample["__key__"]))
-        if isinstance(image, dict):
-            return {**{name: field for name, field in sample.items() if name != key}, **by_view(image, False)}
-        return {**sample, key: image}
-
-    def __repr__(self) -> str:
-        name, seed = self.transform.policy.name, self.transform.seed
-        return f"Augment({name}, image={self.image!r}, seed={seed}, epoch={self.epoch})"
+        if self.epoch is not None and not isinstance(sample.get("__key__"), str):
+            raise motley.ArgumentError(
+                f"the sample has {', '.join(map(repr, sample))} and no text as its '__key__', by which it is "
+                "drawn: want it, or no epoch"
+            )
+        which = {} if self.epoch is None else self._by(id_of(sample["__key__"]))
+        return self._replaced(sample, key, self.transform(sample[key], **which), False)
