@@ -61,6 +61,13 @@ static const motley_op_info other_steps[] = {
       .maximum = MOT_KERNEL_SIGMA_MAX,
       .neutral = NAN,
       .example = 1 },
+    { .name = "mix_begin",
+      .summary = "Begins chains of ops behind other steps.",
+      .unit = "",
+      .matches = "timm AugMixAugment",
+      .paper = "AugMix, Hendrycks et al. 2019, arXiv:1912.02781",
+      .shape = MOTLEY_SHAPE_MIX,
+      .neutral = NAN },
 };
 #undef MIX
 #define OTHER_STEPS ((int)(sizeof other_steps / sizeof other_steps[0]))

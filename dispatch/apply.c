@@ -4,48 +4,21 @@
 #include "base/number.h"
 #include "base/params.h"
 #include "base/values.h"
-#include "dispatch/follow.h"
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 
 #include <math.h>
 #include <string.h>
 
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
 {
+    const mot_backend *const backend = context->backend;
     if (job->count == 0)
         return MOTLEY_OK;
-    if (context->backend->validate)
-        MOT_TRY(context->backend->validate(context->state, job, error));
-    return context->backend->run(context->state, job, error);
-}
-
-motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
-                            const motley_step *shown, size_t shown_steps, motley_error *error)
-{
-    const int moves = job->followed && !context->backend->follow, stops = mot_rounds_needed(job);
-    mot_moved moved;
-    if (moves)
-        MOT_TRY(mot_follow_begin(context, job, draws, shown, shown_steps, &moved, error));
-    job->steps = draws->steps;
-    job->policy = stops ? job->policy : NULL; /* they are given now */
-    MOT_TRY(stops ? mot_rounds_run(context, job, draws, error) : mot_job_run(context, job, error));
-    if (moves)
-        mot_follow_end(&moved);
-    return MOTLEY_OK;
-}
-
-/* Refuses policies whose moves cannot be followed. */
-static motley_status check_followed(const motley_policy *policy, motley_error *error)
-{
-    if (policy->customs)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "policy '%s' has custom ops, and where these move pixels is not known: nothing can follow it",
-                        policy->name);
-    if (policy->augmix.width > 0)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "policy '%s' mixes chains, each of which may move pixels elsewhere: nothing can follow it",
-                        policy->name);
-    return MOTLEY_OK;
+    if (job->request && backend->transform) /* which checks pointers, too */
+        return backend->transform(context->state, job->request, error);
+    if (backend->validate)
+        MOT_TRY(backend->validate(context->state, job, error));
+    return backend->run(context->state, job, error);
 }
 
 motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *p,
@@ -69,81 +42,20 @@ motley_status mot_apply_params_check(const char *what, unsigned takes, const mot
     return MOTLEY_OK;
 }
 
-void mot_whole_places(const motley_apply_params *params, const motley_batch *src)
-{
-    for (size_t i = 0; params->drawn && i < src->count; i++) {
-        const mot_view image = mot_batch_view(src, i);
-        params->drawn[i] = mot_whole_place(image.width, image.height);
-    }
-}
-
-motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
-                        const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
-                        motley_error *error)
-{
-    const int has_streams = context->backend->wait != NULL;
-    MOT_TRY(mot_apply_params_check("a policy without stages", MOT_TAKES_STEPS, params, error));
-    if (params->given_step_counts || params->given_steps || params->given)
-        return mot_replay(context, policy, src, dst, output, params, error);
-    MOT_REQUIRE(policy, error, "policy is NULL, want one, or given_steps and given_step_counts");
-    MOT_TRY(mot_samples_check(&params->samples, src->count, error));
-    MOT_REQUIRE(!params->steps == !params->step_counts, error,
-                "only one of steps and step_counts is set, want both or neither");
-    MOT_REQUIRE(has_streams || (!params->stream && !params->counter), error,
-                "stream or counter is set, but the %s backend has neither", context->backend->name);
-    MOT_REQUIRE(!has_streams || !params->steps, error,
-                "steps is set, but the %s backend does not wait for its draws: call motley_draw",
-                context->backend->name);
-    motley_samples samples = params->samples;
-    samples.bands = mot_batch_bands(src) > 1;
-    samples.levels = policy->takes_levels ? samples.levels : NULL;
-    MOT_TRY(mot_levels_check(&policy->info, &samples, src->count, error));
-    MOT_TRY(mot_boxes_check(policy, &samples, src->count, error));
-    size_t room;
-    MOT_TRY(mot_steps_room(policy, &samples, src->count, &room, error));
-    motley_followed followed;
-    MOT_TRY(mot_followed_read(params->followed, src, &followed, error));
-    const int follows = mot_followed_any(&followed) && src->count > 0;
-    if (follows)
-        MOT_TRY(check_followed(policy, error));
-    mot_job job = mot_job_of(src, dst);
-    job.output = output;
-    job.policy = policy;
-    job.max_steps = room;
-    job.samples = samples;
-    job.counter = params->counter;
-    job.stream = params->stream;
-    job.drawn = params->steps;
-    job.drawn_counts = params->step_counts;
-    job.mixes = policy->augmix.width > 0;
-    job.clip_frames = params->clip_frames;
-    job.followed = follows ? &followed : NULL;
-    const int stops = mot_rounds_needed(&job);
-    mot_whole_places(params, src);
-    if (src->count == 0 || !(stops || (follows && !context->backend->follow)))
-        return mot_job_run(context, &job, error);
-    if (stops)
-        MOT_TRY(mot_rounds_check(context, &job, error));
-    mot_host_draws draws;
-    MOT_TRY(mot_draws_of_policy(context, &job, &draws, error));
-    return mot_run_drawn(context, &job, &draws, job.drawn, job.max_steps, error);
-}
-
 motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
                            const motley_batch *dst, const motley_apply_params *params, motley_error *error)
 {
+    mot_request request;
+    motley_batch read;
+    const mot_transform *transform;
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(context, error, "context is NULL");
-    if (policy && policy->staged)
-        return mot_transform_apply(context, policy->staged, src, dst, params, error);
-    if (policy && dst && dst->dtype != MOTLEY_U8 && !params->output.batch.data) {
-        mot_transform only;
-        mot_transform_of_policy(policy, &only);
-        return mot_transform_apply(context, &only, src, dst, params, error);
-    }
-    const motley_output *output;
-    MOT_TRY(mot_validate_batches(src, dst, &params->output, &output, error));
-    return mot_apply(context, policy, src, dst, output, params, error);
+    const motley_output *const output = params->output.batch.data ? &params->output : NULL;
+    MOT_TRY(mot_request_transform(context, policy, params, &transform, error));
+    MOT_TRY(mot_request_read(transform, src, &context->rgb, &read, error));
+    MOT_TRY(mot_request_make(transform, &read, dst == src ? &read : dst, transform->plain ? output : NULL, &request,
+                             error));
+    return mot_request_run(context, &request, params, error);
 }
 
 motley_status motley_context_workspace(motley_context *context, const motley_policy *policy, const motley_batch *batch,
@@ -182,7 +94,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
                 context->backend->name);
     for (size_t i = 0; values && i < src->count; i++) {
         const double *value = values + i * (size_t)values_per_image;
-        MOT_TRY(mot_fail_in(error, mot_validate_values(op, value, values_per_image, error), "image %zu: ", i));
+        MOT_TRY(mot_fail_in(error, mot_validate_values(info, value, values_per_image, error), "image %zu: ", i));
         MOT_REQUIRE(!info->whole || value[0] == floor(value[0]), error,
                     "image %zu: %s: value is %s, want a whole number (%s)", i, info->name, MOT_NUMBER(value[0]),
                     info->unit);
@@ -191,7 +103,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
         return MOTLEY_OK;
 
     mot_host_draws draws;
-    MOT_TRY(mot_draws_take(context, src->count, 1, 0, &draws, error));
+    MOT_TRY(mot_draws_take(context, src->count, 1, false, &draws, error));
     mot_step *const steps = draws.steps;
     memset(steps, 0, src->count * sizeof *steps);
     for (size_t i = 0; i < src->count; i++) {
@@ -216,7 +128,9 @@ motley_status motley_op_apply(struct motley_context *context, int op, const doub
 {
     MOT_REQUIRE(context, error, "context is NULL");
     MOT_REQUIRE(dst, error, "dst is NULL, want a batch");
-    MOT_TRY(mot_validate_shapes(src, dst, error));
+    MOT_TRY(mot_validate_batch("src", src, error));
+    MOT_TRY(mot_validate_src(src, error));
+    MOT_TRY(mot_validate_dst(NULL, src, dst, 0, error));
     MOT_TRY(mot_validate_places(src, dst, NULL, error));
     return mot_op_apply(context, op, values, values_per_image, src, dst, params, error);
 }

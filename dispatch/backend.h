@@ -33,8 +33,7 @@ typedef struct mot_job {
     int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
     size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
-    struct mot_transform_call
-        *stages; /* on the CPU: what draws and places the images, not NULL; CUDA has transform() */
+    struct mot_request *request;     /* of images that are placed first: what draws and places them; else NULL */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -53,7 +52,7 @@ motley_status mot_last_make(mot_last *last, size_t count, size_t max_steps, motl
 void mot_last_clear(mot_last *last);
 
 struct mot_cpu_rows;
-struct mot_transform_call;
+struct mot_request;
 
 /* Works on one image of many. `scratch` belongs to the worker that calls it. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
@@ -95,8 +94,8 @@ typedef struct mot_backend {
     /* motley_resize with checked arguments; NULL if the backend has `each`. */
     motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error);
-    /* motley_apply of a policy with stages, checked; NULL if the backend has `each`. */
-    motley_status (*transform)(void *state, const struct mot_transform_call *call, motley_error *error);
+    /* run() of a job with a request; NULL: run() does it, too. Mixes images at the end if the request does. */
+    motley_status (*transform)(void *state, const struct mot_request *request, motley_error *error);
     /* motley_mix_apply and motley_mix_targets with checked arguments; NULL if the backend has `each`. */
     motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
                          void *stream, motley_error *error);
@@ -129,6 +128,7 @@ struct motley_context {
     mot_kept draws[2], rounds; /* of mot_draws_take, of mot_rounds_run, */
     mot_kept followed;         /* of mot_follow_begin, */
     mot_kept rgb, views;       /* of images read as RGB, of motley_views_apply, */
+    mot_kept boxes[2];         /* of mot_draw_image, */
     mot_kept scratch;          /* of functions that call nothing else that takes it */
     int rounds_busy;           /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
     /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
@@ -140,15 +140,8 @@ struct motley_context {
     unsigned epochs_next;
 };
 
-struct mot_host_draws;
-
-/* Whether a job's images stop between their steps: at custom ops, at steps in a part of the image, or at statistics of
- * clips. */
-int mot_rounds_needed(const mot_job *job);
-
-/* Checks that it can run in rounds, before it is drawn; and runs it, its draws from stop to stop on the backend. */
-motley_status mot_rounds_check(const motley_context *context, const mot_job *job, motley_error *error);
-motley_status mot_rounds_run(motley_context *context, const mot_job *job, const struct mot_host_draws *draws,
+/* Runs a job of a request whose images stop between their steps, from stop to stop on the backend. */
+motley_status mot_rounds_run(motley_context *context, const struct mot_request *request, const mot_job *job,
                              motley_error *error);
 
 /* Runs the backend's checks, then the work. */
@@ -161,14 +154,8 @@ enum { MOT_TAKES_STEPS = 1, MOT_TAKES_STAGES = 2, MOT_TAKES_VALUES = 4, MOT_TAKE
 motley_status mot_apply_params_check(const char *what, unsigned takes, const motley_apply_params *params,
                                      motley_error *error);
 
-/* Fills params->drawn, if that is set, for a policy without stages. */
-void mot_whole_places(const motley_apply_params *params, const motley_batch *src);
-
-/* These serve motley_apply, with new draws or with given ones, motley_op_apply and motley_resize. The batches and the
- * output (or NULL) are already validated, those of mot_resize_run by mot_resize_check; the rest is checked here. */
-motley_status mot_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,
-                        const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
-                        motley_error *error);
+/* These serve motley_op_apply and motley_resize. The batches are already validated, those of mot_resize_run by
+ * mot_resize_check; the rest is checked here. */
 motley_status mot_op_apply(motley_context *context, int op, const double *values, int values_per_image,
                            const motley_batch *src, const motley_batch *dst, const motley_op_params *params,
                            motley_error *error);
@@ -177,14 +164,6 @@ motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst,
 mot_resize mot_resize_as(const motley_resize_params *params, const mot_view *src, const mot_view *dst, size_t i);
 motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
                              const motley_resize_params *params, motley_error *error);
-
-/* mot_apply with the steps that `params` gives; policy: NULL, or whose steps they shall be. */
-motley_status mot_replay(motley_context *context, const motley_policy *policy, const motley_batch *src,
-                         const motley_batch *dst, const motley_output *output, const motley_apply_params *params,
-                         motley_error *error);
-
-/* Requires that the images have the sizes for which given steps were drawn, if `params` says so. */
-motley_status mot_given_sizes_check(const motley_apply_params *params, const motley_batch *src, motley_error *error);
 
 /* Image i of a batch, in either form of description. */
 mot_view mot_batch_view(const motley_batch *batch, size_t i);
@@ -212,15 +191,17 @@ mot_output_as mot_output_of(const mot_job *job);
 motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
                                   motley_error *error);
 
-/* These check a request: first the shapes of the batches (sizes, strides, types; dst may be NULL), then their addresses
- * (no write may overlap a read; `output` may be NULL). */
-motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error);
+struct mot_transform;
+
+/* These check a request: first the shapes of the batches (sizes, strides, types), then their addresses (no write may
+ * overlap a read; dst and `output` may be NULL). Images of dst have the sizes that `transform` makes of src's (NULL:
+ * the same), and any type if `types`, else U8. */
+motley_status mot_validate_src(const motley_batch *src, motley_error *error);
+motley_status mot_validate_dst(const struct mot_transform *transform, const motley_batch *src, const motley_batch *dst,
+                               int types, motley_error *error);
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);
-/* Both checks, for a call that may have an output: *output becomes `given`, or NULL if that has no data. */
-motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
-                                   const motley_output **output, motley_error *error);
 motley_status mot_validate_batch(const char *name, const motley_batch *batch, motley_error *error);
 /* Requires that a batch which results go to has src's alpha. */
 motley_status mot_validate_alpha(const char *name, const motley_batch *src, const motley_batch *to,
@@ -234,7 +215,7 @@ motley_status mot_validate_apart(const motley_batch *src, const motley_batch *ds
                                  motley_error *error);
 /* These check what an op, or a step that mixes, is given: its values; or its values, their number and the
  * interpolation. */
-motley_status mot_validate_values(int op, const double *values, int count, motley_error *error);
-motley_status mot_validate_step(const motley_step *step, motley_error *error);
+motley_status mot_validate_values(const motley_op_info *info, const double *values, int count, motley_error *error);
+motley_status mot_validate_step(const motley_op_info *info, const motley_step *step, motley_error *error);
 
 #endif

@@ -2,7 +2,7 @@
 /* Prepared calls: what is done and the batches' shapes are checked once, addresses and draws at each run. */
 #include "base/params.h"
 #include "base/values.h"
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,8 +10,7 @@
 
 struct motley_call {
     motley_context *context;
-    const motley_policy *policy; /* of a policy, or NULL */
-    mot_transform_call *transform;
+    mot_request *request;           /* of a policy or of given steps, or NULL */
     const mot_transform *scheduled; /* the transform, if its numbers change with the epoch; or NULL */
     mot_epoch_kept epoch;           /* what it was in the last run */
     int op;                         /* of a single op, or -1 */
@@ -19,7 +18,6 @@ struct motley_call {
     uint8_t fill[4]; /* what op_params.fill points to */
     motley_resize_params resize;
     bool resizes, in_place, has_dst, has_output;
-    mot_transform *only; /* a policy without stages as one, for a dst of another type than U8; or NULL */
     motley_batch src, dst;
     motley_output output;
     motley_image *src_images, *dst_images; /* what src.images and dst.images point to, or NULL */
@@ -56,7 +54,6 @@ static motley_status take_what(motley_call *call, const motley_call_params *what
                 : what->op ? "a single op"
                            : "a resize");
     MOT_REQUIRE(what->op || !what->op_params, error, "op_params is set without op");
-    call->policy = what->policy;
     call->resizes = what->resize != NULL;
     call->has_output = what->output != NULL;
     call->op = what->op ? motley_op_find(what->op->name) : -1;
@@ -69,46 +66,45 @@ static motley_status take_what(motley_call *call, const motley_call_params *what
     return MOTLEY_OK;
 }
 
+static const motley_batch *destination(const motley_call *call)
+{
+    return call->in_place ? &call->src : call->has_dst ? &call->dst : NULL;
+}
+
 /* Checks the described batches, by what is done to them, and copies what depends on them. */
 static motley_status prepare(motley_call *call, const motley_call_params *what, motley_error *error)
 {
-    const motley_batch *const dst = call->in_place ? &call->src : call->has_dst ? &call->dst : NULL;
     if (call->resizes)
-        return mot_resize_check(&call->src, dst, &call->resize, error);
-    if (what->policy && !what->policy->staged && dst && dst->dtype != MOTLEY_U8 && !call->has_output) {
-        if (!(call->only = malloc(sizeof *call->only)))
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
-        mot_transform_of_policy(what->policy, call->only);
-    }
-    const mot_transform *const transform = call->only ? call->only : what->policy ? what->policy->staged : NULL;
-    if (transform) {
-        mot_kept table = { 0 };
-        motley_batch read;
-        MOT_TRY(mot_transform_read(transform, &call->src, &table, &read, error));
-        call->src = read;
-        if (table.memory) {
-            free(call->src_images);
-            call->src_images = table.memory;
-        }
-        MOT_TRY(mot_validate_batch("dst", dst, error));
-        if (!(call->transform = malloc(sizeof *call->transform)))
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
-        if (transform->schedule) { /* the first run says in which epoch */
-            call->scheduled = transform;
-            return MOTLEY_OK;
-        }
-        return mot_transform_prepare(transform, &call->src, dst, call->transform, error);
-    }
-    MOT_TRY(mot_validate_shapes(&call->src, dst, error));
-    if (call->src.count == 0)
+        return mot_resize_check(&call->src, destination(call), &call->resize, error);
+    if (call->op >= 0) {
+        MOT_TRY(mot_validate_batch("src", &call->src, error));
+        MOT_TRY(mot_validate_src(&call->src, error));
+        MOT_TRY(mot_validate_dst(NULL, &call->src, destination(call), 0, error));
+        if (call->op_params.fill && call->src.count > 0)
+            call->op_params.fill = memcpy(call->fill, call->op_params.fill, (size_t)call->src.channels);
         return MOTLEY_OK;
-    if (call->op_params.fill)
-        call->op_params.fill = memcpy(call->fill, call->op_params.fill, (size_t)call->src.channels);
-    if (!call->has_output)
-        return MOTLEY_OK;
-    call->output = *what->output;
-    call->output.batch.data = call->src.data;
-    return mot_validate_output(&call->src, &call->output, error);
+    }
+    const mot_transform *const transform = mot_request_base(what->policy);
+    mot_kept table = { 0 };
+    motley_batch read;
+    MOT_TRY(mot_request_read(transform, &call->src, &table, &read, error));
+    call->src = read;
+    if (table.memory) {
+        free(call->src_images);
+        call->src_images = table.memory;
+    }
+    if (call->has_output) {
+        call->output = *what->output;
+        call->output.batch.data = call->src.data;
+    }
+    if (!(call->request = malloc(sizeof *call->request)))
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
+    if (transform->schedule) { /* the first run says in which epoch */
+        call->scheduled = transform;
+        return destination(call) ? mot_validate_batch("dst", destination(call), error) : MOTLEY_OK;
+    }
+    return mot_request_make(transform, &call->src, destination(call), call->has_output ? &call->output : NULL,
+                            call->request, error);
 }
 
 motley_status motley_call_create(motley_context *context, const motley_batch *src, const motley_batch *dst,
@@ -156,11 +152,9 @@ static motley_status move(const char *name, motley_batch *batch, motley_image *i
     return MOTLEY_OK;
 }
 
-/* Points all batches at this run's memory. *to is the batch to write to, or NULL when there is only the output. */
-static motley_status move_all(motley_call *call, void *src, void *dst, void *output, const motley_batch **to,
-                              motley_error *error)
+/* Points all batches at this run's memory. */
+static motley_status move_all(motley_call *call, void *src, void *dst, void *output, motley_error *error)
 {
-    *to = call->in_place ? &call->src : call->has_dst ? &call->dst : NULL;
     MOT_TRY(move("src", &call->src, call->src_images, src, error));
     if (call->has_dst)
         MOT_TRY(move("dst", &call->dst, call->dst_images, dst, error));
@@ -175,11 +169,12 @@ static motley_status move_all(motley_call *call, void *src, void *dst, void *out
 }
 
 /* One op, by this run's values. */
-static motley_status run_op(motley_call *call, const motley_batch *to, const motley_apply_params *params,
-                            motley_error *error)
+static motley_status run_op(motley_call *call, const motley_apply_params *params, motley_error *error)
 {
+    const motley_batch *const to = destination(call);
     motley_op_params how = call->op_params;
     how.stream = params->stream;
+    MOT_TRY(mot_validate_places(&call->src, to, NULL, error));
     MOT_TRY(mot_apply_params_check("an op", MOT_TAKES_VALUES, params, error));
     return mot_op_apply(call->context, call->op, params->values, params->values_per_image, &call->src, to, &how, error);
 }
@@ -203,8 +198,8 @@ static motley_status prepare_for_epoch(motley_call *call, const motley_apply_par
     MOT_TRY(mot_epoch_follow(call->scheduled, params, &call->epoch, &changed, error));
     if (!changed)
         return MOTLEY_OK;
-    const motley_status status = mot_transform_prepare(
-        call->epoch.plain, &call->src, call->in_place ? &call->src : &call->dst, call->transform, error);
+    const motley_status status = mot_request_make(call->epoch.plain, &call->src, destination(call),
+                                                  call->has_output ? &call->output : NULL, call->request, error);
     if (status != MOTLEY_OK) { /* the next run prepares again */
         mot_transform_destroy(call->epoch.plain);
         call->epoch.plain = NULL;
@@ -215,22 +210,17 @@ static motley_status prepare_for_epoch(motley_call *call, const motley_apply_par
 motley_status motley_call_run(motley_call *call, void *src, void *dst, void *output, const motley_apply_params *params,
                               motley_error *error)
 {
-    const motley_batch *to;
     MOT_READ_PARAMS(motley_apply_params, params, error);
     MOT_REQUIRE(call, error, "call is NULL");
     MOT_REQUIRE(!params->output.batch.data, error, "params has an output, want it where the call is created");
-    MOT_TRY(move_all(call, src, dst, output, &to, error));
-    if (call->scheduled)
-        MOT_TRY(prepare_for_epoch(call, params, error));
-    if (call->transform)
-        return mot_transform_run(call->context, call->transform, params, error);
+    MOT_TRY(move_all(call, src, dst, output, error));
     if (call->resizes)
         return run_resize(call, params, error);
-    const motley_output *const fused = call->has_output ? &call->output : NULL;
-    MOT_TRY(mot_validate_places(&call->src, to, fused, error));
     if (call->op >= 0)
-        return run_op(call, to, params, error);
-    return mot_apply(call->context, call->policy, &call->src, to, fused, params, error);
+        return run_op(call, params, error);
+    if (call->scheduled)
+        MOT_TRY(prepare_for_epoch(call, params, error));
+    return mot_request_run(call->context, call->request, params, error);
 }
 
 void motley_call_destroy(motley_call *call)
@@ -239,8 +229,7 @@ void motley_call_destroy(motley_call *call)
         return;
     free(call->src_images);
     free(call->dst_images);
-    free(call->transform);
+    free(call->request);
     mot_transform_destroy(call->epoch.plain);
-    free(call->only);
     free(call);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clips: consecutive images of a batch that share statistics. Dense frames of one size, one behind the other, are one
- * image as high as all of them: dispatch/transform.c and dispatch/cuda/parts.c resize to such, and for callers' frames
+ * image as high as all of them: dispatch/image.c and dispatch/cuda/parts.c resize to such, and for callers' frames
  * mot_clips_image says whether they are. */
 #ifndef MOT_CLIPS_H
 #define MOT_CLIPS_H

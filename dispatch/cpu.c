@@ -101,8 +101,8 @@ static void draw_part(task *t, worker *self)
             mot_step *steps = &t->state->steps[i * t->steps_per_image];
             const mot_view src = mot_batch_view(job->src, t->first + i);
             int drawn = (int)job->max_steps;
-            if (job->stages) {
-                drawn = mot_transform_draw_image(job->stages, t->first + i, &t->state->places[i], steps);
+            if (job->request) {
+                drawn = mot_request_draw(job->request, t->first + i, &t->state->places[i], steps);
             } else if (job->policy) {
                 const mot_drawn_sample sample =
                     mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
@@ -119,7 +119,7 @@ static void draw_part(task *t, worker *self)
             t->state->work[i].first_step = (uint32_t)(i * t->steps_per_image);
             t->state->work[i].steps = kept;
             t->state->work[i].cost = mot_image_cost(t->state->rows, job, t->first + i,
-                                                    job->stages ? &t->state->places[i] : NULL, steps, (int)kept);
+                                                    job->request ? &t->state->places[i] : NULL, steps, (int)kept);
         }
     }
 }
@@ -160,8 +160,9 @@ static void run_image(task *t, worker *self, size_t in_block)
 {
     const cpu_state *const state = t->state;
     const image_work *const work = &state->work[in_block];
-    mot_image_run(state->rows, t->job, t->output, t->first + in_block, t->job->stages ? &state->places[in_block] : NULL,
-                  &state->steps[work->first_step], (int)work->steps, self->memory);
+    mot_image_run(state->rows, t->job, t->output, t->first + in_block,
+                  t->job->request ? &state->places[in_block] : NULL, &state->steps[work->first_step], (int)work->steps,
+                  self->memory);
 }
 
 static void image_part(task *t, worker *self)
@@ -192,7 +193,7 @@ static room room_for(const cpu_state *state, const mot_job *job)
     const size_t block = job->count < BLOCK ? job->count : BLOCK;
     return (room){ .steps = block * job->max_steps,
                    .images = block,
-                   .places = job->stages ? block : 0,
+                   .places = job->request ? block : 0,
                    .scratch_bytes = mot_image_memory(state->rows, job) };
 }
 
@@ -322,9 +323,9 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
     state->last_count = 0;
-    if (job->stages && job->clip_frames > 1)
+    if (job->request && job->clip_frames > 1)
         return each(state, job->count / job->clip_frames, mot_image_memory(state->rows, job), mot_image_clip,
-                    job->stages, error);
+                    job->request, error);
     task t = { .state = state, .job = job };
     t.steps_per_image = job->max_steps;
     MOT_TRY(reserve(state, job, error));
@@ -341,7 +342,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
         sort_block(&t);
         on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
     }
-    state->last_count = job->stages ? 0 : job->count;
+    state->last_count = job->request ? 0 : job->count;
     state->last_steps_per_image = t.steps_per_image;
     return MOTLEY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms whose numbers change with the epoch: what a call takes in their place. */
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 #include "policies/schedule.h"
 
 /* Requires that the host knows the epoch. */

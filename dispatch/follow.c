@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See follow.h. On the host, what follows is moved by the draws of its images. */
 #include "dispatch/follow.h"
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 
 #include "base/params.h"
 #include "base/values.h"
@@ -203,9 +203,9 @@ motley_status mot_follow_begin(motley_context *context, const mot_job *job, cons
                            .widths = sides,
                            .heights = sides + n,
                            .places = draws->places };
-    if (job->stages) {
-        drawn.width = job->stages->info->width;
-        drawn.height = job->stages->info->height;
+    if (job->request) {
+        drawn.width = job->request->info->width;
+        drawn.height = job->request->info->height;
     }
     return move(context, job->followed, &drawn, moved, &context->scratch, error);
 }

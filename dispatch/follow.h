@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a call moves with its images: `followed` of its params; and jobs whose draws are known. */
+/* What a call moves with its images: `followed` of its params. */
 #ifndef MOT_FOLLOW_H
 #define MOT_FOLLOW_H
 
@@ -25,9 +25,5 @@ int mot_followed_any(const motley_followed *followed);
 motley_status mot_follow_begin(motley_context *context, const mot_job *job, const mot_host_draws *draws,
                                const motley_step *shown, size_t shown_steps, mot_moved *moved, motley_error *error);
 void mot_follow_end(const mot_moved *moved);
-
-/* Runs a job whose draws are known, or a job of stages, and moves what follows it. */
-motley_status mot_run_drawn(motley_context *context, mot_job *job, const mot_host_draws *draws,
-                            const motley_step *shown, size_t shown_steps, motley_error *error);
 
 #endif

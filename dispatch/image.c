@@ -216,15 +216,15 @@ void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count,
 /* ---- places ---- */
 
 /* Crop, resize, window and flips, from the source to `to`. */
-static void place_image(const mot_transform_call *call, const mot_cpu_rows *rows, const motley_place *drawn,
-                        mot_view src, mot_view to, void *scratch)
+static void place_image(const mot_request *call, const mot_cpu_rows *rows, const motley_place *drawn, mot_view src,
+                        mot_view to, void *scratch)
 {
     const mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, call->transform->fill);
     rows->resize(&src, &to, &how, scratch);
 }
 
 /* Erases boxes in the output. */
-static void erase(const mot_transform_call *call, const motley_place *drawn, const mot_view *dst)
+static void erase(const mot_request *call, const motley_place *drawn, const mot_view *dst)
 {
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *stage = call->erase;
@@ -270,7 +270,7 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
 }
 
 /* Writes a finished image to its place in the results, and erases boxes there. */
-static void write_stages(const mot_transform_call *call, const mot_cpu_rows *rows, const mot_view *image, size_t i,
+static void write_stages(const mot_request *call, const mot_cpu_rows *rows, const mot_view *image, size_t i,
                          const motley_place *place)
 {
     const mot_view dst = mot_batch_view(call->dst, i);
@@ -283,7 +283,7 @@ static void write_stages(const mot_transform_call *call, const mot_cpu_rows *row
 }
 
 /* Images that are placed first. */
-static void run_stages(const mot_transform_call *call, const mot_cpu_rows *rows, size_t i, const motley_place *place,
+static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t i, const motley_place *place,
                        const mot_step *steps, int count, uint8_t *memory)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
@@ -299,7 +299,7 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
                    const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
 {
     if (place) {
-        run_stages(job->stages, rows, i, place, steps, count, memory);
+        run_stages(job->request, rows, i, place, steps, count, memory);
         return;
     }
     const mot_view src = mot_batch_view(job->src, i), dst = job->dst ? mot_batch_view(job->dst, i) : src;
@@ -329,7 +329,7 @@ static int without_idle(const mot_step *steps, int count, mot_step *kept)
 
 void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *memory)
 {
-    const mot_transform_call *const call = opaque;
+    const mot_request *const call = opaque;
     const mot_host_draws *const draws = &call->draws;
     const size_t frames = call->params->clip_frames, first = clip * frames;
     const mot_view one = mot_batch_view(call->dst, first);
@@ -372,7 +372,7 @@ static size_t larger(size_t a, size_t b)
 }
 
 /* An image, or all frames of a clip, and behind it what the steps need. */
-static size_t stages_memory(mot_transform_call *call, const mot_cpu_rows *rows)
+static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
     const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
     size_t work = 0, rest = 0;
@@ -380,8 +380,8 @@ static size_t stages_memory(mot_transform_call *call, const mot_cpu_rows *rows)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view dst = mot_batch_view(call->dst, i);
-        const int32_t high = dst.height * (int32_t)frames, kernel = mot_transform_largest_kernel(call, i);
-        const mot_sizes most = mot_transform_sides(call, i);
+        const int32_t high = dst.height * (int32_t)frames, kernel = mot_request_largest_kernel(call, i);
+        const mot_sizes most = mot_request_sides(call, i);
         work = larger(work, mot_image_bytes(dst.width, high, dst.channels));
         const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, high, dst.channels),
                                       mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
@@ -401,8 +401,8 @@ static size_t stages_memory(mot_transform_call *call, const mot_cpu_rows *rows)
 size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job)
 {
     size_t most = 0;
-    if (job->stages)
-        return stages_memory(job->stages, rows);
+    if (job->request)
+        return stages_memory(job->request, rows);
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);

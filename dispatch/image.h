@@ -4,7 +4,7 @@
 #ifndef MOT_IMAGE_H
 #define MOT_IMAGE_H
 
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 #include "kernels/cpu.h"
 
 /* Bytes of a dense image of this size, in whole cache lines. */
@@ -29,7 +29,7 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
 void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
                      const mot_view *end, uint8_t *memory);
 
-/* Makes all frames of a clip of a mot_transform_call. They are dense in the worker's memory, one after the other, so a
+/* Makes all frames of a clip of a mot_request. They are dense in the worker's memory, one after the other, so a
  * step that needs their statistics sees them as one tall image. */
 void mot_image_clip(void *call, size_t clip, const mot_cpu_rows *rows, void *memory);
 

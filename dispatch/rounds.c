@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches whose images stop between their steps: at a custom op, which is the caller's function, at a step that works
- * in a part of the image, and at a step that needs the statistics of a whole clip. The host has their draws (draws.h).
- * In each round the backend first runs every image's steps up to its next stop. Then the stops run, each for all images
- * that are at it: a custom op gets the images, and the backend gets their parts or whole clips as a batch. */
+ * in a part of the image, at chains that begin behind other steps, and at a step that needs the statistics of a whole
+ * clip. The host has their draws (draws.h). In each round the backend first runs every image's steps up to its next
+ * stop. Then the stops run, each for all images that are at it: a custom op gets the images, and the backend gets their
+ * parts or whole clips as a batch.
+ *
+ * Between the rounds the pixels are bytes, in dst, or in the first byte of each of its components. The first run also
+ * places the images, and the last one makes the output of them, and erases boxes there. */
 #include "augmentations/ops.h"
 #include "dispatch/clips.h"
-#include "dispatch/draws.h"
+#include "dispatch/request.h"
 #include "policies/draw.h"
 
 #include <stdbool.h>
@@ -16,30 +20,47 @@ static const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY }; /* for any op
 /* The arrays of a call, in one block that the context keeps. */
 typedef struct rounds {
     motley_context *context;
+    const mot_request *request;
     const mot_job *job;
     const mot_host_draws *draws;
+    motley_policy_info info;  /* the request's, without mixing */
     const motley_batch *work; /* where the pixels are between the steps */
     mot_step *part;           /* the steps of one run, [count][steps of that run] */
     motley_image *images;     /* [count], and the next three: the sub-batch of one stop */
     uint64_t *ids;
     double (*values)[3];
     size_t *indices;
-    int32_t *done; /* [count]: steps already done */
+    int32_t *done;         /* [count]: steps already done */
+    int32_t *own;          /* [count]: steps of one run */
+    bool begun;            /* the images are placed */
+    motley_place *written; /* [count]: of images that are placed already: what is still erased in them */
 } rounds;
 
 static motley_status reserve(rounds *call, motley_error *error)
 {
-    const size_t n = call->job->count, steps = n * call->draws->most;
-    const size_t bytes = steps * sizeof(mot_step) + n * (sizeof(motley_image) + sizeof(uint64_t) + sizeof(double[3]) +
-                                                         sizeof(size_t) + sizeof(int32_t));
+    const size_t n = call->job->count, steps = n * call->draws->most, places = call->draws->places ? n : 0;
+    const size_t bytes =
+        steps * sizeof(mot_step) + places * sizeof(motley_place) +
+        n * (sizeof(motley_image) + sizeof(uint64_t) + sizeof(double[3]) + sizeof(size_t) + 2 * sizeof(int32_t));
     MOT_TRY(mot_keep(&call->context->rounds, bytes, n, error));
     call->part = call->context->rounds.memory;
-    call->images = (motley_image *)(void *)(call->part + steps);
+    call->written = (motley_place *)(void *)(call->part + steps);
+    call->images = (motley_image *)(void *)(call->written + places);
     call->ids = (uint64_t *)(void *)(call->images + n);
     call->values = (double(*)[3])(void *)(call->ids + n);
     call->indices = (size_t *)(void *)(call->values + n);
     call->done = (int32_t *)(void *)(call->indices + n);
+    call->own = call->done + n;
     memset(call->done, 0, n * sizeof *call->done);
+    for (size_t i = 0; i < places; i++) {
+        const mot_view v = mot_batch_view(call->job->dst, i);
+        call->written[i] = call->draws->places[i];
+        call->written[i].crop = (motley_crop){ .width = v.width, .height = v.height };
+        call->written[i].width = v.width;
+        call->written[i].height = v.height;
+        call->written[i].left = call->written[i].top = 0;
+        call->written[i].flip_horizontal = call->written[i].flip_vertical = call->written[i].beyond = 0;
+    }
     return MOTLEY_OK;
 }
 
@@ -54,8 +75,8 @@ static int stops(const rounds *call, size_t i, int32_t s)
 {
     const mot_host_draws *const draws = call->draws;
     const size_t at = i * draws->most + (size_t)s;
-    return draws->steps[at].op >= MOT_OP_COUNT || draws->inside[at].x0 < draws->inside[at].x1 ||
-           pools(call, &draws->steps[at]);
+    return draws->steps[at].op >= MOT_OP_COUNT || draws->steps[at].op == MOTLEY_STEP_MIX_BEGIN ||
+           draws->inside[at].x0 < draws->inside[at].x1 || pools(call, &draws->steps[at]);
 }
 
 /* Refuses clips whose statistics cannot be taken together. */
@@ -83,21 +104,45 @@ static int32_t steps_before_stop(const rounds *call, size_t i)
     return end - call->done[i];
 }
 
-/* Runs every image's steps up to its next stop. The last run gets `output`. */
+/* Runs a part of a request whose images are placed: the first, which places them, or the last, which writes them. */
+static motley_status run_placed(rounds *call, mot_job *job, bool first, bool last, motley_error *error)
+{
+    motley_apply_params params = *call->request->params;
+    mot_request part = *call->request;
+    params.clip_frames = 0; /* those stop */
+    part.params = &params;
+    part.info = &call->info;
+    part.src = job->src;
+    part.dst = job->dst;
+    part.erase = last ? part.erase : NULL;
+    part.worker_bytes = 0;
+    part.followed = (motley_followed){ 0 };
+    part.draws.most = job->max_steps;
+    part.draws.steps = call->part;
+    part.draws.counts = call->own;
+    part.draws.places = first ? call->draws->places : call->written;
+    job->request = &part;
+    return mot_job_run(call->context, job, error);
+}
+
+/* Runs every image's steps up to its next stop, or, in the last run, to its end. */
 static motley_status run_part(rounds *call, const motley_batch *src, const motley_batch *dst,
-                              const motley_output *output, motley_error *error)
+                              const motley_output *output, bool last, motley_error *error)
 {
     const mot_job *job = call->job;
+    const bool first = !call->begun;
+    const bool placed = job->request && (first || (last && (dst->dtype != MOTLEY_U8 || call->request->erase)));
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {
-        const size_t own = (size_t)steps_before_stop(call, i);
-        most = own > most ? own : most;
+        call->own[i] = steps_before_stop(call, i);
+        most = (size_t)call->own[i] > most ? (size_t)call->own[i] : most;
     }
-    if (most == 0 && src == dst && !output)
+    call->begun = true;
+    if (most == 0 && src == dst && !output && !placed)
         return MOTLEY_OK;
     const size_t width = most ? most : 1;
     for (size_t i = 0; i < job->count; i++) {
-        const int32_t own = steps_before_stop(call, i);
+        const int32_t own = call->own[i];
         mot_step *to = &call->part[i * width];
         memcpy(to, &call->draws->steps[i * call->draws->most + (size_t)call->done[i]], (size_t)own * sizeof *to);
         for (size_t s = (size_t)own; s < width; s++)
@@ -110,7 +155,7 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
     part.max_steps = width;
     part.stream = job->stream;
     part.mixes = job->mixes;
-    return mot_job_run(call->context, &part, error);
+    return placed ? run_placed(call, &part, first, last, error) : mot_job_run(call->context, &part, error);
 }
 
 /* The next step of image i if it is a stop, else NULL. */
@@ -122,14 +167,14 @@ static const mot_step *stop_of(const rounds *call, size_t i)
 }
 
 /* Calls a custom op with the images whose next step it is. */
-static motley_status call_custom(rounds *call, uint32_t custom, motley_error *error)
+static motley_status call_custom(rounds *call, int custom, motley_error *error)
 {
     const mot_job *job = call->job;
-    const motley_custom_op *op = &job->policy->custom[custom].op;
+    const motley_custom_op *op = &mot_transform_custom(call->request->transform, custom)->op;
     size_t n = 0;
     for (size_t i = 0; i < job->count; i++) {
         const mot_step *step = stop_of(call, i);
-        if (!step || step->op != MOT_OP_COUNT + (int)custom)
+        if (!step || step->op != custom)
             continue;
         const mot_view v = mot_batch_view(call->work, i);
         call->images[n] = (motley_image){ v.data, v.width, v.height, v.row, v.pixel, v.channel };
@@ -170,7 +215,8 @@ static motley_status run_images(rounds *call, size_t n, motley_error *error)
     return mot_job_run(call->context, &job, error);
 }
 
-/* Runs the steps that work in a part of their image, in place: the parts are a batch of images. */
+/* Runs the steps that work in a part of their image, in place: the parts are a batch of images. Chains begin here,
+ * too. */
 static motley_status run_inside(rounds *call, motley_error *error)
 {
     const mot_job *job = call->job;
@@ -179,6 +225,10 @@ static motley_status run_inside(rounds *call, motley_error *error)
         const mot_step *step = stop_of(call, i);
         if (!step || step->op >= MOT_OP_COUNT || pools(call, step))
             continue;
+        if (step->op == MOTLEY_STEP_MIX_BEGIN) { /* the image is as its chains begin */
+            call->done[i]++;
+            continue;
+        }
         const mot_view v = mot_batch_view(call->work, i);
         const mot_rect at = call->draws->inside[i * call->draws->most + (size_t)call->done[i]];
         call->images[n] = (motley_image){
@@ -220,14 +270,14 @@ static motley_status run_all(rounds *call, motley_error *error)
     const mot_job *job = call->job;
     const motley_batch *from = job->src;
     while (!all_done(call)) {
-        MOT_TRY(run_part(call, from, call->work, NULL, error));
+        MOT_TRY(run_part(call, from, call->work, NULL, false, error));
         from = call->work;
-        for (uint32_t custom = 0; job->policy && custom < job->policy->customs; custom++)
-            MOT_TRY(call_custom(call, custom, error));
+        for (int custom = 0; custom < call->request->transform->facts.customs; custom++)
+            MOT_TRY(call_custom(call, MOT_OP_COUNT + custom, error));
         MOT_TRY(run_inside(call, error));
         MOT_TRY(run_clips(call, error));
     }
-    return run_part(call, from, job->dst, job->output, error);
+    return run_part(call, from, job->dst, job->output, true, error);
 }
 
 /* Moves the followers by the images' steps, if the backend does that. */
@@ -239,40 +289,23 @@ static motley_status follow(const rounds *call, motley_error *error)
     return call->context->backend->follow(call->context->state, &job, error);
 }
 
-int mot_rounds_needed(const mot_job *job)
-{
-    return !job->stages && (job->inside || job->clip_frames > 1 ||
-                            (job->policy && (job->policy->runs_customs || job->policy->takes_boxes)));
-}
-
-motley_status mot_rounds_check(const motley_context *context, const mot_job *job, motley_error *error)
-{
-    const char *const alone = job->mixes ? "where chains of ops are mixed"
-                              : job->inside || (job->policy && job->policy->takes_boxes)
-                                  ? "where ops work in parts of images"
-                                  : NULL;
-    MOT_TRY(mot_clips_check(job->clip_frames, job->count, alone, error));
-    if (job->counter || (job->samples.levels && context->backend->wait))
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s is set, but policy '%s' %s, and so is drawn on the host",
-                        job->counter ? "counter" : "levels", job->policy->name,
-                        job->policy->takes_boxes    ? "works in boxes"
-                        : job->policy->runs_customs ? "has custom ops"
-                                                    : "is applied to clips");
-    MOT_REQUIRE(!context->rounds_busy, error,
-                "a custom op's function applies %s%s%s, with custom ops, boxes or clips, on the context that called it",
-                job->policy ? "policy '" : "given draws", job->policy ? job->policy->name : "", job->policy ? "'" : "");
-    return context->backend->validate ? context->backend->validate(context->state, job, error) : MOTLEY_OK;
-}
-
-motley_status mot_rounds_run(motley_context *context, const mot_job *job, const mot_host_draws *draws,
+motley_status mot_rounds_run(motley_context *context, const mot_request *request, const mot_job *job,
                              motley_error *error)
 {
-    rounds call = { .context = context, .job = job, .draws = draws, .work = job->dst };
+    rounds call = { .context = context,
+                    .request = request,
+                    .job = job,
+                    .draws = &request->draws,
+                    .info = *request->info,
+                    .work = job->dst };
     motley_batch slots;
-    if (!job->dst) {
-        slots = mot_output_slots(&job->output->batch);
+    if (!job->dst || job->dst->dtype != MOTLEY_U8) {
+        slots = mot_output_slots(job->dst ? job->dst : &job->output->batch);
         call.work = &slots;
     }
+    call.info.mix = NULL; /* in the end */
+    if (context->backend->validate)
+        MOT_TRY(context->backend->validate(context->state, job, error));
     MOT_TRY(reserve(&call, error));
     if (job->clip_frames > 1)
         MOT_TRY(check_clips(&call, error));

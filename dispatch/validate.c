@@ -5,6 +5,7 @@
 #include "base/values.h"
 #include "dispatch/backend.h"
 #include "kernels/output.h"
+#include "policies/transform_draw.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -296,27 +297,36 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
     return (images >= backwards && images <= most && rest < span) || (images + 1 <= most && step - rest < span);
 }
 
-motley_status mot_validate_shapes(const motley_batch *src, const motley_batch *dst, motley_error *error)
+motley_status mot_validate_src(const motley_batch *src, motley_error *error)
 {
-    MOT_TRY(mot_validate_batch("src", src, error));
     MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
-    if (!dst || dst == src)
+    return MOTLEY_OK;
+}
+
+motley_status mot_validate_dst(const mot_transform *t, const motley_batch *src, const motley_batch *dst, int types,
+                               motley_error *error)
+{
+    const bool staged = t && !t->plain, to_rgb = staged && t->to_rgb;
+    if (!types && dst == src)
         return MOTLEY_OK;
     MOT_TRY(mot_validate_batch("dst", dst, error));
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     if (src->count == 0)
         return MOTLEY_OK;
-    MOT_REQUIRE(dst->dtype == MOTLEY_U8, error,
+    MOT_REQUIRE(types || dst->dtype == MOTLEY_U8, error,
                 "dst: dtype is %d, want MOTLEY_U8 (other types: the output of motley_apply_params)", (int)dst->dtype);
-    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
-                dst->channels, src->channels);
+    MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
+                dst->channels, to_rgb ? "to_rgb's" : "src's", src->channels,
+                staged && dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
     MOT_TRY(mot_validate_alpha("dst", src, dst, error));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        MOT_REQUIRE(from.width == to.width && from.height == to.height, error,
-                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", want src's %" PRId32 "x%" PRId32, i, to.width,
-                    to.height, from.width, from.height);
-        if (!src->images && !dst->images)
+        const mot_sizes want = staged ? mot_result_size(t, from.width, from.height)
+                                      : (mot_sizes){ .width = from.width, .height = from.height };
+        MOT_REQUIRE(to.width == want.width && to.height == want.height, error,
+                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %s %" PRId32 "x%" PRId32, i, to.width,
+                    to.height, staged && t->info.width ? "the transform's" : "src's", want.width, want.height);
+        if (!dst->images && ((staged && t->info.width) || !src->images))
             break; /* the same for all images */
     }
     return MOTLEY_OK;
@@ -544,23 +554,11 @@ motley_status mot_validate_places(const motley_batch *src, const motley_batch *d
     return elsewhere ? check_apart("dst", dst, out, error) : MOTLEY_OK;
 }
 
-motley_status mot_validate_batches(const motley_batch *src, const motley_batch *dst, const motley_output *given,
-                                   const motley_output **output, motley_error *error)
+motley_status mot_validate_values(const motley_op_info *info, const double *values, int count, motley_error *error)
 {
-    *output = given->batch.data ? given : NULL;
-    MOT_REQUIRE(dst || *output, error, "dst is NULL and no output is set: there is nowhere to write");
-    MOT_TRY(mot_validate_shapes(src, dst, error));
-    if (*output && src->count > 0)
-        MOT_TRY(mot_validate_output(src, *output, error));
-    return mot_validate_places(src, dst, *output, error);
-}
-
-motley_status mot_validate_values(int op, const double *values, int count, motley_error *error)
-{
-    const motley_op_info *info = mot_step_info(op);
     for (int i = 0; i < count; i++)
         MOT_REQUIRE(isfinite(values[i]), error, "%s: value %d is %g, want a finite number", info->name, i, values[i]);
-    if (count > 0)
+    if (count > 0 && info->values_max > 0)
         MOT_REQUIRE(values[0] >= info->minimum && values[0] <= info->maximum, error,
                     "%s: value is %s, want %s to %s (%s)", info->name, MOT_NUMBER(values[0]), MOT_NUMBER(info->minimum),
                     MOT_NUMBER(info->maximum), info->unit);
@@ -569,9 +567,12 @@ motley_status mot_validate_values(int op, const double *values, int count, motle
     return MOTLEY_OK;
 }
 
-motley_status mot_validate_step(const motley_step *step, motley_error *error)
+motley_status mot_validate_step(const motley_op_info *info, const motley_step *step, motley_error *error)
 {
-    MOT_TRY(mot_check_values_count(mot_step_info(step->op), step->values_count, error));
+    if (info->shape == MOTLEY_SHAPE_CUSTOM)
+        MOT_REQUIRE(step->values_count == 3, error, "%s: it has %d values, want 3", info->name, step->values_count);
+    else
+        MOT_TRY(mot_check_values_count(info, step->values_count, error));
     MOT_TRY(mot_check_interpolation(step->interpolation, error));
-    return mot_validate_values(step->op, step->values, step->values_count, error);
+    return mot_validate_values(info, step->values, step->values_count, error);
 }

@@ -3,7 +3,7 @@
 #include "motley/views.h"
 #include "base/params.h"
 #include "base/values.h"
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 #include "policies/views.h"
 
 #include <string.h>
@@ -34,6 +34,9 @@ static motley_status check_params(const mot_transform *transform, size_t count, 
         MOT_REQUIRE((s->views ? s->views[i] : s->view) < MOT_READS, error,
                     "view is %u, want a read of 0 to %d: policy '%s' has views itself",
                     (unsigned)(s->views ? s->views[i] : s->view), MOT_READS - 1, transform->name);
+    MOT_REQUIRE(!transform->info.takes_boxes, error,
+                "a view of policy '%s' works in the boxes of an image, want that view's own policy to be applied",
+                transform->name);
     MOT_REQUIRE(!p->drawn && !p->steps && !p->step_counts, error,
                 "drawn or steps is set, want the draws of views in their results");
     MOT_REQUIRE(!p->given && !p->given_steps && p->clip_frames <= 1 && !p->followed, error,

@@ -3,7 +3,7 @@
 #ifndef MOT_FOLLOWERS_MATRIX_H
 #define MOT_FOLLOWERS_MATRIX_H
 
-#include "base/kept.h"
+#include "followers/boxes.h"
 #include "followers/moves.h"
 #include "kernels/cpu.h"
 
@@ -28,11 +28,8 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
 motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geometry *out, int32_t *count,
                                     motley_error *error);
 
-/* The parts of motley_follow, for doubles; single: the caller keeps the results as floats. keep, visibility and flags
- * may be NULL; so may `scratch` without images. */
-motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules *params, int single,
-                               const size_t *offsets, double *boxes, double *visibility, uint8_t *keep,
-                               mot_kept *scratch, motley_error *error);
+/* The parts of motley_follow besides boxes, for doubles; single: the caller keeps the results as floats. flags may be
+ * NULL; so may `scratch` without images. */
 motley_status mot_follow_points(const motley_drawn *drawn, motley_convention convention, int single,
                                 const size_t *offsets, double *points, uint8_t *flags, mot_kept *scratch,
                                 motley_error *error);

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "policies/draw.h"
-#include "policies/policy.h"
+#include "policies/transform.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -423,6 +423,8 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     policy->tables.gamma = c.gamma;
     policy->tables.beta = c.beta;
     mot_policy_finish(policy);
+    if (!mot_transform_of_policy(policy))
+        goto done;
     status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;
 done:
     free(steps);

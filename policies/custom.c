@@ -2,7 +2,7 @@
 /* The ops that a policy can name: those of the table, then custom ops, with ids from MOT_OP_COUNT on. */
 #include "augmentations/table.h"
 #include "base/error.h"
-#include "policies/policy.h"
+#include "policies/transform.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,9 +103,11 @@ void mot_customs_destroy(motley_policy *policy)
 
 bool mot_customs_equal(const motley_policy *a, const motley_policy *b)
 {
-    bool same = a->customs == b->customs;
-    for (uint32_t i = 0; same && i < a->customs; i++) {
-        const motley_custom_op *x = &a->custom[i].op, *y = &b->custom[i].op;
+    const mot_transform *const first = mot_policy_transform(a), *const second = mot_policy_transform(b);
+    bool same = first->facts.customs == second->facts.customs;
+    for (int i = 0; same && i < first->facts.customs; i++) {
+        const motley_custom_op *const x = &mot_transform_custom(first, MOT_OP_COUNT + i)->op;
+        const motley_custom_op *const y = &mot_transform_custom(second, MOT_OP_COUNT + i)->op;
         same = strcmp(x->name, y->name) == 0 && !x->unit == !y->unit && (!x->unit || strcmp(x->unit, y->unit) == 0) &&
                (!x->unit || (x->minimum == y->minimum && x->maximum == y->maximum)) && x->run == y->run &&
                x->user == y->user;
@@ -115,6 +117,8 @@ bool mot_customs_equal(const motley_policy *a, const motley_policy *b)
 
 const motley_op_info *motley_policy_op(const motley_policy *policy, int op)
 {
+    if (policy->staged)
+        return mot_transform_op(policy->staged, op);
     if (op < MOT_OP_COUNT)
         return mot_step_info(op);
     return (uint32_t)(op - MOT_OP_COUNT) < policy->customs ? &policy->custom[op - MOT_OP_COUNT].info : NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw: what each sample draws, in the ops' units. */
 #include "policies/transform_draw.h"
+#include "policies/views.h"
 
 #include "base/error.h"
 #include "base/values.h"
@@ -66,31 +67,43 @@ motley_status mot_levels_check(const motley_policy_info *policy, const motley_sa
     return MOTLEY_OK;
 }
 
-/* motley_draw of a policy that takes boxes; `room` is the second dimension of `steps`. */
-static motley_status draw_boxed(const motley_policy *policy, const motley_samples *samples, size_t count,
-                                const int32_t *widths, const int32_t *heights, int32_t channels, size_t room,
-                                motley_step *steps, int32_t *step_counts, motley_error *error)
-{
-    mot_step *drawn = malloc(room * sizeof *drawn);
-    mot_rect *inside = malloc(room * sizeof *inside);
-    mot_kept scratch = { 0 };
-    motley_status status =
-        drawn && inside ? MOTLEY_OK : mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu steps", room);
-    for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
-        status = mot_draw_image(policy, samples, i, widths[i], heights[i], channels, drawn, inside, &step_counts[i],
-                                &scratch, error);
-        for (int32_t s = 0; status == MOTLEY_OK && s < step_counts[i]; s++)
-            steps[i * room + (size_t)s] = mot_step_inside(motley_policy_op(policy, drawn[s].op), &drawn[s], inside[s]);
-    }
-    free(scratch.memory);
-    free(inside);
-    free(drawn);
-    return status;
-}
-
 motley_place mot_whole_place(int32_t width, int32_t height)
 {
     return (motley_place){ .crop = { .width = width, .height = height }, .width = width, .height = height };
+}
+
+/* motley_draw, checked but for what depends on the transform. */
+static motley_status draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
+                                  const int32_t *widths, const int32_t *heights, int32_t channels, motley_place *places,
+                                  motley_step *steps, int32_t *step_counts, motley_error *error)
+{
+    mot_step own[MOT_MAX_TRANSFORM_STEPS], *drawn = own;
+    mot_rect *inside = NULL;
+    mot_kept scratch[2] = { { 0 } };
+    size_t room;
+    MOT_TRY(mot_transform_check_single(transform, error));
+    MOT_TRY(mot_levels_check(&transform->info, samples, count, error));
+    MOT_TRY(mot_boxes_check(transform, samples, count, error));
+    MOT_TRY(mot_steps_room(transform, samples, count, &room, error));
+    if (transform->facts.takes_boxes) {
+        if (!(drawn = malloc(room * (sizeof *drawn + sizeof *inside))))
+            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu steps", room);
+        inside = (mot_rect *)(void *)(drawn + room);
+    }
+    motley_status status = MOTLEY_OK;
+    for (size_t i = 0; i < count && status == MOTLEY_OK; i++) {
+        motley_place place;
+        status = mot_draw_image(transform, samples, i, widths[i], heights[i], transform->to_rgb ? 3 : channels,
+                                places ? &places[i] : &place, drawn, inside, &step_counts[i], scratch, error);
+        for (int32_t s = 0; status == MOTLEY_OK && s < step_counts[i]; s++)
+            steps[i * room + (size_t)s] = mot_step_inside(mot_transform_op(transform, drawn[s].op), &drawn[s],
+                                                          inside ? inside[s] : (mot_rect){ 0, 0, 0, 0 });
+    }
+    free(scratch[0].memory);
+    free(scratch[1].memory);
+    if (drawn != own)
+        free(drawn);
+    return status;
 }
 
 motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,
@@ -112,24 +125,12 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     for (size_t i = 0; i < count; i++)
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
 
-    if (policy->staged)
-        return mot_transform_draw_samples(policy->staged, samples, count, widths, heights, channels, places, steps,
-                                          step_counts, error);
-    MOT_TRY(mot_boxes_check(policy, samples, count, error));
-    MOT_TRY(mot_levels_check(&policy->info, samples, count, error));
-    for (size_t i = 0; places && i < count; i++)
-        places[i] = mot_whole_place(widths[i], heights[i]);
-    size_t room;
-    MOT_TRY(mot_steps_room(policy, samples, count, &room, error));
-    if (policy->takes_boxes)
-        return draw_boxed(policy, samples, count, widths, heights, channels, room, steps, step_counts, error);
-    for (size_t i = 0; i < count; i++) {
-        mot_step drawn[MOT_MAX_STEPS];
-        const mot_drawn_sample sample = mot_sample_of(samples, i, widths[i], heights[i], channels);
-        const int n = mot_draw_sample(&policy->tables, &sample, drawn);
-        step_counts[i] = n;
-        for (int s = 0; s < n; s++)
-            steps[i * room + (size_t)s] = mot_public_step(motley_policy_op(policy, drawn[s].op), &drawn[s]);
-    }
-    return MOTLEY_OK;
+    const mot_transform *const transform = mot_policy_transform(policy);
+    mot_transform *plain = NULL;
+    if (transform->schedule)
+        MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
+    const motley_status status = draw_samples(plain ? plain : transform, samples, count, widths, heights, channels,
+                                              places, steps, step_counts, error);
+    mot_transform_destroy(plain);
+    return status;
 }

@@ -7,9 +7,8 @@
  * first. */
 #include "base/error.h"
 #include "base/values.h"
-#include "motley/follow.h"
-#include "policies/draw.h"
-#include "policies/policy.h"
+#include "followers/boxes.h"
+#include "policies/transform_draw.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,38 +24,41 @@ typedef struct box {
 
 /* The state of drawing one image. */
 typedef struct drawing {
-    const motley_policy *policy;
+    const mot_transform *transform;
     mot_drawn_sample sample;
+    motley_place place;    /* the boxes are of the image before it, */
+    int32_t width, height; /* ... and the steps work on one of this size */
     size_t image, count;
-    const double (*given)[4];         /* [count] */
-    double (*moved)[4];               /* [count] */
-    box *boxes;                       /* [count] */
-    motley_step moves[MOT_MAX_STEPS]; /* the warps so far: they move the boxes */
+    const double (*given)[4]; /* [count] */
+    double (*moved)[4];       /* [count] */
+    box *boxes;               /* [count] */
+    motley_step *moves;       /* the warps so far: they move the boxes */
     int32_t moves_count;
+    mot_kept *scratch;
 } drawing;
 
-motley_status mot_steps_room(const motley_policy *policy, const motley_samples *samples, size_t count, size_t *room,
+motley_status mot_steps_room(const mot_transform *transform, const motley_samples *samples, size_t count, size_t *room,
                              motley_error *error)
 {
     size_t most = 1; /* boxes of an image */
-    for (size_t i = 0; policy->takes_boxes && i < count; i++) {
+    for (size_t i = 0; transform->facts.takes_boxes && i < count; i++) {
         const size_t own = samples->box_offsets[i + 1] - samples->box_offsets[i];
         most = own > most ? own : most;
     }
-    *room = mot_times(policy->tables.max_steps, most);
+    *room = mot_times(transform->info.max_steps, most);
     MOT_TRY(mot_check_count("the most steps of an image in its boxes", *room, error));
     return mot_check_array("the number of all steps", mot_times(count, *room), 4 * sizeof(motley_step), error);
 }
 
-motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
+motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count,
                               motley_error *error)
 {
-    if (!policy->takes_boxes || count == 0)
+    if (!transform->facts.takes_boxes || count == 0)
         return MOTLEY_OK;
     const size_t *offsets = samples->box_offsets;
     MOT_REQUIRE(offsets, error,
                 "policy '%s' works in the boxes of an image, but samples.box_offsets is NULL: want the boxes",
-                policy->name);
+                transform->name);
     for (size_t i = 0; i < count; i++)
         MOT_REQUIRE(offsets[i] <= offsets[i + 1], error,
                     "samples.box_offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i],
@@ -67,21 +69,24 @@ motley_status mot_boxes_check(const motley_policy *policy, const motley_samples 
     return MOTLEY_OK;
 }
 
-/* Moves the given boxes by the steps so far. */
+/* Moves the given boxes by the place and the steps so far. */
 static motley_status move_boxes(drawing *d, motley_error *error)
 {
-    const int32_t width = d->sample.width, height = d->sample.height;
     const size_t offsets[2] = { 0, d->count };
     const motley_drawn drawn = { .count = 1,
                                  .steps = d->moves,
                                  .step_counts = &d->moves_count,
-                                 .max_steps = MOT_MAX_STEPS,
-                                 .widths = &width,
-                                 .heights = &height };
+                                 .max_steps = d->transform->info.max_steps,
+                                 .widths = &d->sample.width,
+                                 .heights = &d->sample.height,
+                                 .places = d->transform->plain ? NULL : &d->place,
+                                 .width = d->width,
+                                 .height = d->height };
+    const motley_box_rules rules = { 0 };
     motley_error own = { 0 };
     memcpy(d->moved, d->given, d->count * sizeof *d->moved);
-    const motley_followed boxes = { .boxes_count = d->count, .boxes = d->moved, .box_offsets = offsets };
-    const motley_status status = motley_follow(&drawn, &boxes, &own);
+    const motley_status status =
+        mot_follow_boxes(&drawn, &rules, false, offsets, &d->moved[0][0], NULL, NULL, d->scratch, &own);
     if (status != MOTLEY_OK) /* it knows only this image, which it calls image 0 */
         return mot_fail(error, status, "image %zu%s", d->image,
                         strncmp(own.message, "image 0", 7) == 0 ? own.message + 7 : own.message);
@@ -112,9 +117,10 @@ static void place(const box *b, int draws, int left, int top, mot_step *step)
 }
 
 /* Expands a step that takes boxes to one step for each box that it is applied to; returns their number. */
-static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *steps, mot_rect *inside)
+static int32_t expand(drawing *d, const motley_policy *policy, const mot_step *step, int draws, mot_step *steps,
+                      mot_rect *inside)
 {
-    const mot_policy_step *from = &d->policy->step[step->table_step];
+    const mot_policy_step *from = &policy->step[step->table_step];
     const uint64_t threshold = (uint64_t)rint(ldexp(from->probability, 32));
     const mot_words shared = mot_words_of(&d->sample, step->block + 1);
     const uint64_t key = shared.w[2] | (uint64_t)shared.w[3] << 32;
@@ -151,43 +157,59 @@ static int32_t expand(drawing *d, const mot_step *step, int draws, mot_step *ste
     return count;
 }
 
-static motley_status draw(drawing *d, mot_step *steps, mot_rect *inside, int32_t *count, motley_error *error)
+/* Draws the steps of stage `stage`, behind *count that were drawn before. */
+static motley_status draw_stage(drawing *d, uint32_t stage, mot_step *steps, mot_rect *inside, int32_t *count,
+                                motley_error *error)
 {
-    mot_step drawn[MOT_MAX_STEPS];
-    const int n = mot_draw_sample(&d->policy->tables, &d->sample, drawn);
-    *count = 0;
-    if (d->count)
-        MOT_TRY(move_boxes(d, error)); /* wrong boxes are reported whatever is drawn */
+    mot_step drawn[MOT_MAX_STEPS + 1];
+    const motley_policy *const policy = d->transform->stage[stage].policy;
+    const int n = mot_transform_steps(d->transform, stage, &d->sample, d->width, d->height, drawn);
     for (int s = 0; s < n; s++) {
-        const mot_op_facts *facts = mot_policy_facts(drawn[s].op);
-        const int boxed = d->policy->space[d->policy->step[drawn[s].table_step].space].in_boxes;
-        if (boxed || facts->draws == MOT_DRAWS_BOX) {
+        const int op = drawn[s].op, draws = policy && op >= 0 ? mot_policy_facts(op)->draws : MOT_DRAWS_NOTHING;
+        if (draws == MOT_DRAWS_BOX ||
+            (policy && op >= 0 && policy->space[policy->step[drawn[s].table_step].space].in_boxes)) {
             if (d->count)
                 MOT_TRY(move_boxes(d, error));
-            *count += expand(d, &drawn[s], facts->draws, &steps[*count], &inside[*count]);
+            *count += expand(d, policy, &drawn[s], draws, &steps[*count], &inside[*count]);
             continue;
         }
         steps[*count] = drawn[s];
         inside[(*count)++] = (mot_rect){ 0, 0, 0, 0 };
-        const motley_op_info *info = motley_op_get(drawn[s].op); /* NULL: custom */
+        const motley_op_info *info = motley_op_get(op); /* NULL: custom, or no op */
         if (info && info->shape == MOTLEY_SHAPE_WARP)
             d->moves[d->moves_count++] = mot_public_step(info, &drawn[s]);
     }
     return MOTLEY_OK;
 }
 
-motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
-                             int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
-                             mot_kept *scratch, motley_error *error)
+motley_status mot_draw_image(const mot_transform *transform, const motley_samples *samples, size_t i, int32_t width,
+                             int32_t height, int32_t channels, motley_place *place, mot_step *steps, mot_rect *inside,
+                             int32_t *count, mot_kept scratch[2], motley_error *error)
 {
-    drawing d = { .policy = policy, .sample = mot_sample_of(samples, i, width, height, channels), .image = i };
-    if (policy->takes_boxes) {
-        d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
-        if (d.count) /* else there may be no boxes at all */
-            d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+    drawing d = { .transform = transform,
+                  .sample = mot_sample_of(samples, i, width, height, channels),
+                  .image = i,
+                  .scratch = &scratch[1] };
+    if (!transform->facts.takes_boxes) {
+        *count = mot_transform_draw(transform, &d.sample, place, steps);
+        return MOTLEY_OK;
     }
-    MOT_TRY(mot_keep(scratch, d.count * (sizeof *d.moved + sizeof *d.boxes), i + 1, error));
-    d.moved = scratch->memory;
+    d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
+    if (d.count) /* else there may be no boxes at all */
+        d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+    MOT_TRY(mot_keep(&scratch[0],
+                     d.count * (sizeof *d.moved + sizeof *d.boxes) + transform->info.max_steps * sizeof *d.moves, i + 1,
+                     error));
+    d.moves = scratch[0].memory;
+    d.moved = (double(*)[4])(void *)(d.moves + transform->info.max_steps);
     d.boxes = (box *)(void *)(d.moved + d.count);
-    return draw(&d, steps, inside, count, error);
+    mot_transform_place(transform, &d.sample, place, &d.width, &d.height);
+    d.place = *place;
+    d.place.boxes_count = 0; /* what is erased in the end moves no box */
+    *count = 0;
+    if (d.count)
+        MOT_TRY(move_boxes(&d, error)); /* wrong boxes are reported whatever is drawn */
+    for (uint32_t s = 0; s < transform->stages; s++)
+        MOT_TRY(draw_stage(&d, s, steps, inside, count, error));
+    return MOTLEY_OK;
 }

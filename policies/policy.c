@@ -107,6 +107,7 @@ void motley_policy_destroy(motley_policy *policy)
     free(policy->space);
     free(policy->step);
     free(policy->compiled);
+    free(policy->alone);
     if (policy->lender) {
         mot_transform_give_back(policy->staged);
         motley_policy_destroy(policy->lender);
@@ -142,6 +143,7 @@ motley_policy *mot_policy_copy(const motley_policy *policy)
     memcpy((char *)copy + counts, (const char *)policy + counts, sizeof *copy - counts);
     copy->lender = mot_policy_share(policy);
     copy->compiled = NULL;
+    copy->alone = NULL;
     copy->space = copied(policy->space, policy->spaces * sizeof *copy->space);
     copy->step = copied(policy->step, policy->steps * sizeof *copy->step);
     bool whole = copy->space && copy->step;

@@ -106,6 +106,7 @@ struct motley_policy {
     motley_policy *lender;        /* of all but its spaces, steps, tables and stages; or NULL */
     motley_policy_info info;      /* derived from the members below; of a policy without stages */
     struct mot_transform *staged; /* all that a text with stages says, and then the rest is 0; else NULL */
+    struct mot_transform *alone;  /* the transform whose only stage is this policy; with stages NULL */
 
     char *name; /* the others may be NULL */
     char *title, *profile;
@@ -209,24 +210,9 @@ motley_place mot_whole_place(int32_t width, int32_t height);
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 
-/* Checks that a policy that takes boxes gets them. The boxes' numbers are checked during the draw. */
-motley_status mot_boxes_check(const motley_policy *policy, const motley_samples *samples, size_t count,
-                              motley_error *error);
-
 /* Checks that a policy that takes levels gets them. */
 motley_status mot_levels_check(const motley_policy_info *policy, const motley_samples *samples, size_t count,
                                motley_error *error);
-
-/* *room: the most steps that an image can get with its boxes, after mot_boxes_check. Requires that memory can hold the
- * steps of all images. */
-motley_status mot_steps_room(const motley_policy *policy, const motley_samples *samples, size_t count, size_t *room,
-                             motley_error *error);
-
-/* Draws image i of a batch: its steps to `steps` and the part of the image that each works in (empty: all of it) to
- * `inside`, both [mot_steps_room of its boxes]. `scratch`: for boxes. */
-motley_status mot_draw_image(const motley_policy *policy, const motley_samples *samples, size_t i, int32_t width,
-                             int32_t height, int32_t channels, mot_step *steps, mot_rect *inside, int32_t *count,
-                             mot_kept *scratch, motley_error *error);
 
 /* A step in the units of its op, as motley_draw returns it. */
 motley_step mot_public_step(const motley_op_info *info, const mot_step *step);

@@ -18,10 +18,11 @@
 typedef struct reader {
     mot_yaml_tree tree;
     motley_policy *policy;
-    size_t *step_offset;    /* [MOT_MAX_ALL_STEPS]: where each step is in the text */
-    size_t level_offset;    /* where the policy's level is in the text */
-    bool whole;             /* the policy is the whole text, not part of a transform */
-    size_t branches_offset; /* where the branches are, for problems of the whole policy */
+    size_t *step_offset;               /* [MOT_MAX_ALL_STEPS]: where each step is in the text */
+    size_t level_offset;               /* where the policy's level is in the text */
+    bool whole;                        /* the policy is the whole text, not part of a transform */
+    const motley_parse_params *params; /* of a transform: the custom ops that its policies may name; or NULL */
+    size_t branches_offset;            /* where the branches are, for problems of the whole policy */
 } reader;
 
 #define PROBLEM(r, node, ...) mot_yaml_problem(&(r)->tree, (node)->offset, __VA_ARGS__)

@@ -77,6 +77,7 @@ static motley_policy_info info_of(const mot_transform *transform)
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)stage->steps;
         info.takes_levels |= stage->policy && stage->policy->takes_levels;
+        info.takes_boxes |= stage->policy && stage->policy->takes_boxes;
         if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->of.crop.height > 0) {
             info.width = stage->of.crop.width;
             info.height = stage->of.crop.height;
@@ -155,6 +156,20 @@ static mot_stage_drawn drawn_of(mot_stage_kind kind)
     }
 }
 
+/* Adds what a policy has besides the facts of its steps. */
+static void add_policy(const mot_stage *stage, mot_stage_facts *fact, mot_transform_facts *all)
+{
+    const motley_policy *const policy = stage->policy;
+    fact->first_custom = all->customs;
+    fact->begins = fact->steps.chains > 0 && all->steps.steps > 0;
+    fact->steps.steps += fact->begins;
+    all->mixes = fact->steps.chains > 0 ? stage : all->mixes;
+    all->late |= fact->begins;
+    all->takes_boxes |= policy->takes_boxes;
+    all->runs_customs |= policy->runs_customs;
+    all->customs += (int32_t)policy->customs;
+}
+
 /* Finds the facts of each stage, and of all. */
 static void find_facts(mot_transform *transform)
 {
@@ -169,7 +184,6 @@ static void find_facts(mot_transform *transform)
                                    .block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++),
                                    .first_step = all->steps.steps,
                                    .steps = steps_of(stage) };
-        stage->steps = fact->steps.steps;
         if (stage->kind <= MOT_STAGE_RESIZE) {
             all->order = (motley_resize_order)stage->of.crop.order;
             for (int f = 0; f < stage->of.crop.filters && f < (int)sizeof stage->of.crop.filter; f++)
@@ -178,7 +192,9 @@ static void find_facts(mot_transform *transform)
         all->crop = fact->drawn == MOT_DRAWN_CROP ? stage : all->crop;
         all->erase = fact->drawn == MOT_DRAWN_BOXES ? stage : all->erase;
         all->only = stage->policy ? stage : all->only;
-        all->mixes = fact->steps.chains > 0 ? stage : all->mixes;
+        if (stage->policy)
+            add_policy(stage, fact, all);
+        stage->steps = fact->steps.steps;
         drawing += fact->drawn == MOT_DRAWN_STEPS;
         add_steps(&all->steps, &fact->steps);
     }
@@ -207,16 +223,6 @@ bool mot_transform_only_mixes(const mot_transform *transform)
     return transform->stages == 1 && !transform->to_rgb && transform->stage[0].kind == MOT_STAGE_MIX;
 }
 
-const char *mot_transform_late_mix(const mot_transform *transform)
-{
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const motley_policy *const policy = transform->stage[i].policy;
-        if (policy && policy->facts.chains > 0 && transform->fact[i].first_step > 0)
-            return policy->name;
-    }
-    return NULL;
-}
-
 void mot_transform_schedule(mot_transform *transform, mot_schedule *schedule)
 {
     transform->schedule = schedule;
@@ -235,12 +241,40 @@ void mot_stage_clear(mot_stage *stage)
     *stage = (mot_stage){ 0 };
 }
 
-void mot_transform_of_policy(const motley_policy *policy, mot_transform *only)
+bool mot_transform_of_policy(motley_policy *policy)
 {
+    mot_transform *const only = policy->alone ? policy->alone : malloc(sizeof *only);
+    if (!only)
+        return false;
     *only = (mot_transform){ .name = policy->name, .stages = 1, .plain = true };
     only->stage[0].kind = MOT_STAGE_POLICY;
-    only->stage[0].policy = (motley_policy *)policy;
+    only->stage[0].policy = policy;
+    policy->alone = only;
     mot_transform_finish(only);
+    only->info = policy->info;
+    return true;
+}
+
+const mot_transform *mot_policy_transform(const motley_policy *policy)
+{
+    return policy->staged ? policy->staged : policy->alone;
+}
+
+const mot_custom *mot_transform_custom(const mot_transform *transform, int op)
+{
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const motley_policy *const policy = transform->stage[i].policy;
+        const int own = op - MOT_OP_COUNT - transform->fact[i].first_custom;
+        if (policy && own >= 0 && own < (int)policy->customs)
+            return &policy->custom[own];
+    }
+    return NULL;
+}
+
+const motley_op_info *mot_transform_op(const mot_transform *transform, int op)
+{
+    const mot_custom *const custom = op < MOT_OP_COUNT ? NULL : mot_transform_custom(transform, op);
+    return custom ? &custom->info : mot_step_info(op);
 }
 
 motley_status mot_transform_keep(const motley_policy *policy, mot_stage_filter *keeps, const void *user,

@@ -146,8 +146,10 @@ typedef struct mot_stage {
 /* What follows from a stage's settings and its place among the others. */
 typedef struct mot_stage_facts {
     mot_stage_drawn drawn;
-    uint32_t block;     /* the first of its random words; a policy has its own */
-    int32_t first_step; /* among a sample's, if each stage before draws its most */
+    uint32_t block;       /* the first of its random words; a policy has its own */
+    int32_t first_step;   /* among a sample's, if each stage before draws its most */
+    int32_t first_custom; /* how many custom ops the policies before have: ids of one transform differ */
+    bool begins;          /* its policy mixes chains behind other steps, which MOTLEY_STEP_MIX_BEGIN ends */
     mot_step_facts steps;
 } mot_stage_facts;
 
@@ -156,7 +158,11 @@ typedef struct mot_transform_facts {
     const mot_stage *crop;  /* random_resized_crop; it is the first stage */
     const mot_stage *erase; /* the boxes that are erased */
     const mot_stage *only;  /* the stage whose policy draws all steps */
-    const mot_stage *mixes; /* the stage whose policy mixes chains; it is the first that draws steps */
+    const mot_stage *mixes; /* whose policy mixes chains; unless some begin late, the first that draws steps */
+    bool late;              /* some chains begin behind other steps */
+    bool takes_boxes;       /* some steps need the boxes of an image */
+    bool runs_customs;      /* a sample can draw a custom op */
+    int32_t customs;        /* custom ops that the policies name */
     motley_resize_order order;
     uint32_t filters; /* of resizes that may be drawn, bit k for motley_filter k */
     mot_step_facts steps;
@@ -214,8 +220,8 @@ motley_status mot_transform_print(const mot_transform *transform, char **text, m
 motley_status mot_transform_follower(const motley_policy *policy, const struct motley_follower_params *params,
                                      motley_policy **follower, motley_error *error);
 
-/* A transform whose only stage is this policy, which it borrows: not to be destroyed. */
-void mot_transform_of_policy(const motley_policy *policy, mot_transform *only);
+/* Makes policy->alone anew, after the policy's other members. False: there is no memory. */
+bool mot_transform_of_policy(motley_policy *policy);
 
 /* Makes a policy of the stages that `keeps` accepts of another one, which lends what they point to, except for their
  * policies, and has neither schedules nor views. mot_transform_finish is next. Errors: UNSUPPORTED, MEMORY. */
@@ -230,8 +236,12 @@ motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, m
 /* Whether its one stage is `mix`, for images that have one size as they come. */
 bool mot_transform_only_mixes(const mot_transform *transform);
 
-/* The name of a policy that mixes chains of ops behind another stage that draws ops, which nothing can run; or NULL. */
-const char *mot_transform_late_mix(const mot_transform *transform);
+/* What a policy does, as a transform: its stages, or itself as the only one. */
+const mot_transform *mot_policy_transform(const motley_policy *policy);
+
+/* A custom op of a transform by its id, or NULL; and what describes a step, or NULL. */
+const mot_custom *mot_transform_custom(const mot_transform *transform, int op);
+const motley_op_info *mot_transform_op(const mot_transform *transform, int op);
 
 /* Gives a transform, read of the text in epoch 0, the schedule of the text. */
 void mot_transform_schedule(mot_transform *transform, struct mot_schedule *schedule);

@@ -372,14 +372,31 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
  * have many sizes. */
 motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t from[2], motley_error *error);
 
-/* A transform's draw on the host: `drawn` and steps [max_steps]; returns how many steps. */
+/* A transform's draw on the host, unless it takes boxes: `drawn` and steps [max_steps]; returns how many steps. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);
 
-/* motley_draw of a policy with stages; the arguments are checked but for boxes. */
-motley_status mot_transform_draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
-                                         const int32_t *widths, const int32_t *heights, int32_t channels,
-                                         motley_place *places, motley_step *steps, int32_t *step_counts,
-                                         motley_error *error);
+/* Its parts. The place, and the size of the image that its steps work on; and the steps of stage s. */
+void mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
+                         int32_t *width, int32_t *height);
+int mot_transform_steps(const mot_transform *transform, uint32_t s, const mot_drawn_sample *sample, int32_t width,
+                        int32_t height, mot_step *steps);
+
+/* ---- draw_boxes.c ---- */
+
+/* Checks that a transform that takes boxes gets them. The boxes' numbers are checked during the draw. */
+motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count,
+                              motley_error *error);
+
+/* *room: the most steps that an image can get with its boxes, after mot_boxes_check. Requires that memory can hold the
+ * steps of all images. */
+motley_status mot_steps_room(const mot_transform *transform, const motley_samples *samples, size_t count, size_t *room,
+                             motley_error *error);
+
+/* Draws image i of a batch: where it is placed; its steps to `steps` and the part of the image that each works in
+ * (empty: all of it) to `inside`, both [mot_steps_room of its boxes]. `scratch`: two, for boxes. */
+motley_status mot_draw_image(const mot_transform *transform, const motley_samples *samples, size_t i, int32_t width,
+                             int32_t height, int32_t channels, motley_place *drawn, mot_step *steps, mot_rect *inside,
+                             int32_t *count, mot_kept scratch[2], motley_error *error);
 
 #endif

@@ -82,7 +82,8 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
     static const char *const keys[] = { "name", "p", "repeat", "bins", "level", "interpolation", "fill" };
     const bool inline_policy = node->kind == MOT_YAML_MAP && (get(r, node, "branches") || get(r, node, "phases"));
     if (inline_policy) {
-        const motley_status status = mot_policy_read(&r->tree, node, false, NULL, 0, &out->policy);
+        const motley_status status = mot_policy_read(&r->tree, node, false, r->params ? r->params->custom_ops : NULL,
+                                                     r->params ? r->params->custom_ops_count : 0, &out->policy);
         return status != MOTLEY_ERR_MEMORY;
     }
     const mot_yaml *name = node;
@@ -160,6 +161,17 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
          transform->stage[transform->stages - 1].of.output.dtype == MOTLEY_U8))
         PROBLEM(r, key, "'erase' works on normalised values, want an 'output' of type f32, f16 or bf16 before it");
     return true;
+}
+
+/* Requires that boxes are known where a policy works in them. */
+static void check_boxes(reader *r, const mot_yaml *key, const mot_transform *transform)
+{
+    const mot_stage *const last = &transform->stage[transform->stages - 1];
+    for (const mot_stage *stage = transform->stage; last->policy && last->policy->takes_boxes && stage < last; stage++)
+        if (stage->policy && (stage->policy->runs_customs || stage->policy->augmix.width > 0))
+            PROBLEM(r, key, "'policy' works in the boxes of an image, but a 'policy' before it %s, want it before that",
+                    stage->policy->runs_customs ? "has custom ops, which may move them"
+                                                : "mixes chains of ops, each of which may move them");
 }
 
 /* Gives the second and later policies of a transform separate random words. */
@@ -245,8 +257,10 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
         transform->stages--;
         return true;
     }
-    if (kind == MOT_STAGE_POLICY)
+    if (kind == MOT_STAGE_POLICY) {
+        check_boxes(r, key, transform);
         return give_blocks(transform, stage->policy);
+    }
     if (r->tree.only_checked)
         return true;
     if (kind == MOT_STAGE_MIX && r->tree.problems == 0) {
@@ -401,7 +415,7 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
 static motley_status read_in_epoch(const mot_yaml_tree *tree, uint32_t epoch, const motley_parse_params *params,
                                    mot_transform **transform, motley_error *error)
 {
-    reader r = { .tree = *tree, .whole = true };
+    reader r = { .tree = *tree, .whole = true, .params = params };
     *transform = NULL;
     motley_status status = mot_schedule_resolve(&r, epoch);
     if (status == MOTLEY_OK)
@@ -434,6 +448,7 @@ static void widen(mot_transform *transform, const mot_transform *other)
     if (transform->info.max_steps < other->info.max_steps)
         transform->info.max_steps = other->info.max_steps;
     transform->info.takes_levels |= other->info.takes_levels;
+    transform->info.takes_boxes |= other->info.takes_boxes;
     for (uint32_t v = 0; v < transform->views_count + transform->shares; v++)
         widen(mot_view_transform(transform, v), mot_view_transform(other, v));
 }
@@ -442,41 +457,30 @@ static void widen(mot_transform *transform, const mot_transform *other)
 static void check_alike(reader *r, const mot_transform *first, const mot_transform *other, uint32_t epoch)
 {
     const motley_policy_info *const a = &first->info, *const b = &other->info;
-    const char *const what =
-        !same_views(first, other)                        ? "names and counts of 'views', and 'stages'"
-        : a->to_rgb != b->to_rgb                         ? "'to_rgb'"
-        : a->has_output != b->has_output                 ? "'output'"
-        : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
-        : !mot_transform_stage(first, MOT_STAGE_MIX) != !mot_transform_stage(other, MOT_STAGE_MIX) ||
+    const char *const what = !same_views(first, other)        ? "names and counts of 'views', and 'stages'"
+                             : a->to_rgb != b->to_rgb         ? "'to_rgb'"
+                             : a->has_output != b->has_output ? "'output'"
+                             : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
+                             : !mot_transform_stage(first, MOT_STAGE_MIX) != !mot_transform_stage(other, MOT_STAGE_MIX) ||
                 a->classes != b->classes
             ? "'mix' and its 'classes'"
         : a->smoothing != b->smoothing ? "'smoothing'"
-        : !a->width != !b->width       ? "crop or resize"
-                                       : NULL;
-    const char *const late = mot_transform_late_mix(other);
+                             : !a->width != !b->width       ? "crop or resize"
+                                                            : NULL;
     for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
         check_alike(r, mot_view_transform(first, v), mot_view_transform(other, v), epoch);
-    if (late)
-        PROBLEM(r, mot_schedule_place(r, epoch),
-                "policy '%s' mixes chains of ops, want it before every other stage that draws ops (in epoch %u)", late,
-                epoch);
     if (what)
         PROBLEM(r, mot_schedule_place(r, epoch), "%s: epoch %u has another one than epoch 0, want the same in all%s",
                 what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
 }
 
-/* Why a transform cannot have schedules, or NULL. */
-static const char *not_scheduled(const mot_transform *transform)
+/* Whether a transform or one of its views has custom ops, whose functions no text keeps. */
+static bool has_customs(const mot_transform *transform)
 {
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const motley_policy *const policy = transform->stage[i].policy;
-        if (policy && (policy->customs || policy->takes_boxes))
-            return policy->customs ? "has custom ops" : "works in the boxes of an image";
-    }
-    const char *why = NULL;
-    for (uint32_t v = 0; !why && v < transform->views_count + transform->shares; v++)
-        why = not_scheduled(mot_view_transform(transform, v));
-    return why;
+    bool has = transform->facts.customs > 0;
+    for (uint32_t v = 0; !has && v < transform->views_count + transform->shares; v++)
+        has = has_customs(mot_view_transform(transform, v));
+    return has;
 }
 
 /* Checks what the text in `r` means in an epoch. *first receives the transform of epoch 0, which is checked first; its
@@ -490,10 +494,10 @@ static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_p
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a text in epoch %u", epoch);
     tree.only_checked = *first != NULL;
     MOT_TRY(read_in_epoch(&tree, epoch, params, &read, error));
-    const char *const why = not_scheduled(read);
     motley_status status = MOTLEY_OK;
-    if (why)
-        status = mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' %s, want numbers without schedules", read->name, why);
+    if (has_customs(read))
+        status =
+            mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' has custom ops, want numbers without schedules", read->name);
     else
         check_alike(r, *first ? *first : read, read, epoch);
     if (status == MOTLEY_OK)
@@ -624,7 +628,7 @@ bool mot_is_staged(mot_yaml_tree *tree)
 motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
                                   mot_transform **transform, motley_error *error)
 {
-    reader r = { .tree = *tree, .whole = true };
+    reader r = { .tree = *tree, .whole = true, .params = params };
     motley_status status;
     if (mot_schedule_in(&r)) {
         status = read_scheduled(&r, params, transform, error);

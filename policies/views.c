@@ -139,6 +139,7 @@ void mot_views_finish(mot_transform *transform)
         if (info->max_steps > transform->info.max_steps)
             transform->info.max_steps = info->max_steps;
         transform->info.takes_levels |= info->takes_levels;
+        transform->info.takes_boxes |= info->takes_boxes;
         transform->info.to_rgb |= info->to_rgb;
     }
     transform->fingerprint = mot_hash(MOT_HASH_BEGIN, transform->text, strlen(transform->text));

@@ -624,7 +624,7 @@ Test(call, failing_allocations)
         until_failure = 0;
         cr_assert(status == MOTLEY_OK || (status == MOTLEY_ERR_MEMORY && !call && live == before && error.message[0]));
     }
-    cr_expect_eq(refused, 3);
+    cr_expect_eq(refused, 4);
     until_failure = 1;
     const motley_status status = motley_call_run(call, set.memory, set.memory, NULL, NULL, NULL);
     const long left = until_failure;

@@ -241,7 +241,7 @@ static void check_mistakes(void)
         { { .resize = &flips }, &same, "want it in the params of each run" },
         { { .policy = transform }, &src, "does not work in place" },
         { { .policy = transform }, &same, "want dst as F32, F16 or BF16" },
-        { { .policy = policy }, &dst, "want 40x40, src's" },
+        { { .policy = policy }, &dst, "want src's 40x40" },
         { { .policy = policy }, NULL, "there is nowhere to write" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -368,6 +368,7 @@ Test(policy, each_difference_shows)
         if (i < 0) {
             base = policy;
             motley_policy *copy = mot_policy_copy(base);
+            cr_assert_eq(mot_policy_compile(copy, NULL, NULL, NULL), MOTLEY_OK);
             cr_expect(motley_policy_equal(base, copy));
             motley_policy_destroy(copy);
         } else {

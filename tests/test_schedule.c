@@ -270,16 +270,27 @@ Test(schedule, what_needs_one_epoch_is_refused)
     free(p);
 }
 
-/* The steps of a policy that works in boxes are drawn with them, for which a stage has no place. */
-Test(schedule, a_policy_that_works_in_boxes_has_none)
+static motley_status nothing(void *user, const motley_custom_batch *batch, motley_error *error)
 {
-    static const char text[] = HEAD "top: 10\np: {from: [[0, 0.5], [3, 1]]}\n"
-                                    "ops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
-                                    "branches: [[{op: t, level: 4}]]\n";
-    motley_policy *policy;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_ERR_UNSUPPORTED);
-    cr_expect_str_eq(error.message, "'x' works in the boxes of an image, want numbers without schedules");
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+/* A text in an epoch is read again, and no text keeps a custom op's function. */
+Test(schedule, a_policy_with_custom_ops_has_none)
+{
+    static const char *const texts[] = { HEAD "p: {from: [[0, 0.5], [3, 1]]}\nbranches: [mine]\n",
+                                         HEAD "stages:\n  - grayscale: {p: {from: [[0, 0.5], [3, 1]]}}\n"
+                                              "  - policy: {branches: [mine]}\n" };
+    const motley_custom_op mine = { .name = "mine", .run = nothing };
+    const motley_parse_params params = { .custom_ops = &mine, .custom_ops_count = 1 };
+    for (int k = 0; k < 2; k++) {
+        motley_policy *policy;
+        motley_error error = { 0 };
+        cr_assert_eq(motley_policy_parse(texts[k], strlen(texts[k]), &params, &policy, &error), MOTLEY_ERR_UNSUPPORTED,
+                     "%s", error.message);
+        cr_expect_str_eq(error.message, "'x' has custom ops, want numbers without schedules");
+    }
 }
 
 Test(schedule, all_epochs_scale_with_the_length)
@@ -378,12 +389,6 @@ Test(schedule, what_fails_in_some_epoch_is_refused)
         { "bins: 2\nrepeat: {from: [[0, 16], [9, 1]]}\nbranches:\n  - identity\n"
           "  - {weight: {cosine: [[0, 0], [9, 1]]}, steps: [invert, invert, invert, invert, invert, invert, invert]}\n",
           "a sample can draw 112 steps, want at most 64 (in epoch 1)" },
-        { "phases:\n  - {from: 0, stages: [{policy: augmix}]}\n  - {from: 5, stages: [{grayscale: {}}, {policy: "
-          "augmix}]}\n",
-          "mixes chains of ops, want it before every other stage that draws ops (in epoch 5)" },
-        { "top: 10\nops: {t: {op: translate_y, range: [0, 9], inside: boxes}}\n"
-          "branches: [[{op: t, level: 4, p: {from: [[0, 0], [3, 1]]}}]]\n",
-          "works in the boxes of an image, want numbers without schedules" },
         /* which no image would have a size for */
         { "stages:\n  - resize: {size: [{from: [[0, 40], [9, 31]]}, 40]}\n  - random_crop: {size: 32}\n",
           "40x31 with a padding of 0 is smaller than the random_crop of 32x32 (in epoch 9)" },

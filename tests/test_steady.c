@@ -36,8 +36,13 @@ static const char *const texts[] = {
     STAGES "  - jitter: {brightness: {from: [[0, 0.1], [5, 0.5]]}}\n",
     "motley: 1\nname: x\naugmix: {width: 3, alpha: 1}\nops:\n  rotate: {range: [-30, 30]}\nbins: 3\nlevel: uniform\n"
     "branches:\n  - rotate\n",
+    "motley: 1\nname: x\nops: {e: {op: equalize, inside: boxes}}\n"
+    "branches: [[{op: rotate, value: 9}, e, {op: bbox_cutout, value: 0.5}, e]]\n",
+    STAGES "  - policy: {top: 5, ops: {e: {op: equalize, inside: boxes}}, branches: [[{op: rotate, value: 9}, e]]}\n"
+           "  - policy: {ops: {twice: {}}, branches: [[twice, invert]]}\n  - policy: augmix\n  - output: {}\n"
+           "  - erase: {p: 1}\n",
 };
-enum { PLAIN, FULL, PICTURES, MIXES, CUSTOM, VIEWS, SCHEDULED, CHAINS, POLICIES };
+enum { PLAIN, FULL, PICTURES, MIXES, CUSTOM, VIEWS, SCHEDULED, CHAINS, BOXES, STOPS, POLICIES };
 static motley_policy *policies[POLICIES];
 static motley_call *prepared[4];
 
@@ -178,6 +183,38 @@ static motley_status custom(motley_error *error)
     return motley_apply(context, policies[CUSTOM], &src, &dst, &params, error);
 }
 
+/* Samples with two boxes each. */
+static motley_apply_params in_boxes(void)
+{
+    static double boxes[2 * COUNT][4];
+    static size_t offsets[COUNT + 1];
+    motley_apply_params params = new_draws();
+    for (size_t i = 0; i < COUNT; i++) {
+        memcpy(boxes[2 * i], (double[]){ 2, 3, 9, 20 }, sizeof boxes[0]);
+        memcpy(boxes[2 * i + 1], (double[]){ 5, 1.5, 22, 12 }, sizeof boxes[0]);
+        offsets[i + 1] = 2 * (i + 1);
+    }
+    params.samples.boxes = &boxes[0][0];
+    params.samples.box_offsets = offsets;
+    return params;
+}
+
+static motley_status boxes(motley_error *error)
+{
+    const motley_apply_params params = in_boxes();
+    return motley_apply(context, policies[BOXES], &src, &dst, &params, error);
+}
+
+/* Boxes, custom ops and late chains in stages. */
+static motley_status stopping_stages(motley_error *error)
+{
+    motley_apply_params params = in_boxes();
+    params.drawn = places;
+    params.steps = steps;
+    params.step_counts = step_counts;
+    return motley_apply(context, policies[STOPS], &src, &values, &params, error);
+}
+
 /* Boxes, points, matrices and masks that follow. */
 static motley_status follow(const motley_policy *policy, const motley_batch *to, motley_error *error)
 {
@@ -282,6 +319,8 @@ static const struct {
               { "mix", mixes },
               { "targets", targets },
               { "custom ops", custom },
+              { "boxes", boxes },
+              { "stages with stops", stopping_stages },
               { "followed", followed },
               { "followed stages", followed_stages },
               { "an op", op },

@@ -650,7 +650,7 @@ Test(transform, bad_calls)
                                         .given_step_counts = &no_steps };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
     drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
-    expect_refused(plain, 20, 30, 3, &given, "image 0: it would be resized to 0x8, want 1 to 1048576 each way");
+    expect_refused(plain, 20, 30, 3, &given, "image 0: it is resized to 0x8, want 1 to 1048576 each way");
     drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given window begins at (1048577, 0), want at most 1048576");
     drawn.left = 1;
@@ -837,7 +837,8 @@ Test(transform, steps_that_stages_do_not_draw_are_refused)
         { { .op = MOTLEY_STEP_HUE }, "hue takes 1 value (of a turn), 0 were given" },
         { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 0, 3 }, .values_count = 2 }, "value is 0, want 0.001 to 1000" },
         { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 2, 4 }, .values_count = 2 }, "size is 4, want an odd number" },
-        { { .op = -7, .values_count = 1 }, "op is -7, want one of the table, MOTLEY_STEP_HUE" },
+        { { .op = -8, .values_count = 1 }, "has op -8, want 0 to 36, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR" },
+        { { .op = MOTLEY_STEP_MIX_BEGIN }, "step 0 is mix_begin, which policy 'x' does not draw" },
     };
     uint8_t pixels[48] = { 0 };
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
@@ -1061,7 +1062,7 @@ Test(transform, requests_that_are_refused)
     const motley_batch src = { .count = 1, .channels = 3, .data = in.bytes, .width = 12, .height = 12 };
     motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 9, .height = 8 };
     cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect(strstr(error.message, "size is 9x8, want 8x8, the transform's"), "%s", error.message);
+    cr_expect(strstr(error.message, "size is 9x8, want the transform's 8x8"), "%s", error.message);
     dst.width = 8;
     dst.channels = 4;
     cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);

@@ -212,8 +212,8 @@ static drawn_image drawn_for(const job *self, const item *at)
                           in->width,
                           in->height,
                           made_by(part_of(self, at)->policy, taken_by(&self->opened, part_of(self, at), *in)).channels,
-                          self->pictures ? motley_policy_describe(part_of(self, at)->policy)->max_steps
-                                         : self->max_steps - 1 };
+                          self->pictures && !self->boxes ? motley_policy_describe(part_of(self, at)->policy)->max_steps
+                                                         : self->max_steps - 1 };
 }
 
 /* What apply_policy runs on a batch. */
@@ -277,7 +277,7 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
                               size_t end, motley_error *error)
 {
     const motley_policy *const policy = self->pictures ? self->pictures[part] : self->opened.whole;
-    const size_t most = self->pictures ? motley_policy_describe(policy)->max_steps : self->max_steps;
+    const size_t most = self->max_steps;
     size_t count = 0, *offsets = NULL;
     double *boxes = NULL;
     for (size_t i = first; i < end; i++) {
@@ -294,7 +294,7 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
             room->places[count].boxes_count = 0; /* `pictures` does not erase */
             memcpy(room->steps + count * most, at->steps, most * sizeof *at->steps);
         }
-        if (self->boxes && !self->pictures)
+        if (self->boxes)
             add_boxes(at, count, &boxes, &offsets);
         count++;
     }
@@ -718,7 +718,7 @@ static bool spares_inputs(const job *self)
 static bool begin_boxes(job *self)
 {
     const arguments *a = self->arguments;
-    const bool takes = !self->opened.staged && motley_policy_describe(self->opened.whole)->takes_boxes;
+    const bool takes = motley_policy_describe(self->opened.whole)->takes_boxes;
     if (takes && !a->boxes) {
         complain("%s: it works in the boxes of an image, want --boxes", policy_label(a->policy));
         return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes and points that move with a batch, queued after its images. */
 #include "dispatch/cuda/state.h"
+#include "dispatch/request.h"
 
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error)
 {
@@ -57,45 +58,49 @@ motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mo
 }
 
 motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
-                                   const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
-                                   motley_error *error)
+                                   const motley_image *images, mot_follow_waits waits, motley_error *error)
 {
     mot_follow_job follow = { .count = (int32_t)job->count,
                               .max_steps = (int32_t)job->max_steps,
                               .steps = plan->steps,
                               .step_count = plan->step_count,
-                              .inside = inside,
                               .src = mot_cuda_batch_of(job->src, images),
                               .followed = *job->followed };
     return mot_cuda_follow_queue(call, &follow, waits, error);
 }
 
-/* The memory of a call that only moves what follows. */
-static mot_cuda_plan lay_out_follow(const mot_job *job, motley_image **images, mot_rect **inside, mot_arena *scratch)
+/* Lays out the memory of a call that only moves what follows. */
+static mot_follow_job lay_out_follow(const mot_job *job, motley_image **images, mot_arena *scratch)
 {
-    mot_cuda_plan plan = { .steps = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_step)) };
-    plan.step_count = mot_take(scratch, MOT_STEPS, job->count * sizeof(int32_t));
-    *inside = mot_take(scratch, MOT_STEPS, job->count * job->max_steps * sizeof(mot_rect));
-    *images = mot_take_if(job->src->images != NULL, scratch, MOT_SENT, job->count * sizeof(motley_image));
-    return plan;
+    const size_t n = job->count, steps = n * job->max_steps;
+    mot_follow_job follow = { .count = (int32_t)n, .max_steps = (int32_t)job->max_steps, .followed = *job->followed };
+    follow.steps = mot_take(scratch, MOT_STEPS, steps * sizeof *follow.steps);
+    follow.inside = mot_take(scratch, MOT_STEPS, steps * sizeof *follow.inside);
+    follow.places = mot_take_if(job->request != NULL, scratch, MOT_PLACES, n * sizeof *follow.places);
+    *images = mot_take_if(job->src->images != NULL, scratch, MOT_SENT, n * sizeof **images);
+    return follow;
 }
 
 static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     motley_image *images;
-    mot_rect *inside;
     mot_arena counted = { 0 };
-    lay_out_follow(job, &images, &inside, &counted);
+    lay_out_follow(job, &images, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
-    const mot_cuda_plan plan = lay_out_follow(job, &images, &inside, &call->scratch);
-    mot_cuda_batch src;
-    MOT_TRY(mot_cuda_send_batch(call, job->src, images, &src, error));
-    MOT_TRY(mot_call_send(call, MOT_STEPS, plan.steps, job->steps, job->count * job->max_steps * sizeof(mot_step),
+    mot_follow_job follow = lay_out_follow(job, &images, &call->scratch);
+    const size_t steps = job->count * job->max_steps;
+    MOT_TRY(mot_cuda_send_batch(call, job->src, images, &follow.src, error));
+    MOT_TRY(mot_call_send(call, MOT_STEPS, (void *)follow.steps, job->steps, steps * sizeof *follow.steps,
                           "sending the steps", error));
-    MOT_TRY(mot_call_send(call, MOT_STEPS, inside, job->inside, job->count * job->max_steps * sizeof(mot_rect),
+    MOT_TRY(mot_call_send(call, MOT_STEPS, (void *)follow.inside, job->inside, steps * sizeof *follow.inside,
                           "sending the parts of images", error));
-    MOT_TRY(mot_cuda_send_counts(call, &plan, job, error));
-    return mot_cuda_follow_plan(call, job, &plan, images, inside, MOT_FOLLOW_WAITS_FIRST, error);
+    if (job->request) {
+        follow.width = job->request->info->width;
+        follow.height = job->request->info->height;
+        MOT_TRY(mot_call_send(call, MOT_PLACES, (void *)follow.places, job->request->draws.places,
+                              job->count * sizeof *follow.places, "sending the places", error));
+    }
+    return mot_cuda_follow_queue(call, &follow, MOT_FOLLOW_WAITS_FIRST, error);
 }
 
 motley_status mot_cuda_follow(void *state, const mot_job *job, motley_error *error)

@@ -51,7 +51,7 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley
         MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
     }
     if (job->followed)
-        MOT_TRY(mot_cuda_follow_plan(call, job, &steps.plan, steps.images[0], NULL,
+        MOT_TRY(mot_cuda_follow_plan(call, job, &steps.plan, steps.images[0],
                                      apart || by_tiles ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, error));
     s->last = (mot_cuda_report){ .count = job->count,
                                  .max_steps = job->max_steps,

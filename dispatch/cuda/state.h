@@ -103,7 +103,7 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
 /* Queues a resize, whose axes have tables: a mot_resize_job. */
 motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error);
 
-motley_status mot_cuda_transform(void *state, const struct mot_transform_call *call, motley_error *error);
+motley_status mot_cuda_transform(void *state, const struct mot_request *call, motley_error *error);
 
 /* ---- dispatch/cuda/follow.c ---- */
 
@@ -111,11 +111,9 @@ motley_status mot_cuda_transform(void *state, const struct mot_transform_call *c
 motley_status mot_cuda_check_followed(void *state, const motley_followed *followed, motley_error *error);
 
 /* Moves job->followed by a plan's steps, which were drawn or sent by work queued before. `images`: descriptions of
- * job->src on the device, where its images have several sizes. `inside`: as in mot_follow_job. `waits`: as the kernel
- * queued last allows. */
+ * job->src on the device, where its images have several sizes. `waits`: as the kernel queued last allows. */
 motley_status mot_cuda_follow_plan(mot_cuda_call *call, const mot_job *job, const mot_cuda_plan *plan,
-                                   const motley_image *images, const mot_rect *inside, mot_follow_waits waits,
-                                   motley_error *error);
+                                   const motley_image *images, mot_follow_waits waits, motley_error *error);
 
 /* The same of any job. */
 motley_status mot_cuda_follow_queue(mot_cuda_call *call, mot_follow_job *job, mot_follow_waits waits,

@@ -8,7 +8,7 @@
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"
 #include "dispatch/follow.h"
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -19,7 +19,7 @@
 
 /* ---- checks ---- */
 
-static motley_status check_transform(void *state, const mot_transform_call *call, motley_error *error)
+static motley_status check_transform(void *state, const mot_request *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
     const size_t frames = call->params->clip_frames;
@@ -32,14 +32,14 @@ static motley_status check_transform(void *state, const mot_transform_call *call
     MOT_TRY(mot_cuda_check(state, "src", call->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
-    MOT_TRY(mot_cuda_check_pointer(state, "levels", call->params->samples.levels, error));
+    MOT_TRY(mot_cuda_check_pointer(state, "levels", call->samples.levels, error));
     return mot_cuda_check_followed(state, &call->followed, error);
 }
 
 /* ---- parts ---- */
 
 /* The parts and breaks that the call's steps may have. */
-static mot_cuda_parts parts_of(const mot_transform_call *call)
+static mot_cuda_parts parts_of(const mot_request *call)
 {
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
     const mot_host_draws *const draws = &call->draws;
@@ -127,7 +127,7 @@ typedef struct upload {
 /* A call under way. */
 typedef struct transform_run {
     mot_cuda_call *cuda;
-    const mot_transform_call *call;
+    const mot_request *call;
     mot_cuda_parts parts;
     const mot_stage *only; /* whose policy draws all steps; NULL: several stages do */
     int draws_late;        /* the steps are drawn by the kernel that sorts them, which the resize need not wait for */
@@ -145,12 +145,12 @@ typedef struct transform_run {
     int row_groups, width, height;
 } transform_run;
 
-static int64_t most_table_bytes(const mot_transform_call *call, size_t i, transform_run *r)
+static int64_t most_table_bytes(const mot_request *call, size_t i, transform_run *r)
 {
     const mot_view dst = mot_batch_view(call->dst, i);
     const unsigned possible =
         call->params->given ? 1u << call->params->given[i].filter : call->transform->facts.filters;
-    const mot_sizes most = mot_transform_sides(call, i);
+    const mot_sizes most = mot_request_sides(call, i);
     int columns = 1, rows = 1;
     for (int filter = 0; filter < MOT_FILTERS; filter++) {
         if (!(possible >> filter & 1))
@@ -167,19 +167,25 @@ static int64_t most_table_bytes(const mot_transform_call *call, size_t i, transf
 }
 
 /* Bytes of a dense image of the results' size. */
-static size_t result_bytes(const mot_transform_call *call, size_t i)
+static size_t result_bytes(const mot_request *call, size_t i)
 {
     const mot_view v = mot_batch_view(call->dst, i);
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
 }
 
+/* The steps of an image, at most. */
+static size_t steps_room(const mot_request *call)
+{
+    return call->draws.steps ? call->draws.most : call->info->max_steps;
+}
+
 /* Frames of a clip, which are contiguous, or 1. */
-static size_t images_together(const mot_transform_call *call)
+static size_t images_together(const mot_request *call)
 {
     return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
 }
 
-static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, mot_arena *arena)
+static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_arena *arena)
 {
     const motley_apply_params *const params = call->params;
     const size_t n = call->src->count;
@@ -191,8 +197,7 @@ static upload lay_out_upload(const mot_transform_call *call, int needs_pixels, m
     u.ids = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.ids, n * sizeof *u.ids);
     u.views = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.views, n * sizeof *u.views);
     u.given = mot_take_copy(arena, MOT_PLACES, call->draws.places, n * sizeof *u.given);
-    u.given_steps =
-        mot_take_copy(arena, MOT_STEPS, call->draws.steps, n * call->info->max_steps * sizeof *u.given_steps);
+    u.given_steps = mot_take_copy(arena, MOT_STEPS, call->draws.steps, n * steps_room(call) * sizeof *u.given_steps);
     return u;
 }
 
@@ -213,7 +218,7 @@ static void count_axes(transform_run *r)
  * the second ones. */
 static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 {
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
     const int64_t bands = mot_batch_bands(call->src);
     const int planes =
@@ -245,7 +250,7 @@ static void lay_out_pixels(transform_run *r, mot_arena *scratch)
 /* The job of the steps, from the resized pixels. */
 static void describe_steps(transform_run *r)
 {
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     const int normalises = call->dst->dtype != MOTLEY_U8;
     r->output = (motley_output){ .batch = *call->dst };
     memcpy(r->output.mean, call->as.mean, sizeof r->output.mean);
@@ -256,7 +261,7 @@ static void describe_steps(transform_run *r)
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
     r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
-    r->job.max_steps = call->info->max_steps;
+    r->job.max_steps = steps_room(call);
     r->job.stream = r->cuda->stream;
 }
 
@@ -272,7 +277,7 @@ static motley_status queue_parts(const transform_run *r, mot_cuda_call *cuda, mo
 /* Lays out all memory of the call. With bases of NULL, it counts, and chooses how the steps run. */
 static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_arena *scratch, motley_error *error)
 {
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     mot_cuda_state *const s = r->cuda->s;
     const size_t n = call->src->count;
     const int counts = !slot->base;
@@ -284,7 +289,7 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
     draw->steps = call->draws.steps
                       ? r->sent.given_steps
-                      : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * call->info->max_steps * sizeof *draw->steps);
+                      : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * steps_room(call) * sizeof *draw->steps);
     if (r->apart)
         lay_out_pixels(r, scratch);
     if (!r->has_steps)
@@ -296,17 +301,6 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
         r->steps = mot_cuda_choose(s, &r->job);
     mot_cuda_lay_out(&r->steps, &r->job, 1, r->cuda->slot, slot, scratch);
     return MOTLEY_OK;
-}
-
-/* Draws on the host as well, for a caller who asks what was drawn. */
-static void draw_for_caller(const mot_transform_call *call)
-{
-    for (size_t i = 0; !call->draws.steps && (call->params->drawn || call->params->steps) && i < call->src->count;
-         i++) {
-        motley_place drawn;
-        mot_step steps[MOT_MAX_TRANSFORM_STEPS];
-        mot_transform_draw_image(call, i, &drawn, steps);
-    }
 }
 
 /* ---- the kernels ---- */
@@ -345,7 +339,7 @@ static motley_status draw_chains(const transform_run *r, motley_error *error)
 static motley_status erase_boxes(const transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     const motley_batch *const dst = call->dst;
     mot_erase_job erase = { .dst = mot_cuda_batch_of(dst, r->sent.dst),
                             .count = (int32_t)dst->count,
@@ -396,7 +390,7 @@ static void share_stages(const mot_stage_facts *fact, mot_transform_draw_job *jo
 /* What the draw kernel does, and the resize kernel after it, beside the memory that they write. */
 static motley_status describe_draws(transform_run *r, motley_error *error)
 {
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     const motley_apply_params *const params = call->params;
     const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
     const upload *const sent = &r->sent;
@@ -413,11 +407,11 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->stage = r->tables.stages;
     draw->table = r->tables.policies;
     draw->stages = (int32_t)call->transform->stages;
-    draw->max_steps = draw->steps ? (int32_t)call->info->max_steps : 0;
+    draw->max_steps = draw->steps ? (int32_t)steps_room(call) : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
     memcpy(draw->fill, call->transform->fill, sizeof draw->fill);
-    draw->samples = (mot_cuda_samples){ params->samples, params->counter };
+    draw->samples = (mot_cuda_samples){ call->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
@@ -430,7 +424,7 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
 /* Takes the call's memory, and assembles the upload. */
 static motley_status prepare_transform(transform_run *r, motley_error *error)
 {
-    const mot_transform_call *const call = r->call;
+    const mot_request *const call = r->call;
     mot_cuda_state *const s = r->cuda->s;
     mot_arena counted = { 0 }, slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
     MOT_TRY(send_tables(r->cuda, call->transform, &r->tables, error));
@@ -445,14 +439,13 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
     count_axes(r);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
-    const int alone = !call->params->counter && !call->params->samples.levels;
+    const int alone = !call->params->counter && !call->samples.levels;
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
     MOT_TRY(lay_out_transform(r, &r->cuda->memory, &r->cuda->scratch, error));
-    draw_for_caller(call);
     return MOTLEY_OK;
 }
 
-static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_call *call, motley_error *error)
+static motley_status queue_transform(mot_cuda_call *cuda, const mot_request *call, motley_error *error)
 {
     const motley_batch *const dst = call->dst;
     mot_cuda_state *const s = cuda->s;
@@ -491,7 +484,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_transform_ca
                               (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
 
-motley_status mot_cuda_transform(void *state, const mot_transform_call *call, motley_error *error)
+motley_status mot_cuda_transform(void *state, const mot_request *call, motley_error *error)
 {
     mot_cuda_call cuda;
     MOT_TRY(check_transform(state, call, error));

@@ -35,7 +35,8 @@ typedef struct motley_apply_params {
                                 policy mixes images: the host draws partners and shares, in host memory */
     motley_output output;    /* motley_apply: if output.batch.data is set, the result goes there, and `dst` may be NULL.
                                 Refused if the policy has stages, among which is the output */
-    motley_step *steps;   /* [count][max_steps], receives the draws. CUDA: of a policy with stages. NULL: not wanted */
+    motley_step *steps;   /* [count][max_steps], receives the draws; rows are longer where a policy works in boxes, as
+                             motley_draw says. CUDA: the host then draws. NULL: not wanted */
     int32_t *step_counts; /* [count], with steps */
     size_t clip_frames;   /* each run of so many images is a clip, see motley_apply; 0 or 1: no clips */
     const struct motley_followed *followed; /* what moves with the images (motley/follow.h), or NULL */
@@ -68,7 +69,7 @@ typedef struct motley_apply_params {
  *
  *  Shapes   src and dst: n images, uint8, 1 to 4 channels, any strides. dst[i] has the size of src[i]; sizes may
  *           differ between images. n == 0 is allowed. dst may also be F32, F16 or BF16: it gets u8 / 255,
- *           as the output of a mean of 0 and a std of 1, and `given` is then required with given steps.
+ *           as the output of a mean of 0 and a std of 1.
  *  Stages   Of a policy with stages, dst has the size that motley_policy_describe says (src's own sizes if that is 0),
  *           and is U8, F32, F16 or BF16. With the stage to_rgb dst has 3 channels, and where src has 3, or 4 with
  *           alpha, each of its images with a channel_stride of 0 is grey; bands stay what they are. U8 gets the bytes
@@ -83,20 +84,22 @@ typedef struct motley_apply_params {
  *           reaches the call, on a stream of the context's own for which it then waits. CPU: the work is done on
  *           return; threads share the images.
  *  Threads  One thread per context at a time.
- *  Custom   A policy with custom ops is drawn on the host, so `counter`, and on CUDA given levels, cannot be used;
- *           their functions run on this thread.
+ *  Custom   A policy with custom ops, with ops in boxes, or with AugMix behind other stages is drawn on the host, so
+ *           `counter`, and on CUDA given levels, cannot be used; custom ops' functions run on this thread. Between its
+ *           steps an image's bytes are in dst, or in the first byte of each of dst's components.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
  *           sample ids and views, and equal distances in memory, as in a dense batch. In CHW a frame has at most
  *           1048576 pixels. With stages, frames come out in one size and may be anywhere in memory; the host draws,
- *           since it compares the frames' draws, and on CUDA a clip has at most 1048576 rows in all. Refused: policies
- *           that work in boxes or mix chains, and, with stages, a counter or given levels.
+ *           since it compares the frames' draws, and on CUDA a clip has at most 1048576 rows in all; with custom ops,
+ *           frames of a clip have equal distances in memory, too. Refused: policies that work in boxes or mix chains,
+ *           and a counter or given levels.
  *  Given    Steps of motley_draw or of an earlier call, at most 64 an image, besides those in a part of it (`inside`).
  *           Images must have the size and channels that the steps were drawn for, because values that were relative to
  *           a side are stored in pixels, and fills by channel. Steps that `policy` cannot draw are refused; NULL: no
- *           check, but given_max_steps is then needed. Custom ops cannot be given. With stages: given, given_steps and
- *           given_step_counts, all three; without, `given` may be NULL.
+ *           check, but given_max_steps is then needed, and custom ops cannot be given. With stages: given, given_steps
+ *           and given_step_counts, all three; without, `given` may be NULL.
  *  Errors   ARGUMENT, UNSUPPORTED, MEMORY: dst is untouched. CUDA: dst is unspecified.
  *  Paper    motley_policy_describe(policy)->paper. */
 MOTLEY_API motley_status motley_apply(motley_context *context, const motley_policy *policy, const motley_batch *src,

@@ -57,6 +57,8 @@ typedef struct motley_samples {
 #define MOTLEY_STEP_MIX_ADD (-3)   /* the chain ends: weight * chain is added to the sum, which starts at 0 */
 #define MOTLEY_STEP_MIX_BLEND (-4) /* the chain ends: the result becomes result + weight * (chain - result) */
 #define MOTLEY_STEP_MIX_SUM (-5)   /* the result is blended with the sum, which is then 0 again */
+#define MOTLEY_STEP_MIX_BEGIN \
+    (-7) /* of stages: what the steps before it made is the image that the chains begin with */
 
 /** One op that one sample drew. */
 typedef struct motley_step {

@@ -4,7 +4,7 @@
 #include "tests/emulate/watch.h"
 #include "tests/test.h"
 
-#include "dispatch/transform_call.h"
+#include "dispatch/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static motley_status resize(void *state, const motley_batch *src, const motley_b
     return mot_cuda_resize(&emulated, src, dst, params, error);
 }
 
-static motley_status transform(void *state, const mot_transform_call *call, motley_error *error)
+static motley_status transform(void *state, const mot_request *call, motley_error *error)
 {
     (void)state;
     emulate_backwards ^= 1;

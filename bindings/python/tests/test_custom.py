@@ -220,3 +220,21 @@ def test_a_transform_says_who_runs_custom_operations():
     text = "motley: 1\nname: x\nstages:\n  - policy: {branches: [{op: hole_of_mine, value: 12}]}\n"
     with pytest.raises(motley.PolicyError, match="'hole_of_mine' is a custom operation: want a policy without stages"):
         motley.Transform(text)
+
+
+def test_in_a_stage(pixels):
+    """Between a crop and an output, a custom op gets the images that the stages before it made."""
+    text = """
+motley: 1
+name: staged
+stages:
+  - random_resized_crop: {size: 20}
+  - flip: {horizontal: 0.5}
+  - policy: {repeat: 2, branches: [{op: hole_of_mine, value: 12}, {op: cutout, value: 9}, {op: rotate, value: 20}]}
+  - jitter: {brightness: 0.4}
+  - output: {mean: 0.5, std: 0.5}
+"""
+    mine, plain = (motley.Transform(policy, seed=7) for policy in (motley.Policy(text), with_cutout(text)))
+    got, draws = mine(pixels, sample_ids=IDS, epoch=0, return_draws=True)
+    np.testing.assert_array_equal(got, plain(pixels, sample_ids=IDS, epoch=0))
+    assert any(step["op"] == "hole_of_mine" for draw in draws for step in draw["steps"])

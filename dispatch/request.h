@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call of motley_apply: what is done to which batches. It is checked once, here; then its images are drawn for where
+ * that is needed (draws.h), and a backend runs it. A prepared call keeps one. */
+#ifndef MOT_REQUEST_H
+#define MOT_REQUEST_H
+
+#include "dispatch/draws.h"
+#include "kernels/output.h"
+#include "policies/transform_draw.h"
+
+#include <stdbool.h>
+
+typedef struct mot_request {
+    const mot_transform *transform; /* a policy without stages is its only stage; given steps alone need none */
+    const motley_policy_info *info; /* the transform's */
+    const motley_batch *src, *dst;  /* dst NULL: only `output` is wanted */
+    const motley_output *output;    /* of a policy without stages: a fused last step; or NULL */
+    const mot_stage *erase;         /* of the transform's facts, or NULL */
+    bool placed; /* each image is placed, then its steps run, then it is written to dst: by stages, or in another type
+                    than U8. Otherwise the steps alone run, in place or from src to dst. */
+    bool sides_checked;  /* what new draws make of the sources' sizes */
+    size_t image_room;   /* CPU: bytes of the images that a worker works on */
+    size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws and `worker_frames`; 0: not known */
+    size_t worker_frames;
+    /* Of this run. */
+    const motley_apply_params *params;
+    bool mixes;               /* some steps mix chains */
+    motley_samples samples;   /* of params, as they are drawn for */
+    motley_followed followed; /* what moves with the images, from mot_followed_read */
+    mot_host_draws draws;     /* made before any image is touched; .steps NULL: an image is drawn when its turn comes */
+    /* If it is placed. */
+    mot_output_as as;       /* dst */
+    uint32_t erased[4];     /* the bits that erased boxes get, if they are constant */
+    uint32_t table[4][256]; /* of mot_output_entry */
+} mot_request;
+
+/* What a policy does; NULL: steps are given. And what it does in the epoch of `params`, which the context keeps for a
+ * while. */
+const mot_transform *mot_request_base(const motley_policy *policy);
+motley_status mot_request_transform(motley_context *context, const motley_policy *policy,
+                                    const motley_apply_params *params, const mot_transform **transform,
+                                    motley_error *error);
+
+/* Checks the shapes of src, and describes it as the transform reads it; `table` keeps what *read points to. */
+motley_status mot_request_read(const mot_transform *transform, const motley_batch *src, mot_kept *table,
+                               motley_batch *read, motley_error *error);
+
+/* Makes a request of batches that mot_request_read has described: checks and finds everything that depends neither on
+ * addresses nor on params. output: NULL, or a fused last step. */
+motley_status mot_request_make(const mot_transform *transform, const motley_batch *src, const motley_batch *dst,
+                               const motley_output *output, mot_request *request, motley_error *error);
+
+/* Checks the rest and does it, once or again; the batches may have other addresses each time. */
+motley_status mot_request_run(motley_context *context, mot_request *request, const motley_apply_params *params,
+                              motley_error *error);
+
+/* The sizes of image i: as drawn, or the largest that it can draw. */
+mot_sizes mot_request_sides(const mot_request *request, size_t i);
+
+/* The largest kernel that image i may be blurred by; 0: none. */
+int32_t mot_request_largest_kernel(const mot_request *request, size_t i);
+
+/* Writes what image i draws or drew, of a request that is placed. Returns the number of steps. */
+int mot_request_draw(const mot_request *request, size_t i, motley_place *drawn, mot_step *steps);
+
+/* ---- dispatch/epochs.c ---- */
+
+/* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps for a while. */
+motley_status mot_transform_in_epoch(motley_context *context, const mot_transform **transform,
+                                     const motley_apply_params *params, motley_error *error);
+
+/* Brings *kept to the epoch of `params`; *changed: it was another. */
+motley_status mot_epoch_follow(const mot_transform *transform, const motley_apply_params *params, mot_epoch_kept *kept,
+                               bool *changed, motley_error *error);
+
+#endif
