@@ -453,6 +453,24 @@ static void widen(mot_transform *transform, const mot_transform *other)
         widen(mot_view_transform(transform, v), mot_view_transform(other, v));
 }
 
+/* Whether images are mixed with the same ones, and targets alike: only chances and shares differ. */
+static bool same_mixing(const mot_transform *a, const mot_transform *b)
+{
+    const mot_stage *const x = mot_transform_stage(a, MOT_STAGE_MIX), *const y = mot_transform_stage(b, MOT_STAGE_MIX);
+    if (!x || !y)
+        return x == y;
+    const motley_mix_params *const p = &x->of.mix.params, *const q = &y->of.mix.params;
+    return p->rules == q->rules && p->mode == q->mode && p->keep_lambda == q->keep_lambda &&
+           p->drawn_partner == q->drawn_partner && x->of.mix.classes == y->of.mix.classes;
+}
+
+/* How many numbers `mean` and `std` of the output have: with several, images must have as many channels. */
+static int means_of(const mot_transform *transform)
+{
+    const mot_stage *const output = mot_transform_stage(transform, MOT_STAGE_OUTPUT);
+    return output && output->of.output.values > 1 ? output->of.output.values : 1;
+}
+
 /* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
 static void check_alike(reader *r, const mot_transform *first, const mot_transform *other, uint32_t epoch)
 {
@@ -461,17 +479,17 @@ static void check_alike(reader *r, const mot_transform *first, const mot_transfo
                              : a->to_rgb != b->to_rgb         ? "'to_rgb'"
                              : a->has_output != b->has_output ? "'output'"
                              : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
-                             : !mot_transform_stage(first, MOT_STAGE_MIX) != !mot_transform_stage(other, MOT_STAGE_MIX) ||
-                a->classes != b->classes
-            ? "'mix' and its 'classes'"
-        : a->smoothing != b->smoothing ? "'smoothing'"
+                             : means_of(first) != means_of(other)             ? "how many numbers 'mean' and 'std' have"
+                             : !same_mixing(first, other)
+                                 ? "'mix' and its 'rules', 'mode', 'partner', 'lambda' and 'classes'"
+                             : a->smoothing != b->smoothing ? "'smoothing'"
                              : !a->width != !b->width       ? "crop or resize"
                                                             : NULL;
     for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
         check_alike(r, mot_view_transform(first, v), mot_view_transform(other, v), epoch);
     if (what)
         PROBLEM(r, mot_schedule_place(r, epoch), "%s: epoch %u has another one than epoch 0, want the same in all%s",
-                what, epoch, strcmp(what, "'mix' and its 'classes'") == 0 ? " (p: 0 mixes nothing)" : "");
+                what, epoch, strncmp(what, "'mix'", 5) == 0 ? " (p: 0 mixes nothing)" : "");
 }
 
 /* Whether a transform or one of its views has custom ops, whose functions no text keeps. */
