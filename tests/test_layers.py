@@ -338,11 +338,86 @@ class Device(unittest.TestCase):
         self.assertEqual(found, ["kernels/cuda/device.cuh"])
 
 
+# What a stage takes that draws steps, with one key: edits of files in policies/, and none elsewhere. It is a copy of
+# grayscale, which draws one op.
+STAGE = {
+    "policies/transform.h": [
+        ("MOT_STAGE_KINDS\n} mot_stage_kind", "MOT_STAGE_PROBE,\n    MOT_STAGE_KINDS\n} mot_stage_kind"),
+    ],
+    "policies/stage_keys.c": [
+        ("    [MOT_STAGE_TO_RGB] =", '    [MOT_STAGE_PROBE] = FORM("probe", grayscale, 3),\n    [MOT_STAGE_TO_RGB] ='),
+    ],
+    "policies/transform.c": [
+        ("    case MOT_STAGE_GRAYSCALE:\n", "    case MOT_STAGE_PROBE:\n    case MOT_STAGE_GRAYSCALE:\n"),
+    ],
+    "policies/transform_draw.h": [
+        ("stage->kind == MOT_STAGE_GRAYSCALE ?", "stage->kind != MOT_STAGE_BLUR ?"),
+        ("if (stage->kind == MOT_STAGE_GRAYSCALE) {", "if (stage->kind != MOT_STAGE_BLUR) {"),
+    ],
+}
+
+# Its test: with other stages around it, in a crop, an output and views, it does what grayscale does by the same chance.
+STAGE_TEST = r"""
+#include <motley.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint8_t in[20 * 24 * 3];
+
+static int apply(motley_backend backend, const char *stage, float *out)
+{
+    char text[400];
+    motley_policy *policy, *shown;
+    motley_context *context;
+    motley_error error = { 0 };
+    char *print;
+    snprintf(text, sizeof text, "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: 16}\n"
+             "  - policy: rand_augment\n  - %s: {}\n  - flip: {vertical: 0.5}\n", stage);
+    if (motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK) /* flip comes before the others */
+        return fprintf(stderr, "a wrong order is taken\n");
+    snprintf(text, sizeof text, "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: 16}\n"
+             "  - flip: {vertical: 0.5}\n  - policy: rand_augment\n  - %s: {}\n  - output: {mean: 0.5, std: 0.5}\n"
+             "  - erase: {}\n", stage);
+    const motley_batch src = { .count = 1, .channels = 3, .data = in, .width = 24, .height = 20 };
+    const motley_batch dst = { .count = 1, .channels = 3, .dtype = MOTLEY_F32, .data = out, .width = 16, .height = 16 };
+    const motley_context_params params = { .backend = backend };
+    if (motley_policy_parse(text, strlen(text), NULL, &policy, &error) != MOTLEY_OK ||
+        motley_policy_print(policy, MOTLEY_PRINT_TEXT, &print, &error) != MOTLEY_OK ||
+        motley_policy_parse(print, strlen(print), NULL, &shown, &error) != MOTLEY_OK ||
+        motley_context_create(&params, &context, &error) != MOTLEY_OK ||
+        motley_apply(context, shown, &src, &dst, NULL, &error) != MOTLEY_OK)
+        return fprintf(stderr, "%s\n", error.message);
+    return 0;
+}
+
+int main(void)
+{
+    static float out[3][16 * 16 * 3];
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i] = (uint8_t)(i * 37 + i / 11);
+    return apply(MOTLEY_BACKEND_CPU, "grayscale", out[0]) || apply(MOTLEY_BACKEND_CPU, "probe", out[1]) ||
+           apply(MOTLEY_BACKEND_REFERENCE, "probe", out[2]) || memcmp(out[0], out[1], sizeof out[0]) != 0 ||
+           memcmp(out[0], out[2], sizeof out[0]) != 0;
+}
+"""
+
+
+def add_stage(tree):
+    """Gives a copy of the tree one more stage."""
+    for name, edits in STAGE.items():
+        text = (tree / name).read_text()
+        for old, new in edits:
+            assert text.count(old) == 1, f"{name} has {old!r} {text.count(old)} times"
+            text = text.replace(old, new)
+        (tree / name).write_text(text)
+
+
 @unittest.skipUnless(shutil.which("meson"), "meson is not here")
-class NewOp(unittest.TestCase):
+class Additions(unittest.TestCase):
     def test_a_new_op_of_any_shape_is_two_files(self):
         """A copy of the tree gets one more op of each shape, itself a copy of one that is there: its header, and its
-        two lines in ops.h. The library must build, and the matrix must find the op equal on all backends."""
+        two lines in ops.h; and one more stage, which takes policies/ alone. The library must build, the matrix must
+        find the op equal on all backends, and the stage must do what it is a copy of."""
         first = {}
         for shape, constant, stem in ops():
             first.setdefault(shape, (constant, stem))
@@ -372,11 +447,17 @@ class NewOp(unittest.TestCase):
                     r"(MOT_OPS\(X\)(?:.*\\\n)+.*\))\n", rf"\1 \\\n    X({shape}, {new.upper()}, {new})\n", text, count=1
                 )
             path.write_text(text)
+            add_stage(tree)
+            (tree / "probe.c").write_text(STAGE_TEST)
+            version = re.search(r"^  version: '([\d.]+)'", (tree / "meson.build").read_text(), re.M)
+            library = f"libmotley.so.{version[1]}"
             off = [f"-D{name}=disabled" for name in ("cuda", "tools", "examples", "docs", "python", "bench")]
             setup = ["meson", "setup", tree / "build", tree, "-Dtests=enabled", "-Dcpu_sets=", "-Doptimization=1", *off]
             for command in (
                 setup,
-                ["ninja", "-C", tree / "build", "tests/check"],
+                ["ninja", "-C", tree / "build", "tests/check", library],
+                ["cc", "-I", tree / "include", tree / "probe.c", tree / "build" / library, "-o", tree / "probe"],
+                ["env", f"LD_LIBRARY_PATH={tree / 'build'}", tree / "probe"],
                 *([tree / "build" / "tests" / "check", "--op", f"probe_{shape.lower()}"] for shape in first),
             ):
                 done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
