@@ -333,8 +333,8 @@ static void resize_image(const mot_view *src, const mot_view *dst, const mot_res
         task.span[k] = resize_span_of(&reads, k ? how->window_top : how->window_left, k ? dst->height : dst->width,
                                       resized, from, until);
         index[k] = nearest ? index[k] + task.span[k].begin : NULL;
-        for (int i = 0; nearest && i < task.span[k].end - task.span[k].begin; i++)
-            index[k][i] -= index[k][i] < 0 ? 0 : task.span[k].from;
+        for (int i = 0; nearest && task.span[k].from && i < task.span[k].end - task.span[k].begin; i++)
+            index[k][i] -= task.span[k].from;
     }
     task.src = resize_source_of(src, how, task.span);
     const mot_view whole = task.dst;

@@ -39,7 +39,7 @@ DEVICE void resize_fast(const mot_resize_job &job, const resize_tile &t, Fill fi
 template <int C, bool CLAMPS>
 static __device__ __noinline__ void resize_with_fill(const mot_resize_job &job, const resize_tile &t)
 {
-    resize_fast<C, CLAMPS>(job, t, some_fill{ fill_of(t) });
+    resize_fast<C, CLAMPS>(job, t, some_fill::of(t));
 }
 
 /* Describes this CTA's tile in shared memory, since registers are few: by its first warp, a thread for each row. Width

@@ -28,15 +28,6 @@ DEVICE uint32_t source_pixel(const resize_tile &t, int x, int y)
     return premultiplied(t, px);
 }
 
-/* The fill, of the tile's channels. */
-DEVICE uint32_t fill_of(const resize_tile &t)
-{
-    uint32_t px = 0;
-    for (int c = 0; c < t.src.channels; c++)
-        px |= (uint32_t)t.axes.fill[t.plane + c] << (8 * c);
-    return premultiplied(t, px);
-}
-
 /* `inner`: the axis of the first pass; `at` [2] is the pixel of the result. */
 DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
 {
@@ -44,7 +35,7 @@ DEVICE uint32_t resize_pixel(const resize_tile &t, int inner, const int at[2])
     const axis_table table[2] = { t.columns, t.rows };
     const int32_t inner_outside = weight_outside(table[inner].taps, t.axes.clamps, at[inner]);
     const int32_t outer_outside = weight_outside(table[outer].taps, t.axes.clamps, at[outer]);
-    const uint32_t fill = fill_of(t);
+    const uint32_t fill = premultiplied(t, fill_of(t));
     int sum[4], start[4];
     for (int c = 0; c < 4; c++) {
         sum[c] = outer_outside * (int)byte_of(fill, c);

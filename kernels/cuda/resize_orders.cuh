@@ -185,8 +185,8 @@ DEVICE void fill_ring(const mot_resize_job &job, const resize_tile &t, Fill fill
 /* The same for one unit that may hold the image's last row. A separate function, because calls within fill_ring's loop
  * would make the compiler spill its registers. */
 template <int C, bool CLAMPS, class Fill>
-static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, Fill fill, uint32_t ring,
-                                              int unit, int slot)
+static __device__ __noinline__ void fill_last(const mot_resize_job &job, const resize_tile &t, uint32_t ring, int unit,
+                                              int slot)
 {
     const thread_place self = place_of_thread(job);
     if (self.lane > 0 || self.column >= t.width)
@@ -198,6 +198,7 @@ static __device__ __noinline__ void fill_last(const mot_resize_job &job, const r
     for (int k = 0; k < 4; k++)
         rows[k] = read_row(base + min(4 * unit + k, t.axes.in[1] - 1) * t.src.row);
     const mot_cuda_taps *const table = t.columns.taps + x;
+    const Fill fill = Fill::of(t);
     resize_unit<C, CLAMPS, 0>(t, fill, fill.outside(table), table, NULL, rows, 0, from_last_row{ end_of(t.src) }, made);
     for (int c = 0; c < C; c++)
         store_shared_word(ring + slot * C * RING_UNIT + c * RING_UNIT + 4 * self.column, made[c]);
@@ -242,7 +243,7 @@ DEVICE void columns_first(const mot_resize_job &job, const resize_tile &t, Fill 
         }
         for (int unit = max(ready, whole); unit < until; unit++) {
             const int slot = ready_slot + unit - ready;
-            fill_last<C, CLAMPS>(job, t, fill, ring, unit, slot - (slot >= units ? units : 0));
+            fill_last<C, CLAMPS, Fill>(job, t, ring, unit, slot - (slot >= units ? units : 0));
         }
         ready_slot += until - ready;
         ready_slot -= ready_slot >= units ? units : 0;
@@ -316,10 +317,10 @@ DEVICE void resize_source(const resize_tile &t, Fill fill, int row, int rows, in
 
 /* Separate for the same reason as fill_last. */
 template <int C, bool CLAMPS, class Fill>
-static __device__ __noinline__ void resize_source_end(const resize_tile &t, Fill fill, int row, int rows, int at,
-                                                      int runs, int whole, uint8_t *made)
+static __device__ __noinline__ void resize_source_end(const resize_tile &t, int row, int rows, int at, int runs,
+                                                      int whole, uint8_t *made)
 {
-    resize_source<C, CLAMPS, 0, true>(t, fill, row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
+    resize_source<C, CLAMPS, 0, true>(t, Fill::of(t), row, rows, at, runs, whole, made, from_last_row{ end_of(t.src) });
 }
 
 #define WORD_MORE 4 /* bytes behind the last row in shared memory, which the horizontal pass also reads */
@@ -377,7 +378,7 @@ DEVICE void rows_first(const mot_resize_job &job, const resize_tile &t, Fill fil
         else
             resize_source<C, CLAMPS, 0, false>(t, fill, done, rows, at, runs, whole, between, from_source());
         if (max(resize_first[done], resize_first[done + rows - 1]) > whole)
-            resize_source_end<C, CLAMPS>(t, fill, done, rows, at, runs, whole, between);
+            resize_source_end<C, CLAMPS, Fill>(t, done, rows, at, runs, whole, between);
         __syncthreads();
         const int x = column_of(t, self.column), quad = self.column / 4 * 4, step = 4 * job.lanes;
         const mot_cuda_taps *const table = t.columns.taps + x, own = load_taps(table);

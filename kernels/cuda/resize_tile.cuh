@@ -61,32 +61,6 @@ template <bool CLAMPS> DEVICE tap_sum no_taps(uint32_t share)
     return tap_sum{ 1u << (CLAMPS ? MOT_RESIZE_BITS - 9 : 15), share };
 }
 
-/* What sums have of the fill: nothing, or its components by the weight outside. Totals are right modulo 2^32. */
-struct no_fill {
-    static constexpr bool any = false;
-    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *) const
-    {
-        return 0;
-    }
-    DEVICE_MEMBER uint32_t start(int, uint32_t) const
-    {
-        return 0;
-    }
-};
-
-struct some_fill {
-    static constexpr bool any = true;
-    uint32_t bytes; /* by channel */
-    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *first) const
-    {
-        return load_taps(first).outside;
-    }
-    DEVICE_MEMBER uint32_t start(int c, uint32_t weight) const
-    {
-        return (bytes >> 8 * c & 255) * weight;
-    }
-};
-
 template <bool CLAMPS> DEVICE void add_taps(tap_sum &s, const mot_cuda_taps &taps, uint32_t bytes)
 {
     s.upper = add_pair_high<CLAMPS>(taps.upper23, bytes, add_pair_low<CLAMPS>(taps.upper01, bytes, s.upper));
@@ -141,6 +115,50 @@ struct resize_tile {
     int dtype;
     int store; /* how four neighbouring pixels are written */
     int fast;  /* not pixel by pixel */
+};
+
+/* The fill, of the tile's channels. */
+DEVICE uint32_t fill_of(const resize_tile &t)
+{
+    uint32_t bytes = 0;
+    for (int c = 0; c < t.src.channels; c++)
+        bytes |= (uint32_t)t.axes.fill[t.plane + c] << (8 * c);
+    return bytes;
+}
+
+/* What sums have of the fill: nothing, or its components by the weight outside. Totals are right modulo 2^32. Functions
+ * that are called make it anew, since a parameter takes a register even if it is empty. */
+struct no_fill {
+    static constexpr bool any = false;
+    static DEVICE_MEMBER no_fill of(const resize_tile &)
+    {
+        return no_fill();
+    }
+    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *) const
+    {
+        return 0;
+    }
+    DEVICE_MEMBER uint32_t start(int, uint32_t) const
+    {
+        return 0;
+    }
+};
+
+struct some_fill {
+    static constexpr bool any = true;
+    uint32_t bytes; /* by channel of the tile */
+    static DEVICE_MEMBER some_fill of(const resize_tile &t)
+    {
+        return some_fill{ fill_of(t) };
+    }
+    DEVICE_MEMBER uint32_t outside(const mot_cuda_taps *first) const
+    {
+        return load_taps(first).outside;
+    }
+    DEVICE_MEMBER uint32_t start(int c, uint32_t weight) const
+    {
+        return (bytes >> 8 * c & 255) * weight;
+    }
 };
 
 __shared__ resize_tile resize_now;
