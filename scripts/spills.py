@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMATS = ["grey", "rgb", "planes", "rgba", "strided"]
 FILES = [
     "kernels/cuda/breaks.cu",
+    "kernels/cuda/interleave.cu",
     "kernels/cuda/mix.cu",
     "kernels/cuda/resize.cu",
     "kernels/cuda/resident_kernel.cu",

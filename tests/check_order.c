@@ -155,7 +155,8 @@ static motley_status call(const plan *p, int number, motley_error *error)
     const motley_followed followed = {
         .boxes_count = 4, .boxes = u->boxes, .box_offsets = u->box_offsets, .planes = &planes, .planes_count = 1
     };
-    motley_batch src = { .count = n, .channels = 3, .data = u->src, .width = SIDE, .height = SIDE }, dst = src;
+    const int32_t channels = n % 4 == 3 ? 2 : 3; /* 2: bands */
+    motley_batch src = { .count = n, .channels = channels, .data = u->src, .width = SIDE, .height = SIDE }, dst = src;
     dst.data = u->dst;
     for (size_t i = 0; i < n; i++) {
         const int32_t width = SIDE - (int32_t)(i + (size_t)number) % 40;
@@ -170,7 +171,7 @@ static motley_status call(const plan *p, int number, motley_error *error)
         .samples = samples, .stream = u->stream, .counter = counter, .followed = p->boxes ? &followed : NULL
     };
     const motley_batch small = {
-        .count = n, .channels = 3, .dtype = MOTLEY_F16, .data = u->dst, .width = 64, .height = 64
+        .count = n, .channels = channels, .dtype = MOTLEY_F16, .data = u->dst, .width = 64, .height = 64
     };
     switch (p->kind) {
     case APPLY_LIST:

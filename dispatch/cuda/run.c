@@ -2,6 +2,55 @@
 /* A whole call of steps that a policy draws or that are given: as one job, or in parts. In steady state it allocates
  * nothing, waits for nothing and reads nothing back. */
 #include "dispatch/cuda/parts.h"
+#include "kernels/cuda/interleave.h"
+
+/* A job as it runs: bands that lie pixel by pixel become planes in the scratch, whose loops are several times as fast,
+ * and the results go back. */
+typedef struct planes_run {
+    const mot_job *whole; /* the caller's */
+    mot_job job;
+    motley_batch planes;
+    int splits, merges;
+} planes_run;
+
+static planes_run lay_out_planes(const mot_job *whole, mot_arena *scratch)
+{
+    planes_run r = { .whole = whole, .job = *whole };
+    const motley_batch *const src = whole->src, *const dst = whole->dst;
+    r.splits = mot_batch_bands(src) > 1 && mot_cuda_format_of(src) == MOT_FORMAT_STRIDED && !src->images &&
+               !(dst && dst->images);
+    if (!r.splits)
+        return r;
+    r.merges = dst && (dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED);
+    const size_t bytes = src->count * (size_t)src->channels * (size_t)src->width * (size_t)src->height;
+    r.planes = mot_batch_dense(src, src->count, src->width, src->height, mot_take(scratch, MOT_IMAGES, bytes));
+    r.planes.layout = MOTLEY_CHW;
+    return r;
+}
+
+/* The job that runs on the planes; r does not move any more. */
+static const mot_job *job_of(planes_run *r)
+{
+    if (!r->splits)
+        return r->whole;
+    r->job.src = &r->planes;
+    r->job.dst = r->whole->dst && !r->merges ? r->whole->dst : &r->planes;
+    return &r->job;
+}
+
+static motley_status interleave(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
+                                motley_error *error)
+{
+    const mot_interleave_job job = { mot_cuda_batch_of(src, NULL), mot_cuda_batch_of(dst, NULL), src->channels };
+    MOT_TRY(mot_call_next(call, &(mot_node){ .reads = MOT_IMAGES, .writes = MOT_IMAGES }, error));
+    return mot_cuda_try(mot_interleave_launch(&job, call->lane), "launching the interleaving kernel", error);
+}
+
+static motley_status split(mot_cuda_call *call, const void *run, motley_error *error)
+{
+    const planes_run *const r = run;
+    return interleave(call, r->whole->src, &r->planes, error);
+}
 
 /* Chooses how a call runs, unless in parts, and counts its memory. */
 static motley_status count_apply(mot_cuda_state *s, const mot_job *job, const mot_cuda_parts *parts,
@@ -23,20 +72,24 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
     mot_cuda_steps steps;
     mot_arena slot = { 0 }, scratch = { 0 };
     if (job) {
-        const mot_cuda_parts parts = mot_cuda_parts_of(job);
-        MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
+        planes_run planes = lay_out_planes(job, &scratch);
+        const mot_job *const own = job_of(&planes);
+        const mot_cuda_parts parts = mot_cuda_parts_of(own);
+        MOT_TRY(count_apply(s, own, &parts, &steps, &slot, &scratch, error));
     }
     const int uploads = job && job->policy && !job->policy->runs_customs;
     *bytes = mot_pool_bytes(&s->pool, slot.bytes, scratch.bytes, uploads ? job->policy : NULL);
     return MOTLEY_OK;
 }
 
-static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)
+static motley_status queue_apply(mot_cuda_call *call, const mot_job *asked, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
     mot_cuda_steps steps;
-    const mot_cuda_parts parts = mot_cuda_parts_of(job);
     mot_arena slot, scratch = { 0 };
+    planes_run planes = lay_out_planes(asked, &scratch);
+    const mot_job *const job = job_of(&planes);
+    const mot_cuda_parts parts = mot_cuda_parts_of(job);
     MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
     const int apart = mot_cuda_has_parts(&parts), by_tiles = steps.choice.route == MOT_ROUTE_TILES; /* unless apart */
     if (job->policy)
@@ -44,12 +97,18 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *job, motley
     const int whole = !apart && (!by_tiles || steps.tiles.whole);
     const int alone = job->policy && !job->counter && !job->samples.levels && whole;
     MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, alone, error));
+    planes = lay_out_planes(asked, &call->scratch);
+    job_of(&planes);
+    if (planes.splits)
+        MOT_TRY(mot_call_late(call, split, &planes, error));
     if (apart) {
         MOT_TRY(mot_cuda_run_apart(call, job, &parts, &steps, error));
     } else {
         mot_cuda_lay_out(&steps, job, 0, call->slot, &call->memory, &call->scratch);
         MOT_TRY(mot_cuda_queue_steps(call, job, &steps, NULL, error));
     }
+    if (planes.merges)
+        MOT_TRY(interleave(call, &planes.planes, asked->dst, error));
     if (job->followed)
         MOT_TRY(mot_cuda_follow_plan(call, job, &steps.plan, steps.images[0],
                                      apart || by_tiles ? MOT_FOLLOW_WAITS_FIRST : MOT_FOLLOW_WAITS_LAST, error));

@@ -15,6 +15,7 @@
 #include "dispatch/cuda/transform_draw.cu"
 #include "followers/follow.cu"
 #include "kernels/cuda/breaks.cu"
+#include "kernels/cuda/interleave.cu"
 #include "kernels/cuda/mix.cu"
 #include "kernels/cuda/resize.cu"
 #include "kernels/cuda/tile_kernel.cuh"
@@ -312,7 +313,8 @@ static void fiber_main()
             call((void (*)(mot_resize_job))kernel_now);
         else if (!is_any(draw_kernel, plan_kernel<0>, plan_kernel<MOT_FEW_IMAGES>, send_kernel<SEND_FEW_WORDS>,
                          send_kernel<SEND_WORDS>, transform_draw_kernel<MOT_TRANSFORM_THREADS>,
-                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, copy_kernel, blur_kernel,
+                         transform_draw_kernel<MOT_TRANSFORM_FEW_THREADS>, erase_kernel, interleave_kernel<1>,
+                         interleave_kernel<2>, interleave_kernel<4>, copy_kernel, blur_kernel,
                          plane_blur_kernel<false, 128>, plane_blur_kernel<false, 256>, plane_blur_kernel<true, 128>,
                          plane_blur_kernel<true, 256>, filter_kernel, chains_kernel<3>, chains_kernel<4>,
                          parts_draw_kernel, parts_kernel, fill_numbers_kernel, mix_kernel<MOTLEY_U8>,

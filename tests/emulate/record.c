@@ -6,6 +6,7 @@
 #include "dispatch/cuda/state.h"
 #include "dispatch/cuda/tiles.h"
 #include "dispatch/cuda/transform_draw.h"
+#include "kernels/cuda/interleave.h"
 #include "kernels/cuda/mix.h"
 #include "kernels/cuda/tuning.h"
 #include "policies/transform.h"
@@ -1103,6 +1104,14 @@ cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_interleave_launch(const mot_interleave_job *job, cudaStream_t stream)
+{
+    LAUNCH("interleaving kernel", stream);
+    READS_IMAGES(job->src, job->src.samples, job->channels, 1);
+    WRITES_IMAGES(job->dst, job->dst.samples, job->channels, 1);
     return cudaSuccess;
 }
 
