@@ -309,6 +309,29 @@ def test_several_views_at_once():
     refused("out is given, but views is 2", stage, x, views=2, out=x)
 
 
+def test_what_the_host_draws_is_counted_in_a_counter(monkeypatch):
+    """Mixing and return_draws read the counter, wherever it is; the work on a device is not there to do it."""
+    x, labels = pictures(8), np.arange(8) % 3
+    plain, mix = {"name": "x"}, {"mix": {"mixup": 0.4, "classes": 3}}
+    for policy, how in ("trivial_augment_wide", {}), ({**plain, "stages": [mix]}, {"labels": labels}):
+        counter = np.array([0, 5])
+        stage = motley.Transform(policy, seed=7, counter=counter)
+        drawn = []
+        for done in 13, 21:
+            wanted = stage.draw(8, size=(8, 9))
+            drawn.append(stage(x, return_draws=True, **how)[-1])
+            assert drawn[-1] == wanted and counter[1] == done
+        assert drawn[0] != drawn[1]
+        monkeypatch.setattr("motley._random.device_of", lambda x: 0)
+        monkeypatch.setattr("motley._arrays.Torch.captures", lambda device: False)
+        for first in 21, 29:  # as with images and counter on a device
+            numbers, _ = stage._numbers(8, (None, 0, None, None), 0, True)
+            assert numbers[2] == first and numbers[6] == 0 and counter[1] == first + 8
+        numbers, _ = stage._numbers(8, (None, 0, None, None), 0, False)
+        assert numbers[2] == 0 and numbers[6] == counter.ctypes.data and counter[1] == 37
+        monkeypatch.undo()
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
