@@ -407,6 +407,25 @@ class Sampled:
             self._add(count)
         return key ^ ON_DEVICE, first, 0
 
+    def _of_views(self, views: int) -> list[Any]:
+        """What makes each of several views of a call, in this order: samples without ids are counted by the first."""
+        if _native.compiling():
+            return cast("list[Any]", _native.eagerly()(self._of_views, views))
+        if self._words.seed is None and not self._counts:  # each has a word of its own
+            return [self] * views
+        found: list[Any] = []
+
+        def counted(*how: Any) -> Any:
+            found.append(self._fresh(*how))
+            return found[-1]
+
+        made = [self._same() for _ in range(views)]
+        for k, one in enumerate(made):
+            again = iter(found)
+            one._fresh = (lambda *how, again=again: next(again)) if k else counted
+            one._adds = self._adds and k == views - 1  # on a device, behind the last
+        return made
+
     def _add(self, count: int) -> None:
         """Counts samples in the counter, on a device behind the work that reads it."""
         if self._adds:

@@ -283,7 +283,10 @@ class Follow:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
         sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
-        return tuple(self._view(sample, which, return_draws, levels) for which in each)
+        own = [self] * views
+        if sample_ids is None:
+            own = [self._with(one) for one in self.transform._of_views(views)]
+        return tuple(one._view(sample, which, return_draws, levels) for one, which in zip(own, each))
 
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
         if self.transform.policy_now.varies:

@@ -214,7 +214,7 @@ class Transform(Sampled):
             epoch: Of draws by id, in place of the transform's.
             seed: Of draws by id, in place of the transform's.
             views: How many views to make, in place of the transform's; more than one: the result is a tuple of that
-                many, views view * views, view * views + 1, ... of each sample.
+                many, views view * views, view * views + 1, ... of each sample. Samples without ids are counted once.
             labels: Of a policy that mixes images: a whole number for each, or an array [N, classes] of soft targets.
             classes: How many there are, where the policy's `mix` does not say.
             levels: Of a policy whose steps have the level `given`: how strongly each image is augmented, from 0 (the
@@ -252,7 +252,10 @@ class Transform(Sampled):
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
         sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
         each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
-        return tuple(self._run(batch, None, layout, which, return_draws, levels, mixing=mixing) for which in each)
+        own = [self] * views if sample_ids is not None else self._of_views(views)
+        return tuple(
+            one._run(batch, None, layout, which, return_draws, levels, mixing=mixing) for one, which in zip(own, each)
+        )
 
     def _mixing(self, labels: Labels | None, classes: int | None) -> tuple[Any, Any] | None:
         """Labels and classes of a call; None: the policy does not mix images."""

@@ -569,12 +569,13 @@ def test_wrong_boxes_on_cuda_are_named():
 @pytest.mark.parametrize("ids", [None, range(4)])
 def test_several_views(ids):
     batch = {"image": photographs(4), "mask": photographs(4)[..., 0], "points": np.full((4, 1, 2), 9)}
-    follow, plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, views=n)) for n in (3, 1))
-    first, second, third = by_id(follow, batch, ids)
-    assert same_samples((first, second, third), [by_id(plain, batch, ids, view=view) for view in range(3)])
-    assert (first["mask"] != second["mask"]).any() and follow.transform.state_dict()["count"] == (0 if ids else 12)
+    follow, *plain = (Follow(motley.Transform("trivial_augment_wide", seed=2, views=n)) for n in (3, 1, 1, 1))
+    first, second, third = by_id(follow, batch, ids)  # without ids their samples are counted once
+    wanted = [by_id(one, batch, ids, view=view) for view, one in enumerate(plain)]
+    assert same_samples((first, second, third), wanted)
+    assert (first["mask"] != second["mask"]).any() and follow.transform.state_dict()["count"] == (0 if ids else 4)
     one, two = by_id(follow, batch, range(4), views=2, view=5)
-    assert (two["mask"] == by_id(plain, batch, range(4), view=11)["mask"]).all() and len(one) == 3
+    assert (two["mask"] == by_id(plain[0], batch, range(4), view=11)["mask"]).all() and len(one) == 3
 
 
 def detection(count):

@@ -309,6 +309,26 @@ def test_several_views_at_once():
     refused("out is given, but views is 2", stage, x, views=2, out=x)
 
 
+@pytest.mark.parametrize("counter", [False, True])
+@pytest.mark.parametrize("policy", ["trivial_augment_wide", "torchvision_train"])
+def test_several_views_count_their_samples_once(policy, counter):
+    x, count = pictures(12), np.array([0, 5]) if counter else None
+    stage = motley.Transform(policy, seed=7, counter=count)
+    for done in 12, 24:
+        drawn = [stage.draw(12, size=(8, 9), view=v) for v in (0, 1)]
+        made = stage(x, views=2, return_draws=True)
+        assert [draws for _, draws in made] == drawn and drawn[0] != drawn[1]
+        assert stage.state_dict()["count"] == done + 5 * counter
+    # A list of samples counts each, in every view.
+    follow, samples = motley.Follow(stage), [{"image": one, "mask": one[..., 0].copy()} for one in x]
+    drawn = [stage.draw(12, size=(8, 9), view=v) for v in (0, 1)]
+    for view, (made, wanted) in enumerate(zip(follow(samples, views=2), drawn)):
+        assert len(made) == 12
+        for one, draw, image in zip(made, wanted, x):
+            assert np.array_equal(one["image"], stage.replay(image, draw)), view
+    assert stage.state_dict()["count"] == 36 + 5 * counter
+
+
 def test_what_the_host_draws_is_counted_in_a_counter(monkeypatch):
     """Mixing and return_draws read the counter, wherever it is; the work on a device is not there to do it."""
     x, labels = pictures(8), np.arange(8) % 3

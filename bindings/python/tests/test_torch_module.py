@@ -446,6 +446,13 @@ def test_the_core_stage_counts_in_a_counter(device):
     again = stage(images)
     stage.load_state_dict({"seed": 7, "count": 29, "epoch": 3})
     assert torch.equal(stage(images), again)
+    wanted = [stage.draw(12, size=(images.shape[-2:]), view=view) for view in (0, 1)]
+    first, second = stage(images, views=2)  # counted once, on the device behind both
+    assert torch.equal(first, stage.replay(images, wanted[0])) and torch.equal(second, stage.replay(images, wanted[1]))
+    assert counter.tolist() == [3, 53]
+    for count in (65, 77):  # draws that the host must know
+        wanted = stage.draw(12, size=images.shape[-2:])
+        assert stage(images, return_draws=True)[1] == wanted and counter.tolist() == [3, count]
 
 
 @needs_operators

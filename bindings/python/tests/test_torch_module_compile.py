@@ -23,6 +23,8 @@ CASES = {
     "seed": ("t = T('trivial_augment_wide')", "t(x, sample_ids=ids, epoch=1, seed=2**64 - 5)", True),
     "views": ("t = T('rand_augment', seed=7)", "t(x, sample_ids=pairs, epoch=1, views=2)[1]", True),
     "views of the transform": ("t = T('rand_augment', views=2)", "t(x, sample_ids=pairs, epoch=1)[1]", True),
+    "views, counted": ("t = T('rand_augment', seed=7, counter=torch.tensor([0, 5]))",
+                       "torch.cat([*t(x, views=2), *t(x, views=2)])", True),
     "view of each": ("t = T('rand_augment')", "t(x, sample_ids=ids, epoch=1, view=torch.arange(4))", True),
     "clip": ("t = T('rand_augment', clip_frames=2)", "t(x, sample_ids=torch.zeros(4, dtype=int), epoch=1)", True),
     "one image": ("t = T('rand_augment')", "t(x[1], sample_ids=5, epoch=1)", True),
