@@ -160,7 +160,7 @@ class Runs(unittest.TestCase):
         code = (
             "import importlib.resources as r, motley\n"
             "for file in (r.files('motley') / 'policy_files').iterdir():\n"
-            "    if file.name.endswith('.yaml'): motley.Policy.load(file); print(file.name)\n"
+            "    if file.name.endswith('.yaml'): motley.Policy(file); print(file.name)\n"
         )
         self.assertIn("rand_augment.yaml", self.run_python("-c", code))
 

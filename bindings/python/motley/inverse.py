@@ -55,7 +55,7 @@ class Inverse:
         transform: PolicyLike,
         size: Sequence[int] | Sequence[Sequence[int]] | None = None,
     ) -> None:
-        policy = Policy.of(transform)
+        policy = Policy(transform)
         if not isinstance(draws, (Mapping, Sequence)) or isinstance(draws, str):
             shape = f" of shape {tuple(draws.shape)}" if hasattr(draws, "shape") else ""
             raise ArgumentError(

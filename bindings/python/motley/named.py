@@ -227,7 +227,7 @@ def _changed(name: str, interpolation: Any, fill: Any, **keys: Any) -> Policy:
         keys["interpolation"] = [INTERPOLATIONS[i] for i in sorted({interpolation_number(each) for each in several})]
     if fill is not None:
         keys["fill"] = list(fill_bytes(fill))
-    return Policy.builtin(name).change(**keys)
+    return Policy(name).change(**keys)
 
 
 def _bins_given(bins: int) -> int:

@@ -75,7 +75,7 @@ class Policy:
         policy: A built-in's name, a path, a text (YAML or JSON), JSON's dictionaries and lists, such as `as_dict()`
             returns, or what has a policy (a motley.Transform). A string is, by the library's rule, a text if it has
             several lines or begins with '{'; a path if it has a '/', ends in .yaml, .yml or .json, or is that of a
-            file; else a name. In a dictionary "motley" is 1 and "name" is "policy" unless it has them.
+            file; else a name. An os.PathLike is a path. In a dictionary "motley" is 1 and "name" is "policy" unless it has them.
 
     Attributes:
         whole: Whether it has stages.
@@ -95,10 +95,29 @@ class Policy:
         "has_output", "scheduled", "epochs", "__weakref__",
     )  # fmt: skip
 
-    def __init__(self, policy: PolicyLike) -> None:
-        found = Policy.of(policy)
-        for name in Policy.__slots__[:-1]:
-            setattr(self, name, getattr(found, name))
+    def __new__(cls, policy: PolicyLike) -> Policy:
+        own = getattr(policy, "policy", None)
+        policy = own if isinstance(own, Policy) else policy
+        if isinstance(policy, Policy):
+            return policy
+        if isinstance(policy, Mapping):
+            return cls._of(*_parsed(_as_json({"motley": 1, "name": "policy", **policy}).encode()))
+        if isinstance(policy, os.PathLike):
+            return cls._of(*_opened(os.fspath(policy)))
+        if not isinstance(policy, str):
+            way = ""
+            if hasattr(policy, "not_taken"):
+                way = "; its .transform is one"
+            elif type(policy).__module__.split(".")[0] in ("torchvision", "timm", "motley"):
+                way = "; motley.torchvision.fuse(...).transform is what it makes of torchvision's and timm's"
+            wanted = "a motley.Policy, a name, a path, a text or a dictionary"
+            raise ArgumentError(f"policy is a {type(policy).__name__}, want {wanted}{way}")
+        if "\0" in policy:
+            raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
+        source = lib.motley_policy_source_of(policy.encode())
+        if source == lib.MOTLEY_POLICY_BUILTIN:
+            return cls._of(made_by("motley_policy", lib.motley_policy_builtin, policy.encode()))
+        return cls._of(*(_opened(policy) if source == lib.MOTLEY_POLICY_FILE else _parsed(policy.encode())))
 
     def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> None:
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
@@ -124,54 +143,9 @@ class Policy:
 
     @classmethod
     def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:
-        policy = cls.__new__(cls)
+        policy = object.__new__(cls)
         policy._take(handle, custom_ops)
         return policy
-
-    @classmethod
-    def parse(cls, text: str) -> Policy:
-        """Reads a policy from a text. PolicyError has every mistake with its line and column."""
-        return cls._of(*_parsed(text.encode()))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Reads a policy from a file."""
-        path = os.fspath(path)
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError:
-            text = b""  # the library says what is wrong
-        return cls._of(*_parsed(text, path))
-
-    @classmethod
-    def builtin(cls, name: str) -> Policy:
-        """The built-in policy of that name; Policy.names() lists them."""
-        return cls._of(made_by("motley_policy", lib.motley_policy_builtin, name.encode()))
-
-    @classmethod
-    def of(cls, policy: PolicyLike) -> Policy:
-        """The Policy itself, or that of what Policy(...) takes."""
-        own = getattr(policy, "policy", None)
-        policy = own if isinstance(own, Policy) else policy
-        if isinstance(policy, cls):
-            return policy
-        if isinstance(policy, Mapping):
-            return cls.parse(_as_json({"motley": 1, "name": "policy", **policy}))
-        if isinstance(policy, os.PathLike):
-            return cls.load(policy)
-        if not isinstance(policy, str):
-            way = ""
-            if hasattr(policy, "not_taken"):
-                way = "; its .transform is one"
-            elif type(policy).__module__.split(".")[0] in ("torchvision", "timm", "motley"):
-                way = "; motley.torchvision.fuse(...).transform is what it makes of torchvision's and timm's"
-            wanted = "a motley.Policy, a name, a path, a text or a dictionary"
-            raise ArgumentError(f"policy is a {type(policy).__name__}, want {wanted}{way}")
-        if "\0" in policy:
-            raise ArgumentError(f"policy is {policy!r}, want a name, a path or a text, which have no NUL")
-        makers = {lib.MOTLEY_POLICY_BUILTIN: cls.builtin, lib.MOTLEY_POLICY_FILE: cls.load}
-        return makers.get(lib.motley_policy_source_of(policy.encode()), cls.parse)(policy)
 
     @staticmethod
     def names() -> list[str]:
@@ -234,7 +208,7 @@ class Policy:
         for part in [part for phase in data.get("phases", [data]) for part in (phase, *phase.get("views", ()))]:
             if "stages" in part:
                 part["stages"] = self._still_stages(part["stages"]) or [{"policy": NO_AUGMENTATION.as_dict()}]
-        return Policy.of(data)
+        return Policy(data)
 
     def _still_stages(self, stages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         left = []
@@ -296,7 +270,7 @@ class Policy:
         """Its name, and what sets it apart from the built-in policy of that name."""
         if self.name not in Policy.names():
             return f"<motley.Policy {self.name}>"
-        base = Policy.builtin(self.name).show().splitlines()
+        base = Policy(self.name).show().splitlines()
         other = [line.strip() for line in self.show().splitlines() if line not in base]
         more = f", and {len(other) - 6} lines more" if len(other) > 6 else ""
         return f"<motley.Policy {self.name}{': ' if other else ''}{', '.join(other[:6])}{more}>"
@@ -320,6 +294,16 @@ NULL = ffi.NULL
 WORDS = {"magnitude": "level", "num_ops": "repeat", "num_magnitude_bins": "bins"}  # torchvision's
 STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
 DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
+
+
+def _opened(path: str | bytes) -> Any:
+    """As _parsed, of a file."""
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError:
+        text = b""  # the library says what is wrong
+    return _parsed(text, os.fsdecode(path))
 
 
 def _parsed(text: bytes, path: str | None = None, custom_ops: Sequence[custom.CustomOp] | None = None) -> Any:

@@ -142,7 +142,7 @@ class Transform(Sampled):
         alpha: bool = False,
         counter: Array | None = None,
     ) -> None:
-        self.policy = Policy.of(policy)
+        self.policy = Policy(policy)
         if self.policy.whole and (normalize, mean, std) != (None, None, None):
             raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
                                 "says how it normalises")  # fmt: skip

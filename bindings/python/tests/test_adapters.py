@@ -390,7 +390,7 @@ def test_dali_views(dali, device, text):
 def test_dali_levels(dali, kind):
     from nvidia.dali import fn, types
 
-    transform = motley.Transform(motley.Policy.of("rand_augment").change(level="given"), seed=7)
+    transform = motley.Transform(motley.Policy("rand_augment").change(level="given"), seed=7)
     levels = [0.5 if kind == "number" else i / 16 for i in range(16)]
     epochs = [i // 5 if kind == "by epochs" else 3 for i in range(16)]
 
@@ -431,7 +431,7 @@ def test_dali_without_ids(dali, device):
     assert same(passes()[0][0], first) and not same(passes(seed=7)[0][0], first)
 
 
-GIVEN = motley.Policy.of("rand_augment").change(level="given")
+GIVEN = motley.Policy("rand_augment").change(level="given")
 REFUSED = {  # what the adapter is given, and what it says
     "levels": ({"policy": "rand_augment", "levels": 0.5}, "no step of policy 'rand_augment' has the level `given`"),
     "schedules": ({"policy": "mobileone_train"}, "'mobileone_train' changes with the epoch"),

@@ -174,9 +174,9 @@ def test_mistakes(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(POLICY.replace("value: 12", "value: 101"))
     with pytest.raises(motley.PolicyError, match=r"mine.yaml:7:\d+: error: .*101"):
-        motley.Policy.load(path)
+        motley.Policy(path)
     path.write_text(POLICY)
-    assert motley.Policy.load(path) == motley.Policy(POLICY)
+    assert motley.Policy(path) == motley.Policy(POLICY)
     with pytest.raises(motley.PolicyError, match="nobodys_op"):
         motley.Policy("motley: 1\nname: a\nbranches: [nobodys_op]\n")
     refused("want a text: @motley.custom_op", motley.custom_op, test_mistakes)

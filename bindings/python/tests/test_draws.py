@@ -109,7 +109,7 @@ def test_matrices_are_those_of_the_pixels():
     height, width = 23, 31
     numbers = np.arange(1, height * width + 1)
     image = np.stack([numbers & 255, numbers >> 8, numbers * 0], axis=-1).astype(np.uint8).reshape(height, width, 3)
-    policy = motley.Policy.builtin("trivial_augment_wide")
+    policy = motley.Policy("trivial_augment_wide")
     warps = "rotate", "shear_x", "shear_y", "translate_x", "translate_y"
     policy = policy.change(branches=[b for b in policy.as_dict()["branches"] if b in warps], repeat=3)
     out, draws = motley.Transform(policy)(np.stack([image] * 200), return_draws=True)

@@ -30,7 +30,7 @@ LEFT = "motley: 1\nname: left\nbranches: [{op: translate_x, value: -30}]\n"
 @functools.lru_cache(maxsize=None)
 def geometric(interpolation="nearest", repeat=3, name="trivial_augment_wide"):
     """A policy of warps alone: a built-in's, and flips. TrivialAugmentWide's are strong ones."""
-    policy = motley.Policy.builtin(name)
+    policy = motley.Policy(name)
     branches = [b for b in policy.as_dict()["branches"] if b in WARPS]
     return policy.change(branches=[*branches, "flip_lr", "flip_ud"], repeat=repeat, interpolation=interpolation)
 
@@ -161,7 +161,7 @@ def test_other_images_move_alone(interpolation):
     policy, second = geometric(interpolation).change(fill=[7, 8, 9]), Second(interpolation, fill=(7, 8, 9))
     made = Follow(policy, {"second": second})({"image": images, "second": images})
     assert (made["second"] == made["image"]).all() and (made["second"] != images).any()
-    colours = motley.Policy.builtin("rand_augment")
+    colours = motley.Policy("rand_augment")
     colours = colours.change(branches=[b for b in colours.as_dict()["branches"] if b not in WARPS])
     made = Follow(colours, {"second": Second(interpolation)})({"image": images, "second": images[..., :1]})
     assert (made["second"] == images[..., :1]).all() and (made["image"] != images).any()

@@ -140,7 +140,7 @@ def test_what_is_erased_or_left_the_image_is_not_valid():
         "motley: 1\nname: gone\nbranches: [[{op: translate_x, value: 30}, {op: translate_x, value: -30}, "
         "{op: cutout, value: 20}]]\n"
     )
-    stage = motley.Transform(motley.Policy.parse(text), seed=1)
+    stage = motley.Transform(motley.Policy(text), seed=1)
     images = np.full((3, 60, 80, 3), 200, np.uint8)
     made, draws = stage(images, return_draws=True)
     back, valid = motley.Inverse(draws, stage).images(made[..., 0])
@@ -172,7 +172,7 @@ def test_where_a_result_shows_its_fill_nothing_is_valid(steps, stages, interpola
         policy = policy.replace("\n", "\n      ")
         policy = f"motley: 1\nname: t\nstages:\n  - {crop}\n  - policy:\n      name: p\n      fill: 0\n      {branches}"
         policy = policy.replace("\nbranches", "\n      branches")
-    transform = motley.Transform(motley.Policy.parse(policy), seed=1)
+    transform = motley.Transform(motley.Policy(policy), seed=1)
     images = np.full((6, 40, 50, 3), 200, np.uint8)
     made, draws = transform(images, sample_ids=range(6), epoch=0, return_draws=True)
     back, valid = motley.Inverse(draws, transform).images(made[..., 0])
@@ -184,7 +184,7 @@ def test_a_pixel_whose_centre_lies_on_a_border_is_found():
     rows = np.repeat(np.arange(40, dtype=np.uint8)[:, None], 50, axis=1)
     for shift in -4.5, 4.5:
         policy = STEPS["up" if shift < 0 else "down"]
-        transform = motley.Transform(motley.Policy.parse(f"motley: 1\nname: p\nbranches: [{policy}]\n"))
+        transform = motley.Transform(motley.Policy(f"motley: 1\nname: p\nbranches: [{policy}]\n"))
         made, draws = transform(np.stack([rows + 1] * 3, axis=-1), return_draws=True)
         back, valid = motley.Inverse(draws, transform).images(made[..., 0])
         assert valid[np.isin(rows + 1, made)].all() and (back > 0)[valid].all()
@@ -211,7 +211,7 @@ def test_one_image_and_sources_of_many_sizes():
 
 def test_what_has_no_inverse_is_refused():
     images = pictures(8)
-    augmix = motley.Transform(motley.Policy.builtin("augmix"), seed=1)
+    augmix = motley.Transform(motley.Policy("augmix"), seed=1)
     with pytest.raises(motley.UnsupportedError, match="image 0"):
         motley.Inverse(augmix(images, return_draws=True)[1], augmix)
     kinds = {"kind": "none", "partner": 1, "lambda": 1.0, "share": 1.0}

@@ -284,12 +284,12 @@ def test_a_string_is_a_policy_s_name(tmp_path):
     """Wherever a name is taken, and with settings in place of hparams."""
     string = "timm:rand-m9-mstd0.5-inc1"
     policy = motley.from_timm("rand-m9-mstd0.5-inc1").policy
-    assert motley.Policy.of(string) == policy == motley.Transform(string).policy
+    assert motley.Policy(string) == policy == motley.Transform(string).policy
     assert motley.Transform(string).policy.show() == policy.show()
     hparams = {"translate_pct": 0.3, "magnitude_std": math.inf, "magnitude_max": 12}
     settings = ",translate_pct=0.3,magnitude_std=inf,magnitude_max=12"
-    assert motley.Policy.of(string + settings) == motley.from_timm("rand-m9-mstd0.5-inc1", hparams).policy != policy
+    assert motley.Policy(string + settings) == motley.from_timm("rand-m9-mstd0.5-inc1", hparams).policy != policy
     for wrong, message in [("x=1", "setting 'x' is not known"), ("magnitude_std=a", "magnitude_std is .a.")]:
-        refused(message, motley.Policy.of, f"{string},{wrong}")
+        refused(message, motley.Policy, f"{string},{wrong}")
     text = f'motley: 1\nname: x\nstages:\n  - policy: "{string},translate_pct=0.3"\n'
     assert motley.Policy(text).show() == text

@@ -13,30 +13,29 @@ from motley import Policy
 
 @pytest.mark.parametrize("name", Policy.names())
 def test_builtins_go_there_and_back(name, tmp_path):
-    policy = Policy.builtin(name)
+    policy = Policy(name)
     assert policy.name == name and policy.title and ("arXiv" in policy.paper or policy.whole)
     assert policy.max_steps > 0 or policy.whole
     (tmp_path / "p.yaml").write_text(policy.show())
     for again in (
         Policy(policy.show()),
         Policy(policy.as_dict()),
-        Policy.parse(str(policy)),
-        Policy.load(tmp_path / "p.yaml"),
+        Policy(tmp_path / "p.yaml"),
         copy.deepcopy(policy),
         pickle.loads(pickle.dumps(policy)),
     ):
         assert again == policy and hash(again) == hash(policy)
-    assert policy != Policy.builtin("rand_augment" if name != "rand_augment" else "timm_3_augment") and policy != name
+    assert policy != Policy("rand_augment" if name != "rand_augment" else "timm_3_augment") and policy != name
 
 
 @pytest.mark.slow
 def test_shows_what_the_command_shows(command):
     for name in Policy.names():
-        assert output_of(command, "show", name) == Policy.builtin(name).show()
+        assert output_of(command, "show", name) == Policy(name).show()
 
 
 def test_changes():
-    base = Policy.builtin("rand_augment")
+    base = Policy("rand_augment")
     assert base.change() == base
     changed = base.change(repeat=3, level=12.0, interpolation=["nearest", "bicubic"], fill=7)
     for line in ("repeat: 3\n", "level: 12\n", "interpolation: [nearest, bicubic]\n", "fill: 7\n"):
@@ -45,28 +44,28 @@ def test_changes():
 
 
 def test_mistakes(tmp_path):
-    refused("did you mean 'rand_augment'", Policy.builtin, "rand_augmnt")
+    refused("did you mean 'rand_augment'", Policy, "rand_augmnt")
     with pytest.raises(motley.FileError, match="nowhere.yaml"):
-        Policy.load(tmp_path / "nowhere.yaml")
+        Policy(tmp_path / "nowhere.yaml")
     path = tmp_path / "bad.yaml"
     path.write_text("motley: 1\nname: a\nbranches:\n  - rotat\n  - {op: invert, p: 2}\n")
     with pytest.raises(motley.PolicyError, match="bad.yaml:4:5: error: .*did you mean 'rotate'") as caught:
-        Policy.load(path)
+        Policy(path)
     assert [(line, column) for line, column, _ in caught.value.problems] == [(4, 5), (5, 21)]
     assert isinstance(caught.value, ValueError) and isinstance(caught.value, motley.Error)
     assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
 
 
 def test_all_keys_there_and_back():
-    for policy in map(motley.Policy.builtin, motley.Policy.names()):
+    for policy in map(motley.Policy, motley.Policy.names()):
         if not policy.whole:
             assert policy.change(**policy.as_dict()) == policy
 
 
 def test_policies_are_edited_as_dictionaries():
-    base = Policy.builtin("rand_augment")
+    base = Policy("rand_augment")
     assert Policy({**base.as_dict(), "repeat": 3}) == base.change(repeat=3) != base
-    train = Policy.builtin("torchvision_train")
+    train = Policy("torchvision_train")
     data = train.as_dict()
     small = Policy({**data, "name": "small", "stages": [{"random_resized_crop": {"size": 64}}, *data["stages"][1:]]})
     assert small.whole and small.size == (64, 64) and small.name == "small" and train.size == (224, 224)
@@ -85,9 +84,9 @@ def test_a_title_with_the_word_stages():
 
 def test_a_level_that_no_step_takes():
     for name in ("auto_augment_imagenet", "pba_cifar10"):
-        refused("level is 3, which no step takes: each has its own", Policy.builtin(name).change, repeat=2, level=3)
+        refused("level is 3, which no step takes: each has its own", Policy(name).change, repeat=2, level=3)
     for name in ("rand_augment", "trivial_augment_wide"):
-        base = Policy.builtin(name)
+        base = Policy(name)
         assert base.change(level=base.as_dict()["level"]) == base != base.change(level=3)
         assert base.change(level="given") != base
 
@@ -125,18 +124,23 @@ def test_a_name_a_path_or_a_text(tmp_path, monkeypatch):
     for name in ("plain", "mine.yaml"):
         (tmp_path / name).write_text(text)
         for path in (name, str(tmp_path / name), tmp_path / name):
-            assert Policy.of(path) == Policy(text)
-    assert Policy.of(text) == Policy.of('{"motley": 1, "name": "mine", "branches": ["invert"]}') == Policy(text)
-    assert Policy.of("rand_augment").name == "rand_augment"
-    refused("did you mean 'rand_augment'", Policy.of, "rand_augmnt")
+            assert Policy(path) == Policy(text)
+    assert Policy('{"motley": 1, "name": "mine", "branches": ["invert"]}') == Policy(text)
+    (tmp_path / "rand_augment").write_text(text)  # as a string it is the built-in's name
+    assert Policy(tmp_path / "rand_augment") == Policy(text) != Policy("rand_augment")
+    policy = Policy(text)
+    assert Policy(policy) is policy and motley.Transform(policy).policy is policy
+    assert Policy(motley.Transform(policy)) is policy and str(policy) == policy.show()
+    assert Policy("rand_augment").name == "rand_augment"
+    refused("did you mean 'rand_augment'", Policy, "rand_augmnt")
     with pytest.raises(motley.FileError, match="missing.yml"):
-        Policy.of("missing.yml")
-    refused("no NUL", Policy.of, "rand_augment\0")
+        Policy("missing.yml")
+    refused("no NUL", Policy, "rand_augment\0")
 
 
 @pytest.mark.parametrize("name", ["rand_augment", "mobileone_train"])
 def test_wrong_epochs_are_named(name):
-    policy = motley.Policy.of(name)
+    policy = motley.Policy(name)
     for epoch in -1, 1.5, "3", True, 1 << 30:
         with pytest.raises(motley.ArgumentError, match=f"epoch is {epoch!r}, want a whole number from 0"):
             policy.at(epoch)
@@ -145,4 +149,4 @@ def test_wrong_epochs_are_named(name):
 def test_wrong_lengths_are_named():
     for epochs in 0, -1, 1.5:
         with pytest.raises(motley.ArgumentError, match=f"epochs is {epochs}, want a whole number from 1"):
-            motley.Policy.of("mobileone_train").scaled(epochs)
+            motley.Policy("mobileone_train").scaled(epochs)

@@ -15,7 +15,7 @@ if torch is not None:
 
 IDS = [5, 2**40, 7, 1]
 LEVELS = [0.0, 1.0, 0.5, 0.2]
-GIVEN = Policy.of("rand_augment").change(level="given")
+GIVEN = Policy("rand_augment").change(level="given")
 TRAIN = """
 motley: 1
 name: train
@@ -43,7 +43,7 @@ def test_an_image_is_augmented_as_by_a_policy_of_its_level(way):
     whole = Transform(TRAIN, seed=4)(images(), sample_ids=IDS, epoch=0, levels=levels)
     for i, level in enumerate(LEVELS):
         bin = round(level * 30)
-        own = Transform(Policy.of("rand_augment").change(level=bin), seed=4)(images()[i], sample_ids=IDS[i], epoch=0)
+        own = Transform(Policy("rand_augment").change(level=bin), seed=4)(images()[i], sample_ids=IDS[i], epoch=0)
         assert np.array_equal(made[i], own)
         assert np.array_equal(
             whole[i], Transform(at_level(TRAIN, bin), seed=4)(images()[i], sample_ids=IDS[i], epoch=0)
@@ -137,7 +137,7 @@ def test_what_follows_moves_as_far_as_its_image(levels):
 
 
 def test_levels_of_policies_that_work_in_boxes():
-    text = motley.Policy.of("tf_auto_augment_detection_v0").show()
+    text = motley.Policy("tf_auto_augment_detection_v0").show()
     policy = motley.Policy(re.sub(r"level: \d+", "level: given", text))
     follow, sample = motley.Follow(policy, {"boxes": Boxes(drop=False)}), followed_sample()
     made, draws = follow(sample, sample_ids=IDS, epoch=0, levels=LEVELS, return_draws=True)

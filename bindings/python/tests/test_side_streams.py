@@ -120,7 +120,7 @@ LAST = {"memory_format": torch.channels_last, **NORMALISED}
 entry("motley.Transform channels_last")(lambda x: motley.torch.Transform("rand_augment", **LAST)(x.images, **HOW))
 CLIPS = {"sample_ids": motley.group_ids([3, 4], 4), "epoch": 0}
 entry("motley.Transform clips")(lambda x: motley.Transform("rand_augment", clip_frames=4)(x.images, **CLIPS))
-GIVEN = motley.Policy.of("rand_augment").change(level="given")
+GIVEN = motley.Policy("rand_augment").change(level="given")
 entry("motley.Transform levels", only_cuda=True)(lambda x: motley.Transform(GIVEN)(x.images, **HOW, levels=x.levels))
 entry("motley.Transform counted")(lambda x: motley.Transform("rand_augment", seed=1)(x.images))
 entry("motley.Transform expanded")(
@@ -161,7 +161,7 @@ def _(x):
 FLIP, MIXED = "motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n", TRAIN + "  - mix: {cutmix: 1, classes: 10}\n"
 entry("motley.Transform pictures")(lambda x: motley.Transform(FLIP)(x.images, **HOW))
 entry("motley.Transform mix")(lambda x: motley.Transform(MIXED)(x.images, **HOW, labels=x.labels))
-for name in (name for name in motley.Policy.names() if motley.Policy.builtin(name).whole):
+for name in (name for name in motley.Policy.names() if motley.Policy(name).whole):
     entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), **HOW))
 
 entry("motley.Transform views batch")(lambda x: motley.Transform("dino")(x.images, **HOW))

@@ -80,7 +80,7 @@ import torch
 import torch._dynamo, torch._inductor
 import motley, motley.torch
 from motley.torch import Transform as T
-GIVEN = motley.Policy.of("trivial_augment_wide").change(level="given")
+GIVEN = motley.Policy("trivial_augment_wide").change(level="given")
 x = torch.randint(256, (4, 3, 48, 56), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
 ids = torch.arange(4) * 5
 pairs = torch.stack([ids, ids % 3], 1)
@@ -171,7 +171,7 @@ def test_epochs_and_seeds_are_arguments_of_the_operator():
 @pytest.mark.slow
 def test_an_operator_says_what_its_call_says():
     images = torch.zeros(4, 3, 20, 24, dtype=torch.uint8)
-    given = Transform(motley.Policy.of("rand_augment").change(level="given"))
+    given = Transform(motley.Policy("rand_augment").change(level="given"))
     for stage, settings in [
         (Transform("rand_augment"), {"sample_ids": torch.arange(3), "epoch": 1}),
         (Transform("rand_augment"), {"sample_ids": torch.tensor([1, 2, 3, -4]), "epoch": 1}),

@@ -94,7 +94,7 @@ def test_draws_of_every_op_are_those_of_the_command(command, tmp_path):
 
 
 DRAWN = [  # without those that test_draws_boxes.py has
-    name for name in motley.Policy.names() if "detection" not in name and not motley.Policy.builtin(name).whole
+    name for name in motley.Policy.names() if "detection" not in name and not motley.Policy(name).whole
 ]
 
 
@@ -130,10 +130,10 @@ def test_augmix_is_torchvisions():
 
 
 def test_a_stage_of_any_policy(tmp_path, pixels):
-    text = motley.Policy.builtin("rand_augment").show()
+    text = motley.Policy("rand_augment").show()
     (tmp_path / "mine.yaml").write_text(text)
     want = motley.Transform("rand_augment", seed=1)(pixels)
-    for policy in (motley.Policy.builtin("rand_augment"), text, tmp_path / "mine.yaml", str(tmp_path / "mine.yaml")):
+    for policy in (motley.Policy("rand_augment"), text, tmp_path / "mine.yaml", str(tmp_path / "mine.yaml")):
         np.testing.assert_array_equal(motley.Transform(policy, seed=1)(pixels), want)
     for wrong, what in ((3, "int"), (motley.ops, "module")):
         refused(f"policy is a {what}, want a motley.Policy, a name", motley.Transform, wrong)

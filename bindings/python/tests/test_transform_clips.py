@@ -35,7 +35,7 @@ def by_pillow(clip, steps):
 @pytest.mark.parametrize("layout", ["hwc", "chw"])
 @pytest.mark.parametrize("name", ["rand_augment", "auto_augment_imagenet", "trivial_augment_wide", "timm_rand_augment"])
 def test_statistics_are_those_of_all_frames(name, layout):
-    policy = motley.Policy.builtin(name).change(repeat=4)
+    policy = motley.Policy(name).change(repeat=4)
     stage, alone = (motley.Transform(policy, seed=3, layout=layout, clip_frames=n) for n in (FRAMES, 0))
     images, ids = frames(), motley.group_ids(range(CLIPS), FRAMES)
     given = images if layout == "hwc" else np.ascontiguousarray(images.transpose(0, 3, 1, 2))

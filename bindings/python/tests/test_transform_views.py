@@ -130,18 +130,18 @@ def test_an_epoch_keeps_its_policy():
 
 
 def test_lengths_scale():
-    policy = Policy.of("mobileone_train")
+    policy = Policy("mobileone_train")
     assert policy.epochs == 300 and policy.scaled(90).epochs == 90
     assert policy.scaled(90).at(11).size == (192, 192)
     with pytest.raises(motley.ArgumentError, match="no numbers that change"):
-        Policy.of("rand_augment").scaled(9)
+        Policy("rand_augment").scaled(9)
 
 
-@pytest.mark.parametrize("name", [n for n in Policy.names() if Policy.of(n).views or Policy.of(n).scheduled])
+@pytest.mark.parametrize("name", [n for n in Policy.names() if Policy(n).views or Policy(n).scheduled])
 def test_built_ins(name):
     made = Transform(name)(images(), sample_ids=IDS, epoch=0)
     for view, results in made.items() if isinstance(made, dict) else []:
-        count, _, policy = Policy.of(name).views[view]
+        count, _, policy = Policy(name).views[view]
         for result in results if count > 1 else [results]:
             size = policy.size or (224, 224)  # of data2vec2's shared crop
             assert result.shape == (3, 3, *size) and result.dtype == np.float32

@@ -192,7 +192,7 @@ def _parts_of(
 
 @functools.lru_cache(maxsize=256)
 def _policy_of(text: str) -> motley.Policy:
-    return motley.Policy.parse(text)
+    return motley.Policy(text)
 
 
 class Run:

@@ -74,7 +74,7 @@ def _as_in_v2(policy: Policy, bins: int) -> Policy:
 def _changed(name: str, bins: int | None, v2: bool, **keys: Any) -> Policy:
     if bins is not None:
         keys["bins"] = bins
-    policy = Policy.builtin(name).change(**keys)
+    policy = Policy(name).change(**keys)
     return _as_in_v2(policy, bins or AUTO_BINS) if v2 else policy
 
 

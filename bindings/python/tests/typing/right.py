@@ -45,7 +45,7 @@ def sample_with_boxes(image: Batch, boxes: list[list[float]]) -> dict[str, Any]:
 
 
 def policies() -> motley.Policy:
-    policy = motley.Policy.of("trivial_augment_wide").change(repeat=2, fill=0, interpolation=["bilinear", "bicubic"])
+    policy = motley.Policy("trivial_augment_wide").change(repeat=2, fill=0, interpolation=["bilinear", "bicubic"])
     policy = policy.change(branches=policy.as_dict()["branches"], level={"normal": 9, "std": 0.5})
     motley.Transform(policy, mean=(0.5, 0.5, 0.5), std=0.25, dtype="float16", output_layout="channels_last")
     motley.Transform("auto_augment_svhn", normalize=((0.4, 0.5, 0.6), 0.2), dtype=np.float32, threads=1, layout="chw")

@@ -34,9 +34,9 @@ motley.ops.rotate(batch, "30")  # wrong
 motley.ops.rotate(batch, 30, interpolation=2)  # wrong
 motley.ops.invert(batch, 3)  # wrong
 motley.ops.rotated(batch, 30)  # wrong
-motley.Policy.load(3)  # wrong
+motley.Policy(3)  # wrong
 motley.from_timm(9)  # wrong
-wrong: int = motley.Policy.builtin("rand_augment").name  # wrong
+wrong: int = motley.Policy("rand_augment").name  # wrong
 stage.replay(batch, 3)  # wrong
 motley.follow.Boxes("xxyy")  # wrong
 motley.follow.Points(pairs=[1, 2])  # wrong
