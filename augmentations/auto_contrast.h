@@ -4,7 +4,7 @@
  * Matches  Pillow ImageOps.autocontrast with cutoff 0: doubles, each operation rounded, truncated. */
 #ifndef MOT_AUTO_CONTRAST_H
 #define MOT_AUTO_CONTRAST_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_AUTO_CONTRAST_INFO \
@@ -33,6 +33,15 @@ MOT_FN uint8_t mot_auto_contrast(uint8_t v, const mot_stats *stats, const mot_ar
     const double offset = -(double)stats->lo * scale;
     const double stretched = (double)v * scale + offset;
     return stretched <= 0.0 ? 0 : stretched >= 255.0 ? 255 : (uint8_t)stretched;
+}
+
+MOT_FN float mot_auto_contrast_wide(float v, const mot_wide_stats *stats, const mot_range *range, const mot_arg *arg)
+{
+    (void)arg;
+    if (stats->hi <= stats->lo)
+        return mot_range_clamp(range, v);
+    const float scale = (stats->hi - stats->lo) * (float)(1.0 / range->span);
+    return mot_range_clamp(range, (v - stats->lo) / scale + range->lo);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* Brightness: blends between black (factor 0) and the image (factor 1), and beyond. */
 #ifndef MOT_BRIGHTNESS_H
 #define MOT_BRIGHTNESS_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_BRIGHTNESS_INFO \
@@ -23,6 +23,11 @@ MOT_FN void mot_brightness_prepare(const double *values, int count, mot_arg *arg
 MOT_FN uint8_t mot_brightness(uint8_t v, const mot_arg *arg)
 {
     return mot_blend(0, v, arg->factor);
+}
+
+MOT_FN float mot_brightness_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    return mot_range_clamp(range, (v - range->lo) * arg->factor + range->lo);
 }
 
 #endif

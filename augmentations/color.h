@@ -3,7 +3,7 @@
  * RGB stay as they are. */
 #ifndef MOT_COLOR_H
 #define MOT_COLOR_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_COLOR_INFO \
@@ -18,12 +18,18 @@ MOT_FN void mot_color_prepare(const double *values, int count, mot_arg *arg)
 {
     (void)count;
     arg->factor = (float)values[0];
+    arg->d[0] = 1.0 - values[0];
     arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
 }
 
 MOT_FN uint8_t mot_color(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     return mot_blend(luma, v, arg->factor);
+}
+
+MOT_FN float mot_color_wide(float v, float luma, const mot_range *range, const mot_arg *arg)
+{
+    return mot_range_mix(range, v, luma, arg->factor, (float)arg->d[0]);
 }
 
 #endif

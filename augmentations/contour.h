@@ -11,6 +11,11 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_CONTOUR_FACTS .cost = 900
 
+#define MOT_CONTOUR_NINE \
+    { \
+        .side = -1, .centre = 8, .divisor = 1, .offset = 255 \
+    }
+
 MOT_NINE_OP(contour, mot_clamp(9 * centre - (int)sum + 255))
 
 #endif

@@ -4,7 +4,7 @@
  * Value    0 leaves the image as it is, 1 makes it grey. */
 #ifndef MOT_DESATURATE_H
 #define MOT_DESATURATE_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_DESATURATE_INFO \
@@ -20,6 +20,7 @@ static inline void mot_desaturate_prepare(const double *values, int count, mot_a
 {
     (void)count;
     arg->factor = (float)(1.0 - values[0]);
+    arg->d[0] = values[0];
     arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
 }
 #endif
@@ -27,6 +28,11 @@ static inline void mot_desaturate_prepare(const double *values, int count, mot_a
 MOT_FN uint8_t mot_desaturate(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     return mot_blend(luma, v, arg->factor);
+}
+
+MOT_FN float mot_desaturate_wide(float v, float luma, const mot_range *range, const mot_arg *arg)
+{
+    return mot_range_mix(range, v, luma, arg->factor, (float)arg->d[0]);
 }
 
 #endif

@@ -12,6 +12,11 @@
     MOT_FILTER_INFO
 #define MOT_EDGE_ENHANCE_FACTS .cost = 900
 
+#define MOT_EDGE_ENHANCE_NINE \
+    { \
+        .side = -1, .centre = 10, .divisor = 2 \
+    }
+
 MOT_NINE_OP(edge_enhance, mot_clamp((11 * centre - (int)sum + 1) / 2))
 
 #endif

@@ -11,6 +11,11 @@
     .matches = "Pillow ImageFilter.EDGE_ENHANCE_MORE", .paper = "none", MOT_FILTER_INFO
 #define MOT_EDGE_ENHANCE_MORE_FACTS .cost = 900
 
+#define MOT_EDGE_ENHANCE_MORE_NINE \
+    { \
+        .side = -1, .centre = 9, .divisor = 1 \
+    }
+
 MOT_NINE_OP(edge_enhance_more, mot_clamp(10 * centre - (int)sum))
 
 #endif

@@ -4,7 +4,7 @@
  * Matches  Pillow ImageOps.equalize, integers throughout. */
 #ifndef MOT_EQUALIZE_H
 #define MOT_EQUALIZE_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_EQUALIZE_INFO \
@@ -32,6 +32,12 @@ MOT_FN uint8_t mot_equalize(uint8_t v, const mot_stats *stats, const mot_arg *ar
         return v;
     const uint32_t level = (step / 2 + stats->below[v]) / step;
     return level > 255 ? 255 : (uint8_t)level;
+}
+
+MOT_FN float mot_equalize_wide(float v, const mot_wide_stats *stats, const mot_range *range, const mot_arg *arg)
+{
+    (void)arg;
+    return v == v ? stats->by_bin[(int)mot_range_bin(range, v)] : v;
 }
 
 #endif

@@ -11,6 +11,11 @@
     .paper = "none", MOT_FILTER_INFO
 #define MOT_FIND_EDGES_FACTS .cost = 900
 
+#define MOT_FIND_EDGES_NINE \
+    { \
+        .side = -1, .centre = 8, .divisor = 1 \
+    }
+
 MOT_NINE_OP(find_edges, mot_clamp(9 * centre - (int)sum))
 
 #endif

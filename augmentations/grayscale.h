@@ -2,7 +2,7 @@
 /* Grayscale: luma in every channel. Images of other colours than RGB stay as they are. */
 #ifndef MOT_GRAYSCALE_H
 #define MOT_GRAYSCALE_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_GRAYSCALE_INFO \
@@ -21,6 +21,12 @@ MOT_FN void mot_grayscale_prepare(const double *values, int count, mot_arg *arg)
 MOT_FN uint8_t mot_grayscale(mot_u8 v, mot_u8 luma, const mot_arg *arg)
 {
     (void)v, (void)arg;
+    return luma;
+}
+
+MOT_FN float mot_grayscale_wide(float v, float luma, const mot_range *range, const mot_arg *arg)
+{
+    (void)v, (void)range, (void)arg;
     return luma;
 }
 

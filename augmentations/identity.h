@@ -2,7 +2,7 @@
 /* Identity: the image as it is. */
 #ifndef MOT_IDENTITY_H
 #define MOT_IDENTITY_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_IDENTITY_INFO \
@@ -24,6 +24,12 @@ static inline void mot_identity_prepare(const double *values, int count, mot_arg
 MOT_FN uint8_t mot_identity(uint8_t v, const mot_arg *arg)
 {
     (void)arg;
+    return v;
+}
+
+MOT_FN float mot_identity_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    (void)range, (void)arg;
     return v;
 }
 

@@ -2,7 +2,7 @@
 /* Invert: the negative. */
 #ifndef MOT_INVERT_H
 #define MOT_INVERT_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_INVERT_INFO \
@@ -24,6 +24,12 @@ MOT_FN uint8_t mot_invert(uint8_t v, const mot_arg *arg)
 {
     (void)arg;
     return (uint8_t)(255 - v);
+}
+
+MOT_FN float mot_invert_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    (void)arg;
+    return mot_range_invert(range, v);
 }
 
 #endif

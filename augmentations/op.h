@@ -32,7 +32,8 @@
 typedef struct mot_arg {
     union {
         double d[6];    /* warp: what the matrix is computed from; erase: side and centre, pixels */
-        uint32_t u[12]; /* posterize: mask; solarize: threshold; blur: radius, inner and edge weight */
+        uint32_t u[12]; /* posterize: mask; solarize: threshold, and unrounded in d[1]; blur: radius, inner and edge
+                           weight; blend ops: in d[0] 1 - factor, which wide forms round by itself */
     };
     float factor;   /* blend ops */
     uint32_t flags; /* MOT_ARG_* */

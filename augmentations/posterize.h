@@ -5,7 +5,7 @@
  *          nothing; 0 gives black, as before Pillow 13, which refuses it. */
 #ifndef MOT_POSTERIZE_H
 #define MOT_POSTERIZE_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_POSTERIZE_INFO \
@@ -30,6 +30,16 @@ static inline void mot_posterize_prepare(const double *values, int count, mot_ar
 MOT_FN uint8_t mot_posterize(uint8_t v, const mot_arg *arg)
 {
     return (uint8_t)(v & arg->u[0]);
+}
+
+/* Eight bits are a step, too. */
+MOT_FN float mot_posterize_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    const float n = (float)(256u / (256u - arg->u[0])), most = n - 1.0f;
+    if (range->whole)
+        return mot_range_of_part(range, mot_range_part(range, v, n), n);
+    const float level = floorf((v - range->lo) * (float)((double)n / range->span));
+    return (level < 0.0f ? 0.0f : level > most ? most : level) * (float)(range->span / (double)n) + range->lo;
 }
 
 #endif

@@ -11,6 +11,11 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_SHARPEN_FACTS .cost = 900
 
+#define MOT_SHARPEN_NINE \
+    { \
+        .side = -2, .centre = 32, .divisor = 16 \
+    }
+
 MOT_NINE_OP(sharpen, mot_clamp((34 * centre - 2 * (int)sum + 8) / 16))
 
 #endif

@@ -5,7 +5,7 @@
  * copied, and an image less than 3 wide or high stays as it is. */
 #ifndef MOT_SHARPNESS_H
 #define MOT_SHARPNESS_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 
 /* clang-format off */
 #define MOT_SHARPNESS_INFO \
@@ -21,6 +21,7 @@ static inline void mot_sharpness_prepare(const double *values, int count, mot_ar
 {
     (void)count;
     arg->factor = (float)values[0];
+    arg->d[0] = 1.0 - values[0];
     arg->flags = arg->factor == 1.0f ? MOT_ARG_IDENTITY : 0;
 }
 #endif
@@ -61,5 +62,15 @@ static __device__ __forceinline__ uint32_t mot_sharpness_pair(uint32_t centre, u
     return __byte_perm(out[0], out[1], 0x5410);
 }
 #endif
+
+#define MOT_SHARPNESS_NINE \
+    { \
+        .side = 1, .centre = 5, .divisor = 13 \
+    }
+
+MOT_FN float mot_sharpness_wide(float v, float sum, const mot_range *range, const mot_arg *arg)
+{
+    return mot_range_clamp(range, fmaf(sum - v, (float)arg->d[0], v));
+}
 
 #endif

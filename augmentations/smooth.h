@@ -11,6 +11,11 @@
     .paper = "Müller, Hutter 2021 (TrivialAugment), arXiv:2103.10158", MOT_FILTER_INFO
 #define MOT_SMOOTH_FACTS .cost = 900
 
+#define MOT_SMOOTH_NINE \
+    { \
+        .side = 1, .centre = 5, .divisor = 13 \
+    }
+
 MOT_NINE_OP(smooth, (uint8_t)((sum + 4u * centre + 6u) / 13u))
 
 #endif

@@ -4,7 +4,7 @@
  * Value    threshold, a component's value, 0..256, fractions count. 256 changes nothing, 0 inverts all. */
 #ifndef MOT_SOLARIZE_H
 #define MOT_SOLARIZE_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 #include <math.h>
 
 /* clang-format off */
@@ -21,6 +21,7 @@ static inline void mot_solarize_prepare(const double *values, int count, mot_arg
 {
     (void)count;
     arg->u[0] = (uint32_t)ceil(values[0]); /* v < t and v < ceil(t) agree for whole v */
+    arg->d[1] = values[0];
     arg->flags = arg->u[0] == 256 ? MOT_ARG_IDENTITY : 0;
 }
 #endif
@@ -28,6 +29,11 @@ static inline void mot_solarize_prepare(const double *values, int count, mot_arg
 MOT_FN uint8_t mot_solarize(uint8_t v, const mot_arg *arg)
 {
     return mot_below(v, arg->u[0]) ? v : (uint8_t)(255 - v);
+}
+
+MOT_FN float mot_solarize_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    return v >= mot_range_at(range, arg->d[1]) ? mot_range_invert(range, v) : v;
 }
 
 #endif

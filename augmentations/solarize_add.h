@@ -4,7 +4,7 @@
  * Values   the addend, 0..255, truncated to a whole number; then the threshold, by default 128. */
 #ifndef MOT_SOLARIZE_ADD_H
 #define MOT_SOLARIZE_ADD_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 #include <math.h>
 
 /* clang-format off */
@@ -21,6 +21,7 @@ static inline void mot_solarize_add_prepare(const double *values, int count, mot
 {
     arg->u[0] = (uint32_t)values[0];
     arg->u[1] = count < 2 ? 128 : values[1] > 0 ? (uint32_t)ceil(values[1]) : 0;
+    arg->d[1] = count < 2 ? 128 : values[1];
     arg->flags = arg->u[0] == 0 || arg->u[1] == 0 ? MOT_ARG_IDENTITY : 0;
 }
 #endif
@@ -29,6 +30,12 @@ MOT_FN uint8_t mot_solarize_add(uint8_t v, const mot_arg *arg)
 {
     const uint8_t add = (uint8_t)arg->u[0], room = (uint8_t)(255 - v);
     return mot_below(v, arg->u[1]) ? (uint8_t)(v + (add < room ? add : room)) : v;
+}
+
+MOT_FN float mot_solarize_add_wide(float v, const mot_range *range, const mot_arg *arg)
+{
+    const float more = v + mot_range_amount(range, arg->u[0]);
+    return v < mot_range_at(range, arg->d[1]) ? (more < range->hi ? more : range->hi) : v;
 }
 
 #endif
