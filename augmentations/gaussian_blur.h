@@ -5,7 +5,7 @@
  * Matches  Pillow ImageFilter.GaussianBlur, whose constants are computed in binary32. */
 #ifndef MOT_GAUSSIAN_BLUR_H
 #define MOT_GAUSSIAN_BLUR_H
-#include "augmentations/op.h"
+#include "augmentations/wide.h"
 #include <math.h>
 
 /* clang-format off */
@@ -39,6 +39,12 @@ MOT_FN void mot_gaussian_blur_prepare(const double *values, int count, mot_arg *
 MOT_FN uint8_t mot_gaussian_blur(uint32_t inner, uint32_t all, const mot_arg *arg)
 {
     return (uint8_t)(((arg->u[1] - arg->u[2]) * inner + arg->u[2] * all + (1u << 23)) >> 24);
+}
+
+/* `inner` is summed from the first component, `edges` are the two beyond them. */
+MOT_FN float mot_gaussian_blur_wide(float inner, float edges, const mot_arg *arg)
+{
+    return fmaf(inner, (float)arg->u[1] * 0x1p-24f, edges * ((float)arg->u[2] * 0x1p-24f));
 }
 
 #endif

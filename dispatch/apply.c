@@ -5,6 +5,7 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "dispatch/request.h"
+#include "dispatch/wide.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,8 +13,16 @@
 motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
 {
     const mot_backend *const backend = context->backend;
+    mot_wide_job wide;
+    mot_job with_bands;
     if (job->count == 0)
         return MOTLEY_OK;
+    if (mot_batch_is_wide(job->src)) {
+        with_bands = *job;
+        MOT_TRY(mot_wide_begin(context, job, &wide, error));
+        with_bands.wide = &wide;
+        job = &with_bands;
+    }
     if (job->request && backend->transform) /* which checks pointers, too */
         return backend->transform(context->state, job->request, error);
     if (backend->validate)
@@ -29,9 +38,10 @@ motley_status mot_apply_params_check(const char *what, unsigned takes, const mot
         const char *names;
         int set;
     } fields[] = {
-        { MOT_TAKES_STEPS, "a counter, steps, step_counts, drawn, clip_frames, given draws or followed",
+        { MOT_TAKES_STEPS,
+          "a counter, steps, step_counts, drawn, clip_frames, given draws, followed, fill, means or stds",
           p->counter || p->steps || p->step_counts || p->drawn || p->clip_frames || p->given_steps ||
-              p->given_step_counts || p->given || p->followed },
+              p->given_step_counts || p->given || p->followed || p->fill || p->output.means || p->output.stds },
         { MOT_TAKES_STAGES, "mixed, given_mixed or given_kernels", p->mixed || p->given_mixed || p->given_kernels },
         { MOT_TAKES_VALUES, "values", p->values || p->values_per_image },
         { MOT_TAKES_REGIONS, "crops, boxes or flips", p->crops || p->boxes || p->flips },
@@ -101,6 +111,14 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     }
     if (src->count == 0)
         return MOTLEY_OK;
+    const int wide = mot_batch_is_wide(src);
+    MOT_TRY(mot_wide_check(context, src, NULL, wide ? params->fill : NULL, error));
+    uint8_t fill[4] = { 0 };
+    for (int32_t c = 0; params->fill && !wide && c < src->channels; c++) {
+        MOT_REQUIRE(params->fill[c] >= 0 && params->fill[c] <= 255 && params->fill[c] == floor(params->fill[c]), error,
+                    "fill of channel %d is %s, want a whole number, 0 to 255", c, MOT_NUMBER(params->fill[c]));
+        fill[c] = (uint8_t)params->fill[c];
+    }
 
     mot_host_draws draws;
     MOT_TRY(mot_draws_take(context, src->count, 1, false, &draws, error));
@@ -112,13 +130,13 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
         steps[i].op = op;
         steps[i].value = values_per_image ? value[0] : 0;
         steps[i].interpolation = (uint8_t)params->interpolation;
-        if (params->fill)
-            memcpy(steps[i].fill, params->fill, (size_t)src->channels);
+        memcpy(steps[i].fill, fill, sizeof fill);
     }
     mot_job job = mot_job_of(src, dst);
     job.steps = steps;
     job.max_steps = 1;
     job.stream = params->stream;
+    job.fill = wide ? params->fill : NULL;
     return mot_job_run(context, &job, error);
 }
 

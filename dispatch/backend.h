@@ -34,6 +34,8 @@ typedef struct mot_job {
     size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
     const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
     struct mot_request *request;     /* of images that are placed first: what draws and places them; else NULL */
+    const double *fill;              /* [channels] of a wide src, or NULL: what each step has */
+    const struct mot_wide_job *wide; /* CPU: of a wide src, what mot_job_run finds about its bands; else NULL */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -127,7 +129,7 @@ struct motley_context {
     unsigned made_next;
     mot_kept draws[2], rounds; /* of mot_draws_take, of mot_rounds_run, */
     mot_kept followed;         /* of mot_follow_begin, */
-    mot_kept rgb, views;       /* of images read as RGB, of motley_views_apply, */
+    mot_kept rgb, views, wide; /* of images read as RGB, of motley_views_apply, of mot_wide_begin, */
     mot_kept boxes[2];         /* of mot_draw_image, */
     mot_kept scratch;          /* of functions that call nothing else that takes it */
     int rounds_busy;           /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
@@ -176,6 +178,12 @@ motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t wid
 /* How many bands a batch's images have; 1: they are grey or RGB, with or without alpha. */
 int mot_batch_bands(const motley_batch *batch);
 
+/* Whether a batch has images of U16 or F32. */
+static inline int mot_batch_is_wide(const motley_batch *batch)
+{
+    return batch->dtype == MOTLEY_U16 || batch->dtype == MOTLEY_F32;
+}
+
 /* A job from src to dst, which may be NULL, without steps. */
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst);
 
@@ -199,6 +207,7 @@ struct mot_transform;
 motley_status mot_validate_src(const motley_batch *src, motley_error *error);
 motley_status mot_validate_dst(const struct mot_transform *transform, const motley_batch *src, const motley_batch *dst,
                                int types, motley_error *error);
+motley_status mot_validate_normalization(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_output(const motley_batch *src, const motley_output *output, motley_error *error);
 motley_status mot_validate_places(const motley_batch *src, const motley_batch *dst, const motley_output *output,
                                   motley_error *error);

@@ -15,7 +15,7 @@ struct motley_call {
     mot_epoch_kept epoch;           /* what it was in the last run */
     int op;                         /* of a single op, or -1 */
     motley_op_params op_params;
-    uint8_t fill[4]; /* what op_params.fill points to */
+    double *numbers; /* what op_params.fill, src.range, output.means and output.stds point to */
     motley_resize_params resize;
     bool resizes, in_place, has_dst, has_output;
     motley_batch src, dst;
@@ -39,6 +39,27 @@ static motley_status describe(const char *name, const motley_batch *from, motley
     for (size_t i = 0; i < from->count; i++)
         (*images)[i].data = &somewhere;
     batch->images = *images;
+    return MOTLEY_OK;
+}
+
+/* Copies the numbers by channel that the caller described. */
+static motley_status take_numbers(motley_call *call, const motley_output *output, motley_error *error)
+{
+    const size_t channels = (size_t)call->src.channels, ranges = call->src.ranges ? (size_t)call->src.ranges : 1;
+    if (call->src.count == 0 || !(call->src.range || call->op_params.fill || (output && output->means)))
+        return MOTLEY_OK;
+    if (!(call->numbers = malloc((3 * channels + 2 * ranges) * sizeof *call->numbers)))
+        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
+    double *const range = call->numbers, *const fill = range + 2 * ranges;
+    float *const means = (float *)(void *)(fill + channels);
+    if (call->src.range)
+        call->src.range = memcpy(range, call->src.range, 2 * ranges * sizeof *range);
+    if (call->op_params.fill)
+        call->op_params.fill = memcpy(fill, call->op_params.fill, channels * sizeof *fill);
+    if (output && output->means && output->stds) {
+        call->output.means = memcpy(means, output->means, channels * sizeof *means);
+        call->output.stds = memcpy(means + channels, output->stds, channels * sizeof *means);
+    }
     return MOTLEY_OK;
 }
 
@@ -80,9 +101,7 @@ static motley_status prepare(motley_call *call, const motley_call_params *what, 
         MOT_TRY(mot_validate_batch("src", &call->src, error));
         MOT_TRY(mot_validate_src(&call->src, error));
         MOT_TRY(mot_validate_dst(NULL, &call->src, destination(call), 0, error));
-        if (call->op_params.fill && call->src.count > 0)
-            call->op_params.fill = memcpy(call->fill, call->op_params.fill, (size_t)call->src.channels);
-        return MOTLEY_OK;
+        return take_numbers(call, NULL, error);
     }
     const mot_transform *const transform = mot_request_base(what->policy);
     mot_kept table = { 0 };
@@ -97,6 +116,7 @@ static motley_status prepare(motley_call *call, const motley_call_params *what, 
         call->output = *what->output;
         call->output.batch.data = call->src.data;
     }
+    MOT_TRY(take_numbers(call, what->output, error));
     if (!(call->request = malloc(sizeof *call->request)))
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a call");
     if (transform->schedule) { /* the first run says in which epoch */
@@ -230,6 +250,7 @@ void motley_call_destroy(motley_call *call)
     free(call->src_images);
     free(call->dst_images);
     free(call->request);
+    free(call->numbers);
     mot_transform_destroy(call->epoch.plain);
     free(call);
 }

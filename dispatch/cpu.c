@@ -7,6 +7,7 @@
 #include "augmentations/table.h"
 #include "dispatch/image.h"
 #include "dispatch/threads.h"
+#include "kernels/wide.h"
 #include "policies/draw.h"
 
 #include <math.h>
@@ -114,7 +115,7 @@ static void draw_part(task *t, worker *self)
             }
             uint32_t kept = 0;
             for (int s = 0; s < drawn; s++)
-                if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
+                if (!(steps[s].arg.flags & MOT_ARG_IDENTITY) || (job->wide && mot_wide_counts(steps[s].op)))
                     steps[kept++] = steps[s];
             t->state->work[i].first_step = (uint32_t)(i * t->steps_per_image);
             t->state->work[i].steps = kept;
@@ -331,7 +332,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     MOT_TRY(reserve(state, job, error));
     MOT_TRY(start_threads(state, job->count, error));
     uint32_t output[4][256];
-    if (job->output) {
+    if (job->output && !job->wide) {
         const mot_output_as as = mot_output_of(job);
         mot_cpu_make_output(&as, job->src->channels, output);
         t.output = (const uint32_t(*)[256])output;

@@ -80,6 +80,9 @@ static motley_status dtype_of(const dl_tensor *t, motley_dtype *dtype, int64_t *
     case CODE_UINT << 8 | 8:
         *dtype = MOTLEY_U8;
         return MOTLEY_OK;
+    case CODE_UINT << 8 | 16:
+        *dtype = MOTLEY_U16;
+        return MOTLEY_OK;
     case CODE_FLOAT << 8 | 32:
         *dtype = MOTLEY_F32;
         return MOTLEY_OK;
@@ -90,9 +93,10 @@ static motley_status dtype_of(const dl_tensor *t, motley_dtype *dtype, int64_t *
         *dtype = MOTLEY_BF16;
         return MOTLEY_OK;
     }
-    return mot_fail(error, MOTLEY_ERR_ARGUMENT,
-                    "the tensor's dtype is DLPack code %d with %d bits, want uint8, float32, float16 or bfloat16",
-                    t->dtype.code, t->dtype.bits);
+    return mot_fail(
+        error, MOTLEY_ERR_ARGUMENT,
+        "the tensor's dtype is DLPack code %d with %d bits, want uint8, uint16, float32, float16 or bfloat16",
+        t->dtype.code, t->dtype.bits);
 }
 
 static motley_status place_of(const dl_tensor *t, motley_dlpack_place *place, motley_error *error)
@@ -158,9 +162,10 @@ motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_
     const int channel = axes_of[params->axes].channel, height = lead + axes_of[params->axes].height,
               width = lead + axes_of[params->axes].width;
     const int64_t channels = channel < 0 ? 1 : t->shape[lead + channel];
-    MOT_REQUIRE(channels >= 1 && channels <= 4, error,
-                "the tensor's axis %d has %" PRId64 " entries, want 1 to 4 channels (its axes are taken as %s)",
-                lead + channel, channels, axes_of[params->axes].name);
+    const int most = made.dtype == MOTLEY_U8 ? 4 : MOTLEY_MAX_BANDS;
+    MOT_REQUIRE(channels >= 1 && channels <= most, error,
+                "the tensor's axis %d has %" PRId64 " entries, want 1 to %d channels (its axes are taken as %s)",
+                lead + channel, channels, most, axes_of[params->axes].name);
     made.count = lead ? (size_t)t->shape[0] : 1;
     made.channels = (int32_t)channels;
     made.width = (int32_t)t->shape[width];

@@ -4,6 +4,7 @@
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
 #include "dispatch/clips.h"
+#include "dispatch/wide.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
 
@@ -228,23 +229,24 @@ static void erase(const mot_request *call, const motley_place *drawn, const mot_
 {
     const motley_dtype dtype = call->dst->dtype;
     const mot_stage *stage = call->erase;
-    for (int b = 0; b < drawn->boxes_count; b++) {
+    for (int k = 0; k < drawn->boxes_count * dst->channels; k++) {
+        const int b = k / dst->channels, c = k % dst->channels;
         const motley_erased_box *box = &drawn->boxes[b];
-        uint32_t bits[4];
-        memcpy(bits, call->erased, sizeof bits);
-        for (int c = 0; stage->of.erase.fills == MOT_ERASE_CHANNEL && c < dst->channels; c++)
-            bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, (uint32_t)c)], dtype);
+        mot_view one = *dst;
+        one.data += c * dst->channel;
+        one.channels = 1;
+        uint32_t bits = call->erased[c < 4 ? c : 0];
+        if (stage->of.erase.fills == MOT_ERASE_CHANNEL)
+            bits = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, (uint32_t)c)], dtype);
         for (int32_t y = 0; y < box->height; y++) {
             if (stage->of.erase.fills != MOT_ERASE_PIXEL) {
-                mot_cpu_fill_row(dst, dtype, box->left, box->top + y, box->width, bits, 0);
+                mot_cpu_fill_row(&one, dtype, box->left, box->top + y, box->width, &bits, 0);
                 continue;
             }
             for (int32_t x = 0; x < box->width; x++) {
-                for (int c = 0; c < dst->channels; c++) {
-                    const uint32_t index = (uint32_t)((y * box->width + x) * dst->channels + c);
-                    bits[c] = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, index)], dtype);
-                }
-                mot_cpu_fill_row(dst, dtype, box->left + x, box->top + y, 1, bits, 0);
+                const uint32_t index = (uint32_t)((y * box->width + x) * dst->channels + c);
+                bits = mot_output_cast(stage->normals[mot_noise_cell(drawn->noise, (uint32_t)b, index)], dtype);
+                mot_cpu_fill_row(&one, dtype, box->left + x, box->top + y, 1, &bits, 0);
             }
         }
     }
@@ -256,6 +258,8 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
                      const mot_step *steps, int count)
 {
     const mot_view src = mot_batch_view(job->src, i);
+    if (job->wide)
+        return mot_wide_cost(&src, steps, count);
     const mot_view dst =
         place ? mot_packed(&src, place->width, place->height, NULL) : work_view(rows, job, i, steps, count, NULL);
     float cost = 100; /* an image without steps is copied */
@@ -298,6 +302,14 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t
 void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
                    const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
 {
+    if (job->wide) {
+        mot_wide_image(rows, job, i, place, steps, count, memory);
+        if (place && job->request->erase) {
+            const mot_view to = mot_batch_view(job->dst, i);
+            erase(job->request, place, &to);
+        }
+        return;
+    }
     if (place) {
         run_stages(job->request, rows, i, place, steps, count, memory);
         return;
@@ -401,6 +413,8 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job)
 {
     size_t most = 0;
+    if (mot_batch_is_wide(job->src))
+        return mot_wide_memory(job);
     if (job->request)
         return stages_memory(job->request, rows);
     for (size_t i = 0; i < job->count; i++) {

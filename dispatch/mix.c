@@ -59,6 +59,8 @@ static motley_status check(motley_context *context, const mix_call *call, motley
                     error, "image %zu: size is %" PRId32 "x%" PRId32 ", want that of image 0, %" PRId32 "x%" PRId32, i,
                     from.width, from.height, first.width, first.height);
     }
+    MOT_REQUIRE(src->dtype != MOTLEY_U16, error,
+                "src: dtype is uint16, which is not mixed: want uint8, float32, float16 or bfloat16");
     MOT_TRY(mot_mix_check_drawn(call->drawn, src->count, first.width, first.height, error));
     if (dst != src)
         MOT_TRY(mot_validate_apart(src, dst, &context->scratch, error));

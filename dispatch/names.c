@@ -8,7 +8,7 @@
 
 const char *motley_dtype_name(motley_dtype dtype)
 {
-    static const char *const names[] = { "uint8", "float32", "float16", "bfloat16" };
+    static const char *const names[] = { "uint8", "float32", "float16", "bfloat16", "uint16" };
     return NAME(names, dtype);
 }
 

@@ -4,6 +4,7 @@
 #include "base/values.h"
 #include "dispatch/clips.h"
 #include "dispatch/follow.h"
+#include "dispatch/wide.h"
 #include "kernels/cpu.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
@@ -56,7 +57,9 @@ static motley_status check_last_stages(const mot_request *r, motley_error *error
     const motley_batch *const dst = r->dst;
     const mot_stage *const output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
     const int values = output ? output->of.output.values : 0;
-    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || values <= 1 || values == dst->channels, error,
+    MOT_REQUIRE(!r->info->mix || dst->dtype != MOTLEY_U16, error,
+                "transform '%s' mixes images, want dst as F32, F16 or BF16 of uint16", t->name);
+    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || dst->dtype == MOTLEY_U16 || values <= 1 || values == dst->channels, error,
                 "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", t->name, values,
                 dst->channels, remedy_for(values));
     MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
@@ -64,7 +67,7 @@ static motley_status check_last_stages(const mot_request *r, motley_error *error
     if (!r->erase || t->follower)
         return MOTLEY_OK;
     const int erased = r->erase->of.erase.values;
-    MOT_REQUIRE(dst->dtype != MOTLEY_U8, error,
+    MOT_REQUIRE(dst->dtype != MOTLEY_U8 && dst->dtype != MOTLEY_U16, error,
                 "transform '%s' erases after normalisation, want dst as F32, F16 or BF16", t->name);
     MOT_REQUIRE(erased <= 1 || erased == dst->channels, error,
                 "transform '%s' erases with %d values, the images have %" PRId32 " channels: %s", t->name, erased,
@@ -97,8 +100,9 @@ static void make_table(mot_request *r)
         const int at = by->values > 1 ? c : 0;
         mot_output_numbers(r->as.convention, by->mean[at], by->std[at], &r->as.mean[c], &r->as.std[c]);
     }
-    mot_cpu_make_output(&r->as, r->dst->channels, r->table);
-    for (int c = 0; r->erase && c < r->dst->channels; c++)
+    const int32_t channels = r->dst->channels < 4 ? r->dst->channels : 4; /* more have one value */
+    mot_cpu_make_output(&r->as, channels, r->table);
+    for (int c = 0; r->erase && c < channels; c++)
         r->erased[c] =
             r->transform->follower
                 ? r->transform->fill[c]
@@ -115,7 +119,7 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
     r->dst = dst;
     r->output = output;
     r->erase = transform->facts.erase;
-    r->placed = !transform->plain || (dst && dst->dtype != MOTLEY_U8 && !output);
+    r->placed = !transform->plain || (dst && dst->dtype != src->dtype && !output);
     MOT_TRY(mot_transform_check_single(transform, error));
     MOT_REQUIRE(dst || output || r->placed, error, "dst is NULL and no output is set: there is nowhere to write");
     MOT_TRY(mot_validate_src(src, error));
@@ -149,6 +153,11 @@ static motley_status check_params(const motley_context *context, const mot_reque
                                    MOT_TAKES_STEPS | (t->plain ? 0 : MOT_TAKES_STAGES), p, error));
     MOT_REQUIRE(t->plain || !p->output.batch.data, error,
                 "params has an output, but what a policy with stages makes goes to dst");
+    MOT_TRY(mot_wide_check(context, r->src, t, p->fill, error));
+    MOT_REQUIRE(r->placed || r->output || !(p->output.means || p->output.stds), error,
+                "output: means or stds is set without batch.data, want an output or a policy with stages");
+    if (r->placed && count > 0)
+        MOT_TRY(mot_validate_normalization(r->src, &p->output, error));
     MOT_TRY(mot_samples_check(&p->samples, count, error));
     if (!given) {
         MOT_TRY(mot_levels_check(r->info, &p->samples, count, error));
@@ -349,6 +358,7 @@ static mot_job job_of(mot_request *r)
     job.samples = r->samples;
     job.counter = p->counter;
     job.stream = p->stream;
+    job.fill = p->fill;
     job.clip_frames = p->clip_frames;
     job.mixes = r->mixes;
     job.request = r->placed ? r : NULL;
@@ -402,6 +412,7 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     if (count == 0)
         return MOTLEY_OK;
     r->mixes = steps.mixes;
+    MOT_TRY(mot_wide_check_steps(r->src, &steps, p->clip_frames, error));
     MOT_TRY(check_places(context, r, error));
     if (r->placed && (given || !r->sides_checked)) {
         MOT_TRY(check_sides(r, error));

@@ -2,6 +2,7 @@
 /* motley_resize: checks crops and boxes, then one image per worker. */
 #include "base/params.h"
 #include "dispatch/backend.h"
+#include "dispatch/wide.h"
 #include "kernels/cpu.h"
 
 #include <inttypes.h>
@@ -64,8 +65,11 @@ motley_status mot_resize_check(const motley_batch *src, const motley_batch *dst,
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     if (src->count == 0)
         return MOTLEY_OK;
-    MOT_REQUIRE(src->dtype == MOTLEY_U8 && dst->dtype == MOTLEY_U8, error, "%s: dtype is %d, want MOTLEY_U8",
-                src->dtype == MOTLEY_U8 ? "dst" : "src", (int)(src->dtype == MOTLEY_U8 ? dst->dtype : src->dtype));
+    MOT_TRY(mot_validate_src(src, error));
+    MOT_REQUIRE(dst->dtype == src->dtype, error, "dst: dtype is %d, want src's, MOTLEY_%s", (int)dst->dtype,
+                src->dtype == MOTLEY_U8    ? "U8"
+                : src->dtype == MOTLEY_U16 ? "U16"
+                                           : "F32");
     MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want src's %" PRId32,
                 dst->channels, src->channels);
     MOT_TRY(mot_validate_alpha("dst", src, dst, error));
@@ -101,7 +105,10 @@ static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void 
     const resize_call *call = opaque;
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     const mot_resize how = mot_resize_as(call->params, &src, &dst, i);
-    rows->resize(&src, &dst, &how, scratch);
+    if (mot_batch_is_wide(call->src))
+        mot_wide_resize(rows, &src, &dst, call->src->dtype, &how, scratch);
+    else
+        rows->resize(&src, &dst, &how, scratch);
 }
 
 motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
@@ -111,6 +118,7 @@ motley_status mot_resize_run(motley_context *context, const motley_batch *src, c
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_TRY(check_regions(context, &call, error));
+    MOT_TRY(mot_wide_check(context, src, NULL, NULL, error));
     if (context->backend->resize)
         return context->backend->resize(context->state, src, dst, params, error);
     const mot_cpu_rows *rows = context->backend->rows(context->state);
@@ -118,7 +126,9 @@ motley_status mot_resize_run(motley_context *context, const motley_batch *src, c
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
         const mot_resize how = mot_resize_as(params, &from, &to, i);
-        const size_t of_image = rows->resize_scratch(how.width, how.height, to.width, to.height, to.channels);
+        const size_t of_image = mot_batch_is_wide(src)
+                                    ? mot_wide_resize_memory(&from, &to)
+                                    : rows->resize_scratch(how.width, how.height, to.width, to.height, to.channels);
         bytes = of_image > bytes ? of_image : bytes;
     }
     return context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error);

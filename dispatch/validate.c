@@ -46,9 +46,14 @@ mot_view mot_batch_view(const motley_batch *batch, size_t i)
 
 motley_batch mot_batch_of_images(const motley_batch *like, size_t count, const motley_image *images)
 {
-    return (motley_batch){
-        .count = count, .channels = like->channels, .dtype = like->dtype, .alpha = like->alpha, .images = images
-    };
+    return (motley_batch){ .count = count,
+                           .channels = like->channels,
+                           .dtype = like->dtype,
+                           .alpha = like->alpha,
+                           .images = images,
+                           .range = like->range,
+                           .ranges = like->ranges,
+                           .unclamped = like->unclamped };
 }
 
 motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t width, int32_t height, void *data)
@@ -62,7 +67,7 @@ motley_batch mot_batch_dense(const motley_batch *like, size_t count, int32_t wid
 
 int mot_batch_bands(const motley_batch *batch)
 {
-    return batch->channels % 2 == 0 && !batch->alpha ? batch->channels : 1;
+    return batch->channels != 1 && batch->channels != 3 && !batch->alpha ? batch->channels : 1;
 }
 
 mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
@@ -161,20 +166,48 @@ static motley_status check_strides(const char *name, size_t i, int32_t width, in
     return MOTLEY_OK;
 }
 
+static motley_status check_range(const char *name, const motley_batch *batch, motley_error *error)
+{
+    const int32_t pairs = batch->ranges ? batch->ranges : 1;
+    MOT_REQUIRE(mot_batch_is_wide(batch) || !(batch->range || batch->ranges || batch->unclamped), error,
+                "%s: range or unclamped is set, but images of %s have no range: want uint16 or float32", name,
+                motley_dtype_name(batch->dtype));
+    MOT_REQUIRE(batch->unclamped == 0 || batch->unclamped == 1, error, "%s: unclamped is %" PRId32 ", want 0 or 1",
+                name, batch->unclamped);
+    MOT_REQUIRE(batch->range || batch->ranges == 0, error, "%s: range is NULL, but ranges is %" PRId32, name,
+                batch->ranges);
+    MOT_REQUIRE(pairs == 1 || pairs == batch->channels, error,
+                "%s: ranges is %" PRId32 ", want 1, or one for each of %" PRId32 " channels", name, pairs,
+                batch->channels);
+    for (int32_t c = 0; batch->range && c < pairs; c++) {
+        const double lo = batch->range[c][0], hi = batch->range[c][1];
+        MOT_REQUIRE(isfinite(lo) && isfinite(hi) && (float)lo < (float)hi && isfinite((float)hi - (float)lo), error,
+                    "%s: range %" PRId32 " is %s..%s, want two numbers of float32, the lower one first", name, c,
+                    MOT_NUMBER(lo), MOT_NUMBER(hi));
+        MOT_REQUIRE(batch->dtype != MOTLEY_U16 || (lo == 0 && hi >= 1 && hi <= 65535 && hi == floor(hi)), error,
+                    "%s: range %" PRId32 " is %s..%s, want 0..1 to 0..65535 of uint16, whole numbers", name, c,
+                    MOT_NUMBER(lo), MOT_NUMBER(hi));
+    }
+    return MOTLEY_OK;
+}
+
 /* `grey`: an image may have a channel stride of 0, which is all its channels at once. */
 static motley_status validate_batch(const char *name, const motley_batch *batch, bool grey, motley_error *error)
 {
     MOT_REQUIRE(batch, error, "%s is NULL, want a batch", name);
     if (batch->count == 0)
         return MOTLEY_OK;
-    MOT_REQUIRE(batch->channels >= 1 && batch->channels <= 4, error, "%s: channels is %" PRId32 ", want 1 to 4", name,
-                batch->channels);
+    MOT_REQUIRE((unsigned)batch->dtype <= MOTLEY_U16, error, "%s: dtype is %d, want one of motley_dtype", name,
+                (int)batch->dtype);
+    const int32_t most = batch->dtype == MOTLEY_U8 ? 4 : MOTLEY_MAX_BANDS;
+    MOT_REQUIRE(batch->channels >= 1 && batch->channels <= most, error,
+                "%s: channels is %" PRId32 ", want 1 to %" PRId32 "%s", name, batch->channels, most,
+                most == 4 ? "; more are bands of uint16 or float32" : "");
     MOT_REQUIRE(batch->alpha == 0 || (batch->alpha == 1 && batch->channels % 2 == 0), error,
                 batch->alpha == 1 ? "%s: alpha is %" PRId32 ", but the images have %" PRId32 " channels, want 2 or 4"
                                   : "%s: alpha is %" PRId32 ", want 0 or 1, of images with %" PRId32 " channels",
                 name, batch->alpha, batch->channels);
-    MOT_REQUIRE((unsigned)batch->dtype <= MOTLEY_BF16, error, "%s: dtype is %d, want one of motley_dtype", name,
-                (int)batch->dtype);
+    MOT_TRY(check_range(name, batch, error));
     MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
                 (int)batch->layout);
     MOT_TRY(check_count(name, batch->count, error));
@@ -299,7 +332,13 @@ static int batches_overlap_partly(const motley_batch *src, const motley_batch *d
 
 motley_status mot_validate_src(const motley_batch *src, motley_error *error)
 {
-    MOT_REQUIRE(src->count == 0 || src->dtype == MOTLEY_U8, error, "src: dtype is %d, want MOTLEY_U8", (int)src->dtype);
+    if (src->count == 0)
+        return MOTLEY_OK;
+    MOT_REQUIRE(src->dtype == MOTLEY_U8 || mot_batch_is_wide(src), error,
+                "src: dtype is %d (%s), want MOTLEY_U8, MOTLEY_U16 or MOTLEY_F32", (int)src->dtype,
+                motley_dtype_name(src->dtype));
+    MOT_REQUIRE(src->dtype == MOTLEY_U8 || !src->alpha, error, "src: alpha is 1, but images of %s have bands alone",
+                motley_dtype_name(src->dtype));
     return MOTLEY_OK;
 }
 
@@ -313,8 +352,15 @@ motley_status mot_validate_dst(const mot_transform *t, const motley_batch *src, 
     MOT_REQUIRE(dst->count == src->count, error, "dst: count is %zu, want src's %zu", dst->count, src->count);
     if (src->count == 0)
         return MOTLEY_OK;
-    MOT_REQUIRE(types || dst->dtype == MOTLEY_U8, error,
-                "dst: dtype is %d, want MOTLEY_U8 (other types: the output of motley_apply_params)", (int)dst->dtype);
+    MOT_REQUIRE(types || dst->dtype == src->dtype, error,
+                "dst: dtype is %d, want src's, MOTLEY_%s (other types: the output of motley_apply_params)",
+                (int)dst->dtype,
+                src->dtype == MOTLEY_U8    ? "U8"
+                : src->dtype == MOTLEY_U16 ? "U16"
+                                           : "F32");
+    MOT_REQUIRE(dst->dtype == src->dtype || (dst->dtype != MOTLEY_U16 && dst->dtype != MOTLEY_U8), error,
+                "dst: dtype is %s, want %s, or float32, float16 or bfloat16", motley_dtype_name(dst->dtype),
+                motley_dtype_name(src->dtype));
     MOT_REQUIRE(dst->channels == src->channels, error, "dst: channels is %" PRId32 ", want %s %" PRId32 "%s",
                 dst->channels, to_rgb ? "to_rgb's" : "src's", src->channels,
                 staged && dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
@@ -515,6 +561,9 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
     const motley_batch *out = &output->batch;
     MOT_TRY(mot_validate_batch("output", out, error));
     MOT_REQUIRE(!out->images, error, "output: images is set, want one size");
+    MOT_REQUIRE(out->dtype != MOTLEY_U16 && (out->dtype != MOTLEY_U8 || src->dtype == MOTLEY_U8), error,
+                "output: dtype is %s, want %sfloat32, float16 or bfloat16 of %s", motley_dtype_name(out->dtype),
+                src->dtype == MOTLEY_U8 ? "uint8, " : "", motley_dtype_name(src->dtype));
     MOT_REQUIRE(out->count == src->count, error, "output: count is %zu, want src's %zu", out->count, src->count);
     MOT_REQUIRE(out->channels == src->channels, error, "output: channels is %" PRId32 ", want src's %" PRId32,
                 out->channels, src->channels);
@@ -527,11 +576,27 @@ motley_status mot_validate_output(const motley_batch *src, const motley_output *
         if (!src->images)
             break;
     }
-    for (int c = 0; c < out->channels; c++) {
-        MOT_REQUIRE(isfinite(output->mean[c]), error, "output: mean[%d] is %g, want a number", c, output->mean[c]);
-        MOT_REQUIRE(isfinite(output->std[c]) && output->std[c] >= 0, error,
-                    "output: std[%d] is %g, want above 0, or 0 for none", c, output->std[c]);
+    return mot_validate_normalization(src, output, error);
+}
+
+motley_status mot_validate_normalization(const motley_batch *src, const motley_output *output, motley_error *error)
+{
+    MOT_REQUIRE(!output->means == !output->stds, error,
+                "output: only one of means and stds is set, want both or neither");
+    MOT_REQUIRE(!output->means || mot_batch_is_wide(src), error,
+                "output: means is set, but the images are of %s: want mean and std", motley_dtype_name(src->dtype));
+    const int numbers = output->means || src->channels <= 4 ? src->channels : 1;
+    for (int c = 0; c < numbers; c++) {
+        const float mean = output->means ? output->means[c] : output->mean[c];
+        const float std = output->stds ? output->stds[c] : output->std[c];
+        MOT_REQUIRE(isfinite(mean), error, "output: mean[%d] is %g, want a number", c, mean);
+        MOT_REQUIRE(isfinite(std) && std >= 0, error, "output: std[%d] is %g, want above 0, or 0 for none", c, std);
     }
+    for (int c = 1; c < 4 && numbers < src->channels; c++)
+        MOT_REQUIRE(output->mean[c] == output->mean[0] && output->std[c] == output->std[0], error,
+                    "output: mean and std have 4 numbers, the images %" PRId32 " channels: want means and stds, or one "
+                    "number",
+                    src->channels);
     return MOTLEY_OK;
 }
 

@@ -118,18 +118,23 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
     if (src->count == 0)
         return MOTLEY_OK;
     repeated r;
+    motley_batch shared;
     size_t most = 1;
     const uint32_t views = transform->views_count;
     for (uint32_t v = 0; v < views; v++)
         most = (size_t)transform->views[v].count > most ? (size_t)transform->views[v].count : most;
     MOT_TRY(make_room(context, mot_times(most, src->count), &r, error));
     if (transform->shares) {
-        MOT_REQUIRE(results[views].dst.dtype == MOTLEY_U8, error, "shared stages: dst has the type %d, want MOTLEY_U8",
-                    (int)results[views].dst.dtype);
+        MOT_REQUIRE(results[views].dst.dtype == src->dtype, error, "shared stages: dst is of %s, want src's %s",
+                    motley_dtype_name(results[views].dst.dtype), motley_dtype_name(src->dtype));
         MOT_TRY(mot_fail_in(error,
                             apply_view(context, &transform->views[views], src, &results[views], params, &r, error),
                             "shared stages: "));
-        src = &results[views].dst;
+        shared = results[views].dst;
+        shared.range = src->range;
+        shared.ranges = src->ranges;
+        shared.unclamped = src->unclamped;
+        src = &shared;
     }
     for (uint32_t v = 0; v < views; v++)
         MOT_TRY(mot_fail_in(error, apply_view(context, &transform->views[v], src, &results[v], params, &r, error),

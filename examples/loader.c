@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         need(motley_memory_create(context, i < 3 ? MOTLEY_MEMORY_HOST : MOTLEY_MEMORY_DEVICE, BYTES * sizeof(float),
                                   &memory[i], &error));
     const motley_batch images = { .count = COUNT, .channels = 3, .width = SIDE, .height = SIDE };
-    motley_output output = { images, { 0.485f, 0.456f, 0.406f }, { 0.229f, 0.224f, 0.225f } };
+    motley_output output = { .batch = images, .mean = { 0.485f, 0.456f, 0.406f }, .std = { 0.229f, 0.224f, 0.225f } };
     output.batch.dtype = MOTLEY_F32; /* NCHW floats, as a network takes them */
     output.batch.layout = MOTLEY_CHW;
     motley_apply_params params = { .samples = { .seed = 1, .epoch = 3 }, .stream = stream };

@@ -61,6 +61,29 @@ size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size);
 typedef void mot_cpu_trace(const mot_planes *planes, const mot_trace_step *steps, int count, int32_t *tables);
 size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count);
 
+/* Runs steps on bands of an image of U16 or F32. `scratch` is mot_cpu_wide_scratch, aligned to MOT_CPU_ALIGN. */
+struct mot_wide;
+typedef void mot_cpu_wide(const struct mot_wide *wide, void *scratch);
+size_t mot_cpu_wide_scratch(int32_t width, int32_t height, int32_t channels);
+
+/* Resizes bands of such an image as Pillow's modes F and I, the latter of U16, clamped. src is the picture, and dst, of
+ * binary32, all that it is resized to: windows, mirrors and fill do not count. `scratch` is mot_cpu_wide_scratch of the
+ * larger sides. */
+typedef void mot_cpu_wide_resize(const mot_view *src, motley_dtype dtype, const mot_view *dst, const mot_resize *how,
+                                 void *scratch);
+
+/* The weights of component i of an axis, not rounded to whole numbers; returns how many there are. */
+int mot_wide_weights(const mot_resize_axis *axis, int i, int *first, double *weight);
+
+/* Copies the window of src that begins at (left, top) to dst, which is of binary32; what is outside src becomes the
+ * fill of `wide` and of the step. */
+void mot_wide_window(const struct mot_wide *wide, const mot_step *fill, const mot_view *src, int32_t left, int32_t top,
+                     const mot_view *dst);
+
+/* Component c of pixel (x, y), and its bits in the type of a result. */
+float mot_wide_get(const mot_view *view, int dtype, int x, int y, int c);
+void mot_wide_put(const mot_view *view, int dtype, int x, int y, int c, float v);
+
 /* The kernels of one instruction set. The reference runs what its rows do not take. */
 typedef struct mot_cpu_rows {
     const char *name;
@@ -73,12 +96,16 @@ typedef struct mot_cpu_rows {
     mot_cpu_kernel_blur *kernel_blur;
     mot_cpu_hue *hue;
     mot_cpu_trace *trace;
+    mot_cpu_wide *wide;
+    mot_cpu_wide_resize *wide_resize;
 } mot_cpu_rows;
 
 /* The reference: accepts everything, written for reading, never tuned. */
 extern const mot_cpu_rows mot_rows_reference;
 mot_cpu_resize mot_resize_reference;
 mot_cpu_resize_scratch mot_resize_reference_scratch;
+mot_cpu_wide mot_wide_reference;
+mot_cpu_wide_resize mot_wide_resize_reference;
 
 /* The sets that this processor can run, best first; the reference is the last. Returns how many there are. */
 #define MOT_CPU_SETS 5

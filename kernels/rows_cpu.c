@@ -121,6 +121,14 @@ size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels)
     return 128 * (row > (size_t)height ? row : (size_t)height) + 2048;
 }
 
+/* Four images of binary32, of which the reference needs two, or what a resize makes; lines, or the weights of an axis
+ * in binary64. */
+size_t mot_cpu_wide_scratch(int32_t width, int32_t height, int32_t channels)
+{
+    const size_t sides = (size_t)width + (size_t)height;
+    return (4 * (size_t)width * (size_t)height * (size_t)channels + 64 * (sides + 1)) * sizeof(float);
+}
+
 /* Tables of columns and rows; of a fixed step alone, what its warp needs: a row of fill of up to 8 bytes an element,
  * and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count)

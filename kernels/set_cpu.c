@@ -62,8 +62,12 @@ static const mot_cpu_row rows[] = {
     ROW(WARP, warp_between, .interpolation = MOTLEY_BICUBIC, .cost = 26000),
 };
 
+mot_cpu_wide NAMED(mot_wide_, MOT_SET); /* wide_cpu.c */
+mot_cpu_wide_resize NAMED(mot_wide_resize_, MOT_SET);
+
 /* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
                                                  resize_image, resize_image_scratch, mix_bytes, kernel_blur, hue_pixels,
-                                                 trace_planes };
+                                                 trace_planes, NAMED(mot_wide_, MOT_SET),
+                                                 NAMED(mot_wide_resize_, MOT_SET) };
 /* clang-format on */

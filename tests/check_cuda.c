@@ -266,7 +266,7 @@ static int is_one_size(const input_size *sizes, size_t count)
 static void check_op_batch(int op, int channels, motley_interpolation interpolation, size_t pair,
                            const input_size *sizes, size_t sizes_count, int each)
 {
-    static const uint8_t fill[4] = { 125, 123, 114, 200 };
+    static const double fill[4] = { 125, 123, 114, 200 };
     const motley_op_info *info = motley_op_get(op);
     batch *src = calloc(1, sizeof *src), *dst = calloc(1, sizeof *dst);
     double *values = calloc(MAX_IMAGES * MOTLEY_MAX_VALUES, sizeof *values);

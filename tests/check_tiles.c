@@ -120,6 +120,7 @@ static void same(const images *got, const images *wanted, const char *what, cons
 }
 
 static const uint8_t fill[4] = { 125, 123, 114, 200 };
+static const double op_fill[4] = { 125, 123, 114, 200 };
 
 static mot_step make_step(int op, const double *values, int interpolation)
 {
@@ -166,7 +167,7 @@ static void run_cpu(const mot_step *step, const double *values, const motley_bat
     const bool hue = step && step->op == MOTLEY_STEP_HUE;
     const int op = step && !hue ? step->op : motley_op_find("identity");
     motley_error error;
-    const motley_op_params params = { .interpolation = step ? step->interpolation : 0, .fill = fill };
+    const motley_op_params params = { .interpolation = step ? step->interpolation : 0, .fill = op_fill };
     if (motley_op_apply(cpu, op, values, motley_op_get(op)->values_max, in, to, &params, &error))
         need(0, error.message);
     const mot_view result = mot_batch_view(to, 0);
@@ -468,7 +469,7 @@ static void check_many(void)
     }
     motley_batch batch = { .count = N, .channels = 3, .data = wanted, .width = 5, .height = 4 };
     motley_error error;
-    const motley_op_params params = { .fill = fill };
+    const motley_op_params params = { .fill = op_fill };
     if (motley_op_apply(cpu, op, values, 1, &batch, &batch, &params, &error))
         need(0, error.message);
     batch.data = pixels;
@@ -622,7 +623,7 @@ static void check_output(motley_dtype dtype, uint64_t turn)
             const double *const chosen = some[input_random(&random) % (uint64_t)tried];
             const int how = (int)(input_random(&random) % 3);
             steps[i * STEPS + s] = make_step(op, chosen, how);
-            const motley_op_params op_params = { .interpolation = (motley_interpolation)how, .fill = fill };
+            const motley_op_params op_params = { .interpolation = (motley_interpolation)how, .fill = op_fill };
             if (s < counts[i] &&
                 motley_op_apply(cpu, op, chosen, motley_op_get(op)->values_max, &one, &one, &op_params, &error))
                 need(0, error.message);

@@ -502,9 +502,9 @@ Test(call, outputs_and_ops)
     motley_context *context = open_context(MOTLEY_BACKEND_CPU, 1);
     motley_policy *policy = open_policy(0);
     motley_apply_params params = { .samples = { .seed = 1 } };
-    motley_output output = { square(NULL), { .1f, .2f, .3f }, { .4f, .5f, .6f } };
+    motley_output output = { .batch = square(NULL), .mean = { .1f, .2f, .3f }, .std = { .4f, .5f, .6f } };
     const double values[CALL_COUNT] = { 10, -20, 30, 40, 50 };
-    const uint8_t fill[3] = { 1, 2, 3 };
+    const double fill[3] = { 1, 2, 3 };
     const motley_op_params op_params = { .interpolation = MOTLEY_BILINEAR, .fill = fill };
     const int op = motley_op_find("rotate");
     motley_call *fused, *plain;
@@ -552,7 +552,7 @@ Test(call, mistakes)
     motley_error error = { 0 };
     const motley_batch good = square(NULL), dst = square(NULL);
     motley_batch bad = square(NULL);
-    motley_output output = { square(NULL), { 0 }, { 0 } };
+    motley_output output = { .batch = square(NULL) };
     motley_call *call = (motley_call *)&call, *plain, *fused, *in_place, *no_policy, *of_op;
     const motley_call_params what = { .policy = policy }, with_output = { .policy = policy, .output = &output };
     const motley_call_params rotates = { .op = motley_op_get(motley_op_find("rotate")) };

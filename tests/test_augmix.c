@@ -148,7 +148,8 @@ static void mix_slowly(motley_context *context, const motley_step *steps, int32_
         const motley_step *step = &steps[s];
         const float weight = (float)step->values[0];
         if (step->op >= 0) {
-            const motley_op_params params = { .interpolation = step->interpolation, .fill = step->fill };
+            const double fill[4] = { step->fill[0], step->fill[1], step->fill[2], step->fill[3] };
+            const motley_op_params params = { .interpolation = step->interpolation, .fill = fill };
             cr_assert_eq(
                 motley_op_apply(context, step->op, step->values, step->values_count, &one, &one, &params, NULL),
                 MOTLEY_OK);

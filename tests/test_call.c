@@ -168,7 +168,7 @@ static void check_others(int listed)
     void *read[COUNT];
     motley_error error;
     motley_call *resize, *op;
-    const uint8_t fill[3] = { 9, 8, 7 };
+    const double fill[3] = { 9, 8, 7 };
     const motley_op_params how = { .interpolation = MOTLEY_BILINEAR, .fill = fill };
     const motley_batch src = batch_of(NULL, listed, 3, MOTLEY_HWC, lists[0]), same = src;
     motley_batch dst = { .count = COUNT, .channels = 3, .width = 16, .height = 12 };
@@ -216,7 +216,8 @@ static void refused(motley_status status, const motley_error *error, const char 
 
 static void check_mistakes(void)
 {
-    static uint8_t fill[4];
+    static const uint8_t none[4];
+    static const double fill[4];
     motley_error error = { 0 };
     motley_policy *transform;
     motley_policy *policy;
@@ -226,7 +227,7 @@ static void check_mistakes(void)
     const motley_batch src = batch_of(NULL, 0, 3, MOTLEY_HWC, NULL), same = src;
     motley_batch dst = results_of(motley_policy_describe(transform), &src, NULL, NULL);
     const motley_output output = { .batch = src };
-    const motley_resize_params flips = { .flips = fill };
+    const motley_resize_params flips = { .flips = none };
     const struct {
         motley_call_params what;
         const motley_batch *dst;
@@ -258,7 +259,7 @@ static void check_mistakes(void)
         const char *words;
     } bad[] = {
         { { .values = &value, .values_per_image = 1 }, "params has values, which a policy with stages does not take" },
-        { { .flips = fill }, "crops, boxes or flips, which a policy with stages does not take" },
+        { { .flips = none }, "crops, boxes or flips, which a policy with stages does not take" },
         { { .given_step_counts = counts }, "want all three or none" },
         { { .given_widths = sides }, "only one of given_widths and given_heights" },
         { { .given_widths = sides, .given_heights = sides }, "its steps were drawn for 1x1" },

@@ -117,9 +117,11 @@ Test(dlpack, every_type_there_is)
         uint8_t code, bits;
         motley_dtype dtype;
         int64_t bytes;
-    } types[] = {
-        { 1, 8, MOTLEY_U8, 1 }, { 2, 32, MOTLEY_F32, 4 }, { 2, 16, MOTLEY_F16, 2 }, { 4, 16, MOTLEY_BF16, 2 }
-    };
+    } types[] = { { 1, 8, MOTLEY_U8, 1 },
+                  { 2, 32, MOTLEY_F32, 4 },
+                  { 2, 16, MOTLEY_F16, 2 },
+                  { 4, 16, MOTLEY_BF16, 2 },
+                  { 1, 16, MOTLEY_U16, 2 } };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         Tensor t = TENSOR(7, 9, 3);
         t.code = types[i].code;
@@ -184,7 +186,7 @@ Test(dlpack, what_no_batch_can_be)
     refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "dtype has 4 lanes, want 1");
     t = TENSOR(7, 9, 3);
     t.code = 0;
-    refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "code 0 with 8 bits, want uint8, float32");
+    refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "code 0 with 8 bits, want uint8, uint16, float32");
     t.code = 2;
     t.bits = 64;
     refused(t, MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "code 2 with 64 bits");

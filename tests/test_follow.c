@@ -151,7 +151,7 @@ Test(follow, masks_have_the_bytes_of_nearest)
 {
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);
     static uint8_t in[MASKS * PIXELS * 2], got[sizeof in], want[sizeof in];
-    const uint8_t fill[4] = { 255, 254, 0, 0 };
+    const double fill[4] = { 255, 254, 0, 0 };
     int32_t widths[MASKS], heights[MASKS], moved = 0;
     for (int i = 0; i < MASKS; i++) {
         widths[i] = W;
@@ -169,7 +169,7 @@ Test(follow, masks_have_the_bytes_of_nearest)
         int32_t counts[MASKS];
         motley_error error;
         const motley_samples samples = { .seed = 3, .epoch = 70, .first = 50, .view = 2 };
-        const motley_follower_params how = { .channels = 2, .fill = { fill[0], fill[1] } };
+        const motley_follower_params how = { .channels = 2, .fill = { (uint8_t)fill[0], (uint8_t)fill[1] } };
         cr_assert_eq(motley_draw(policy, &samples, MASKS, widths, heights, 3, NULL, steps, counts, &error), MOTLEY_OK);
         const bool mixes = mixes_chains(policy);
         cr_assert_eq(motley_policy_follower(policy, &how, &follower, &error),
@@ -1232,7 +1232,7 @@ Test(follow, masks_follow_transforms)
                     continue;
                 moved++;
                 cr_assert_eq(motley_op_apply(context, step->op, step->values, step->values_count, &one, &one,
-                                             &(motley_op_params){ .fill = how.fill }, &error),
+                                             &(motley_op_params){ .fill = (const double[4]){ 255, 254 } }, &error),
                              MOTLEY_OK, "%s", error.message);
             }
             cr_assert_arr_eq(got + i * p.result * 2, want, p.result * 2, "%s, mask %zu", p.info->name, i);

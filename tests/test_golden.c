@@ -20,7 +20,7 @@ typedef struct input {
 typedef struct golden_case {
     const input *in;
     motley_interpolation interpolation;
-    uint8_t fill[4];
+    double fill[4];
     int count;
     double values[MOTLEY_MAX_VALUES];
     uint8_t wanted[MAX_BYTES];
@@ -77,7 +77,7 @@ static bool next_case(golden_file *g, golden_case *c)
         c->in = &g->inputs[input_number];
         c->interpolation = (motley_interpolation)interpolation;
         for (int i = 0; i < 4; i++)
-            c->fill[i] = (uint8_t)fill[i];
+            c->fill[i] = fill[i];
         for (int i = 0; i < c->count; i++)
             cr_assert_eq(fscanf(g->file, "%la", &c->values[i]), 1);
         cr_assert(read_samples(g, c->wanted, c->in->bytes), "%s: a case is cut off", g->op);

@@ -474,8 +474,8 @@ Test(policy, sources)
 
 Test(policy, enum_names)
 {
-    cr_expect_str_eq(motley_dtype_name(MOTLEY_BF16), "bfloat16");
-    cr_expect_null(motley_dtype_name((motley_dtype)4));
+    cr_expect_str_eq(motley_dtype_name(MOTLEY_U16), "uint16");
+    cr_expect_null(motley_dtype_name((motley_dtype)5));
     cr_expect_str_eq(motley_layout_name(MOTLEY_CHW), "chw");
     cr_expect_null(motley_layout_name((motley_layout)2));
     cr_expect_str_eq(motley_interpolation_name(MOTLEY_BICUBIC), "bicubic");

@@ -224,10 +224,11 @@ static void place(const drawn_batch *b, int i, picture *to)
 
 static void apply_op(const motley_step *step, picture *p)
 {
+    const double fill[4] = { step->fill[0], step->fill[1], step->fill[2], step->fill[3] };
     const motley_batch one = batch_of(p);
     motley_error error;
     need(motley_op_apply(reference, step->op, step->values_count ? step->values : NULL, step->values_count, &one, &one,
-                         &(motley_op_params){ .interpolation = step->interpolation, .fill = step->fill },
+                         &(motley_op_params){ .interpolation = step->interpolation, .fill = fill },
                          &error) == MOTLEY_OK,
          error.message);
 }

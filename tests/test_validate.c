@@ -63,7 +63,7 @@ Test(validate, batches)
         MISTAKE(channels, 0, "channels is 0, want 1 to 4"),
         MISTAKE(channels, 5, "channels is 5, want 1 to 4"),
         MISTAKE(dtype, 9, "dtype is 9"),
-        MISTAKE(dtype, MOTLEY_F32, "want MOTLEY_U8"),
+        MISTAKE(dtype, MOTLEY_F16, "want MOTLEY_U8, MOTLEY_U16 or MOTLEY_F32"),
         MISTAKE(layout, 7, "layout is 7"),
         MISTAKE(width, 0, "image 0: width is 0, want 1 to 1048576"),
         MISTAKE(height, -3, "image 0: height is -3"),

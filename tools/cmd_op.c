@@ -92,10 +92,8 @@ static bool apply(const arguments *self, int op, picture *image)
     motley_context *context = NULL;
     motley_error error;
     const motley_image pixels = image_of(image);
-    uint8_t fill[4];
-    memcpy(fill, self->fill, sizeof fill);
-    if (image->channels == 2) /* grey and alpha */
-        fill[1] = fill[3];
+    const uint8_t *const rgba = self->fill;
+    const double fill[4] = { rgba[0], rgba[image->channels == 2 ? 3 : 1], rgba[2], rgba[3] }; /* 2: grey and alpha */
     motley_status status = motley_context_create(&self->context, &context, &error);
     request r = { context, op, self, { .interpolation = self->interpolation, .fill = fill } };
     if (status == MOTLEY_OK)

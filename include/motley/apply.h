@@ -15,12 +15,14 @@ extern "C" {
 #endif
 
 /** The optional last step, fused into the final write: out = (u8 / 255 - mean[c]) / std[c], in the output's type and
- *  layout. Each operation is rounded to binary32, then the result to the output's type, ties to even: the same bits on
- *  every backend. A U8 output gets the bytes unchanged. It must not overlap src or dst, except that a U8 output may
- *  alias exactly the same pixels. */
+ *  layout; of U16 and F32 (v - mean[c]) / std[c], in the data's units. Each operation is rounded to binary32, then the
+ *  result to the output's type, ties to even: the same bits on every backend. A U8 output gets the bytes unchanged. It
+ *  must not overlap src or dst, except that a U8 output may alias exactly the same pixels. */
 typedef struct motley_output {
     motley_batch batch;    /* dtype U8, F32, F16 or BF16; one size; any strides. data NULL: not used */
-    float mean[4], std[4]; /* per channel, on the 0..1 scale; std 0 means 1 */
+    float mean[4], std[4]; /* per channel, of bytes on the 0..1 scale; std 0 means 1 */
+    const float *means; /* [channels], host memory, in place of mean and std, of wide images; both or neither. Of ... */
+    const float *stds;  /* ... a policy with stages in place of its own, with `batch.data` NULL */
 } motley_output;
 
 /** What changes from call to call, of motley_apply and motley_call_run. Arrays are host memory, read or filled before
@@ -63,13 +65,18 @@ typedef struct motley_apply_params {
     const struct motley_crop *crops; /* [count], like boxes and flips, as in motley_resize_params; each may be NULL */
     const double (*boxes)[4];
     const uint8_t *flips;
+
+    const double *fill; /* [channels], of wide images: the fill of warps, erasing ops and windows, drawn or given, in
+                           the data's units. NULL: what the policy or the step says, 0..255 of the range */
 } motley_apply_params;
 
 /** Applies `policy` to a batch. Every image gets its own draw.
  *
- *  Shapes   src and dst: n images, uint8, 1 to 4 channels, any strides. dst[i] has the size of src[i]; sizes may
- *           differ between images. n == 0 is allowed. dst may also be F32, F16 or BF16: it gets u8 / 255,
- *           as the output of a mean of 0 and a std of 1.
+ *  Shapes   src and dst: n images, U8, U16 or F32, any strides. dst[i] has the size of src[i]; sizes may
+ *           differ between images. n == 0 is allowed. dst may also be F32, F16 or BF16: of U8 it gets u8 / 255,
+ *           as the output of a mean of 0 and a std of 1, of others the components as they are.
+ *  Wide     U16 and F32: on CPU contexts; without custom ops, ops inside boxes, mixed chains, clips, and a hue of three
+ *           channels. Steps that are recorded have a fill of 0..255, and so are the same for every type.
  *  Stages   Of a policy with stages, dst has the size that motley_policy_describe says (src's own sizes if that is 0),
  *           and is U8, F32, F16 or BF16. With the stage to_rgb dst has 3 channels, and where src has 3, or 4 with
  *           alpha, each of its images with a channel_stride of 0 is grey; bands stay what they are. U8 gets the bytes

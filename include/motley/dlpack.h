@@ -42,7 +42,7 @@ typedef struct motley_dlpack_place {
 
 /** Describes a tensor as a batch; a tensor without a batch axis becomes a batch of one image.
  *
- *  Types    uint8; float32, float16 and bfloat16, which are only useful as motley_output.
+ *  Types    uint8, uint16, float32; float16 and bfloat16, which are only useful as motley_output.
  *  Memory   `managed` stays the caller's, who calls its deleter after the work is done. *place is filled in.
  *  Stream   This function does not synchronise with the tensor's producer. The export does (`stream` of Python's
  *           __dlpack__).

@@ -49,8 +49,9 @@ typedef struct motley_resize_params {
 
 /** Crops, resizes and mirrors every image of a batch: image.crop(...).resize(size, filter, box), then ImageOps.mirror.
  *
- *  Shapes   src: n images, uint8, 1 to 4 channels, any sizes and strides. dst: n images, uint8, as many channels; its
- *           sizes are those of the results. Images with alpha are resized premultiplied, as Pillow does.
+ *  Shapes   src: n images, U8, or on a CPU context U16 or F32, any sizes and strides. dst: n images, of the same type
+ *           and as many channels; its sizes are those of the results. Images with alpha are resized premultiplied, as
+ *           Pillow does. F32 is Pillow's mode F, U16 its mode I, clamped to 0..65535.
  *  Memory   The caller's, on the context's device. No image of dst may overlap an image of src. What `params` points to
  *           is host memory and is read before the call returns.
  *  Stream   CUDA: queued on params->stream; the call waits for nothing, and allocates only if a batch needs more memory

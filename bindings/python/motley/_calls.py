@@ -217,7 +217,7 @@ def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
         setattr(params, *what[:2])
     held = [output]
     if len(what) > 2:
-        how, fill = held[1:] = ffi.new("motley_op_params *"), ffi.new("uint8_t[]", what[3])
+        how, fill = held[1:] = ffi.new("motley_op_params *"), ffi.new("double[]", list(what[3]))
         how.interpolation, how.fill, params.op_params = what[2], fill, how
     if source.count:
         source.require_bytes()

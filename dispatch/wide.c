@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See wide.h. */
+#include "dispatch/wide.h"
+#include "augmentations/table.h"
+#include "base/number.h"
+
+#include <math.h>
+
+/* ---- checks ---- */
+
+motley_status mot_wide_check(const motley_context *context, const motley_batch *src, const mot_transform *transform,
+                             const double *fill, motley_error *error)
+{
+    if (src->count == 0)
+        return MOTLEY_OK;
+    if (!mot_batch_is_wide(src)) {
+        MOT_REQUIRE(!fill, error, "params has a fill, but the images are of uint8, whose fill is the policy's");
+        return MOTLEY_OK;
+    }
+    const char *const type = motley_dtype_name(src->dtype);
+    if (!context->backend->each)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "src is of %s, which the %s backend does not take yet: want uint8 there, or a CPU context",
+                        type, context->backend->name);
+    for (uint32_t s = 0; transform && src->channels == 3 && s < transform->stages; s++) {
+        const mot_stage *const stage = &transform->stage[s];
+        const double *const turn = stage->of.jitter.range[MOT_JITTERS - 1];
+        if (stage->kind == MOT_STAGE_JITTER && (turn[0] != 0 || turn[1] != 0))
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "the hue is turned, which is not supported yet of 3 channels of %s: want a jitter without "
+                            "hue, or images of uint8",
+                            type);
+    }
+    for (int32_t c = 0; fill && c < src->channels; c++)
+        MOT_REQUIRE(src->dtype != MOTLEY_U16 || (fill[c] >= 0 && fill[c] <= 65535 && fill[c] == floor(fill[c])), error,
+                    "fill of channel %d is %s, want a whole number, 0 to 65535, of uint16", c, MOT_NUMBER(fill[c]));
+    return MOTLEY_OK;
+}
+
+motley_status mot_wide_check_steps(const motley_batch *src, const mot_draw_facts *steps, size_t clip_frames,
+                                   motley_error *error)
+{
+    const char *const what = clip_frames > 1  ? "clip_frames is set"
+                             : steps->mixes   ? "the policy mixes chains of ops"
+                             : steps->inside  ? "ops work in parts of images"
+                             : steps->customs ? "the policy has custom ops"
+                                              : NULL;
+    if (mot_batch_is_wide(src) && what)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s, which is not supported yet of %s: want images of uint8",
+                        what, motley_dtype_name(src->dtype));
+    return MOTLEY_OK;
+}
+
+motley_status mot_wide_begin(motley_context *context, const mot_job *job, mot_wide_job *made, motley_error *error)
+{
+    const motley_batch *const src = job->src;
+    const size_t channels = (size_t)src->channels;
+    MOT_TRY(mot_keep(&context->wide, channels * (sizeof *made->range + 3 * sizeof(float)), channels, error));
+    made->range = context->wide.memory;
+    float *const fill = (float *)(void *)(made->range + channels), *const mean = fill + channels,
+                 *const std = mean + channels;
+    const motley_output *const output = job->request ? &job->request->params->output : job->output;
+    const mot_stage *const stage = job->request ? mot_transform_stage(job->request->transform, MOT_STAGE_OUTPUT) : NULL;
+    int normalises = 0;
+    for (size_t c = 0; c < channels; c++) {
+        const double *const range = src->range ? src->range[src->ranges > 1 ? c : 0] : NULL;
+        made->range[c] = mot_range_of(range ? range[0] : 0,
+                                      range                      ? range[1]
+                                      : src->dtype == MOTLEY_U16 ? 65535
+                                                                 : 1,
+                                      src->dtype == MOTLEY_U16, src->unclamped);
+        fill[c] = job->fill ? (float)job->fill[c] : 0;
+        mean[c] = 0;
+        std[c] = 1;
+        if (output && output->means) {
+            mean[c] = output->means[c];
+            std[c] = output->stds[c];
+        } else if (stage) {
+            const int at = stage->of.output.values > 1 ? (int)c : 0;
+            mean[c] = (float)stage->of.output.mean[at];
+            std[c] = (float)stage->of.output.std[at];
+        } else if (output && !job->request) {
+            mean[c] = output->mean[c < 4 ? c : 0];
+            std[c] = output->std[c < 4 ? c : 0];
+        }
+        std[c] = std[c] == 0 ? 1 : std[c];
+        normalises |= mean[c] != 0 || std[c] != 1;
+    }
+    made->fill = job->fill ? fill : NULL;
+    made->mean = normalises ? mean : NULL;
+    made->std = std;
+    return MOTLEY_OK;
+}
+
+/* ---- images ---- */
+
+/* Some bands of an image. */
+static mot_view bands_of(mot_view view, int first, int count)
+{
+    view.data += first * view.channel;
+    view.channels = count;
+    return view;
+}
+
+/* Dense planes of binary32 in `memory`. */
+static mot_view planes(int32_t width, int32_t height, int channels, uint8_t *memory)
+{
+    const int64_t element = (int64_t)sizeof(float);
+    return (mot_view){ memory, width, height, channels, 0, element * width, element, element * width * height };
+}
+
+static size_t planes_bytes(int32_t width, int32_t height, int channels)
+{
+    return mot_image_bytes(width, height, channels) * sizeof(float);
+}
+
+static mot_view mirrored(mot_view view, int horizontal, int vertical)
+{
+    if (horizontal) {
+        view.data += (view.width - 1) * view.pixel;
+        view.pixel = -view.pixel;
+    }
+    if (vertical) {
+        view.data += (view.height - 1) * view.row;
+        view.row = -view.row;
+    }
+    return view;
+}
+
+static mot_view part_of(mot_view view, int32_t left, int32_t top, int32_t width, int32_t height)
+{
+    view.data += left * view.pixel + top * view.row;
+    view.width = width;
+    view.height = height;
+    return view;
+}
+
+/* How many bands are worked on together. */
+static int together(int channels)
+{
+    return channels == 3 ? 3 : 1;
+}
+
+/* A window of an image that may reach beyond it: a part of it, or a copy with the fill in `memory`, of which *end is
+ * the end. */
+static mot_view window_of(const mot_job *job, mot_wide *wide, const mot_view *from, int32_t left, int32_t top,
+                          int32_t width, int32_t height, uint8_t *memory, uint8_t **end)
+{
+    *end = memory;
+    if (left >= 0 && top >= 0 && left + width <= from->width && top + height <= from->height)
+        return part_of(*from, left, top, width, height);
+    const mot_view to = planes(width, height, from->channels, memory);
+    mot_step step = { 0 };
+    memcpy(step.fill, job->request->transform->fill, sizeof step.fill);
+    mot_wide_window(wide, &step, from, left, top, &to);
+    wide->src_dtype = MOTLEY_F32;
+    *end = memory + planes_bytes(width, height, from->channels);
+    return to;
+}
+
+/* Crop, resize, window and flips: what the steps then read, and its type. *memory: its end. */
+static mot_view place_bands(const mot_cpu_rows *rows, const mot_job *job, const motley_place *at, mot_wide *wide,
+                            uint8_t **memory)
+{
+    const motley_crop *const crop = &at->crop;
+    mot_view from = window_of(job, wide, &wide->src, crop->left, crop->top, crop->width, crop->height, *memory, memory);
+    if (from.width != at->width || from.height != at->height) {
+        const mot_resize how = mot_resize_of(at->filter, job->request->transform->facts.order, from.width, from.height,
+                                             at->width, at->height);
+        const mot_view all = planes(at->width, at->height, from.channels, *memory);
+        *memory += planes_bytes(at->width, at->height, from.channels);
+        rows->wide_resize(&from, (motley_dtype)wide->src_dtype, &all, &how, *memory);
+        wide->src_dtype = MOTLEY_F32;
+        from = all;
+    }
+    from = window_of(job, wide, &from, at->left, at->top, wide->dst.width, wide->dst.height, *memory, memory);
+    return mirrored(from, at->flip_horizontal, at->flip_vertical);
+}
+
+float mot_wide_cost(const mot_view *src, const mot_step *steps, int count)
+{
+    float cost = 1000;
+    for (int s = 0; s < count; s++)
+        cost += steps[s].op < 0 ? 10000 : (float)mot_op_table[steps[s].op].facts.cost;
+    return cost * 1e-3f * (float)src->width * (float)src->height;
+}
+
+void mot_wide_image(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
+                    const mot_step *steps, int count, uint8_t *memory)
+{
+    const mot_wide_job *const known = job->wide;
+    const mot_view src = mot_batch_view(job->src, i);
+    const motley_batch *const results[] = { job->dst, job->output ? &job->output->batch : NULL };
+    const int group = together(src.channels);
+    for (int c = 0; c < src.channels; c += group) {
+        mot_wide wide = { .src = bands_of(src, c, group),
+                          .src_dtype = (int32_t)job->src->dtype,
+                          .colors = group == 3,
+                          .range = known->range + c,
+                          .fill = known->fill ? known->fill + c : NULL,
+                          .first = c,
+                          .steps = steps,
+                          .count = count };
+        for (int r = 0; r < 2; r++) {
+            if (!results[r])
+                continue;
+            const int normalises = known->mean && (r == 1 || job->request);
+            uint8_t *scratch = memory;
+            wide.dst = bands_of(mot_batch_view(results[r], i), c, group);
+            wide.dst_dtype = (int32_t)results[r]->dtype;
+            wide.mean = normalises ? known->mean + c : NULL;
+            wide.std = normalises ? known->std + c : NULL;
+            if (place)
+                wide.src = place_bands(rows, job, place, &wide, &scratch);
+            rows->wide(&wide, scratch);
+            wide.src = wide.dst; /* what an output is made of */
+            wide.count = 0;
+        }
+    }
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t mot_wide_memory(const mot_job *job)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < job->count; i++) {
+        const mot_view src = mot_batch_view(job->src, i);
+        const mot_view dst = mot_batch_view(job->dst ? job->dst : &job->output->batch, i);
+        const int group = together(src.channels);
+        size_t bytes = mot_cpu_wide_scratch(dst.width, dst.height, group);
+        if (job->request) {
+            const mot_sizes sides = mot_request_sides(job->request, i);
+            const size_t width = larger((size_t)sides.crop_width, (size_t)sides.resized_width);
+            const size_t height = larger((size_t)sides.crop_height, (size_t)sides.resized_height);
+            bytes = larger(bytes, mot_cpu_wide_scratch((int32_t)width, (int32_t)height, 1));
+            bytes += planes_bytes(sides.crop_width, sides.crop_height, group) +
+                     planes_bytes(sides.resized_width, sides.resized_height, group) +
+                     planes_bytes(dst.width, dst.height, group);
+        }
+        most = larger(most, bytes);
+        if (!job->src->images && !(job->dst && job->dst->images))
+            break;
+    }
+    return most;
+}
+
+/* ---- resize ---- */
+
+void mot_wide_resize(const mot_cpu_rows *rows, const mot_view *src, const mot_view *dst, motley_dtype dtype,
+                     const mot_resize *how, uint8_t *memory)
+{
+    uint8_t *const scratch = memory + planes_bytes(dst->width, dst->height, 1);
+    const mot_view picture = part_of(*src, how->left, how->top, how->width, how->height);
+    for (int c = 0; c < src->channels; c++) {
+        const mot_view from = bands_of(picture, c, 1), between = planes(dst->width, dst->height, 1, memory);
+        rows->wide_resize(&from, dtype, &between, how, scratch);
+        const mot_wide copy = { .src = mirrored(between, how->flip_horizontal, how->flip_vertical),
+                                .dst = bands_of(*dst, c, 1),
+                                .src_dtype = MOTLEY_F32,
+                                .dst_dtype = (int32_t)dtype };
+        rows->wide(&copy, scratch);
+    }
+}
+
+size_t mot_wide_resize_memory(const mot_view *src, const mot_view *dst)
+{
+    return planes_bytes(dst->width, dst->height, 1) +
+           mot_cpu_wide_scratch((int32_t)larger((size_t)src->width, (size_t)dst->width),
+                                (int32_t)larger((size_t)src->height, (size_t)dst->height), 1);
+}
