@@ -202,8 +202,8 @@ class Picture(Batch):
 
 
 class DLPack(Batch):
-    """An array of another library than torch and NumPy, read by its __dlpack__ as one of theirs. What is written becomes
-    an array of its library by from_dlpack, or is written to the same memory."""
+    """An array of another library than torch and NumPy, read by its __dlpack__ as one of theirs. What is written
+    becomes an array of its library by from_dlpack, or is written to the same memory."""
 
     foreign = True
 

@@ -229,13 +229,12 @@ def outside_graphs(function: F) -> F:
 def compiling() -> bool:
     """Whether torch.compile traces the caller. Asked in every call, so it replaces itself by torch's own function, but
     not while it is traced."""
-    global compiling
     torch: Any = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "compiler"):
         return False
     if torch.compiler.is_compiling():
         return True
-    compiling = torch.compiler.is_compiling
+    globals()["compiling"] = torch.compiler.is_compiling
     return False
 
 

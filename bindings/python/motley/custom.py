@@ -55,9 +55,9 @@ def custom_op(
 
     The function is called as function(indices, images, values) with the images that reached this step, often several
     times for one batch, and changes them in place; it returns nothing. `indices` says which of the batch they are. Each
-    of `images` is an array that shares the batch's memory: a torch tensor (chw) if the batch is one or is on CUDA, else a
-    NumPy array (hwc). Queue CUDA work on torch's current stream. `values` has for each image (value, u, v): what the policy
-    drew, and two numbers uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
+    of `images` is an array that shares the batch's memory: a torch tensor (chw) if the batch is one or is on CUDA, else
+    a NumPy array (hwc). Queue CUDA work on torch's current stream. `values` has for each image (value, u, v): what the
+    policy drew, and two numbers uniform in 0..1 that belong to this step of this sample, for whatever has to be random.
 
     Args:
         name: What policies call it.

@@ -33,7 +33,7 @@ class OnlyDlpack:
 
 
 class Other(OnlyDlpack):
-    """What a jax.Array shows besides: a `format` that is no boxes', no indexing by lists; and what makes it of others."""
+    """What a jax.Array shows besides: a `format` that is no boxes', no indexing by lists; what makes it of others."""
 
     format, ndim, dtype = "a layout", property(lambda self: self.array.ndim), property(lambda self: self.array.dtype)
 

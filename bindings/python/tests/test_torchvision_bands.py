@@ -79,7 +79,8 @@ def as_tensor(picture):
 def test_tensors_with_alpha_equal_pictures(theirs, bands):
     image, resize = tensor(bands), theirs.Resize((20, 30), antialias=True)
     wanted = as_picture(image).resize((30, 20), Image.Resampling.BILINEAR)  # which multiplies by alpha
-    for fused in (fuse([resize], alpha=True), fuse(fuse([resize], alpha=True)), fuse([theirs.Compose([fuse([resize], alpha=True)])])):
+    once = fuse([resize], alpha=True)
+    for fused in (once, fuse(once), fuse([theirs.Compose([once])])):
         assert torch.equal(fused(image), as_tensor(wanted))
         assert torch.equal(pickle.loads(pickle.dumps(fused))(image), as_tensor(wanted))
         assert fused.transform.alpha

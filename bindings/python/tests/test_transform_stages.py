@@ -230,8 +230,8 @@ def test_a_crop_beyond_the_image_is_that_of_a_padded_one(photographs, filter):
     )
     draws = transform(photographs, sample_ids=range(6), epoch=0, return_draws=True)[1]
     random = np.random.default_rng(3)
-    for crops in range(20):
-        for draw, x in zip(draws, photographs):
+    for _ in range(20):
+        for draw in draws:
             left, top = (int(v) for v in random.integers(-60, 60, 2))
             width, height = (int(v) for v in random.integers(1, 200, 2))
             draw.update(crop={"left": left, "top": top, "width": width, "height": height}, beyond=True)

@@ -2,7 +2,6 @@
 """The types of the package: checkers find what is wrong in calls, and nothing else."""
 
 import ast
-import ast
 import json
 import os
 import pathlib

@@ -120,9 +120,9 @@ def fuse(compose: Transforming | Sequence[Transforming], *, alpha: bool = False)
     Args:
         compose: torchvision's Compose, v1 or v2, a transform or a list of them, of torchvision, timm or Motley; or what
             `weights.transforms()` makes for a classification model.
-        alpha: Whether the last of a tensor's 2 or 4 channels is alpha, by which colours are multiplied before pixels are
-            mixed. False: they are bands. A Compose of Motley's among `compose` that has alpha says so for all of them.
-            PIL images of modes LA and RGBA have alpha. Transforms in `not_taken` know bands only.
+        alpha: Whether the last of a tensor's 2 or 4 channels is alpha, by which colours are multiplied before pixels
+            are mixed. False: they are bands. A Compose of Motley's among `compose` that has alpha says so for all of
+            them. PIL images of modes LA and RGBA have alpha. Transforms in `not_taken` know bands only.
 
     Raises:
         motley.ArgumentError: None of them can be taken, and why.
