@@ -162,7 +162,8 @@ def like_foreign(out: Any, source: Any) -> Any:
             return jax.device_put(out, next(iter(source.devices())))
         return jax.dlpack.from_dlpack(out)
     space = getattr(source, "__array_namespace__", None)
-    return space().from_dlpack(out) if space is not None and hasattr(space(), "from_dlpack") else out
+    library = space() if space is not None else sys.modules[type(source).__module__.partition(".")[0]]  # older CuPy's
+    return library.from_dlpack(out) if hasattr(library, "from_dlpack") else out
 
 
 def is_jax(cls: type) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of other libraries, which are read by __dlpack__: CuPy's, JAX's, and classes that show as little as these."""
 
+import sys
 import types
 
 import pytest
@@ -88,6 +89,16 @@ def test_an_array_that_has_dlpack_alone(pixels, memory):
     for stage in motley.Transform("torchvision_train", seed=7), lambda x, **which: motley.ops.resize(x, (8, 9)):
         made, want = stage(OnlyDlpack(pixels), sample_ids=IDS, epoch=0), stage(pixels, sample_ids=IDS, epoch=0)
         assert np.array_equal(made, want)
+
+
+def test_results_are_made_by_the_library_that_names_no_namespace(pixels, monkeypatch):
+    """As CuPy's before its arrays had __array_namespace__."""
+    older = types.ModuleType("older")
+    array = type("array", (OnlyDlpack,), {"__module__": "older._core"})
+    older.from_dlpack = lambda made: array(np.from_dlpack(made))
+    monkeypatch.setitem(sys.modules, "older", older)
+    made = STAGE(array(pixels.copy()), sample_ids=IDS, epoch=0)
+    assert type(made) is array and np.array_equal(made.array, STAGE(pixels, sample_ids=IDS, epoch=0))
 
 
 def test_layouts_lists_and_what_is_refused(pixels):

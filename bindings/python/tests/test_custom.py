@@ -216,12 +216,6 @@ def test_an_operation_that_returns_images_is_refused(pixels):
         motley.Transform("motley: 1\nname: mine\nbranches: [inverts_a_copy]\n")(pixels)
 
 
-def test_a_transform_says_who_runs_custom_operations():
-    text = "motley: 1\nname: x\nstages:\n  - policy: {branches: [{op: hole_of_mine, value: 12}]}\n"
-    with pytest.raises(motley.PolicyError, match="'hole_of_mine' is a custom operation: want a policy without stages"):
-        motley.Transform(text)
-
-
 def test_in_a_stage(pixels):
     """Between a crop and an output, a custom op gets the images that the stages before it made."""
     text = """
