@@ -240,7 +240,7 @@ motley_status mot_cuda_queue_steps(mot_cuda_call *call, const mot_job *job, cons
     draw.src = image.src;
     memcpy(draw.op, s->op, sizeof draw.op);
     image.steps = draw.plan.steps;
-    image.step_rows = draw.draws || mot_batch_bands(job->src) == 1 ? 0 : (int32_t)job->count;
+    image.step_rows = draw.draws ? draw.count : (int32_t)job->count;
     image.ready = draw.plan.ready;
     image.order = draw.plan.order;
     const mot_node node = draw_node(job, &draw, after_resize != NULL);

@@ -231,9 +231,7 @@ static mot_cuda_batch sent(const parts_run *r, const motley_batch *batch, size_t
 {
     if (!r->images)
         return mot_cuda_batch_of(batch, NULL);
-    return (mot_cuda_batch){ .images = r->sent + which * r->job->count,
-                             .samples = (int32_t)r->job->count,
-                             .bands = mot_batch_bands(r->job->src) };
+    return (mot_cuda_batch){ .images = r->sent + which * r->job->count, .samples = (int32_t)r->job->count };
 }
 
 static void describe_images(const motley_batch *batch, motley_image *images)

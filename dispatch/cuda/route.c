@@ -51,9 +51,7 @@ mot_cuda_format mot_cuda_format_of(const motley_batch *batch)
 mot_cuda_batch mot_cuda_batch_of(const motley_batch *batch, const motley_image *images)
 {
     const mot_view v = mot_batch_view(batch, 0);
-    mot_cuda_batch sent = {
-        v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL, (int32_t)batch->count, mot_batch_bands(batch)
-    };
+    mot_cuda_batch sent = { v.data, 0, v.row, v.pixel, v.channel, v.width, v.height, NULL, (int32_t)batch->count };
     if (batch->images)
         sent.images = images;
     else if (batch->count > 1)

@@ -21,18 +21,17 @@ typedef struct mot_cuda_batch {
     int64_t image, row, pixel, channel;
     int32_t width, height;
     const motley_image *images; /* device memory [samples], or NULL for one size */
-    int32_t samples, bands;     /* bands of each sample; 1: images, not bands */
+    int32_t samples;
 } mot_cuda_batch;
 
-/* Both ask `bands` first, which is known before i is. */
 MOT_FN int mot_band_of(const mot_cuda_batch *batch, int i)
 {
-    return batch->bands > 1 ? i / batch->samples : 0;
+    return i < batch->samples ? 0 : i / batch->samples;
 }
 
 MOT_FN int mot_sample_at(const mot_cuda_batch *batch, int i)
 {
-    return batch->bands > 1 ? i % batch->samples : i;
+    return i < batch->samples ? i : i % batch->samples;
 }
 
 /* How many of an image's channels hold colour: of 2 or 4 the last one is alpha, because bands are grey images here. A
@@ -68,8 +67,8 @@ typedef struct mot_cuda_turn {
 typedef struct mot_resident_job {
     int32_t count, channels;
     int32_t max_steps;
-    const mot_step *steps;      /* [step_rows][max_steps]: image i has row i % step_rows */
-    int32_t step_rows;          /* 0: as many as images */
+    const mot_step *steps; /* [step_rows][max_steps]: image i has row i % step_rows */
+    int32_t step_rows;
     int32_t *ready;             /* of each sample of the first wave: steps + 1 when they are drawn, else 0 */
     const mot_cuda_turn *order; /* [count]: the first wave's samples, then the others, heavy ones first */
     mot_cuda_batch src;

@@ -28,8 +28,6 @@ DEVICE mot_view image_of(const mot_cuda_batch &batch, int channels, int i)
 /* What a kernel that runs steps works on: an image, or one of its bands. */
 DEVICE mot_view view_of(const mot_cuda_batch &batch, const motley_image *images, int channels, int i)
 {
-    if (batch.bands <= 1)
-        return image_of(batch, images, channels, i);
     const int band = mot_band_of(&batch, i);
     mot_view view = image_of(batch, images, channels, i - band * batch.samples);
     view.data += band * view.channel;

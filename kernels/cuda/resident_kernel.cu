@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         describe_image<OUTPUT>(job, turn.sample, band, src);
     if (threadIdx.x == 0)
         resident_cta().steps = turn.steps;
-    const int row = job.step_rows ? turn.sample % job.step_rows : turn.sample;
+    const int row = turn.sample < job.step_rows ? turn.sample : turn.sample % job.step_rows;
     const mot_step *const steps = job.steps + (int64_t)row * job.max_steps;
     const bool changes = plan_steps(steps, turn.steps, src.width, src.height, band);
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
