@@ -45,7 +45,6 @@ MOST = {
     "resize_kernel": 344,  # two of the 200 instructions of its loops over taps
     "resize_source_end": 64,
     "resize_with_fill": 344,  # as resize_kernel, of images that read the fill
-    "fill_last": 4,
     "fill_last": 12,
     "store_tile_as": 8,  # sm_75, sm_86
     "load_word_before": 12,

@@ -342,13 +342,13 @@ class Device(unittest.TestCase):
 # grayscale, which draws one op.
 STAGE = {
     "policies/transform.h": [
-        ("MOT_STAGE_KINDS\n} mot_stage_kind", "MOT_STAGE_PROBE,\n    MOT_STAGE_KINDS\n} mot_stage_kind"),
+        ("MOT_STAGE_KINDS\n} mot_stage_kind", "MOT_STAGE_PROBE,\n    MOT_STAGE_KINDS\n} mot_stage_kind")
     ],
     "policies/stage_keys.c": [
-        ("    [MOT_STAGE_TO_RGB] =", '    [MOT_STAGE_PROBE] = FORM("probe", grayscale, 3),\n    [MOT_STAGE_TO_RGB] ='),
+        ("    [MOT_STAGE_TO_RGB] =", '    [MOT_STAGE_PROBE] = FORM("probe", grayscale, 3),\n    [MOT_STAGE_TO_RGB] =')
     ],
     "policies/transform.c": [
-        ("    case MOT_STAGE_GRAYSCALE:\n", "    case MOT_STAGE_PROBE:\n    case MOT_STAGE_GRAYSCALE:\n"),
+        ("    case MOT_STAGE_GRAYSCALE:\n", "    case MOT_STAGE_PROBE:\n    case MOT_STAGE_GRAYSCALE:\n")
     ],
     "policies/transform_draw.h": [
         ("stage->kind == MOT_STAGE_GRAYSCALE ?", "stage->kind != MOT_STAGE_BLUR ?"),

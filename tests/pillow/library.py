@@ -60,6 +60,9 @@ class Batch(ctypes.Structure):
         ("pixel_stride", c_int64),
         ("channel_stride", c_int64),
         ("images", POINTER(Image)),
+        ("range", c_void_p),
+        ("ranges", c_int32),
+        ("unclamped", c_int32),
     ]
 
 
@@ -90,7 +93,7 @@ class OpInfo(ctypes.Structure):
 
 
 class OpParams(Params):
-    _fields_ = [("interpolation", c_int), ("fill", POINTER(c_uint8)), ("stream", c_void_p)]
+    _fields_ = [("interpolation", c_int), ("fill", POINTER(c_double)), ("stream", c_void_p)]
 
 
 class Samples(ctypes.Structure):
@@ -120,7 +123,7 @@ class Step(ctypes.Structure):
 
 
 class Output(ctypes.Structure):
-    _fields_ = [("batch", Batch), ("mean", c_float * 4), ("std", c_float * 4)]
+    _fields_ = [("batch", Batch), ("mean", c_float * 4), ("std", c_float * 4), ("means", c_void_p), ("stds", c_void_p)]
 
 
 class Crop(ctypes.Structure):
@@ -211,6 +214,12 @@ class ApplyParams(Params):
         ("given", POINTER(Drawn)),
         ("given_mixed", c_void_p),
         ("given_kernels", POINTER(c_float * KERNEL_WEIGHTS)),
+        ("values", c_void_p),
+        ("values_per_image", c_int32),
+        ("crops", c_void_p),
+        ("boxes", c_void_p),
+        ("flips", c_void_p),
+        ("fill", c_void_p),
     ]
 
 
@@ -382,7 +391,7 @@ class Context:
         flat = (c_double * max(1, len(values) * per_image))(*[v for row in values for v in row])
         params = OpParams(interpolation=interpolation)
         if fill is not None:
-            params.fill = (c_uint8 * 4)(*fill)
+            params.fill = (c_double * 4)(*fill)
         error = Error()
         source = batch_of(src)
         target = source if dst is src else batch_of(dst)

@@ -14,14 +14,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._arrays import KINDS, NumPy, Pillow, Torch, address, as_known, device_of, finished
+from ._arrays import KINDS, NumPy, Pillow, Torch, as_known, device_of, finished
 from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._images import images_of
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
 from .draws import Drawn, Samples
 from .policy import Policy, interpolation_number
-from ._random import levels_on_host, views_of
+from ._random import ids_of, levels_on_host, views_of
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -96,8 +96,9 @@ class Moves:
         if self.given is not None:
             return self.given
         ids, view, epoch, seed = self.which
-        ids, (_views, view) = ffi.new("uint64_t[]", ids), views_of(view, len(ids))
-        samples = Samples((seed, epoch, 0, address(ids), view))
+        held, first, _ = ids_of(ids, len(ids))
+        _views, view = views_of(view, len(ids))
+        samples = Samples((seed, epoch, 0, first, view))
         channels = 3  # which matter to fills alone, and a list may have several numbers of them
         if boxes is not None:
             samples.c.bands = self.source.count > 0 and self.source.has_bands

@@ -345,7 +345,7 @@ class Sampled:
         sample_ids, view, epoch, seed = which
         if sample_ids is None:
             key, first, _ = self._fresh(count, seed, device, True)
-            return list(range(first, first + count)), view, 0, key
+            return list(range(first, first + count)), view, self.epoch if self._counts else 0, key
         ids, view, epoch = split_ids(sample_ids, view, epoch)
         epoch, counted = self._epoch_by_id(epoch, device)
         ids, view = numbers_of(ids), numbers_of(view)
@@ -440,8 +440,11 @@ class Sampled:
         if sample_ids is None:
             if view.__class__ is not int or view:
                 keep, views = views_of(view, count)
-            epoch = 0 if epoch is None else epoch_given(epoch)
             key, first, counter = self._fresh(count, seed, device, on_host)
+            if epoch is None:  # a counter has one, which a device reads there
+                epoch = self.epoch if self._counts and not counter else 0
+            else:
+                epoch = epoch_given(epoch)
             return (key, epoch, first, 0, 0, views, counter), keep
         key = (self._words.seed or 0) if seed is None else seed_given(seed)
         one = sample_ids.__class__ is int

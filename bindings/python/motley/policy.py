@@ -75,7 +75,8 @@ class Policy:
         policy: A built-in's name, a path, a text (YAML or JSON), JSON's dictionaries and lists, such as `as_dict()`
             returns, or what has a policy (a motley.Transform). A string is, by the library's rule, a text if it has
             several lines or begins with '{'; a path if it has a '/', ends in .yaml, .yml or .json, or is that of a
-            file; else a name. An os.PathLike is a path. In a dictionary "motley" is 1 and "name" is "policy" unless it has them.
+            file; else a name. An os.PathLike is a path. In a dictionary "motley" is 1 and "name" is "policy" unless it
+            has them.
 
     Attributes:
         whole: Whether it has stages.

@@ -355,8 +355,9 @@ def _(x):
 
 # Public names that touch no CUDA tensors, or whose work another row has.
 NOT_HERE = {
-    "motley.Policy": "data", "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers",
-    "motley.group_ids": "numbers",
+    "motley.AutoAugment": "auto_augment", "motley.RandAugment": "rand_augment", "motley.augmix": "from_timm augmix",
+    "motley.TrivialAugmentWide": "trivial_augment_wide", "motley.Policy": "data",
+    "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers", "motley.group_ids": "numbers",
     "motley.adapters.libdali_motley": "the adapter's operator",  # where it has been built
     "motley.ops.table": "data",
     "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Sampler": "a sampler",

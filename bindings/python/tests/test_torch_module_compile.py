@@ -55,7 +55,7 @@ CASES = {
     "no module": ("t = motley.Transform('rand_augment')", "t(x, sample_ids=ids, epoch=1)", False),
     "no module, stages": ("t = motley.Transform('torchvision_train')", "t(x, sample_ids=ids, epoch=1)", False),
     "named views": ("t = T('dino', seed=7)", "join(t(x, sample_ids=ids, epoch=1))", True),
-    "named views, counted": ("t = T('dino', seed=7)", "join(t(x))", True),
+    "named views, counted": ("t = T('dino')", "join(t(x))", True),
     "named views, one image": ("t = T('dino')", "t(x[0], sample_ids=3, epoch=1)['local'][7]", True),
     "named views, channels_last": ("t = T('dino', output_layout='channels_last')",
                                    "t(x, sample_ids=ids, epoch=1)['local'][5]", True),

@@ -479,10 +479,7 @@ def test_a_fill_in_the_datas_units(context):
             {"policy": "motley: 1\nname: t\nstages: [mix: {mixup: 0.2}]\n", "dtype": "uint16"},
             "mixes images, want dst as F32, F16 or BF16 of uint16",
         ),
-        (
-            {"policy": "augmix"},
-            "mixes chains of ops, which is not supported yet of float32: want images of uint8",
-        ),
+        ({"policy": "augmix"}, "mixes chains of ops, which is not supported yet of float32: want images of uint8"),
         ({"clip_frames": 2}, "clip_frames is set, which is not supported yet of float32"),
         (
             {"policy": "simclr_torchvision", "channels": 3, "size": 224},
