@@ -10,7 +10,9 @@ typedef struct planes_run {
     const mot_job *whole; /* the caller's */
     mot_job job;
     motley_batch planes;
-    int splits, merges;
+    int splits;  /* src into planes */
+    int in_them; /* the result is in them, too, and */
+    int merges;  /* goes from there to dst, unless an output takes its place */
 } planes_run;
 
 static planes_run lay_out_planes(const mot_job *whole, mot_arena *scratch)
@@ -21,7 +23,8 @@ static planes_run lay_out_planes(const mot_job *whole, mot_arena *scratch)
                !(dst && dst->images);
     if (!r.splits)
         return r;
-    r.merges = dst && (dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED);
+    r.in_them = !dst || dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED;
+    r.merges = dst && r.in_them && !(whole->output && whole->output->batch.data == dst->data);
     const size_t bytes = src->count * (size_t)src->channels * (size_t)src->width * (size_t)src->height;
     r.planes = mot_batch_dense(src, src->count, src->width, src->height, mot_take(scratch, MOT_IMAGES, bytes));
     r.planes.layout = MOTLEY_CHW;
@@ -34,7 +37,7 @@ static const mot_job *job_of(planes_run *r)
     if (!r->splits)
         return r->whole;
     r->job.src = &r->planes;
-    r->job.dst = r->whole->dst && !r->merges ? r->whole->dst : &r->planes;
+    r->job.dst = r->in_them ? &r->planes : r->whole->dst;
     return &r->job;
 }
 
