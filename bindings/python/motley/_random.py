@@ -440,11 +440,11 @@ class Sampled:
         if sample_ids is None:
             if view.__class__ is not int or view:
                 keep, views = views_of(view, count)
+            given = None if epoch is None else epoch_given(epoch)
             key, first, counter = self._fresh(count, seed, device, on_host)
-            if epoch is None:  # a counter has one, which a device reads there
-                epoch = self.epoch if self._counts and not counter else 0
-            else:
-                epoch = epoch_given(epoch)
+            epoch = given or 0
+            if given is None and self._counts and not counter:  # which a device reads there
+                epoch = self.epoch
             return (key, epoch, first, 0, 0, views, counter), keep
         key = (self._words.seed or 0) if seed is None else seed_given(seed)
         one = sample_ids.__class__ is int
