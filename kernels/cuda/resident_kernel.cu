@@ -25,14 +25,20 @@ DEVICE uint32_t interleaved_place(const mot_resident_job &job, uint32_t place)
     return after < (uint32_t)job.interleaved ? job.first_wave + after * job.stride % job.interleaved : place;
 }
 
+/* An image, which only a grey one's address asks whether it is a band: CTAs of small images do little else. */
+template <int FORMAT> DEVICE mot_view view_in(const mot_cuda_batch &batch, int channels, int i)
+{
+    return FORMAT == MOT_FORMAT_GREY ? view_of(batch, channels, i) : image_of(batch, channels, i);
+}
+
 /* Writes into the CTA's state what it knows of its image. For one thread. */
-template <bool OUTPUT>
+template <int FORMAT, bool OUTPUT>
 DEVICE void describe_image(const mot_resident_job &job, int sample, int band, const mot_view &src)
 {
-    const mot_view output = view_of(job.output, job.channels, sample);
+    const mot_view output = view_in<FORMAT>(job.output, job.channels, sample);
     resident_cta().width = src.width;
     resident_cta().height = src.height;
-    resident_cta().work_view = view_of(job.work, job.channels, sample);
+    resident_cta().work_view = view_in<FORMAT>(job.work, job.channels, sample);
     resident_cta().image_bytes = job.image_bytes;
     resident_cta().stage_bytes = job.stage_bytes;
     resident_cta().phase = 0;
@@ -64,9 +70,9 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         turn = job.order[interleaved_place(job, place)];
     }
     const int warp = threadIdx.x / 32, warps = cta_threads() / 32;
-    const mot_view src = view_of(job.src, job.channels, turn.sample);
-    const int band = mot_band_of(&job.src, turn.sample);
-    const bool in_place = !OUTPUT && src.data == view_of(job.work, job.channels, turn.sample).data;
+    const mot_view src = view_in<FORMAT>(job.src, job.channels, turn.sample);
+    const int band = FORMAT == MOT_FORMAT_GREY ? mot_band_of(&job.src, turn.sample) : 0;
+    const bool in_place = !OUTPUT && src.data == view_in<FORMAT>(job.work, job.channels, turn.sample).data;
     if (!early && turn.steps == 0 && in_place) {
         wait_for_previous_kernel(); /* as at the end */
         return;
@@ -81,10 +87,11 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
     }
     if (threadIdx.x == warps / 2 * 32) /* a warp that plans no step, if there are so many */
-        describe_image<OUTPUT>(job, turn.sample, band, src);
+        describe_image<FORMAT, OUTPUT>(job, turn.sample, band, src);
     if (threadIdx.x == 0)
         resident_cta().steps = turn.steps;
-    const int row = turn.sample < job.step_rows ? turn.sample : turn.sample % job.step_rows;
+    const int row =
+        FORMAT != MOT_FORMAT_GREY || turn.sample < job.step_rows ? turn.sample : turn.sample % job.step_rows;
     const mot_step *const steps = job.steps + (int64_t)row * job.max_steps;
     const bool changes = plan_steps(steps, turn.steps, src.width, src.height, band);
     let_next_kernel_begin(); /* the one that moves boxes and points needs only the draws */
