@@ -43,8 +43,9 @@ MOST = {
     "walk_stencil": 80,
     "blur_lines": 84,
     "resize_kernel": 344,  # two of the 200 instructions of its loops over taps
-    "resize_source_end": 64,
-    "resize_with_fill": 344,  # as resize_kernel, of images that read the fill
+    "resize_source_end": 68,
+    "resize_with_fill": 408,  # as resize_kernel, of images that read the fill
+    "fill_edge": 64,  # likewise, at a border of the fill
     "fill_last": 12,
     "store_tile_as": 8,  # sm_75, sm_86
     "load_word_before": 12,
