@@ -100,7 +100,7 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *asked, motl
     const int whole = !apart && (!by_tiles || steps.tiles.whole);
     const int alone = job->policy && !job->counter && !job->samples.levels && whole;
     MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, alone, error));
-    planes = lay_out_planes(asked, &call->scratch);
+    planes = lay_out_planes(asked, &call->scratch); /* now in the memory that the call took; `job` points into it */
     job_of(&planes);
     if (planes.splits)
         MOT_TRY(mot_call_late(call, split, &planes, error));

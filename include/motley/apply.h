@@ -21,8 +21,9 @@ extern "C" {
 typedef struct motley_output {
     motley_batch batch;    /* dtype U8, F32, F16 or BF16; one size; any strides. data NULL: not used */
     float mean[4], std[4]; /* per channel, of bytes on the 0..1 scale; std 0 means 1 */
-    const float *means; /* [channels], host memory, in place of mean and std, of wide images; both or neither. Of ... */
-    const float *stds;  /* ... a policy with stages in place of its own, with `batch.data` NULL */
+    const float *means;    /* U16 and F32 images: [channels], host memory, used instead of mean and std. Set both or
+                           neither. With `batch.data` NULL they replace those of a policy's stage `output` */
+    const float *stds;
 } motley_output;
 
 /** What changes from call to call, of motley_apply and motley_call_run. Arrays are host memory, read or filled before

@@ -443,7 +443,7 @@ class Sampled:
             given = None if epoch is None else epoch_given(epoch)
             key, first, counter = self._fresh(count, seed, device, on_host)
             epoch = given or 0
-            if given is None and self._counts and not counter:  # which a device reads there
+            if given is None and self._counts and not counter:  # otherwise the device reads the epoch in the counter
                 epoch = self.epoch
             return (key, epoch, first, 0, 0, views, counter), keep
         key = (self._words.seed or 0) if seed is None else seed_given(seed)
