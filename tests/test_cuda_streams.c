@@ -210,6 +210,21 @@ static void check_replay(const motley_policy *policy, cudaGraph_t graph, load *l
     compared++;
 }
 
+/* Uses more policies than a context keeps tables of. */
+static void use_many(motley_context *cuda, const motley_batch *batch, const motley_apply_params *params)
+{
+    for (int k = 1; k <= 41; k++) {
+        motley_policy *policy;
+        motley_error error;
+        char text[100];
+        snprintf(text, sizeof text, "{motley: 1, name: many, branches: [{op: rotate, value: %d}]}", k);
+        need(motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(cuda, policy, batch, batch, params, &error) == MOTLEY_OK, error.message);
+        motley_policy_destroy(policy);
+    }
+    need_cuda(cudaStreamSynchronize(params->stream));
+}
+
 static void check_capture(void)
 {
     static const char text[] = "{motley: 1, name: mine, repeat: 2, branches: [mine, {op: rotate, value: 9}, equalize]}";
@@ -241,6 +256,7 @@ static void check_capture(void)
     need(motley_apply(cuda, one, &all, &all, &params, &error) == MOTLEY_OK, error.message);
     need_cuda(cudaStreamSynchronize(stream));
     need(capture(cuda, one, &all, &params, &graph, &error) == MOTLEY_OK, error.message);
+    use_many(cuda, &few, &params);
     check_replay(one, graph, &l, cpu, stream);
 
     need(motley_apply(cuda, custom, &all, &all, &params, &error) == MOTLEY_OK, error.message);

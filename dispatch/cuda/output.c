@@ -42,7 +42,7 @@ motley_status mot_cuda_output_of(mot_cuda_call *call, const motley_batch *batch,
         MOT_TRY(keep_output(call, batch, as, kept, error));
         outputs->next++;
     }
-    kept->captured |= call->captured;
+    kept->block.captured |= call->captured;
     mot_taken(MOT_TABLES, kept->block.memory, kept->block.bytes);
     *output = kept->output;
     output->by_lines = output->by_lines && !call->s->always_tables;

@@ -23,7 +23,7 @@ static void release(const mot_cuda_state *s, mot_block *block, cudaStream_t stre
         s->params.release(s->params.allocator_user, block->memory, stream);
     else if (block->memory)
         cudaFree(block->memory);
-    *block = (mot_block){ NULL, 0 };
+    *block = (mot_block){ 0 };
 }
 
 void mot_pool_release_all(mot_cuda_state *s)
@@ -41,7 +41,7 @@ void mot_pool_release_all(mot_cuda_state *s)
     free(pool->host.memory);
 }
 
-/* Keeps a block that graphs may use until the context is destroyed. */
+/* Keeps a captured block until the context is destroyed. */
 static motley_status retire(const mot_cuda_call *call, mot_block *block, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
@@ -50,7 +50,7 @@ static motley_status retire(const mot_cuda_call *call, mot_block *block, motley_
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to keep what graphs use");
     pool->retired = more;
     more[pool->retired_count++] = *block;
-    *block = (mot_block){ NULL, 0 };
+    *block = (mot_block){ 0 };
     return MOTLEY_OK;
 }
 
@@ -68,26 +68,22 @@ static motley_status replace(const mot_cuda_call *call, mot_block *block, size_t
                              motley_error *error)
 {
     MOT_TRY(check_capture(call, what, error));
-    if (block->memory && call->s->timeline.captured &&
-        (block == &call->s->pool.slots || block == &call->s->pool.scratch))
+    if (block->captured)
         MOT_TRY(retire(call, block, error));
     if (block->memory) /* it may still be in use */
         CUDA_TRY(mot_timeline_wait(&call->s->timeline), "waiting for earlier work");
     release(call->s, block, call->stream);
     void *memory;
     MOT_TRY(allocate(call, bytes, &memory, error));
-    *block = (mot_block){ memory, bytes };
+    *block = (mot_block){ .memory = memory, .bytes = bytes };
     call->s->pool.changes++;
     return MOTLEY_OK;
 }
 
-motley_status mot_pool_reserve(const mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes, motley_error *error)
+/* Gives slots memory of which each has so many bytes. */
+static motley_status grow_slots(const mot_cuda_call *call, size_t slot_bytes, motley_error *error)
 {
     mot_pool *const pool = &call->s->pool;
-    if (scratch_bytes > pool->scratch.bytes)
-        MOT_TRY(replace(call, &pool->scratch, scratch_bytes, "a larger batch", error));
-    if (2 * slot_bytes <= pool->slots.bytes)
-        return MOTLEY_OK;
     MOT_TRY(replace(call, &pool->slots, 2 * slot_bytes, "a larger batch", error));
     cudaError_t code = cudaSuccess;
     for (int slot = 0; slot < 2 && code == cudaSuccess; slot++)
@@ -98,6 +94,18 @@ motley_status mot_pool_reserve(const mot_cuda_call *call, size_t slot_bytes, siz
     return mot_cuda_try(code, "clearing the workspace", error);
 }
 
+motley_status mot_pool_reserve(const mot_cuda_call *call, size_t slot_bytes, size_t scratch_bytes, motley_error *error)
+{
+    mot_pool *const pool = &call->s->pool;
+    if (scratch_bytes > pool->scratch.bytes)
+        MOT_TRY(replace(call, &pool->scratch, scratch_bytes, "a larger batch", error));
+    if (2 * slot_bytes > pool->slots.bytes)
+        MOT_TRY(grow_slots(call, slot_bytes, error));
+    pool->scratch.captured |= call->captured;
+    pool->slots.captured |= call->captured && slot_bytes > 0;
+    return MOTLEY_OK;
+}
+
 motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *error)
 {
     mot_block *const host = &pool->host;
@@ -106,7 +114,7 @@ motley_status mot_pool_reserve_host(mot_pool *pool, size_t bytes, motley_error *
     void *const memory = realloc(host->memory, bytes);
     if (!memory)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu bytes", bytes);
-    *host = (mot_block){ memory, bytes };
+    *host = (mot_block){ .memory = memory, .bytes = bytes };
     return MOTLEY_OK;
 }
 
@@ -126,8 +134,10 @@ motley_status mot_pool_keep(const mot_cuda_call *call, mot_kept_kind kind, uint6
 {
     mot_pool *const pool = &call->s->pool;
     *tables = find_tables(pool, kind, fingerprint, bytes);
-    if (*tables)
+    if (*tables) {
+        (*tables)->block.captured |= call->captured;
         return MOTLEY_OK;
+    }
     mot_kept_tables *const oldest = &pool->kept[pool->next % MOT_TABLES_KEPT];
     MOT_TRY(replace(call, &oldest->block, bytes,
                     kind == MOT_KEPT_POLICY ? "a policy's first use" : "a transform's first use", error));
@@ -162,10 +172,7 @@ motley_status mot_pool_put_output(const mot_cuda_call *call, mot_kept_output *ke
     static const char what[] = "an output's first use";
     MOT_TRY(check_capture(call, what, error));
     kept->channels = 0;
-    if (kept->captured)
-        MOT_TRY(retire(call, &kept->block, error));
-    kept->captured = 0;
-    if (!kept->block.memory)
+    if (kept->block.captured || !kept->block.memory)
         MOT_TRY(replace(call, &kept->block, bytes, what, error));
     return upload(call, &kept->block, values, error);
 }
@@ -198,16 +205,28 @@ mot_tables mot_cuda_tables_at(const motley_policy *policy, const void *memory)
     return tables;
 }
 
+/* Bytes that are held once `block` has been replaced by so many. */
+static size_t replaced_bytes(const mot_block *block, size_t bytes)
+{
+    return bytes + (block->captured ? block->bytes : 0);
+}
+
+static size_t grown_bytes(const mot_block *block, size_t bytes)
+{
+    return bytes > block->bytes ? replaced_bytes(block, bytes) : block->bytes;
+}
+
 size_t mot_pool_bytes(mot_pool *pool, size_t slot_bytes, size_t scratch_bytes, const motley_policy *policy)
 {
-    size_t bytes = 2 * slot_bytes > pool->slots.bytes ? 2 * slot_bytes : pool->slots.bytes;
-    bytes += scratch_bytes > pool->scratch.bytes ? scratch_bytes : pool->scratch.bytes;
+    size_t bytes = grown_bytes(&pool->slots, 2 * slot_bytes) + grown_bytes(&pool->scratch, scratch_bytes);
+    const int is_new = policy && !find_tables(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes);
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
-        bytes += pool->kept[i].block.bytes;
+        bytes += is_new && i == pool->next % MOT_TABLES_KEPT
+                     ? replaced_bytes(&pool->kept[i].block, policy->compiled_bytes)
+                     : pool->kept[i].block.bytes;
     for (unsigned i = 0; i < MOT_OUTPUTS_KEPT; i++)
         bytes += pool->outputs.kept[i].block.bytes;
-    if (policy && !find_tables(pool, MOT_KEPT_POLICY, policy->fingerprint, policy->compiled_bytes))
-        bytes +=
-            policy->compiled_bytes - pool->kept[pool->next % MOT_TABLES_KEPT].block.bytes; /* its place is reused */
+    for (unsigned i = 0; i < pool->retired_count; i++)
+        bytes += pool->retired[i].bytes;
     return bytes;
 }

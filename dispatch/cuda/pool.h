@@ -7,6 +7,9 @@
  *   host     where an upload is assembled
  *   kept     the tables of policies and transforms, uploaded once; those of outputs
  *
+ * A block that a captured call uses is `captured`: nothing writes or frees it before the context is destroyed, as the
+ * graph may be replayed until then. What would take its place gets memory of its own, and the block is `retired`.
+ *
  * A call lays out its memory twice by the same function: without a base, which counts the bytes, and then in place. */
 #ifndef MOT_CUDA_POOL_H
 #define MOT_CUDA_POOL_H
@@ -40,6 +43,7 @@ enum {
 typedef struct mot_block {
     void *memory;
     size_t bytes;
+    int captured; /* a graph's replays may use it */
 } mot_block;
 
 /* Memory that is being laid out: the next array begins `bytes` behind the base. base NULL: it is only counted, and the
@@ -103,7 +107,6 @@ typedef struct mot_kept_output {
     mot_output_as as;
     mot_cuda_output output;
     mot_block block; /* [4][256] */
-    int captured;    /* a graph has captured a call that reads it */
 } mot_kept_output;
 
 typedef struct mot_outputs {
@@ -113,7 +116,7 @@ typedef struct mot_outputs {
 
 typedef struct mot_pool {
     mot_block slots, scratch, host;
-    mot_block *retired; /* what graphs' replays use: slots and scratch that have grown since, replaced outputs */
+    mot_block *retired; /* captured ones that others have replaced */
     unsigned retired_count;
     mot_kept_tables kept[MOT_TABLES_KEPT];
     unsigned next; /* of `kept`, to be replaced */

@@ -22,7 +22,6 @@
 #define EVENTS 256
 #define MOST_SHOWN 5
 #define IMAGE_ALIGN 16
-#define OUTPUT_TABLE "an output's table"
 
 int record_failing, record_idle, record_streamless, record_failures, record_refused, record_elsewhere;
 const char *record_again = "check_order --runs 0";
@@ -78,6 +77,7 @@ typedef struct access {
     const char *what, *name; /* name: of the work */
     uint32_t number;         /* of the work, on its stream */
     int stream, writes, call;
+    int of_tables; /* in tables that are uploaded once */
 } access;
 
 struct record_graph {
@@ -212,6 +212,14 @@ void mot_taken(unsigned memory, void *taken, size_t bytes)
         add_array(memory, taken, bytes);
 }
 
+static int is_of_tables(const void *memory)
+{
+    for (size_t i = 0; i < arrays_count; i++)
+        if ((size_t)((const uint8_t *)memory - arrays[i].begin) < (size_t)(arrays[i].end - arrays[i].begin))
+            return arrays[i].memory == MOT_TABLES;
+    return 0;
+}
+
 /* Whether the kernel says that it reads or writes these bytes. */
 static int is_declared(const access *a)
 {
@@ -240,7 +248,8 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
                        .number = now.number,
                        .stream = now.stream,
                        .writes = writes,
-                       .call = call };
+                       .call = call,
+                       .of_tables = is_of_tables(memory) };
     if (now.kernel && call_node && !is_declared(&a)) {
         char text[200];
         snprintf(text, sizeof text, "%s does not say that it %s %s", now.name, writes ? "writes" : "reads", what);
@@ -347,8 +356,11 @@ void record_launch(const record_graph *graph, cudaStream_t stream)
     uint32_t number = 0;
     for (size_t i = 0; i < graph->count; i++) {
         const access *const a = &graph->accesses[i];
-        if (strcmp(a->what, OUTPUT_TABLE) == 0 && is_replaced(a))
-            fail("a graph reads the table of another output than it captured");
+        const block *const b = block_of(a->begin);
+        if (b && b->released)
+            fail("a graph uses memory that is released");
+        if (a->of_tables && is_replaced(a))
+            fail("a graph reads other tables than it captured");
         if (a->number != number)
             begin(a->name, stream);
         number = a->number;
@@ -402,7 +414,7 @@ void *record_allocate(void *user, size_t bytes, void *stream)
 
 void record_release(void *user, void *memory, void *stream)
 {
-    ++*(int *)user;
+    (void)user;
     if (captures[stream_of(stream)])
         fail("memory is released for a captured call");
     block *const b = (block *)(uintptr_t)block_of(memory);
@@ -877,7 +889,7 @@ cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 static void output_of(const mot_cuda_output *output)
 {
     of(MOT_TABLES);
-    touch(output->values, sizeof(uint32_t[4][256]), READ, OUTPUT_TABLE);
+    touch(output->values, sizeof(uint32_t[4][256]), READ, "an output's table");
 }
 
 static void lists(const mot_tiles_job *t, int writes)

@@ -42,7 +42,7 @@ void record_access(const char *what, const void *memory, size_t bytes, int write
 void record_wait(cudaStream_t stream, cudaStream_t other);
 
 /* Memory on the device, for motley_context_params. Work that is queued before an allocation may use the memory up to
- * then, and work queued after a release may use it from then on. *user counts releases. */
+ * then, and work queued after a release may use it from then on. */
 void *record_allocate(void *user, size_t bytes, void *stream);
 void record_release(void *user, void *memory, void *stream);
 
