@@ -2,12 +2,14 @@
 """The kinds of arrays that are read through their own attributes, torch's, NumPy's and Pillow's, and by DLPack those of
 all other libraries, such as CuPy, JAX and TensorFlow.
 
-None of them is imported here: a caller who passes such an array has already imported its library. (On CUDA, arrays of
-other libraries are read as torch's, which is imported for them, else as NumPy's.)"""
+None of them is imported here: a caller who passes such an array has already imported its library."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
+import math
 import sys
 from typing import Any
 
@@ -51,7 +53,7 @@ class Kinds(dict[type, Any]):
                 f"a {cls.__name__} stands for an array in {where}, and has no numbers yet: want this call outside of "
                 "it, on arrays"
             )
-        kind = self[cls] = next((kind for kind in (Torch, NumPy, Pillow) if kind.base in roots), None)
+        kind = self[cls] = next((kind for kind in (Torch, NumPy, Pillow, Foreign) if kind.base in roots), None)
         return kind
 
 
@@ -119,55 +121,100 @@ def as_dtype(x: Any, name: str) -> Any:
 
 
 def as_known(what: str, array: Any) -> Any:
-    """An array that has __dlpack__ as torch's of the same memory on CUDA, in torch's current stream, else as NumPy's.
-    what: who it is, for errors."""
-    if int(array.__dlpack_device__()[0]) not in ON_CUDA:
-        return _on_host(what, array)
+    """An array that has __dlpack__ as one that has a kind, of the same memory: on CUDA an OnCuda, or torch's where the
+    array's library has no from_dlpack; else NumPy's. what: who it is, for errors."""
+    on_cuda, library = int(array.__dlpack_device__()[0]) in ON_CUDA, _library_of(array)
     try:
-        import torch
+        if on_cuda and library is not None:
+            return OnCuda(array, library)
+        return importlib.import_module("torch" if on_cuda else "numpy").from_dlpack(array)
     except ImportError:
         raise UnsupportedError(
-            f"{what} a {type(array).__name__} on CUDA, which is read by torch, and torch is not installed"
+            f"{what} a {type(array).__name__}, whose library has no from_dlpack, so that torch has to read it on CUDA "
+            "and NumPy in host memory: want it installed"
         ) from None
-    try:
-        return torch.from_dlpack(array)
-    except Exception as error:
-        raise _no_array(what, array, error) from error
-
-
-def _on_host(what: str, array: Any) -> Any:
-    import numpy
-
-    try:
-        return numpy.from_dlpack(array)  # to write to from NumPy 2.1 on
-    except Exception as error:  # of a dtype that it does not know, such as bfloat16, or of what made the array
-        view = numpy.asarray(array).view()
-        if view.dtype == object:
-            raise _no_array(what, array, error) from error
+    except Exception as error:  # of a dtype that NumPy does not know, such as bfloat16, or of what made the array
+        view = None if on_cuda else importlib.import_module("numpy").asarray(array).view()
+        if view is None or view.dtype == object:
+            raise ArgumentError(
+                f"{what} a {type(array).__name__}, of which __dlpack__ gives no array: {type(error).__name__}: {error}"
+            ) from error
         view.flags.writeable = False
         return view
 
 
-def _no_array(what: str, array: Any, error: Exception) -> ArgumentError:
-    """The error for an array whose __dlpack__ raises, or gives no capsule or a used one."""
-    kind = type(array).__name__
-    return ArgumentError(f"{what} a {kind}, of which __dlpack__ gives no array: {type(error).__name__}: {error}")
+def as_numbers(what: str, array: Any) -> Any:
+    """The same to compute with: in host memory, as NumPy's, what is no array of torch's."""
+    known = as_known(what, array)
+    if KINDS[type(known)] is not Foreign:
+        return known
+    on_host = array.get() if hasattr(array, "get") else array  # CuPy's want to be asked
+    return importlib.import_module("numpy").asarray(on_host)
+
+
+def pointer_of(x: Any) -> Any:
+    kind = KINDS[type(x)]
+    return kind.pointer(x) if kind else pointer_of(as_known("the array is", x))
 
 
 def like_foreign(out: Any, source: Any) -> Any:
-    """An array of torch or NumPy as one of the library of `source`, whose current stream waits for it."""
-    if is_jax(type(source)):
-        jax = sys.modules["jax"]
-        if KINDS[type(out)] is NumPy:
-            return jax.device_put(out, next(iter(source.devices())))
-        return jax.dlpack.from_dlpack(out)
-    space = getattr(source, "__array_namespace__", None)
-    library = space() if space is not None else sys.modules[type(source).__module__.partition(".")[0]]  # older CuPy's
-    return library.from_dlpack(out) if hasattr(library, "from_dlpack") else out
+    """An array of this package's kinds as one of the library of `source`."""
+    library = _library_of(source)
+    if KINDS[type(out)] is NumPy and hasattr(library, "asarray"):
+        with device_for(source):
+            return library.asarray(out)
+    return library.from_dlpack(out) if library else out
+
+
+def _library_of(array: Any) -> Any:
+    """The module that makes arrays like one of another library; None: it reads no DLPack."""
+    space = getattr(array, "__array_namespace__", None)
+    root = type(array).__module__.partition(".")[0]
+    library = space() if space is not None else sys.modules.get(root)  # of older CuPy's arrays
+    return library if hasattr(library, "from_dlpack") else None
 
 
 def is_jax(cls: type) -> bool:
     return cls.__module__.split(".")[0].startswith("jax")
+
+
+def device_for(array: Any) -> Any:
+    """Where new arrays of the library of `array` come to lie on its device."""
+    if is_jax(type(array)):
+        return sys.modules["jax"].default_device(next(iter(array.devices())))
+    device = getattr(array, "device", None)
+    return device if hasattr(device, "__enter__") else contextlib.nullcontext()  # CuPy's is one
+
+
+class OnCuda:
+    """An array on CUDA of another library, as DLPack shows it. The library itself says in which stream: that in which
+    its from_dlpack wants to have it. Work on the array is queued there, in order with the library's own."""
+
+    names = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # DLPack's numbers of types
+
+    def __init__(self, array: Any, library: Any) -> None:
+        self.array, self.library = array, library
+        library.from_dlpack(self)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: Any = None, **unused: Any) -> Any:
+        capsule = self.array.__dlpack__(stream=stream)
+        tensor = ffi.cast("dl_tensor *", lib.pointer_in(id(capsule), b"dltensor"))
+        self.stream = stream if stream is not None and stream > 1 else 0  # 1 is CUDA's default stream
+        self.device, self.item = int(self.array.__dlpack_device__()[1]), tensor.bits // 8
+        self.dtype = f"{self.names.get(tensor.code, 'type ')}{tensor.bits}"
+        self.address = int(ffi.cast("uintptr_t", tensor.data)) + tensor.byte_offset
+        self.shape = tuple(tensor.shape[0 : tensor.axes])
+        if tensor.strides:
+            self.strides = tuple(tensor.strides[0 : tensor.axes])
+        else:
+            self.strides = tuple(math.prod(self.shape[axis + 1 :]) for axis in range(tensor.axes))
+        return capsule
+
+    def __getitem__(self, places: Any) -> OnCuda:
+        return OnCuda(self.array[places], self.library)
 
 
 # ---- the kinds ----
@@ -192,7 +239,8 @@ class Kind:
     key(x, writes, *more) what a call on x depends on, but for its pixels; writes: it writes to x
     like(x, dtype)        what makes arrays like x, given one, of that dtype; None: of the same
 
-    and those that are arrays have new(), transposed() and contiguous(), which make further ones."""
+    and those that are arrays have new(), transposed() and contiguous(), which make further ones; those on devices
+    stream_of(x), what gives the stream that work on x is queued in."""
 
     base: tuple[str, str]
     name: str
@@ -270,19 +318,16 @@ class Torch(Kind):
         return x.shape, x.stride(), found[1], found[0], device
 
     @staticmethod
-    def stream_of(device: int) -> Any:
-        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, device)
-
-    @staticmethod
-    def mark(device: int) -> Any:
-        return sys.modules["torch"].cuda.current_stream(device).record_event().query
+    def stream_of(x: Any) -> Any:
+        return functools.partial(sys.modules["torch"]._C._cuda_getCurrentRawStream, x.get_device())
 
     @staticmethod
     def captures(device: int) -> bool:
         """Whether a CUDA graph captures what is queued on a device's current stream. CUDA captures no default stream,
         which takes a fifth of the time to find out."""
-        core = sys.modules["torch"]._C
-        return bool(core._cuda_getCurrentRawStream(device) and core._cuda_isCurrentStreamCapturing())
+        core = getattr(sys.modules.get("torch"), "_C", None)  # without CUDA it has no streams, whoever else uses some
+        stream_of = getattr(core, "_cuda_getCurrentRawStream", None)
+        return bool(stream_of and stream_of(device) and core._cuda_isCurrentStreamCapturing())
 
     @staticmethod
     def maker_of_views() -> Any:
@@ -385,6 +430,42 @@ class NumPy(Kind):
     @staticmethod
     def found_by(cls: type) -> Any:
         return found_by(cls, lib.FOUND_AS_BUFFER)
+
+
+class Foreign(Kind):
+    """Of OnCuda, which is made anew for each call."""
+
+    base, name = ("motley", "OnCuda"), "array"
+
+    @staticmethod
+    def pointer(x: Any) -> Any:
+        return x.address
+
+    @staticmethod
+    def device(x: Any) -> int | None:
+        device: int = x.device
+        return device
+
+    @staticmethod
+    def look(x: Any) -> Any:
+        return x.shape, x.strides, x.item, DTYPES.get(x.dtype, (-1, 0))[0], x.device
+
+    @staticmethod
+    def stream_of(x: Any) -> Any:
+        return lambda: x.stream
+
+    @staticmethod
+    def like(x: Any, dtype: str | None) -> Any:
+        return lambda x: Foreign.new(x, x.shape, dtype or x.dtype)
+
+    @staticmethod
+    def new(x: Any, shape: Any, dtype: str) -> Any:
+        with device_for(x.array):
+            return OnCuda(x.library.empty(shape, dtype=_numpy_dtype(dtype)), x.library)
+
+    @staticmethod
+    def transposed(x: Any, axes: Any) -> Any:
+        return OnCuda(x.array.transpose(axes), x.library)
 
 
 class Pillow(Kind):

@@ -41,7 +41,7 @@ class Call:
         if self.count:
             self.channels = transform._channels(source)
             if source.device is not None:
-                self.stream = source.kind.stream_of(source.device)
+                self.stream = source.kind.stream_of(source.array)
         self.what = what  # which the call borrows
         self._describe(transform, source, target)
 

@@ -4,7 +4,7 @@
     NumPy    read through its own attributes
     torch    likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
     PIL      L, LA, RGB and RGBA images; before a stage `to_rgb` those of other modes as RGB
-    others   CuPy, JAX and whatever has __dlpack__, as torch's array of the same memory on CUDA, else as NumPy's; what
+    others   CuPy, JAX and whatever has __dlpack__: on CUDA in the stream that the library names, else as NumPy's; what
              comes back is made by its own from_dlpack
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
-from ._arrays import DTYPES, KINDS, NumPy, Pillow, Torch, address, as_known, blank, dense, is_jax
+from ._arrays import DTYPES, KINDS, Foreign, NumPy, Pillow, Torch, address, as_known, blank, dense, is_jax
 from ._arrays import ON_CUDA as ON_CUDA, like_foreign as like_foreign
 from ._core import ffi, lib
-from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, text_of
+from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, checked, text_of
 
 cast, NULL = ffi.cast, ffi.NULL
 VOID = ffi.typeof("void *")
@@ -41,6 +41,7 @@ AXES = {
 PASS_BYTES = (
     "pass uint8, for example (x * 255).round().to(torch.uint8) of floats in 0..1, or put this transform before ToTensor"
 )
+HELD = 4  # calls of other libraries' arrays
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 
 
@@ -202,8 +203,8 @@ class Picture(Batch):
 
 
 class DLPack(Batch):
-    """An array of another library than torch and NumPy, read by its __dlpack__ as one of theirs. What is written
-    becomes an array of its library by from_dlpack, or is written to the same memory."""
+    """An array of another library than torch and NumPy, read by its __dlpack__. What is written becomes an array of its
+    library by from_dlpack, or is written to the same memory."""
 
     foreign = True
 
@@ -223,22 +224,19 @@ class DLPack(Batch):
 
 def stream_of(source: Any) -> Any:
     """The current stream of the images' device, as the library takes it."""
-    return NULL if source.device is None or not source.count else cast(VOID, source.kind.stream_of(source.device)())
+    return NULL if source.device is None or not source.count else cast(VOID, source.kind.stream_of(source.array)())
 
 
-def hold_until_done(call: Any, source: Any, *targets: Any) -> None:
-    """Keeps arrays of another library than torch, on whose stream the work is, alive until the device is done: theirs
-    could give their memory to someone else. Its current stream waits for what is written to them."""
-    for target in targets:
-        if target.foreign and target.device is not None and target.count:
-            like_foreign(target.array, target.given)
-    for batch in (source, *targets):
-        if batch.foreign and batch.device is not None and batch.count:
-            held = _native.local.held
-            held.append((batch.kind.mark(batch.device), call))
-            while held and held[0][0]():
-                held.popleft()
-            return
+def hold_until_done(call: Any, *batches: Any) -> None:
+    """Keeps arrays of other libraries alive until the device is done: theirs could give their memory to someone else.
+    No library is asked when that is; every few calls this waits."""
+    if any(batch.foreign and batch.device is not None and batch.count for batch in batches):
+        held = _native.local.held
+        held.append(call)
+        if len(held) == HELD:
+            for one in held:
+                checked(lib.motley_context_wait, one.context.handle, cast(VOID, one.stream()))
+            held.clear()
 
 
 class Captured(list[Any]):
@@ -574,14 +572,16 @@ def source_of(images: Any, layout: str | None, out: Any = None) -> Any:
         refuse_followers(cls)
     if out is images or (many and made.table is not None):  # C describes no images that are expanded
         return made
-    copies = [dense(part.array) for part in parts]
-    if all(copy is part.array for copy, part in zip(copies, parts)):
+    copies = [dense(part.given) for part in parts]
+    if all(copy is part.given for copy, part in zip(copies, parts)):
         return made
     return Many(copies, layout, made.cls) if many else images_of(copies[0], made.layout)
 
 
 def library_of(batch: Any) -> str:
     """The library whose arrays a custom operation is given."""
+    if batch.kind is Foreign:
+        return type(batch.array.array).__module__.partition(".")[0]
     return "torch" if batch.kind is Torch else "numpy"
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._arrays import KINDS, NumPy, Pillow, Torch, as_known, device_of, finished
+from ._arrays import KINDS, NumPy, Pillow, Torch, as_numbers, device_of, finished
 from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._images import images_of
@@ -344,7 +344,7 @@ def _array_of(name: str, mask: Any) -> Any:
     if kind is None and not hasattr(mask, "__dlpack__"):
         raise UnsupportedError(f"{name} is a {type(mask).__name__}, want a NumPy, torch or CuPy array or a PIL image")
     if kind is None:
-        return as_known(f"{name} is", mask)
+        return as_numbers(f"{name} is", mask)
     if any(base.__name__ == "MaskedArray" for base in type(mask).__mro__):
         raise ArgumentError(f"{name} is a numpy.ma.MaskedArray, whose mask would be lost: want its .data or .filled()")
     if kind is Pillow and mask.mode not in PIL_MODES:

@@ -7,7 +7,6 @@ parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 
 from __future__ import annotations
 
-import collections
 import functools
 import os
 import sys
@@ -168,8 +167,7 @@ class Local(threading.local):
     def __init__(self) -> None:
         self.contexts: dict[Any, Context] = {}  # (device, threads) -> Context
         self.calls: dict[Any, Any] = {}  # what a call depends on, but for pixels and samples -> a call to be repeated
-        # (whether it is done, a call) of work whose arrays have to live until then
-        self.held: collections.deque[Any] = collections.deque()
+        self.held: list[Any] = []  # calls whose arrays have to live until the device is done
         self.caller: Any = None  # of custom operations: (library of the arrays, CUDA device)
         self.raised: BaseException | None = None  # by one
         self.apart: Any = None  # _random.apart()

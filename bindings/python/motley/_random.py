@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _native
 from ._core import ffi, lib
-from ._arrays import KINDS, Torch, address, as_known, device_of, name_of, taken
+from ._arrays import KINDS, Foreign, Torch, address, as_known, device_for, device_of, is_jax, name_of, pointer_of
+from ._arrays import taken
 from ._native import ArgumentError, UnsupportedError, child, epoch_given, for_each, is_bool, seed_given
 from ._native import view_given, whole
 from .draws import Samples
@@ -253,7 +254,9 @@ class Sampled:
         shape, dtype = getattr(counter, "shape", (2,)), getattr(counter, "dtype", "int64")
         if tuple(shape) != (2,) or name_of(dtype) != "int64":
             raise ArgumentError(f"counter has shape {tuple(shape)} and dtype {dtype}, want an array of two int64")
-        foreign = counter is not None and KINDS[type(counter)] is None
+        if is_jax(type(counter)):
+            raise ArgumentError("counter is a JAX array, which never changes: want one that can be written")
+        foreign = counter is not None and KINDS[type(counter)] is None and device_of(counter) is None
         self.counter = as_known("counter is", counter) if foreign else counter
         self._counts = counter is not None
         self._epoch = None if epoch is None else epoch_given(epoch)
@@ -370,7 +373,7 @@ class Sampled:
         if self._epoch is None and not self._counts:
             raise ArgumentError(WANTED)
         if counter is not None and device is not None and device_of(counter) == device:
-            return 0, KINDS[type(counter)].pointer(counter)
+            return 0, pointer_of(counter)
         if self._counts:
             return int(counter[0]), 0
         if self._set_in is not None and self._set_in != os.getpid():
@@ -390,7 +393,7 @@ class Sampled:
             )
         if not self.training:
             return 0, 0, 0
-        captured = device is not None and "torch" in sys.modules and Torch.captures(device)
+        captured = device is not None and Torch.captures(device)
         key, first = self._words.key(count)
         if not captured and not self._counts:
             return key, first, 0
@@ -401,7 +404,7 @@ class Sampled:
                 "motley.torch.Transform on the device, whose policy the device draws by itself"
             )
         if device_of(counter) == device is not None and not on_host:
-            return key ^ ON_DEVICE, 0, KINDS[type(counter)].pointer(counter)
+            return key ^ ON_DEVICE, 0, pointer_of(counter)
         with _native.counting:
             first = int(counter[1])
             self._add(count)
@@ -553,9 +556,10 @@ def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:
 # ---- levels ----
 
 
-def levels_of(levels: Any, count: int, device: Any = None) -> Any:
+def levels_of(levels: Any, count: int, device: Any = None, source: Any = None) -> Any:
     """What holds `count` given levels in binary32, and where the library finds them: in memory of that CUDA device, or
-    the host's. They are numbers, an array of any library, or one number for all."""
+    the host's. They are numbers, an array of any library, or one number for all. source: what the images were read
+    from, where no library of this package's kinds made them."""
     kind = KINDS[type(levels)]
     if (  # the usual case, which costs a tenth of the others
         kind is Torch and levels.dim() == 1 and levels.numel() == count and name_of(levels.dtype) == "float32"
@@ -578,11 +582,11 @@ def levels_of(levels: Any, count: int, device: Any = None) -> Any:
             raise ArgumentError(f"levels is {levels!r}, want a number from 0 to 1 for each image") from None
         there = len(held)
     else:
-        held, there = _levels_on(levels, device, kind)
-        held = held if there != 1 or count == 1 else held.repeat(count)
-        there = count if there == 1 else there
+        held = _levels_on(levels, device, source)
+        held = held.repeat(count) if held.shape[0] == 1 else held
+        there = held.shape[0]
     for_each("levels", there, count)
-    return held, address(held) if device is None else KINDS[type(held)].pointer(held)
+    return held, address(held) if device is None else pointer_of(held)
 
 
 def levels_on_host(levels: Any, count: int) -> Any:
@@ -602,11 +606,14 @@ def _flat(levels: Any) -> Any:
     return numbers_of(levels.reshape(-1) if getattr(levels, "ndim", 0) > 1 else levels)
 
 
-def _levels_on(levels: Any, device: Any, kind: Any) -> Any:
-    """Dense in memory of a CUDA device, by work on the current stream, and how many they are."""
+def _levels_on(levels: Any, device: int, source: Any) -> Any:
+    """Dense in memory of a CUDA device, by work on the current stream of the images' library."""
+    there = device_of(levels) is not None
+    if source is not None and KINDS[type(source.array)] is Foreign:
+        library = source.array.library
+        with device_for(source.array.array):
+            return library.array(library.from_dlpack(levels) if there else numbers_of(levels), "float32").reshape(-1)
     torch = sys.modules["torch"]  # in whose memory the images are
-    if kind is not Torch:
-        there = device_of(levels) is not None
-        levels = as_known("levels is", levels) if there else torch.tensor(numbers_of(levels), dtype=torch.float32)
-    held = levels.detach().to(f"cuda:{device}", torch.float32).flatten().contiguous()
-    return held, held.numel()
+    if KINDS[type(levels)] is not Torch:
+        levels = torch.from_dlpack(levels) if there else torch.tensor(numbers_of(levels), dtype=torch.float32)
+    return levels.detach().to(f"cuda:{device}", torch.float32).flatten().contiguous()

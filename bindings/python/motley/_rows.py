@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_known, device_of, finished, has_floats, like_foreign
+from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_numbers, device_of, finished, has_floats, like_foreign
 from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer
@@ -76,7 +76,7 @@ class Rows(Mover):
         if kind not in (None, Pillow):
             array = plain(part).detach() if kind is Torch else in_host_memory(part)
         elif hasattr(part, "__dlpack__"):
-            array = as_known(f"{self._at(i)} is", part)
+            array = as_numbers(f"{self._at(i)} is", part)
         else:
             try:
                 array = numpy_for(self.name).array(part, "float64")

@@ -11,6 +11,7 @@ motley.Transform("motley: 1\\nname: mine\\nbranches:\\n  - {op: spot, value: 20}
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -117,13 +118,7 @@ class _Memory:
 
 def _array(image: Any, channels: int, module: str, device: int | None) -> Any:
     memory = _Memory(image, channels, device is not None)
-    if module == "torch":
-        torch = sys.modules["torch"]
-        if device is None:
-            import numpy
-
-            return torch.from_numpy(numpy.asarray(memory)).permute(2, 0, 1)
-        return torch.as_tensor(memory, device=f"cuda:{device}").permute(2, 0, 1)
-    import numpy
-
-    return numpy.asarray(memory)
+    if device is not None and module in ("torch", "jaxlib"):  # whose own arrays never change
+        return importlib.import_module("torch").as_tensor(memory, device=f"cuda:{device}").permute(2, 0, 1)
+    array = importlib.import_module("numpy" if device is None else module).asarray(memory)
+    return sys.modules["torch"].from_numpy(array).permute(2, 0, 1) if module == "torch" else array

@@ -464,7 +464,7 @@ class Transform(Sampled):
             if follows:
                 call.c.params.followed = followed
             if takes:
-                _held, call.c.levels = levels_of(levels, call.count, call.caller[1])
+                _held, call.c.levels = levels_of(levels, call.count, call.caller[1], source)
             if mixing is not None:
                 mixed, more = self._mixed(call, policy, given, mixing, numbers, source, batch, layout)
             stream = call.stream()

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages: what they draw and do, on every kind of images; Pillow and the motley program are the oracles."""
 
-import collections
 import contextlib
 import copy
-import itertools
 import json
 import os
 import pickle
 import sys
 import threading
 import time
-import types
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from PIL import Image
 
 import motley
 import recipes
-from motley import _images as images
 from motley import _native
 
 needs_torch = pytest.mark.skipif(torch is None, reason="no torch")
@@ -637,35 +633,6 @@ def test_a_call_costs_little(pixels):
         times.append(time.perf_counter() - start)
     print(f"apply_: {sorted(times)[150] * 1e6:.1f} us")
     assert sorted(times)[150] < 50e-6
-
-
-def test_arrays_are_held_until_the_device_is_done(monkeypatch):
-    """The book-keeping, with a device that only says that it is done; test_arrays_dlpack.py does the rest."""
-    done, waits = [False, False, False], []
-
-    marks = itertools.count()
-
-    def mark(device):
-        assert device == 3
-        i = next(marks)
-        return lambda: done[i]
-
-    class OnDevice:
-        device, count, foreign, kind, array = 3, 1, True, types.SimpleNamespace(mark=mark), "what was written"
-        given = types.SimpleNamespace(__array_namespace__=lambda: types.SimpleNamespace(from_dlpack=waits.append))
-
-    monkeypatch.setattr(_native.local, "held", collections.deque())
-    images.hold_until_done("first", OnDevice, OnDevice)
-    images.hold_until_done("second", OnDevice)
-    assert [call for _, call in _native.local.held] == ["first", "second"]
-    assert waits == ["what was written"]  # its library's stream waits
-    done[0] = True
-    images.hold_until_done("third", OnDevice)
-    assert [call for _, call in _native.local.held] == ["second", "third"]
-    done[1:] = True, True
-    OnDevice.foreign = False  # an array that its own library keeps
-    images.hold_until_done("fourth", OnDevice)
-    assert [call for _, call in _native.local.held] == ["second", "third"]
 
 
 def test_settings_show_in_reprs():
