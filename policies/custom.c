@@ -105,6 +105,8 @@ bool mot_customs_equal(const motley_policy *a, const motley_policy *b)
 {
     const mot_transform *const first = mot_policy_transform(a), *const second = mot_policy_transform(b);
     bool same = first->facts.customs == second->facts.customs;
+    for (uint32_t v = 0; same && v < first->views_count + first->shares; v++)
+        same = mot_customs_equal(first->views[v].policy, second->views[v].policy);
     for (int i = 0; same && i < first->facts.customs; i++) {
         const motley_custom_op *const x = &mot_transform_custom(first, MOT_OP_COUNT + i)->op;
         const motley_custom_op *const y = &mot_transform_custom(second, MOT_OP_COUNT + i)->op;

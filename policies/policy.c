@@ -160,9 +160,9 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
     if (!a || !b || a == b)
         return a == b;
     char *texts[2] = { NULL, NULL };
-    const bool same = !a->staged == !b->staged && mot_customs_equal(a, b) &&
-                      mot_policy_print_text(a, &texts[0], NULL) == MOTLEY_OK &&
-                      mot_policy_print_text(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0;
+    const bool same = !a->staged == !b->staged && mot_policy_print_text(a, &texts[0], NULL) == MOTLEY_OK &&
+                      mot_policy_print_text(b, &texts[1], NULL) == MOTLEY_OK && strcmp(texts[0], texts[1]) == 0 &&
+                      mot_customs_equal(a, b);
     free(texts[0]);
     free(texts[1]);
     return same;

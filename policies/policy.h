@@ -225,7 +225,7 @@ motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motle
 bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t count);
 void mot_customs_keep_named(motley_policy *policy); /* frees those that no space names */
 void mot_customs_destroy(motley_policy *policy);
-bool mot_customs_equal(const motley_policy *a, const motley_policy *b);
+bool mot_customs_equal(const motley_policy *a, const motley_policy *b); /* of two whose texts are equal */
 
 /* The id of the op called `name`, of the table or custom, or -1; the facts of an id, and its argument for a value. */
 int mot_policy_find_op(const motley_policy *policy, const char *name);

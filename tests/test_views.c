@@ -380,6 +380,37 @@ static motley_status parse_and_print(void)
     return status;
 }
 
+static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
+{
+    (void)user, (void)batch, (void)error;
+    return MOTLEY_OK;
+}
+
+/* The same text with other functions, in a view or behind which views begin, is another policy. */
+Test(views, custom_ops_are_compared)
+{
+#define MINE "{policy: {branches: [{op: mine}]}}"
+    static const char *const stages[] = { "[{random_resized_crop: {size: 8}}, " MINE "]",
+                                          "[{random_resized_crop: {size: 8}}]" };
+    for (int shared = 0; shared < 2; shared++) {
+        char text[400];
+        snprintf(text, sizeof text, HEAD "%sviews: [{name: one, stages: %s}, {name: two, stages: %s}]\n",
+                 shared ? "stages: [" MINE "]\n" : "", stages[1], stages[shared]);
+        motley_policy *made[3];
+        int users[2];
+        for (int i = 0; i < 3; i++) {
+            const motley_custom_op op = { .name = "mine", .run = do_nothing, .user = &users[i / 2] };
+            const motley_parse_params with = { .custom_ops = &op, .custom_ops_count = 1 };
+            motley_error error;
+            cr_assert_eq(motley_policy_parse(text, strlen(text), &with, &made[i], &error), MOTLEY_OK, "%s",
+                         error.message);
+        }
+        cr_expect(motley_policy_equal(made[0], made[1]) && !motley_policy_equal(made[1], made[2]), "%s", text);
+        for (int i = 0; i < 3; i++)
+            motley_policy_destroy(made[i]);
+    }
+}
+
 Test(views, failing_allocations)
 {
     fail_each(parse_and_print, "views", true);

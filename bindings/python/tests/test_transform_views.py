@@ -120,6 +120,20 @@ def test_numbers_of_the_epoch(epoch):
     assert (targets.max(1) == 1).all() == (epoch >= 15)
 
 
+def test_draws_mix_by_the_numbers_of_their_epoch():
+    stages = [{"random_resized_crop": {"size": 16}}, {"output": {}}]
+    mix = {"mix": {"mixup": 0.4, "p": {"from": [[0, 0], [3, 1]]}}}
+    transform, images = (
+        motley.Transform({"epochs": 9, "stages": [*stages, mix]}, seed=3),
+        np.zeros((8, 32, 32, 3), "u1"),
+    )
+    for epoch, kinds in (2, {"none"}), (3, {"mixup"}), (2, {"none"}):
+        which = {"sample_ids": range(8), "epoch": epoch}
+        draws = transform.draw(size=(32, 32), **which)
+        assert draws == transform(images, labels=range(8), classes=8, return_draws=True, **which)[-1]
+        assert {draw["mix"]["kind"] for draw in draws} == kinds
+
+
 def test_an_epoch_keeps_its_policy():
     multi, which = Transform(GROWS), lambda epoch: (IDS, 0, epoch, None)
     first, _ = multi._in_epoch(multi.policy, which(15))
