@@ -103,8 +103,8 @@ static mot_program_facts facts_of(int width, int height)
     const mot_tile_cut cut = mot_cut_tiles(width, height, MOT_TILE_WORDS);
     mot_program_facts facts = { .width = width, .height = height, .channels = 3, .direct = 1, .marks = 1 };
     facts.one_tile = cut.across * cut.down <= CTAS;
-    facts.bands = cut.across == 1;
-    facts.lines = facts.one_tile && facts.bands && mot_cut_strips(width, height, 1).height > 0;
+    facts.whole_rows = cut.across == 1;
+    facts.lines = facts.one_tile && facts.whole_rows && mot_cut_strips(width, height, 1).height > 0;
     return facts;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The route `resident`: a contiguous image that one CTA holds as a whole.
  *
- * The image is loaded in bands. Every loop over its pixels takes them in the order in which they arrive, and the last
- * loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
+ * The image is loaded in stretches. Every loop over its pixels takes them in the order in which they arrive, and the
+ * last loop of a pass writes its results to memory, so that loading, computing and writing overlap. A thread works on a
  * quad, four neighbouring pixels, or on two of them, and mostly keeps them packed as the words in which they lie; in a
  * blur it works on a run of a line, a row or column of one channel (blur_runs.cuh). dispatch/cuda/route.c says which
  * batches take it. */
@@ -178,7 +178,7 @@ template <int FORMAT, bool OUTPUT, bool BLURS> DEVICE void run_resident()
             return;
         image_fence(); /* the next pass reads what this one wrote */
         __syncthreads();
-        load_bands<FORMAT>(resident_cta().work_view, 0, MOT_BANDS);
+        load_stretches<FORMAT>(resident_cta().work_view, 0, MOT_STRETCHES);
         if (threadIdx.x == 0) {
             resident_cta().phase ^= 1;
             resident_cta().all_here = false;

@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(1024, 1) resident_kernel(const __grid_constant
         wait_for_previous_kernel(); /* as at the end */
         return;
     }
-    make_bands(src.width / 4 * src.height);
-    const bool has_bands = warp >= warps - bands_of(src.width / 4 * src.height);
-    if (job.ordered && has_bands) /* the other warps plan steps before it has ended */
+    make_stretches(src.width / 4 * src.height);
+    const bool has_stretches = warp >= warps - stretches_of(src.width / 4 * src.height);
+    if (job.ordered && has_stretches) /* the other warps plan steps before it has ended */
         wait_for_previous_kernel();
-    load_bands<FORMAT>(src, 0, early ? MOT_EARLY_BANDS : MOT_BANDS);
-    if (early && (warp < job.max_steps || has_bands)) { /* the other warps have nothing to plan or load */
+    load_stretches<FORMAT>(src, 0, early ? MOT_EARLY_STRETCHES : MOT_STRETCHES);
+    if (early && (warp < job.max_steps || has_stretches)) { /* the other warps have nothing to plan or load */
         turn.steps = wait_for_draw(job, place);
-        load_bands<FORMAT>(src, MOT_EARLY_BANDS, MOT_BANDS);
+        load_stretches<FORMAT>(src, MOT_EARLY_STRETCHES, MOT_STRETCHES);
     }
     if (threadIdx.x == warps / 2 * 32) /* a warp that plans no step, if there are so many */
         describe_image<FORMAT, OUTPUT>(job, turn.sample, band, src);

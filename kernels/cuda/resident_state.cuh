@@ -20,9 +20,9 @@ struct resident_state {
     int by_lines;                    /* components of the output are made by `line`, and there is no table */
     mot_output_line line[3];         /* of each channel */
     int image_bytes, stage_bytes;
-    unsigned long long band[MOT_BANDS]; /* barriers of an image that is loaded as a whole ... */
-    uint32_t phase;                     /* ... what they are at ... */
-    int all_here;                       /* ... and whether they have all been waited for */
+    unsigned long long stretch[MOT_STRETCHES]; /* barriers of an image that is loaded as a whole ... */
+    uint32_t phase;                            /* ... what they are at ... */
+    int all_here;                              /* ... and whether they have all been waited for */
     int shape[MOT_WINDOW];    /* of the steps as a pass sees them (mot_pass_shape); -1: the step changes nothing */
     int width, height, steps; /* kept in memory: as registers they would be spilled to slower memory */
     mot_stats stats[3];

@@ -62,7 +62,7 @@ MOT_FN mot_tile_cut mot_cut_tiles(int width, int height, int words)
     return cut;
 }
 
-/* Cuts an image into pieces for a light program, which needs no shared memory: bands of whole rows of at most `quads`
+/* Cuts an image into pieces for a light program, which needs no shared memory: whole rows of at most `quads`
  * groups of four pixels. There are never more of them than `tiles`, those of mot_cut_tiles. */
 MOT_FN mot_tile_cut mot_cut_pieces(int width, int height, int quads, const mot_tile_cut *tiles)
 {

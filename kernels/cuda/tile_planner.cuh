@@ -60,8 +60,8 @@ DEVICE mot_program_facts facts_of(const mot_tiles_job &job, const mot_tile_image
     mot_program_facts facts;
     facts.width = image.width, facts.height = image.height, facts.channels = image.channels;
     facts.one_tile = image.ctas == image.cut.across * image.cut.down;
-    facts.bands = image.cut.across == 1;
-    facts.lines = facts.one_tile && facts.bands && mot_cut_strips(image.width, image.height, 1).height > 0;
+    facts.whole_rows = image.cut.across == 1;
+    facts.lines = facts.one_tile && facts.whole_rows && mot_cut_strips(image.width, image.height, 1).height > 0;
     facts.in_place = image.src.data == image.work.data;
     facts.output = job.has_output != 0;
     facts.overlaps = job.work_in_output || image.result.data == image.work.data;

@@ -100,16 +100,16 @@ typedef struct mot_program {
 /* What a program depends on besides its steps. */
 typedef struct mot_program_facts {
     int width, height, channels;
-    uint8_t one_tile; /* each CTA has one tile, which stays in shared memory */
-    uint8_t bands;    /* tiles are bands of whole rows */
-    uint8_t lines;    /* `one_tile`, `bands`, and strips of whole columns are possible */
-    uint8_t in_place; /* SRC and WORK are the same pixels */
-    uint8_t output;   /* RESULT is of another type or layout than WORK, ... */
-    uint8_t overlaps; /* ... and shares memory with it, ... */
-    uint8_t on_src;   /* ... or with SRC: exactly its pixels */
-    uint8_t direct;   /* RESULT is WORK, and has SRC's format */
-    uint8_t marks;    /* a pixel's word has a spare byte, which says which warp filled it */
-    uint8_t band;     /* the grey image is this one of a sample's, and is filled accordingly */
+    uint8_t one_tile;   /* each CTA has one tile, which stays in shared memory */
+    uint8_t whole_rows; /* tiles are whole rows */
+    uint8_t lines;      /* `one_tile`, `whole_rows`, and strips of whole columns are possible */
+    uint8_t in_place;   /* SRC and WORK are the same pixels */
+    uint8_t output;     /* RESULT is of another type or layout than WORK, ... */
+    uint8_t overlaps;   /* ... and shares memory with it, ... */
+    uint8_t on_src;     /* ... or with SRC: exactly its pixels */
+    uint8_t direct;     /* RESULT is WORK, and has SRC's format */
+    uint8_t marks;      /* a pixel's word has a spare byte, which says which warp filled it */
+    uint8_t band;       /* the grey image is this one of a sample's, and is filled accordingly */
 } mot_program_facts;
 
 /* The state while a program is being made.
@@ -246,7 +246,7 @@ MOT_CALLED_FN void mot_ensure_tile(mot_program_state *s, int halo)
         mot_emit(s, MOT_DO_INTERPOLATE, halo, s->first, 0, 0);
     s->tile = s->warps == 0 ? MOT_TILE_OWN : MOT_TILE_MOVED;
     s->applied = s->base;
-    s->may_overwrite = s->warps > 0 && s->facts->bands && !halo && mot_stays_in_rows(s->p, s->first) &&
+    s->may_overwrite = s->warps > 0 && s->facts->whole_rows && !halo && mot_stays_in_rows(s->p, s->first) &&
                        (s->warps < 2 || mot_stays_in_rows(s->p, s->second));
     mot_load_before_barrier(s);
 }
@@ -443,8 +443,8 @@ MOT_FN void mot_program_stencil(mot_program_state *s, int step)
 
 #define MOT_LINES_RADIUS 2 /* widest box, of blurs with a standard deviation up to 3.4 */
 
-/* Three box passes along rows and three along columns: in bands of rows and then in strips of columns, or else each one
- * from memory to memory. */
+/* Three box passes along rows and three along columns: in tiles of whole rows and then in strips of columns, or else
+ * each one from memory to memory. */
 MOT_FN void mot_program_blur(mot_program_state *s, int step, const mot_step *what)
 {
     const int64_t radius = mot_blur_radius(&what->arg), fewest = MOT_BLUR_PASSES * (radius + 1); /* pixels of a line */

@@ -10,7 +10,7 @@
 #define MOT_TILE_CTAS 4           /* on a multiprocessor; bounds a thread's registers */
 #define MOT_TILE_WORDS 7424       /* of a tile in shared memory: 32 rows of 224 pixels */
 #define MOT_TILE_SPARE_WORDS 1056 /* behind it: a histogram, the last rows of a halo, a table of positions */
-#define MOT_TILE_WIDEST 512       /* pixels: up to this width, images are cut into bands of whole rows, ... */
+#define MOT_TILE_WIDEST 512       /* pixels: up to this width, tiles are whole rows, ... */
 #define MOT_TILE_BLOCK 256        /* ... wider ones into blocks of this width */
 #define MOT_TILE_HIGHEST 512      /* rows */
 #define MOT_TILE_LISTS 5          /* lists of images, from expensive to cheap */
@@ -26,10 +26,10 @@
 /* The image kernel: route `resident`. */
 #define MOT_LEAST_THREADS 96 /* of a CTA */
 #define MOT_MOST_THREADS 1024
-#define MOT_STRIP 64      /* quads that 32 threads take at a time */
-#define MOT_BANDS 16      /* pieces, at most, in which an image is loaded */
-#define MOT_BAND_SHIFT 12 /* log2 of the quads of the smallest piece */
-#define MOT_EARLY_BANDS 1 /* pieces loaded before the steps are known: more of them delay the draw kernel */
+#define MOT_STRIP 64          /* quads that 32 threads take at a time */
+#define MOT_STRETCHES 16      /* stretches, at most, in which an image is loaded */
+#define MOT_STRETCH_SHIFT 12  /* log2 of the quads of the smallest one */
+#define MOT_EARLY_STRETCHES 1 /* stretches loaded before the steps are known: more of them delay the draw kernel */
 
 /* Which route a batch takes (dispatch/cuda/route.c). */
 #define MOT_TILES_INTERPOLATE 4096  /* pixels: images from this size on are interpolated in tiles */

@@ -19,7 +19,7 @@ struct bulk_copy {
     int bytes;
 };
 
-/* What a barrier of resident_cta().band is. */
+/* What a barrier of resident_cta().stretch is. */
 struct copy_barrier {
     bool made, seen; /* seen: by bulk copies */
     unsigned maker;  /* the thread */
@@ -30,7 +30,7 @@ struct copy_barrier {
     bulk_copy copy[3]; /* under way */
 };
 
-static copy_barrier barriers[EMULATED_CTAS][MOT_BANDS];
+static copy_barrier barriers[EMULATED_CTAS][MOT_STRETCHES];
 static unsigned fenced[EMULATED_CTAS]; /* threads, since bulk copies last saw all */
 static const uint8_t *watched;
 static uint8_t *seen_by_copies; /* the watched bytes as bulk copies see them */
@@ -67,10 +67,10 @@ void emulate_forget_copies()
 
 static copy_barrier &barrier_at(uint32_t address, bool made)
 {
-    const uint32_t at = address - shared_address(resident_cta().band);
-    if (at % sizeof resident_cta().band[0] || at >= sizeof resident_cta().band)
+    const uint32_t at = address - shared_address(resident_cta().stretch);
+    if (at % sizeof resident_cta().stretch[0] || at >= sizeof resident_cta().stretch)
         emulate_fail("no such barrier");
-    copy_barrier &b = barriers[emulate_cta()][at / sizeof resident_cta().band[0]];
+    copy_barrier &b = barriers[emulate_cta()][at / sizeof resident_cta().stretch[0]];
     if (b.made != made)
         emulate_fail(made ? "a barrier is not made" : "a barrier is made twice");
     return b;
@@ -137,7 +137,7 @@ static void let_arrive(copy_barrier &b)
 
 void emulate_early_copy()
 {
-    copy_barrier &b = barriers[emulate_random(EMULATED_CTAS)][emulate_random(MOT_BANDS)];
+    copy_barrier &b = barriers[emulate_random(EMULATED_CTAS)][emulate_random(MOT_STRETCHES)];
     if (b.copies > 0)
         let_arrive(b);
 }
