@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of what the CUDA backend queues: random calls of several contexts on several streams, with graphs, on a
  * runtime that only records (emulate/record.h). Any two accesses to the same memory, one of which writes, have an
- * order, whatever runs ahead; what is read was written, and draws by the same call; captured calls keep to what graphs
- * allow; nothing is left when contexts are destroyed.
+ * order, whatever runs ahead; the caller's memory and tables are read when they were written; captured calls keep to
+ * what graphs allow; nothing is left when contexts are destroyed.
  *
  *     check_order [--runs N] [--first SEED] */
 #include "tests/emulate/record.h"

@@ -190,7 +190,7 @@ static motley_status queue_resident(mot_cuda_call *call, const mot_cuda_steps *s
     draw->overlap = call->overlap;
     CUDA_TRY(mot_cuda_draw_launch(draw, call->lane), "launching the draw kernel");
     /* The first wave loads pixels while draws are still running; `ready` tells it when a sample's steps are there. */
-    const mot_node running = { .reads = MOT_TABLES | MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
+    const mot_node running = { .reads = MOT_OUTPUTS | MOT_STEPS | MOT_ORDER | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_ORDER | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST,
                                .early = image->ordered          ? MOT_STEPS | MOT_ORDER

@@ -43,7 +43,7 @@ motley_status mot_cuda_output_of(mot_cuda_call *call, const motley_batch *batch,
         outputs->next++;
     }
     kept->block.captured |= call->captured;
-    mot_taken(MOT_TABLES, kept->block.memory, kept->block.bytes);
+    mot_taken(MOT_OUTPUTS, kept->block.memory, kept->block.bytes);
     *output = kept->output;
     output->by_lines = output->by_lines && !call->s->always_tables;
     return MOTLEY_OK;

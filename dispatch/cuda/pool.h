@@ -27,17 +27,18 @@
 
 /* Memory that kernels read and write, as bits. */
 enum {
-    MOT_IMAGES = 1,    /* pixels: the caller's, and those in the scratch */
-    MOT_NUMBERS = 2,   /* the caller's boxes, points, labels and targets, ... */
-    MOT_COUNTER = 4,   /* ... and the counter and the levels of the draws */
-    MOT_PARTS = 8,     /* in the scratch: the steps of a batch's parts */
-    MOT_CALLERS = 15,  /* all these, which work on the caller's stream uses */
-    MOT_TABLES = 16,   /* of policies and transforms */
-    MOT_SENT = 32,     /* what the call uploads */
-    MOT_STEPS = 64,    /* in a slot: steps and their numbers; */
-    MOT_ORDER = 128,   /* the order of the samples, and its counters; */
-    MOT_PLACES = 256,  /* what a transform draws, and the tables of axes; */
-    MOT_PROGRAMS = 512 /* programs and tasks of tiles */
+    MOT_IMAGES = 1,     /* pixels: the caller's, and those in the scratch */
+    MOT_NUMBERS = 2,    /* the caller's boxes, points, labels and targets, ... */
+    MOT_COUNTER = 4,    /* ... and the counter and the levels of the draws */
+    MOT_PARTS = 8,      /* in the scratch: the steps of a batch's parts */
+    MOT_CALLERS = 15,   /* all these, which work on the caller's stream uses */
+    MOT_TABLES = 16,    /* of policies and transforms */
+    MOT_SENT = 32,      /* what the call uploads */
+    MOT_STEPS = 64,     /* in a slot: steps and their numbers; */
+    MOT_ORDER = 128,    /* the order of the samples, and its counters; */
+    MOT_PLACES = 256,   /* what a transform draws, and the tables of axes; */
+    MOT_PROGRAMS = 512, /* programs and tasks of tiles */
+    MOT_OUTPUTS = 1024  /* tables of outputs */
 };
 
 typedef struct mot_block {

@@ -71,7 +71,7 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
 
 motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error)
 {
-    const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_TABLES | MOT_IMAGES,
+    const mot_node node = { .reads = MOT_SENT | MOT_PLACES | MOT_OUTPUTS | MOT_IMAGES,
                             .writes = MOT_IMAGES,
                             .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(call, &node, error));

@@ -182,7 +182,7 @@ motley_status mot_tiles_queue(mot_cuda_call *call, const mot_job *job, mot_cuda_
     mot_node planning = *node;
     planning.reads |= MOT_PROGRAMS;
     planning.writes |= MOT_PROGRAMS | (few ? MOT_SENT : 0);
-    const mot_node running = { .reads = MOT_PROGRAMS | MOT_TABLES | MOT_SENT | MOT_IMAGES | (node->reads & MOT_PARTS),
+    const mot_node running = { .reads = MOT_PROGRAMS | MOT_OUTPUTS | MOT_SENT | MOT_IMAGES | (node->reads & MOT_PARTS),
                                .writes = MOT_PROGRAMS | MOT_IMAGES,
                                .waits = MOT_WAITS_FIRST };
     tiles->counters = draw->plan.counters;

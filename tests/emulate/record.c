@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See record.h: the runtime, and what each kernel reads and writes. */
+/* See record.h: the runtime, and which memory kernels use: what a node says, which emulated kernels keep to (watch.h),
+ * and the bytes of the caller's. */
 #include "tests/emulate/record.h"
 
 #include "dispatch/cuda/parts_draw.h"
@@ -13,6 +14,7 @@
 #include "tests/emulate/arrays.h"
 
 #include <cuda.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,15 +71,13 @@ typedef struct clock {
     uint32_t ended[STREAMS]; /* how much work of each stream */
 } clock;
 
-typedef enum access_kind { READ, WRITE, COUNT } access_kind; /* COUNT: what is 0 before and after */
-
 /* Work that uses bytes of memory. */
 typedef struct access {
     const char *begin, *end;
     const char *what, *name; /* name: of the work */
     uint32_t number;         /* of the work, on its stream */
     int stream, writes, call;
-    int of_tables; /* in tables that are uploaded once */
+    int of_tables, own; /* in tables that are uploaded once; of now.own */
 } access;
 
 struct record_graph {
@@ -100,8 +100,8 @@ static struct {
     clock early;     /* of a kernel that begins while the one before it ends */
     const clock *at; /* its accesses come after all that had ended then */
     unsigned memory; /* that it touches next, as its node has it */
-    int kernel;
-} now; /* the work that is being described */
+    int kernel, own; /* own: that memory is its call's */
+} now;               /* the work that is being described */
 static struct {
     int reader, writer; /* the calls of the host's last copy */
     int graphs;         /* whether any was captured: its calls may not have run */
@@ -187,12 +187,11 @@ static void report(const access *a, const char *what)
     fail(text);
 }
 
-/* Whether work has written these bytes, but for what lies between images in a batch's memory. What is cleared is
- * written for counters only. */
-static int is_written(const char *begin, const char *end, int counters)
+/* Whether work has written these bytes, but for what lies between images in a batch's memory. */
+static int is_written(const char *begin, const char *end)
 {
     for (size_t i = 0; i < seen_count && begin < end; i++)
-        if (seen[i].writes && seen[i].name != unwritten && (counters || seen[i].name != cleared) &&
+        if (seen[i].writes && seen[i].name != unwritten && seen[i].name != cleared &&
             seen[i].begin < begin + IMAGE_ALIGN && seen[i].end > begin) {
             begin = seen[i].end;
             i = (size_t)-1;
@@ -206,17 +205,26 @@ static void of(unsigned memory)
     now.memory = memory;
 }
 
+/* Of a slot's counters, each kind of kernels has its own. */
 void mot_taken(unsigned memory, void *taken, size_t bytes)
 {
-    if (block_of(taken)) /* else it is the host's, where an upload is assembled */
+    mot_slot_counters *const counters = taken;
+    if (!block_of(taken)) /* it is the host's, where an upload is assembled */
+        return;
+    if ((memory & (memory - 1)) == 0) {
         add_array(memory, taken, bytes);
+        return;
+    }
+    add_array(MOT_PROGRAMS, (uint8_t *)&counters->tiles, sizeof counters->tiles);
+    add_array(MOT_PLACES, (uint8_t *)&counters->resize, sizeof counters->resize);
+    add_array(MOT_ORDER, (uint8_t *)&counters->filled, bytes - offsetof(mot_slot_counters, filled));
 }
 
 static int is_of_tables(const void *memory)
 {
     for (size_t i = 0; i < arrays_count; i++)
         if ((size_t)((const uint8_t *)memory - arrays[i].begin) < (size_t)(arrays[i].end - arrays[i].begin))
-            return arrays[i].memory == MOT_TABLES;
+            return arrays[i].memory & (MOT_TABLES | MOT_OUTPUTS);
     return 0;
 }
 
@@ -236,9 +244,8 @@ static int is_declared(const access *a)
 
 /* An access of the work that is being described. Of the earlier ones, those that this one covers and comes after are
  * dropped: what nothing orders with them, nothing orders with it. */
-static void touch(const void *memory, size_t bytes, access_kind kind, const char *what)
+static void touch(const void *memory, size_t bytes, int writes, const char *what)
 {
-    const int writes = kind != READ;
     if (!memory || bytes == 0)
         return;
     const access a = { .begin = memory,
@@ -249,7 +256,8 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
                        .stream = now.stream,
                        .writes = writes,
                        .call = call,
-                       .of_tables = is_of_tables(memory) };
+                       .of_tables = is_of_tables(memory),
+                       .own = now.own };
     if (now.kernel && call_node && !is_declared(&a)) {
         char text[200];
         snprintf(text, sizeof text, "%s does not say that it %s %s", now.name, writes ? "writes" : "reads", what);
@@ -272,7 +280,7 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
             seen[kept++] = *b;
     }
     seen_count = kept;
-    if (kind != WRITE && !is_written(a.begin, a.end, kind == COUNT)) {
+    if (!writes && !now.own && !is_written(a.begin, a.end)) {
         char text[200];
         snprintf(text, sizeof text, "%s reads what nothing has written (%s)", now.name, what);
         fail(text);
@@ -282,25 +290,27 @@ static void touch(const void *memory, size_t bytes, access_kind kind, const char
     seen[seen_count++] = a;
 }
 
-/* An access to memory that, if it is read, the same call must have written. (Not in graphs, which run later.) */
-static void touch_own(const void *memory, size_t bytes, access_kind kind, const char *what)
+/* The kernel that is being described uses all that its node names among these bits, of what the call has laid out.
+ * Whether the call has written what it reads there is for those who run its kernels to find. */
+static void uses(unsigned memory)
 {
-    const char *const first = memory, *const end = first + bytes;
-    size_t i = 0;
-    while (i < seen_count && !(seen[i].writes && seen[i].call == call && seen[i].begin <= first && seen[i].end >= end))
-        i++;
-    if (i == seen_count && memory && bytes > 0 && kind == READ && !captures[now.stream]) {
-        char text[200];
-        snprintf(text, sizeof text, "%s reads what another call has written (%s)", now.name, what);
-        fail(text);
+    for (size_t i = 0, end; call_node && i < arrays_count; i = end) {
+        const unsigned own = arrays[i].memory & memory;
+        for (end = i + 1;
+             end < arrays_count && arrays[end].memory == arrays[i].memory && arrays[end].begin == arrays[end - 1].end;)
+            end++;
+        const size_t bytes = (size_t)(arrays[end - 1].end - arrays[i].begin);
+        now.own = !(own & (MOT_TABLES | MOT_OUTPUTS));
+        if (call_node->reads & own)
+            touch(arrays[i].begin, bytes, 0, "what it reads of its call's memory");
+        if (call_node->writes & own)
+            touch(arrays[i].begin, bytes, 1, "what it writes of its call's memory");
     }
-    touch(memory, bytes, kind, what);
+    now.own = 0;
 }
 
-#define READS(memory, bytes) touch((memory), (bytes), READ, #memory)
-#define READS_OWN(memory, bytes) touch_own((memory), (bytes), READ, #memory)
-#define WRITES(memory, bytes) touch((memory), (bytes), WRITE, #memory)
-#define COUNTS(memory, bytes) touch((memory), (bytes), COUNT, #memory)
+#define READS(memory, bytes) touch((memory), (bytes), 0, #memory)
+#define WRITES(memory, bytes) touch((memory), (bytes), 1, #memory)
 
 /* ---- the caller ---- */
 
@@ -364,8 +374,10 @@ void record_launch(const record_graph *graph, cudaStream_t stream)
         if (a->number != number)
             begin(a->name, stream);
         number = a->number;
+        now.own = a->own;
         touch(a->begin, (size_t)(a->end - a->begin), a->writes, a->what);
     }
+    now.own = 0;
 }
 
 void record_destroy(record_graph *graph)
@@ -375,13 +387,6 @@ void record_destroy(record_graph *graph)
 }
 
 /* ---- memory ---- */
-
-/* Bytes from here to the end of what was allocated. */
-static size_t bytes_behind(const void *memory)
-{
-    const block *const b = memory ? block_of(memory) : NULL;
-    return b ? (size_t)(b->memory + b->bytes - (const char *)memory) : 0;
-}
 
 static int fails(void)
 {
@@ -564,7 +569,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, int kind)
         fail("the host reads what several calls have written");
     copied.reader = call;
     copied.writer = last;
-    if (!is_written(from, (const char *)from + bytes, 0) && !copied.graphs)
+    if (!is_written(from, (const char *)from + bytes) && !copied.graphs)
         fail("the host reads what nothing has written");
     memcpy(to, from, bytes);
     return cudaSuccess;
@@ -700,15 +705,12 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
 
 /* ---- the kernels ---- */
 
-/* The pixels of `count` images from `first` on, or all bytes between them, and their descriptions. `size`: of a
- * component; 0: only their descriptions are read. */
+/* The pixels of `count` images from `first` on, or all bytes between them. `size`: of a component. */
 static void images(const mot_cuda_batch *batch, int first, int count, int channels, size_t size, int writes,
                    const char *what)
 {
     const char *begin = NULL, *end = NULL;
-    const int listed = first + count < batch->samples ? first + count : batch->samples;
-    READS(batch->images, (size_t)listed * sizeof *batch->images);
-    for (int i = first; size > 0 && i < first + count; i++) {
+    for (int i = first; i < first + count; i++) {
         const int own = mot_sample_at(batch, i), band = mot_band_of(batch, i);
         motley_image v = {
             batch->data + own * batch->image, batch->width, batch->height, batch->row, batch->pixel, batch->channel
@@ -725,11 +727,11 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
     touch(begin, (size_t)(end - begin), writes, what);
 }
 
-#define LISTED(batch, count) images(&(batch), 0, (count), 0, 0, 0, #batch)
 #define READS_IMAGES(batch, count, channels, size) images(&(batch), 0, (count), (channels), (size), 0, #batch)
 #define WRITES_IMAGES(batch, count, channels, size) images(&(batch), 0, (count), (channels), (size), 1, #batch)
 
-#define LAUNCH(name, stream) \
+/* `bits`: the memory that the kernel uses as soon as it begins. */
+#define LAUNCH(name, stream, bits) \
     do { \
         if (fails()) \
             return cudaErrorInvalidConfiguration; \
@@ -737,7 +739,9 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
         lets_next(); \
         now.kernel = 1; \
         now.memory = 0; \
+        uses(bits); \
     } while (0)
+#define ALL (~0u)
 
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
 {
@@ -821,226 +825,130 @@ cudaError_t mot_cuda_send(void *to, const void *from, size_t bytes, cudaStream_t
 {
     if (bytes == 0)
         return cudaSuccess;
-    LAUNCH("an upload", stream);
-    WRITES(to, bytes);
+    LAUNCH("an upload", stream, ALL);
     memcpy(to, from, bytes);
     return cudaSuccess;
 }
 
 cudaError_t mot_cuda_fill(int32_t *to, int32_t value, size_t count, cudaStream_t stream)
 {
-    LAUNCH("a fill", stream);
-    WRITES(to, count * sizeof *to);
+    LAUNCH("a fill", stream, ALL);
     for (size_t i = 0; i < count; i++)
         to[i] = value;
     return cudaSuccess;
 }
 
-static void tables(const mot_tables *t)
-{
-    of(MOT_TABLES);
-    READS(t->phase, sizeof *t->phase);
-    READS(t->branch, sizeof *t->branch);
-    READS(t->step, sizeof *t->step);
-    READS(t->level, sizeof *t->level);
-}
-
+/* What samples are drawn by, of the caller's. */
 static void samples(const mot_cuda_samples *s, size_t n)
 {
-    READS(s->given.ids, n * sizeof *s->given.ids);
-    READS(s->given.views, n * sizeof *s->given.views);
     of(MOT_COUNTER);
     READS(s->counter, 2 * sizeof *s->counter);
     READS(s->given.levels, n * sizeof *s->given.levels);
 }
 
-/* Draws samples, none of which has steps, or reads the steps that are there. */
+/* Draws samples, none of which has steps. */
 static void draws(const mot_cuda_draw *d)
 {
-    const size_t n = (size_t)d->count, rows = d->draws ? n : (size_t)d->src.samples;
-    const size_t steps = rows * (size_t)d->max_steps * sizeof(mot_step);
     if (d->draws) {
-        tables(&d->tables);
         samples(&d->samples, (size_t)d->src.samples);
-        memset(d->plan.steps, 0, steps);
+        memset(d->plan.steps, 0, (size_t)d->count * (size_t)d->max_steps * sizeof(mot_step));
     }
-    touch_own(d->plan.steps, steps, d->draws, "plan.steps");
-    WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
-    memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
+    memset(d->plan.step_count, 0, (size_t)d->count * sizeof *d->plan.step_count);
 }
 
 cudaError_t mot_cuda_draw_launch(const mot_cuda_draw *d, cudaStream_t stream)
 {
-    const size_t n = (size_t)d->count;
-    LAUNCH("draw kernel", stream);
+    LAUNCH("draw kernel", stream, 0);
     if (d->overlap)
         begins_early(1);
-    LISTED(d->src, d->count);
+    uses(ALL);
     draws(d);
-    COUNTS(d->plan.ready, (size_t)d->first_wave * sizeof *d->plan.ready);
-    WRITES(d->plan.order, n * sizeof *d->plan.order);
-    WRITES(d->plan.key, n * sizeof *d->plan.key);
-    WRITES(d->plan.rank, n * sizeof *d->plan.rank);
-    COUNTS(d->plan.filled, MOT_KEYS * sizeof *d->plan.filled);
-    COUNTS(d->plan.ticket, sizeof *d->plan.ticket);
     return cudaSuccess;
-}
-
-static void output_of(const mot_cuda_output *output)
-{
-    of(MOT_TABLES);
-    touch(output->values, sizeof(uint32_t[4][256]), READ, "an output's table");
-}
-
-static void lists(const mot_tiles_job *t, int writes)
-{
-    const size_t n = (size_t)t->images;
-    touch_own(t->programs, n * (size_t)t->windows * sizeof *t->programs, writes, "programs");
-    touch_own(t->image, n * sizeof *t->image, writes, "images of tiles");
-    touch_own(t->tasks, (size_t)t->most_tasks * MOT_TILE_LISTS * sizeof *t->tasks, writes, "tasks");
-    COUNTS(t->counters, sizeof *t->counters);
-    WRITES(t->arrivals, n * sizeof *t->arrivals);
-    WRITES(t->totals, n * (size_t)t->max_counts * MOT_TOTAL_WORDS * sizeof *t->totals);
 }
 
 cudaError_t mot_cuda_plan_launch(const mot_cuda_draw *d, const mot_tiles_job *job, const motley_image *few,
                                  cudaStream_t stream)
 {
-    LAUNCH("plan kernel", stream);
+    LAUNCH("plan kernel", stream, 0);
     if (d->overlap && job->first == 0)
         begins_early(1);
-    if (few) {
-        motley_image *const to = (motley_image *)(uintptr_t)job->src.images;
-        WRITES(to, (size_t)job->src.samples * sizeof *few);
-        memcpy(to, few, (size_t)job->src.samples * sizeof *few);
-    }
-    LISTED(job->src, job->first + job->images);
-    LISTED(job->work, job->first + job->images);
-    LISTED(job->output, job->first + job->images);
+    uses(ALL);
+    if (few)
+        memcpy((motley_image *)(uintptr_t)job->src.images, few, (size_t)job->src.samples * sizeof *few);
     draws(d);
-    lists(job, 1);
     return cudaSuccess;
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments)
 {
     const mot_tiles_job *const job = arguments[0];
-    LAUNCH(kernel, config->stream);
-    lists(job, 0);
+    LAUNCH(kernel, config->stream, ALL);
     images(&job->src, job->first, job->images, job->channels, 1, 0, "src");
     images(&job->work, job->first, job->images, job->channels, 1, 1, "work");
     images(&job->output, job->first, job->images, job->channels, mot_dtype_bytes(job->as.dtype), 1, "output");
-    WRITES(job->scratch, bytes_behind(job->scratch));
-    output_of(&job->as);
     return cudaSuccess;
 }
 
 cudaError_t mot_resident_launch(const mot_resident_job *job, mot_cuda_format format, const mot_resident_shape *shape,
                                 int overlap, cudaStream_t stream)
 {
-    const size_t n = (size_t)job->count;
     (void)format, (void)shape;
-    LAUNCH("image kernel", stream);
+    LAUNCH("image kernel", stream, 0);
     if (overlap && job->ordered)
         begins_early(0);
-    READS_OWN(job->steps, (size_t)job->step_rows * (size_t)job->max_steps * sizeof *job->steps);
-    READS_OWN(job->order, n * sizeof *job->order);
+    uses(MOT_STEPS);
     waits();
-    COUNTS(job->ready, (size_t)job->first_wave * sizeof *job->ready);
+    uses(MOT_ORDER | MOT_OUTPUTS | MOT_PARTS);
     if (overlap && job->first_wave > 0)
         begins_early(1);
+    uses(MOT_IMAGES | MOT_SENT);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->work, job->count, job->channels, 1);
     WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
-    output_of(&job->as);
     return cudaSuccess;
-}
-
-/* The tables of axes. */
-static void axes(const mot_resize_job *job, int writes)
-{
-    const size_t n = (size_t)job->count;
-    const size_t all = (size_t)job->table_bytes * (job->table_offset ? 1 : n);
-    READS(job->table_offset, n * sizeof *job->table_offset);
-    touch_own(job->axes, n * sizeof *job->axes, writes, "axes");
-    touch_own(job->order, n * sizeof *job->order, writes, "order");
-    touch_own(job->tables, all ? all : bytes_behind(job->tables), writes, "tables");
-    if (writes) {
-        WRITES(job->cost, n * sizeof *job->cost);
-        COUNTS(job->counted, MOT_RESIZE_COUNTERS * sizeof *job->counted);
-    }
 }
 
 cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int overlap, cudaStream_t stream)
 {
-    const size_t n = (size_t)job->resize.count;
     (void)overlap;
-    LAUNCH("draw kernel of transforms", stream);
-    LISTED(job->resize.src, job->resize.count);
-    LISTED(job->resize.dst, job->resize.count);
-    of(MOT_TABLES);
-    READS(job->stage, (size_t)job->stages * sizeof *job->stage);
-    READS(job->table, (size_t)job->stages * sizeof *job->table);
-    for (int s = 0; s < job->stages; s++)
-        tables(&job->table[s]);
-    READS(job->ratios, MOT_RATIO_CELLS * sizeof *job->ratios);
-    samples(&job->samples, n);
-    touch_own(job->drawn, n * sizeof *job->drawn, !job->given, "drawn");
-    touch_own(job->steps, n * (size_t)job->max_steps * sizeof *job->steps, !job->given, "steps");
-    axes(&job->resize, 1);
+    LAUNCH("draw kernel of transforms", stream, ALL);
+    samples(&job->samples, (size_t)job->resize.count);
     return cudaSuccess;
 }
 
 cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
 {
-    LAUNCH("kernel of axes", stream);
-    READS(job->place, (size_t)job->count * sizeof *job->place);
-    axes(job, 1);
+    (void)job;
+    LAUNCH("kernel of axes", stream, ALL);
     return cudaSuccess;
 }
 
 cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
 {
     (void)overlap;
-    LAUNCH("resize kernel", stream);
-    axes(job, 0);
+    LAUNCH("resize kernel", stream, ALL);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->as.dtype));
-    output_of(&job->as);
     return cudaSuccess;
 }
 
 cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
 {
-    LAUNCH("erasing kernel", stream);
-    READS_OWN(job->drawn, (size_t)job->count * sizeof *job->drawn);
-    of(MOT_TABLES);
-    READS(job->normals, MOT_NORMAL_CELLS * sizeof *job->normals);
+    LAUNCH("erasing kernel", stream, ALL);
     WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));
     return cudaSuccess;
-}
-
-/* What says how the images of followers moved. */
-static void reads_draws(const mot_follow_job *job)
-{
-    const size_t n = (size_t)job->count;
-    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    READS_OWN(job->step_count, n * sizeof *job->step_count);
-    READS_OWN(job->inside, n * (size_t)job->max_steps * sizeof *job->inside);
-    READS_OWN(job->places, n * sizeof *job->places);
-    LISTED(job->src, job->count);
 }
 
 cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
-    LAUNCH("kernel of followers", stream);
+    LAUNCH("kernel of followers", stream, 0);
     if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
         begins_early(0);
     of(MOT_NUMBERS);
     READS(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     waits();
-    reads_draws(job);
+    uses(ALL);
     of(MOT_NUMBERS);
     WRITES(job->followed.boxes, job->followed.boxes_count * 4 * sizeof(double));
     WRITES(job->followed.matrices, n * 6 * sizeof(double));
@@ -1050,11 +958,11 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 cudaError_t mot_planes_launch(const mot_follow_job *job, const motley_planes *planes, cudaStream_t stream)
 {
     const size_t n = (size_t)job->count;
-    LAUNCH("kernel of planes", stream);
+    LAUNCH("kernel of planes", stream, 0);
     if (job->waits != MOT_FOLLOW_BEGINS_AFTER)
         begins_early(0);
     waits();
-    reads_draws(job);
+    uses(ALL);
     of(MOT_NUMBERS);
     READS(planes->images, n * sizeof *planes->images);
     WRITES(planes->dst, planes->count * (size_t)planes->element_size);
@@ -1065,15 +973,9 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
                                   cudaStream_t stream)
 {
     const size_t n = (size_t)d->count;
-    (void)own_steps;
-    LAUNCH("draw kernel of parts", stream);
-    LISTED(d->src, d->count);
-    of(MOT_TABLES);
-    READS(of_transform, sizeof *of_transform);
-    tables(of_transform ? of_transform : &d->tables);
+    (void)of_transform, (void)own_steps;
+    LAUNCH("draw kernel of parts", stream, ALL);
     samples(&d->samples, n);
-    WRITES(d->plan.steps, n * (size_t)d->max_steps * sizeof *d->plan.steps);
-    WRITES(d->plan.step_count, n * sizeof *d->plan.step_count);
     memset(d->plan.steps, 0, n * (size_t)d->max_steps * sizeof *d->plan.steps);
     if (d->plan.step_count)
         memset(d->plan.step_count, 0, n * sizeof *d->plan.step_count);
@@ -1082,22 +984,14 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
 
 cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
 {
-    const size_t n = (size_t)job->count;
-    const size_t parts = (size_t)(job->chains * (job->chain_breaks + 1) + job->breaks + 1);
-    LAUNCH("kernel of the parts", stream);
-    READS_OWN(job->steps, n * (size_t)job->max_steps * sizeof *job->steps);
-    WRITES(job->part, parts * n * (size_t)job->most * sizeof *job->part);
-    WRITES(job->after, parts * n * sizeof *job->after);
-    WRITES(job->turn, n * (size_t)job->turns * sizeof *job->turn);
-    if (job->clip_frames > 1)
-        WRITES(job->pooled, parts * (n / (size_t)job->clip_frames) * sizeof *job->pooled);
+    (void)job;
+    LAUNCH("kernel of the parts", stream, ALL);
     return cudaSuccess;
 }
 
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
-    LAUNCH("kernel of breaks", stream);
-    READS_OWN(job->step, (size_t)job->src.samples * sizeof *job->step);
+    LAUNCH("kernel of breaks", stream, ALL);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     if (job->has_output) {
         WRITES_IMAGES(job->output, job->count, job->channels, 2);
@@ -1111,8 +1005,7 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 
 cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 {
-    LAUNCH("kernel of chains", stream);
-    READS_OWN(job->turn, (size_t)job->src.samples * (size_t)job->turns * sizeof *job->turn);
+    LAUNCH("kernel of chains", stream, ALL);
     READS_IMAGES(job->src, job->count, job->channels, 1);
     READS_IMAGES(job->chains, job->count, job->channels, 1);
     WRITES_IMAGES(job->dst, job->count, job->channels, 1);
@@ -1121,7 +1014,7 @@ cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
 
 cudaError_t mot_interleave_launch(const mot_interleave_job *job, cudaStream_t stream)
 {
-    LAUNCH("interleaving kernel", stream);
+    LAUNCH("interleaving kernel", stream, ALL);
     READS_IMAGES(job->src, job->src.samples, job->channels, 1);
     WRITES_IMAGES(job->dst, job->dst.samples, job->channels, 1);
     return cudaSuccess;
@@ -1130,19 +1023,15 @@ cudaError_t mot_interleave_launch(const mot_interleave_job *job, cudaStream_t st
 cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 {
     const size_t size = mot_dtype_bytes(job->dtype);
-    LAUNCH("mixing kernel", stream);
-    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    LAUNCH("mixing kernel", stream, ALL);
     READS_IMAGES(job->src, job->count, job->channels, size);
     WRITES_IMAGES(job->dst, job->count, job->channels, size);
-    of(MOT_IMAGES);
-    WRITES(job->hold, bytes_behind(job->hold));
     return cudaSuccess;
 }
 
 cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
 {
-    LAUNCH("kernel of targets", stream);
-    READS(job->drawn, (size_t)job->count * sizeof *job->drawn);
+    LAUNCH("kernel of targets", stream, ALL);
     of(MOT_NUMBERS);
     READS(job->labels, (size_t)job->count * sizeof *job->labels);
     WRITES(job->targets, (size_t)job->count * (size_t)job->classes * sizeof *job->targets);

@@ -3,9 +3,10 @@
  * work on the same memory that nothing orders, and work that reads what nothing has written.
  *
  * Each stream, each event and the host has a vector clock: how much of the work of each stream has ended at that point.
- * Launches, copies and fills are work; events, and waits of the host, order it. A kernel's accesses follow from its
- * job, and have to be among those of its node (dispatch/cuda/timeline.h), by which the timeline orders it. A graph that
- * captures a stream keeps their work until it is launched.
+ * Launches, copies and fills are work; events, and waits of the host, order it. Of its context's memory a kernel uses
+ * what its node names (dispatch/cuda/timeline.h), by which the timeline orders it, and no more (watch.h). Of the
+ * caller's memory it uses what its job says, which has to be among what the node names. A graph that captures a stream
+ * keeps their work until it is launched.
  *
  * A kernel may begin once the one before it on its stream lets it: what it then reads and writes has no order with that
  * one, until it waits for it. In graphs, each kernel is taken to wait first. */
