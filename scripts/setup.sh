@@ -23,6 +23,7 @@ optional=
 tests=auto
 sweeps=part     # whole takes minutes more
 python=disabled # the package is built for its tests; otherwise pip builds it
+sets=avx2,avx512,avx512vbmi
 targets=tools/motley
 case "${1:-}" in
 tests | ci*)
@@ -30,6 +31,7 @@ tests | ci*)
     optional=$optional_packages
     tests=enabled
     python=enabled
+    sets=$(scripts/widest_set.sh) # each of them compiles for half a minute
     targets=
     ;;
 esac
@@ -43,6 +45,7 @@ fi
 if [ "${1:-}" = ci ] || [ "${1:-}" = ci-packages ]; then
     docs=1
     sweeps=whole
+    sets=avx2,avx512,avx512vbmi
     packages="$packages $doc_packages"
     optional="$optional clang-format-14 clang libclang-rt-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     optional="$optional chromium-headless-shell" # tests/test_site.py looks at the site
@@ -150,7 +153,7 @@ if [ "${1:-}" = ci ] && .venv-torch/bin/python3 bindings/python/motley/adapters/
 fi
 
 # No CUDA here: it takes minutes to compile, and neither the demonstration nor the tests of the CPU use it.
-options="-Dtools=enabled -Dtests=$tests -Dsweeps=$sweeps -Dpython=$python -Dexamples=auto -Dcuda=disabled"
+options="-Dtools=enabled -Dtests=$tests -Dsweeps=$sweeps -Dpython=$python -Dexamples=auto -Dcuda=disabled -Dcpu_sets=$sets"
 if [ -f build/build.ninja ]; then
     meson configure build $options "-Ddali=$dali"
 else
