@@ -393,13 +393,15 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view dst = mot_batch_view(call->dst, i);
         const int32_t high = dst.height * (int32_t)frames, kernel = mot_request_largest_kernel(call, i);
-        const mot_sizes most = mot_request_sides(call, i);
         work = larger(work, mot_image_bytes(dst.width, high, dst.channels));
         const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, high, dst.channels),
                                       mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
         rest = larger(rest, mot_image_bytes(dst.width, high, dst.channels) + scratch);
-        rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
-                                                 most.resized_height, dst.channels));
+        for (uint32_t way = 0; way < mot_request_ways(call); way++) {
+            const mot_sizes most = mot_request_sides(call, i, way);
+            rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
+                                                     most.resized_height, dst.channels));
+        }
         if (call->transform->facts.mixes)
             rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
     }

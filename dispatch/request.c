@@ -240,11 +240,16 @@ static motley_status check_steps(const motley_context *context, const mot_reques
 
 /* ---- sizes ---- */
 
-mot_sizes mot_request_sides(const mot_request *r, size_t i)
+uint32_t mot_request_ways(const mot_request *r)
+{
+    return r->draws.places ? 1 : r->transform->facts.ways;
+}
+
+mot_sizes mot_request_sides(const mot_request *r, size_t i, uint32_t way)
 {
     const mot_view src = mot_batch_view(r->src, i);
     const motley_place *const drawn = r->draws.places ? &r->draws.places[i] : NULL;
-    mot_sizes sizes = mot_result_size(r->transform, src.width, src.height);
+    mot_sizes sizes = mot_result_size(r->transform, way, src.width, src.height);
     if (drawn) {
         sizes.crop_width = drawn->crop.width, sizes.crop_height = drawn->crop.height;
         sizes.resized_width = drawn->width, sizes.resized_height = drawn->height;
@@ -268,8 +273,11 @@ int32_t mot_request_largest_kernel(const mot_request *r, size_t i)
 static motley_status check_sides(const mot_request *r, motley_error *error)
 {
     for (size_t i = 0; i < r->src->count; i++) {
-        const mot_sizes sizes = mot_request_sides(r, i);
-        MOT_TRY(mot_fail_in(error, mot_sizes_check(r->draws.places ? NULL : r->transform, &sizes, error),
+        const mot_view src = mot_batch_view(r->src, i);
+        const mot_sizes sizes = mot_request_sides(r, i, 0);
+        MOT_TRY(mot_fail_in(error,
+                            r->draws.places ? mot_sizes_check(&sizes, error)
+                                            : mot_ways_check(r->transform, src.width, src.height, error),
                             "image %zu: ", i));
     }
     for (size_t i = 0; i < r->src->count; i++) {

@@ -54,8 +54,10 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
 motley_status mot_request_run(motley_context *context, mot_request *request, const motley_apply_params *params,
                               motley_error *error);
 
-/* The sizes of image i: as drawn, or the largest that it can draw. */
-mot_sizes mot_request_sides(const mot_request *request, size_t i);
+/* The sizes of image i: as drawn, or the largest that it can draw by a way through the lists of all one_of; and how
+ * many ways there are, 1 if it is drawn. */
+mot_sizes mot_request_sides(const mot_request *request, size_t i, uint32_t way);
+uint32_t mot_request_ways(const mot_request *request);
 
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_request_largest_kernel(const mot_request *request, size_t i);

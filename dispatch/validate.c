@@ -367,7 +367,7 @@ motley_status mot_validate_dst(const mot_transform *t, const motley_batch *src, 
     MOT_TRY(mot_validate_alpha("dst", src, dst, error));
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        const mot_sizes want = staged ? mot_result_size(t, from.width, from.height)
+        const mot_sizes want = staged ? mot_result_size(t, 0, from.width, from.height)
                                       : (mot_sizes){ .width = from.width, .height = from.height };
         MOT_REQUIRE(to.width == want.width && to.height == want.height, error,
                     "dst image %zu: size is %" PRId32 "x%" PRId32 ", want %s %" PRId32 "x%" PRId32, i, to.width,

@@ -231,17 +231,17 @@ size_t mot_wide_memory(const mot_job *job)
         const mot_view src = mot_batch_view(job->src, i);
         const mot_view dst = mot_batch_view(job->dst ? job->dst : &job->output->batch, i);
         const int group = together(src.channels);
-        size_t bytes = mot_cpu_wide_scratch(dst.width, dst.height, group);
-        if (job->request) {
-            const mot_sizes sides = mot_request_sides(job->request, i);
+        const size_t bytes = mot_cpu_wide_scratch(dst.width, dst.height, group);
+        most = larger(most, bytes);
+        for (uint32_t way = 0; job->request && way < mot_request_ways(job->request); way++) {
+            const mot_sizes sides = mot_request_sides(job->request, i, way);
             const size_t width = larger((size_t)sides.crop_width, (size_t)sides.resized_width);
             const size_t height = larger((size_t)sides.crop_height, (size_t)sides.resized_height);
-            bytes = larger(bytes, mot_cpu_wide_scratch((int32_t)width, (int32_t)height, 1));
-            bytes += planes_bytes(sides.crop_width, sides.crop_height, group) +
-                     planes_bytes(sides.resized_width, sides.resized_height, group) +
-                     planes_bytes(dst.width, dst.height, group);
+            const size_t scratch = larger(bytes, mot_cpu_wide_scratch((int32_t)width, (int32_t)height, 1));
+            most = larger(most, scratch + planes_bytes(sides.crop_width, sides.crop_height, group) +
+                                    planes_bytes(sides.resized_width, sides.resized_height, group) +
+                                    planes_bytes(dst.width, dst.height, group));
         }
-        most = larger(most, bytes);
         if (!job->src->images && !(job->dst && job->dst->images))
             break;
     }

@@ -32,7 +32,7 @@ KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
 STAGES = (
     "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix to_rgb "
-    "zoom_out"
+    "zoom_out one_of"
 ).split()
 
 
@@ -457,10 +457,35 @@ def tries(samples, block, width, height, area_px, share, ratio, erases=False):
     return box, found
 
 
+class Listed:
+    """One list of a one_of: the words that choose it, of the word at `block`."""
+
+    def __init__(self, block, low, high):
+        self.block, self.low, self.high = block, low, high
+
+    def chosen(self, samples):
+        word = samples.words(self.block)[0].astype(np.int64)
+        return (word >= self.low) & (word < self.high)
+
+
+def flattened(stages):
+    """The stages, those in lists of a one_of behind it, each with its Listed or None."""
+    seen = 0
+    for written in stages:
+        yield written, None
+        lists = written.get("one_of", [])
+        weights = [one.get("weight", 1) for one in lists]
+        for i, one in enumerate(lists):
+            low, high = (round(sum(weights[:k]) / sum(weights) * 2**32) for k in (i, i + 1))
+            for stage in one["stages"]:
+                yield stage, Listed(32768 + 256 * (4 * STAGES.index("one_of") + seen), low, high)
+        seen += bool(lists)
+
+
 class Transform:
     def __init__(self, text, load):
         self.stages, policies, self.to_rgb = [], 0, "to_rgb" in text["stages"][0]
-        for written in text["stages"][self.to_rgb :]:
+        for written, listed in flattened(text["stages"][self.to_rgb :]):
             ((kind, keys),) = written.items()
             block = 32768 + 256 * (4 * STAGES.index(kind) + sum(kind == before for before, *_ in self.stages))
             if kind == "policy":
@@ -473,7 +498,7 @@ class Transform:
                     keys = {**named, **keys}
                 keys = Policy(keys, 8192 * policies)
                 policies += 1
-            self.stages.append((kind, keys, block))
+            self.stages.append((kind, keys, block, listed))
 
     def draw(self, samples):
         """Steps [sample][most], how many each sample has, and the places: a dictionary of arrays."""
@@ -491,26 +516,32 @@ class Transform:
             "erase": [[] for _ in zero],
             "noise": np.zeros(n, np.uint64),
         }
-        for turn, (kind, keys, block) in enumerate(self.stages):
+        for turn, (kind, keys, block, listed) in enumerate(self.stages):
             inside = copy.copy(samples)
             inside.width, inside.height = width, height
+            here = np.flatnonzero(listed.chosen(samples)) if listed else np.arange(n)  # the samples that have it
+            inside, own = inside.at(here), {key: value[here] for key, value in places.items() if key != "erase"}
+            own["erase"] = [places["erase"][i] for i in here]
             if kind == "policy":
                 steps, counts, _ = keys.draw(inside)
                 drawn = [(np.flatnonzero(counts > s), steps[counts > s, s]) for s in range(steps.shape[1])]
             else:
-                drawn = getattr(self, kind)(inside, keys or {}, block, places) or []
-            columns += [(1024 * turn + s, *column) for s, column in enumerate(drawn)]
+                drawn = list(getattr(self, kind)(inside, keys or {}, block, own) or [])
+            columns += [(1024 * turn + s, here[which], steps) for s, (which, steps) in enumerate(drawn)]
+            width, height = width.copy(), height.copy()
             if kind == "resize":
-                width, height = places["resize"].T
+                width[here], height[here] = own["resize"].T
             elif kind.endswith("crop"):
-                width, height = (side + zero for side in pair(keys["size"]))
+                width[here], height[here] = pair(keys["size"])
+            for key in places.keys() - {"erase"}:
+                places[key][here] = own[key]
         return (*packed(columns, n), places)
 
     def after(self, samples, places):
         """The samples as their images are behind these stages."""
         samples = copy.copy(samples)
         samples.width, samples.height = places["resize"].T
-        for kind, keys, _ in self.stages:
+        for kind, keys, _, _ in self.stages:
             if kind in ("center_crop", "random_crop"):
                 samples.width, samples.height = (np.full(len(samples.ids), side) for side in pair(keys["size"]))
         samples.channels = 3 if self.to_rgb else samples.channels
@@ -613,7 +644,7 @@ class Transform:
     def output(self, *_):
         """Draws nothing, like mix, which draws by batch."""
 
-    mix = output
+    mix = one_of = output
 
 
 # ---- 7. Numbers that change with the epoch ----

@@ -155,6 +155,7 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_MIX] = FORM("mix", mix, 6),
     [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -2 },
     [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, -1),
+    [MOT_STAGE_ONE_OF] = { "one_of", NULL, 0, 0 }, /* its lists' stages have ranks */
 };
 
 void mot_stage_defaults(mot_stage *stage)

@@ -31,6 +31,8 @@ const char *mot_stage_elsewhere(const char *name)
         { "random_grayscale", "grayscale: {p: 0.1}" },
         { "random_erasing", "erase: {p: 0.25}" },
         { "random_zoom_out", "zoom_out: {p: 0.5}" },
+        { "random_choice", "one_of: [{stages: [...]}, {stages: [...]}]" },
+        { "random_select", "one_of: [{stages: [...]}, {stages: [...]}]" },
         { "mixup", "mix: {mixup: 0.2}" },
         { "cutmix", "mix: {cutmix: 1}" },
         { "rand_augment", "policy: rand_augment" },
@@ -57,6 +59,7 @@ static uint64_t fingerprint_of(const mot_transform *transform)
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         h = mot_hash(mot_hash(h, &stage->kind, sizeof stage->kind), &stage->of, sizeof stage->of);
+        h = stage->listed.one_of ? mot_hash(h, &stage->listed, sizeof stage->listed) : h;
         h = stage->policy ? mot_hash(h, &stage->policy->fingerprint, sizeof stage->policy->fingerprint) : h;
         h = stage->policy ? mot_hash(h, &stage->policy->tables.first_block, sizeof(uint32_t)) : h;
     }
@@ -150,10 +153,31 @@ static mot_stage_drawn drawn_of(mot_stage_kind kind)
         return MOT_DRAWN_BOXES;
     case MOT_STAGE_OUTPUT:
     case MOT_STAGE_MIX:
+    case MOT_STAGE_ONE_OF:
         return MOT_DRAWN_NOTHING;
     default:
         return MOT_DRAWN_STEPS;
     }
+}
+
+/* Way w takes list w / n % c of a one_of of c lists, where n is how many ways the one_of before it have. */
+void mot_transform_find_ways(mot_transform *transform)
+{
+    uint32_t before[MOT_MAX_STAGES + 1] = { 1 }, lists[MOT_MAX_STAGES + 1] = { 1 }, ways = 1, seen = 0;
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        if (stage->kind == MOT_STAGE_ONE_OF) {
+            before[++seen] = ways;
+            lists[seen] = stage->of.one_of.count ? (uint32_t)stage->of.one_of.count : 1; /* of a text with mistakes */
+            ways = ways > MOT_MAX_WAYS ? ways : ways * lists[seen];
+        }
+        const mot_listing *const choice = &stage->listed;
+        transform->fact[i].ways = 0;
+        for (uint32_t w = 0; w < MOT_MAX_WAYS; w++) /* those beyond the last are on no stage's way */
+            if (!choice->one_of || w / before[choice->one_of] % lists[choice->one_of] == choice->list)
+                transform->fact[i].ways |= (uint64_t)1 << w;
+    }
+    transform->facts.ways = ways;
 }
 
 /* Adds what a policy has besides the facts of its steps. */
@@ -161,7 +185,7 @@ static void add_policy(const mot_stage *stage, mot_stage_facts *fact, mot_transf
 {
     const motley_policy *const policy = stage->policy;
     fact->first_custom = all->customs;
-    fact->begins = fact->steps.chains > 0 && all->steps.steps > 0;
+    fact->begins = fact->steps.chains > 0 && (all->steps.steps > 0 || stage->listed.one_of);
     fact->steps.steps += fact->begins;
     all->mixes = fact->steps.chains > 0 ? stage : all->mixes;
     all->late |= fact->begins;
@@ -189,9 +213,9 @@ static void find_facts(mot_transform *transform)
             for (int f = 0; f < stage->of.crop.filters && f < (int)sizeof stage->of.crop.filter; f++)
                 all->filters |= 1u << stage->of.crop.filter[f];
         }
-        all->crop = fact->drawn == MOT_DRAWN_CROP ? stage : all->crop;
+        all->crop = i == 0 && fact->drawn == MOT_DRAWN_CROP ? stage : all->crop;
         all->erase = fact->drawn == MOT_DRAWN_BOXES ? stage : all->erase;
-        all->only = stage->policy ? stage : all->only;
+        all->only = stage->policy && !stage->listed.one_of ? stage : all->only;
         if (stage->policy)
             add_policy(stage, fact, all);
         stage->steps = fact->steps.steps;
@@ -199,6 +223,7 @@ static void find_facts(mot_transform *transform)
         add_steps(&all->steps, &fact->steps);
     }
     all->only = drawing == 1 ? all->only : NULL;
+    mot_transform_find_ways(transform);
 }
 
 /* Converts the numbers of a zoom_out's fill to the channels of an image: one for all, or RGB, whose alpha is opaque. */

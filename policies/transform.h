@@ -9,6 +9,8 @@
 
 #define MOT_MAX_STAGES 16             /* of a transform */
 #define MOT_MAX_SAME_STAGES 4         /* of one kind */
+#define MOT_MAX_LISTS 8               /* among which one_of chooses */
+#define MOT_MAX_WAYS 64               /* through the lists of all one_of of a transform */
 #define MOT_STAGE_POLICY_BLOCKS 8192u /* blocks of Philox words for each policy of a transform */
 #define MOT_RATIO_CELLS 4096          /* equally likely values that approximate a ratio of sides */
 #define MOT_NORMAL_CELLS 4096         /* equally likely values that approximate a standard normal */
@@ -33,6 +35,7 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_MIX,
                               MOT_STAGE_TO_RGB, /* first in a text, but here: draws depend on a kind's number */
                               MOT_STAGE_ZOOM_OUT,
+                              MOT_STAGE_ONE_OF, /* marks where its lists' stages begin, and draws nothing */
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -98,6 +101,18 @@ typedef struct mot_mixing { /* mix */
     int32_t classes;  /* of targets; 0: the caller gives it */
 } mot_mixing;
 
+typedef struct mot_lists { /* one_of */
+    double weight[MOT_MAX_LISTS];
+    int32_t count;
+} mot_lists;
+
+/* Which list of a one_of a stage is in. One word of the sample chooses one list of it. */
+typedef struct mot_listing {
+    uint64_t from, to; /* it is this list if from <= word < to, of 2^32 words */
+    uint32_t one_of;   /* 1: the first one_of of the transform; 0: the stage is in no list, so every sample has it */
+    uint32_t list;
+} mot_listing;
+
 /* mot_stage.given of a policy: the keys by which the text changes a built-in one. */
 enum {
     MOT_GIVEN_REPEAT = 1,
@@ -131,7 +146,9 @@ typedef struct mot_stage {
         mot_normalize output;
         mot_erase erase;
         mot_mixing mix;
+        mot_lists one_of;
     } of;
+    mot_listing listed;
 
     double *ratios; /* [MOT_RATIO_CELLS], of random_resized_crop and erase */
     float *normals; /* [MOT_NORMAL_CELLS], of an erase with random values */
@@ -149,17 +166,19 @@ typedef struct mot_stage_facts {
     uint32_t block;       /* the first of its random words; a policy has its own */
     int32_t first_step;   /* among a sample's, if each stage before draws its most */
     int32_t first_custom; /* how many custom ops the policies before have: ids of one transform differ */
+    uint64_t ways;        /* bit w: a sample that goes way w has this stage */
     bool begins;          /* its policy mixes chains behind other steps, which MOTLEY_STEP_MIX_BEGIN ends */
     mot_step_facts steps;
 } mot_stage_facts;
 
 /* What follows from all stages. A pointer is NULL if there is no such stage. */
 typedef struct mot_transform_facts {
-    const mot_stage *crop;  /* random_resized_crop; it is the first stage */
+    const mot_stage *crop;  /* random_resized_crop that is the first stage, of every sample */
     const mot_stage *erase; /* the boxes that are erased */
     const mot_stage *only;  /* the stage whose policy draws all steps */
     const mot_stage *mixes; /* whose policy mixes chains; unless some begin late, the first that draws steps */
-    bool late;              /* some chains begin behind other steps */
+    bool late;              /* some chains begin behind other steps, or are in a list of a one_of */
+    uint32_t ways;          /* through the lists of all one_of: 1 if there is none */
     bool takes_boxes;       /* some steps need the boxes of an image */
     bool runs_customs;      /* a sample can draw a custom op */
     int32_t customs;        /* custom ops that the policies name */
@@ -245,6 +264,9 @@ const motley_op_info *mot_transform_op(const mot_transform *transform, int op);
 
 /* Gives a transform, read of the text in epoch 0, the schedule of the text. */
 void mot_transform_schedule(mot_transform *transform, struct mot_schedule *schedule);
+
+/* Finds the ways through the lists of all one_of, and which of them each stage is on. */
+void mot_transform_find_ways(mot_transform *transform);
 
 /* Sets what is derived from the stages. */
 void mot_transform_finish(mot_transform *transform);

@@ -13,6 +13,8 @@ void mot_transform_place(const mot_transform *transform, const mot_drawn_sample 
     *height = sample->height;
     for (uint32_t s = 0; s < transform->stages; s++) {
         const mot_stage *const stage = &transform->stage[s];
+        if (!mot_stage_runs(stage, sample))
+            continue;
         if (stage->steps == 0)
             mot_draw_place(stage, sample, transform->fact[s].block, *width, *height, drawn);
         mot_stage_size(stage, sample->width, sample->height, width, height);
@@ -25,7 +27,7 @@ int mot_transform_steps(const mot_transform *transform, uint32_t s, const mot_dr
     const mot_stage *const stage = &transform->stage[s];
     const mot_stage_facts *const fact = &transform->fact[s];
     const int begin = fact->begins;
-    if (stage->steps == 0)
+    if (stage->steps == 0 || !mot_stage_runs(stage, sample))
         return 0;
     if (begin)
         mot_augmix_step(MOTLEY_STEP_MIX_BEGIN, 0, steps);

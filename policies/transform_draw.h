@@ -11,6 +11,7 @@
  *   jitter               block 0: word 0: applied or not; block 1: word 0..2: the order; block 2: the four factors
  *   grayscale            block 0: word 0: applied or not
  *   blur                 block 0: word 0: applied or not, 1: radius
+ *   one_of               block 0: word 0: which list
  *   erase                block 0: word 0: applied or not, 1: how many boxes; block 1: word 0, 1: the noise;
  *                        block 2 + 16 b + t: try t of box b: area, ratio, row, column
  *
@@ -36,6 +37,16 @@ MOT_FN double mot_unit(uint32_t word)
 MOT_FN int mot_coin(uint32_t word, double p)
 {
     return word < (uint64_t)rint(p * 4294967296.0);
+}
+
+/* Whether a sample has this stage: it is in no list of a one_of, or in the one that the sample has drawn. */
+MOT_RANDOM_FN int mot_stage_runs(const mot_stage *stage, const mot_drawn_sample *sample)
+{
+    const mot_listing *const choice = &stage->listed;
+    if (!choice->one_of)
+        return 1;
+    const uint32_t word = mot_words_of(sample, MOT_STAGE_BLOCK(MOT_STAGE_ONE_OF, choice->one_of - 1)).w[0];
+    return word >= choice->from && word < choice->to;
 }
 
 typedef struct mot_rectangle {
@@ -363,14 +374,19 @@ typedef struct mot_sizes {
     int32_t crop_width, crop_height, resized_width, resized_height, width, height;
 } mot_sizes;
 
-/* The sizes of an image of width x height; and the check that it can be resized to them, and cropped unless `transform`
- * is NULL: a given draw says where. */
-mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height);
-motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *sizes, motley_error *error);
+/* The sizes of an image of width x height that goes way `way` through the lists of all one_of. Its result has one size
+ * by all ways. */
+mot_sizes mot_result_size(const mot_transform *transform, uint32_t way, int32_t width, int32_t height);
 
-/* Requires that some image can be resized, cropped and mixed. from: the width and height of all images, or NULL: they
- * have many sizes. */
-motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t from[2], motley_error *error);
+/* Requires that images can be resized to their sizes; and that an image of width x height can be, and cropped, by every
+ * way. */
+motley_status mot_sizes_check(const mot_sizes *sizes, motley_error *error);
+motley_status mot_ways_check(const mot_transform *transform, int32_t width, int32_t height, motley_error *error);
+
+/* Requires that some image can be resized, cropped and mixed by a way. from: the width and height of all images, or
+ * NULL: they have many sizes. */
+motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],
+                                  motley_error *error);
 
 /* A transform's draw on the host, unless it takes boxes: `drawn` and steps [max_steps]; returns how many steps. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,

@@ -131,16 +131,57 @@ static bool make_normals(mot_stage *stage)
     return stage->normals != NULL;
 }
 
+/* Makes what a stage draws from. False: there is no memory. */
+static bool make_tables(mot_stage *stage, bool valid)
+{
+    if (stage->kind == MOT_STAGE_MIX && valid) {
+        motley_mix_params params = stage->of.mix.params;
+        params.p = params.p > 0 ? params.p : NEVER;
+        return motley_mix_create(&params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
+    }
+    if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
+        return make_ratios(stage, stage->of.crop.ratio);
+    return stage->kind != MOT_STAGE_ERASE || (make_ratios(stage, stage->of.erase.ratio) &&
+                                              (stage->of.erase.fills == MOT_ERASE_CONST || make_normals(stage)));
+}
+
+/* Whether no sample has both stages: they are in different lists of one one_of. */
+static bool are_apart(const mot_listing *a, const mot_listing *b)
+{
+    return a->one_of && a->one_of == b->one_of && a->list != b->list;
+}
+
+/* Checks a stage that is in a list of a one_of. */
+static bool check_listed(reader *r, const mot_yaml *key, mot_stage_kind kind)
+{
+    if (mot_stage_makes_pictures(kind) && kind != MOT_STAGE_TO_RGB && kind != MOT_STAGE_ONE_OF)
+        return true;
+    PROBLEM(r, key, "'%s' is in a list of 'one_of', want it %s", mot_stage_forms[kind].name,
+            kind == MOT_STAGE_TO_RGB   ? "as the first stage of all"
+            : kind == MOT_STAGE_ONE_OF ? "beside it, or its lists as further ones"
+                                       : "behind 'one_of'");
+    return false;
+}
+
 /* Checks that a stage may follow those before it. */
-static bool check_place(reader *r, const mot_yaml *key, const mot_transform *transform, mot_stage_kind kind)
+static bool check_place(reader *r, const mot_yaml *key, const mot_transform *transform, mot_stage_kind kind,
+                        const mot_listing *choice)
 {
     int same = 0;
+    if (choice->one_of && !check_listed(r, key, kind))
+        return false;
     if (kind == MOT_STAGE_TO_RGB && transform->to_rgb)
         PROBLEM(r, key, "'to_rgb' follows 'to_rgb', want one of them");
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *before = &transform->stage[i];
         const int rank = mot_stage_forms[before->kind].rank;
         same += before->kind == kind;
+        if (kind == MOT_STAGE_ONE_OF && !mot_stage_makes_pictures(before->kind)) {
+            PROBLEM(r, key, "'one_of' stands behind '%s', want it before that", mot_stage_forms[before->kind].name);
+            return false;
+        }
+        if (before->kind == MOT_STAGE_ONE_OF || kind == MOT_STAGE_ONE_OF || are_apart(&before->listed, choice))
+            continue;
         if (rank > mot_stage_forms[kind].rank) {
             PROBLEM(r, key,
                     "'%s' stands behind '%s', want to_rgb first, then zoom_out, then crop and resize, then flip, "
@@ -197,7 +238,7 @@ static void unknown_stage(reader *r, const mot_yaml *key)
                 here ? here : near);
         return;
     }
-    char wanted[192] = "";
+    char wanted[240] = "";
     for (size_t i = 0, used = 0; i < MOT_STAGE_KINDS; i++) {
         const char *const before = i == 0 ? "" : i + 1 < MOT_STAGE_KINDS ? ", " : " or ";
         snprintf(wanted + used, sizeof wanted - used, "%s%s", before, names[i]);
@@ -214,8 +255,66 @@ static int kind_named(const char *name)
     return kind;
 }
 
-/* A stage is a mapping with one key, its kind, whose value is its settings. */
-static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform)
+/* Reads the weights of a one_of's lists. False after a problem. */
+static bool read_weights(reader *r, const mot_yaml *list, mot_lists *lists)
+{
+    static const char *const keys[] = { "weight", "stages" };
+    const uint32_t problems = r->tree.problems;
+    double sum = 0;
+    if (list->kind != MOT_YAML_LIST || list->children < 2 || list->children > MOT_MAX_LISTS) {
+        PROBLEM(r, list, "'one_of' is %s, want 2 to %d of {weight: 1, stages: [...]}",
+                list->kind == MOT_YAML_LIST ? list->children < 2 ? "a choice of fewer than two" : "too long"
+                                            : kind_of(r, list),
+                MOT_MAX_LISTS);
+        return false;
+    }
+    for (const mot_yaml *item = mot_yaml_child(&r->tree, list); item; item = mot_yaml_next(&r->tree, item)) {
+        double *const weight = &lists->weight[lists->count++];
+        *weight = 1;
+        if (!check_keys(r, item, "a choice of 'one_of'", keys, COUNT(keys)))
+            return false;
+        const mot_yaml *const given = get(r, item, "weight"), *const stages = get(r, item, "stages");
+        if (given)
+            number(r, given, "'weight'", 0, 1e12, weight);
+        if (!stages || stages->kind != MOT_YAML_LIST)
+            PROBLEM(r, stages ? stages : item, "a choice of 'one_of' has %s%s, want a list, [] for nothing",
+                    stages ? "as 'stages' " : "no 'stages'", stages ? kind_of(r, stages) : "");
+        sum += *weight;
+    }
+    if (r->tree.problems == problems && !(sum > 0))
+        PROBLEM(r, list, "the weights of 'one_of' sum to 0, want one above it");
+    return r->tree.problems == problems;
+}
+
+static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform);
+
+/* Reads the lists of a one_of, whose mark is the last stage: their stages follow it. */
+static bool read_lists(reader *r, const mot_yaml *list, mot_transform *transform)
+{
+    mot_lists lists = { .count = 0 };
+    mot_listing choice = { .to = 0 };
+    double before = 0, sum = 0;
+    for (uint32_t i = 0; i < transform->stages; i++)
+        choice.one_of += transform->stage[i].kind == MOT_STAGE_ONE_OF;
+    const bool good = read_weights(r, list, &lists);
+    transform->stage[transform->stages - 1].of.one_of = lists;
+    for (int i = 0; i < lists.count; i++)
+        sum += lists.weight[i];
+    const mot_yaml *item = good ? mot_yaml_child(&r->tree, list) : NULL;
+    for (; item; item = mot_yaml_next(&r->tree, item), choice.list++) {
+        const mot_yaml *const stages = get(r, item, "stages");
+        before += lists.weight[choice.list];
+        choice.from = choice.to;
+        choice.to = (uint64_t)rint(ldexp(before / sum, 32));
+        for (const mot_yaml *s = mot_yaml_child(&r->tree, stages); s; s = mot_yaml_next(&r->tree, s))
+            if (!read_stage(r, s, &choice, transform))
+                return false;
+    }
+    return true;
+}
+
+/* A stage is a mapping with one key, its kind, whose value is its settings. `choice`: the list that it is in. */
+static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform)
 {
     if (node->kind == MOT_YAML_SCALAR && node->length > 0) {
         if (kind_named(text_of(r, node)) == MOT_STAGE_KINDS)
@@ -244,12 +343,15 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
         PROBLEM(r, node, "more than %d stages", MOT_MAX_STAGES);
         return true;
     }
-    const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind);
+    const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind, choice);
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = (mot_stage_kind)kind;
-    if (kind != MOT_STAGE_POLICY)
+    stage->listed = *choice;
+    if (kind == MOT_STAGE_ONE_OF && in_place)
+        return read_lists(r, value, transform);
+    if (kind != MOT_STAGE_POLICY && kind != MOT_STAGE_ONE_OF)
         mot_stage_read(r, value, stage);
-    else if (!read_policy_stage(r, value, stage))
+    else if (kind == MOT_STAGE_POLICY && !read_policy_stage(r, value, stage))
         return false;
     transform->to_rgb |= kind == MOT_STAGE_TO_RGB;
     if (!in_place || kind == MOT_STAGE_TO_RGB) { /* it was read for its own problems, or is kept in `to_rgb` */
@@ -261,32 +363,54 @@ static bool read_stage(reader *r, const mot_yaml *node, mot_transform *transform
         check_boxes(r, key, transform);
         return give_blocks(transform, stage->policy);
     }
-    if (r->tree.only_checked)
-        return true;
-    if (kind == MOT_STAGE_MIX && r->tree.problems == 0) {
-        motley_mix_params params = stage->of.mix.params;
-        params.p = params.p > 0 ? params.p : NEVER;
-        return motley_mix_create(&params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
-    }
-    if (kind == MOT_STAGE_RANDOM_RESIZED_CROP)
-        return make_ratios(stage, stage->of.crop.ratio);
-    return kind != MOT_STAGE_ERASE || (make_ratios(stage, stage->of.erase.ratio) &&
-                                       (stage->of.erase.fills == MOT_ERASE_CONST || make_normals(stage)));
+    return r->tree.only_checked || make_tables(stage, r->tree.problems == 0);
 }
 
 /* What a zoom_out draws decides how large the image is behind it, so that is resized to one size. */
-static void check_zoom(reader *r, const mot_yaml *list, const mot_transform *transform)
+static void check_zoom(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way)
 {
-    const mot_stage *const next = transform->stages > 1 ? &transform->stage[1] : NULL;
-    if (transform->stages == 0 || transform->stage[0].kind != MOT_STAGE_ZOOM_OUT)
-        return;
-    if (!next || next->kind != MOT_STAGE_RESIZE || next->of.crop.height == 0)
+    const mot_stage *before = NULL;
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        if (!(transform->fact[i].ways >> way & 1) || stage->kind == MOT_STAGE_ONE_OF)
+            continue;
+        if (before && before->kind == MOT_STAGE_ZOOM_OUT && stage->kind == MOT_STAGE_RESIZE &&
+            stage->of.crop.height > 0)
+            return;
+        before = stage->kind == MOT_STAGE_ZOOM_OUT ? stage : before;
+    }
+    if (before)
         PROBLEM(r, list,
                 "'zoom_out' leaves images of many sizes, want a 'resize' behind it, with 'size' as "
                 "[height, width]");
 }
 
-void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform, const int32_t from[2])
+/* Requires what a device or a follower has once for all samples to be the same in all lists of a one_of. */
+static void check_lists(reader *r, const mot_yaml *list, const mot_transform *transform)
+{
+    const mot_stage *resized = NULL, *zoomed = NULL;
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        if (stage->kind <= MOT_STAGE_RESIZE) {
+            if (resized && resized->of.crop.order != stage->of.crop.order)
+                PROBLEM(r, list, "the lists of 'one_of' resize by two orders, want one 'order'");
+            resized = stage;
+        }
+        if (stage->kind == MOT_STAGE_ZOOM_OUT) {
+            if (zoomed && memcmp(zoomed->of.zoom.fill, stage->of.zoom.fill, sizeof stage->of.zoom.fill) != 0)
+                PROBLEM(r, list, "the lists of 'one_of' have a 'zoom_out' of two fills, want one 'fill'");
+            zoomed = stage;
+        }
+    }
+    if (transform->facts.ways > MOT_MAX_WAYS)
+        PROBLEM(r, list, "the stages have %u ways through the lists of 'one_of', want at most %d",
+                transform->facts.ways, MOT_MAX_WAYS);
+}
+
+/* Checks the sizes of images that go one way through the lists of all one_of. *result: the size of all results, or 0, 0
+ * if they keep their own. */
+static void check_way(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way,
+                      const int32_t from[2], int32_t result[2])
 {
     const uint32_t problems = r->tree.problems;
     bool open = false, sized = from != NULL;
@@ -294,6 +418,12 @@ void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform
     motley_error error;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
+        if (!(transform->fact[i].ways >> way & 1))
+            continue;
+        if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
+            result[0] = stage->of.crop.width;
+            result[1] = stage->of.crop.height;
+        }
         if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
             open = stage->of.crop.height == 0;
             sized = !open;
@@ -310,8 +440,22 @@ void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform
         PROBLEM(r, list,
                 "'resize' to a shorter side leaves images of many sizes, want a 'center_crop' or 'random_crop' "
                 "behind it, or 'size' as [height, width]");
-    if (r->tree.problems == problems && mot_sizes_check_any(transform, from, &error) != MOTLEY_OK)
+    if (r->tree.problems == problems && mot_sizes_check_any(transform, way, from, &error) != MOTLEY_OK)
         PROBLEM(r, list, "no image fits: %s", error.message);
+}
+
+void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform *transform, const int32_t from[2])
+{
+    const uint32_t problems = r->tree.problems;
+    int32_t first[2] = { 0, 0 };
+    check_way(r, list, transform, 0, from, first);
+    for (uint32_t way = 1; r->tree.problems == problems && way < transform->facts.ways; way++) {
+        int32_t other[2] = { 0, 0 };
+        check_way(r, list, transform, way, from, other);
+        if (r->tree.problems == problems && (first[0] != other[0] || first[1] != other[1]))
+            PROBLEM(r, list,
+                    "the lists of 'one_of' leave images of two sizes, want one, or none that crops or resizes");
+    }
 }
 
 /* Reads what a transform has besides its stages or views. */
@@ -349,15 +493,19 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
     for (const mot_yaml *s = mot_yaml_child(&r->tree, list); s; s = mot_yaml_next(&r->tree, s)) {
         const uint32_t problems = r->tree.problems;
         const uint32_t before = transform->stages;
-        if (!read_stage(r, s, transform))
+        if (!read_stage(r, s, &(mot_listing){ .one_of = 0 }, transform))
             return false;
         if (r->tree.problems > problems) /* it was left out, or its size was not read */
-            sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP;
+            sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP &&
+                           transform->stage[before].kind != MOT_STAGE_ONE_OF;
     }
-    if (sizes_known) {
-        check_zoom(r, list, transform);
+    const uint32_t problems = r->tree.problems;
+    mot_transform_find_ways(transform);
+    check_lists(r, list, transform);
+    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++)
+        check_zoom(r, list, transform, way);
+    if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
-    }
     return true;
 }
 
@@ -382,8 +530,7 @@ static bool wrap_policy(reader *r, const motley_parse_params *params, mot_transf
     return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
 }
 
-/* Keeps the text itself, of a transform that is not printed from its model. */
-static bool keep_text(const reader *r, mot_transform *transform)
+bool mot_transform_keep_text(const reader *r, mot_transform *transform)
 {
     mot_text text = { 0 };
     mot_yaml_print(&r->tree, &text);
@@ -392,8 +539,7 @@ static bool keep_text(const reader *r, mot_transform *transform)
     return !text.failed;
 }
 
-/* Reads the plain transform that `r` holds; problems go to `r`. */
-static motley_status read_plain(reader *r, const motley_parse_params *params, mot_transform **transform)
+motley_status mot_transform_read(reader *r, const motley_parse_params *params, mot_transform **transform)
 {
     const mot_yaml *const root = &r->tree.node[0];
     mot_transform *const read = calloc(1, sizeof *read);
@@ -401,7 +547,7 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
     bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
     if (good && r->tree.problems == 0) {
         mot_transform_finish(read);
-        if (read->views_count && (good = keep_text(r, read)))
+        if (read->views_count && (good = mot_transform_keep_text(r, read)))
             mot_views_finish(read);
     }
     if (good && r->tree.problems == 0)
@@ -409,231 +555,6 @@ static motley_status read_plain(reader *r, const motley_parse_params *params, mo
     else
         mot_transform_destroy(read);
     return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
-}
-
-/* Reads what a text with schedules means in an epoch, and clears its tree. */
-static motley_status read_in_epoch(const mot_yaml_tree *tree, uint32_t epoch, const motley_parse_params *params,
-                                   mot_transform **transform, motley_error *error)
-{
-    reader r = { .tree = *tree, .whole = true, .params = params };
-    *transform = NULL;
-    motley_status status = mot_schedule_resolve(&r, epoch);
-    if (status == MOTLEY_OK)
-        status = read_plain(&r, params, transform);
-    for (uint32_t i = 0; i < r.tree.problems; i++) {
-        char *const message = r.tree.problem[i].message;
-        const size_t used = strlen(message);
-        snprintf(message + used, sizeof r.tree.problem[i].message - used, " (in epoch %u)", epoch);
-    }
-    if (status == MOTLEY_OK)
-        status = mot_yaml_report(&r.tree, params, error);
-    mot_yaml_clear(&r.tree);
-    return status == MOTLEY_ERR_MEMORY ? mot_fail(error, status, "no memory for a transform in epoch %u", epoch)
-                                       : status;
-}
-
-/* Whether two transforms have the same views but for their stages. */
-static bool same_views(const mot_transform *a, const mot_transform *b)
-{
-    bool same = a->views_count == b->views_count && a->shares == b->shares;
-    for (uint32_t v = 0; same && v < a->views_count; v++)
-        same = strcmp(a->views[v].name, b->views[v].name) == 0 && a->views[v].count == b->views[v].count &&
-               a->views[v].number == b->views[v].number;
-    return same;
-}
-
-/* Raises what the info of `transform` and its views says of steps and levels to what that of `other` says. */
-static void widen(mot_transform *transform, const mot_transform *other)
-{
-    if (transform->info.max_steps < other->info.max_steps)
-        transform->info.max_steps = other->info.max_steps;
-    transform->info.takes_levels |= other->info.takes_levels;
-    transform->info.takes_boxes |= other->info.takes_boxes;
-    for (uint32_t v = 0; v < transform->views_count + transform->shares; v++)
-        widen(mot_view_transform(transform, v), mot_view_transform(other, v));
-}
-
-/* Whether images are mixed with the same ones, and targets alike: only chances and shares differ. */
-static bool same_mixing(const mot_transform *a, const mot_transform *b)
-{
-    const mot_stage *const x = mot_transform_stage(a, MOT_STAGE_MIX), *const y = mot_transform_stage(b, MOT_STAGE_MIX);
-    if (!x || !y)
-        return x == y;
-    const motley_mix_params *const p = &x->of.mix.params, *const q = &y->of.mix.params;
-    return p->rules == q->rules && p->mode == q->mode && p->keep_lambda == q->keep_lambda &&
-           p->drawn_partner == q->drawn_partner && x->of.mix.classes == y->of.mix.classes;
-}
-
-/* How many numbers `mean` and `std` of the output have: with several, images must have as many channels. */
-static int means_of(const mot_transform *transform)
-{
-    const mot_stage *const output = mot_transform_stage(transform, MOT_STAGE_OUTPUT);
-    return output && output->of.output.values > 1 ? output->of.output.values : 1;
-}
-
-/* Requires that what a text means in an epoch differs from `first` only where a caller can follow. */
-static void check_alike(reader *r, const mot_transform *first, const mot_transform *other, uint32_t epoch)
-{
-    const motley_policy_info *const a = &first->info, *const b = &other->info;
-    const char *const what = !same_views(first, other)        ? "names and counts of 'views', and 'stages'"
-                             : a->to_rgb != b->to_rgb         ? "'to_rgb'"
-                             : a->has_output != b->has_output ? "'output'"
-                             : a->dtype != b->dtype || a->layout != b->layout ? "type and layout of 'output'"
-                             : means_of(first) != means_of(other)             ? "how many numbers 'mean' and 'std' have"
-                             : !same_mixing(first, other)
-                                 ? "'mix' and its 'rules', 'mode', 'partner', 'lambda' and 'classes'"
-                             : a->smoothing != b->smoothing ? "'smoothing'"
-                             : !a->width != !b->width       ? "crop or resize"
-                                                            : NULL;
-    for (uint32_t v = 0; !what && v < first->views_count + first->shares; v++)
-        check_alike(r, mot_view_transform(first, v), mot_view_transform(other, v), epoch);
-    if (what)
-        PROBLEM(r, mot_schedule_place(r, epoch), "%s: epoch %u has another one than epoch 0, want the same in all%s",
-                what, epoch, strncmp(what, "'mix'", 5) == 0 ? " (p: 0 mixes nothing)" : "");
-}
-
-/* Whether a transform or one of its views has custom ops, whose functions no text keeps. */
-static bool has_customs(const mot_transform *transform)
-{
-    bool has = transform->facts.customs > 0;
-    for (uint32_t v = 0; !has && v < transform->views_count + transform->shares; v++)
-        has = has_customs(mot_view_transform(transform, v));
-    return has;
-}
-
-/* Checks what the text in `r` means in an epoch. *first receives the transform of epoch 0, which is checked first; its
- * info is then raised to cover each further epoch. */
-static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_params *params, mot_transform **first,
-                                 motley_error *error)
-{
-    mot_yaml_tree tree;
-    mot_transform *read = NULL;
-    if (mot_yaml_copy(&r->tree, &tree) != MOTLEY_OK)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a text in epoch %u", epoch);
-    tree.only_checked = *first != NULL;
-    MOT_TRY(read_in_epoch(&tree, epoch, params, &read, error));
-    motley_status status = MOTLEY_OK;
-    if (has_customs(read))
-        status =
-            mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "'%s' has custom ops, want numbers without schedules", read->name);
-    else
-        check_alike(r, *first ? *first : read, read, epoch);
-    if (status == MOTLEY_OK)
-        status = mot_yaml_report(&r->tree, params, error);
-    if (status == MOTLEY_OK && *first)
-        widen(*first, read);
-    if (status == MOTLEY_OK && !*first)
-        *first = read;
-    else
-        mot_transform_destroy(read);
-    return status;
-}
-
-/* Requires that checking all epochs takes no more than a few seconds. */
-static void check_count(reader *r, const mot_schedule *s)
-{
-    uint64_t epochs = 0, values = r->tree.nodes;
-    for (uint32_t k = 0; k < s->count; k++)
-        epochs += s->moves[k] ? s->first[k + 1] - s->first[k] : 1;
-    for (uint32_t i = 0; i < r->tree.nodes; i++)
-        if (r->tree.node[i].kind == MOT_YAML_SCALAR && strcmp(text_of(r, &r->tree.node[i]), "policy") == 0)
-            values += MOT_VALUES_OF_POLICY;
-    const uint64_t most = MOT_MAX_CHECKED / values < MOT_MAX_CHANGES ? MOT_MAX_CHECKED / values : MOT_MAX_CHANGES;
-    if (epochs > most)
-        PROBLEM(r, mot_schedule_in(r),
-                "numbers change in %" PRIu64 " epochs, want at most %" PRIu64 ", each of which is checked", epochs,
-                most);
-}
-
-/* Reads a text with schedules, which `r` holds. Every epoch in which it means something else is checked, so that none
- * fails later. */
-static motley_status read_scheduled(reader *r, const motley_parse_params *params, mot_transform **transform,
-                                    motley_error *error)
-{
-    mot_schedule *const schedule = calloc(1, sizeof *schedule);
-    mot_transform *first = NULL;
-    if (!schedule)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the schedules of a text");
-    mot_schedule_read(r, schedule);
-    if (r->tree.problems == 0)
-        check_count(r, schedule);
-    motley_status status = mot_yaml_report(&r->tree, params, error);
-    for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++) /* first, as problems are of the points */
-        status = check_epoch(r, schedule->first[k], params, &first, error);
-    for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++)
-        for (uint32_t epoch = schedule->first[k] + 1;
-             schedule->moves[k] && epoch < schedule->first[k + 1] && status == MOTLEY_OK; epoch++)
-            status = check_epoch(r, epoch, params, &first, error);
-    if (status == MOTLEY_OK && !keep_text(r, first))
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
-    if (status != MOTLEY_OK) {
-        mot_transform_destroy(first);
-        free(schedule);
-        return status;
-    }
-    mot_transform_schedule(first, schedule);
-    *transform = first;
-    return MOTLEY_OK;
-}
-
-motley_status mot_transform_at(const mot_transform *transform, uint32_t epoch, mot_transform **plain,
-                               motley_error *error)
-{
-    const motley_parse_params params = { 0 };
-    mot_yaml_tree tree = { 0 };
-    if (mot_yaml_read(&tree, transform->text, strlen(transform->text)) != MOTLEY_OK) {
-        mot_yaml_clear(&tree);
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for '%s' in epoch %u", transform->name, epoch);
-    }
-    MOT_TRY(read_in_epoch(&tree, epoch, &params, plain, error));
-    widen(*plain, transform);
-    return MOTLEY_OK;
-}
-
-motley_status motley_policy_at(const motley_policy *policy, uint32_t epoch, motley_policy **plain, motley_error *error)
-{
-    MOT_REQUIRE(plain, error, "plain is NULL, want a place for the result");
-    *plain = NULL;
-    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
-    if (!policy->staged || !policy->staged->schedule) {
-        *plain = mot_policy_share(policy);
-        return MOTLEY_OK;
-    }
-    motley_policy *const made = calloc(1, sizeof *made);
-    if (!made)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a policy in epoch %u", epoch);
-    const motley_status status = mot_transform_at(policy->staged, epoch, &made->staged, error);
-    if (status == MOTLEY_OK)
-        *plain = made;
-    else
-        motley_policy_destroy(made);
-    return status;
-}
-
-motley_status motley_policy_scale(const motley_policy *policy, uint32_t epochs, motley_policy **scaled,
-                                  motley_error *error)
-{
-    MOT_REQUIRE(scaled, error, "scaled is NULL, want a place for the result");
-    *scaled = NULL;
-    MOT_REQUIRE(policy, error, "policy is NULL, want one that was loaded");
-    const motley_policy_info *const info = motley_policy_describe(policy);
-    MOT_REQUIRE(info->epochs, error, "policy '%s' has no 'epochs', want the length of its schedules", info->name);
-    MOT_REQUIRE(epochs >= 1 && epochs < 1u << 30, error, "epochs is %u, want 1 to %u", epochs, (1u << 30) - 1);
-    const char *const text = policy->staged->text;
-    reader r = { .whole = true };
-    mot_text changed = { 0 };
-    motley_status status = mot_yaml_read(&r.tree, text, strlen(text));
-    if (status == MOTLEY_OK)
-        status = mot_schedule_scale(&r, epochs);
-    if (status == MOTLEY_OK)
-        mot_yaml_print(&r.tree, &changed);
-    mot_yaml_clear(&r.tree);
-    if (status != MOTLEY_OK || changed.failed)
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to scale policy '%s'", info->name);
-    else
-        status = motley_policy_parse(changed.text, changed.used, NULL, scaled, error);
-    free(changed.text);
-    return status;
 }
 
 bool mot_is_staged(mot_yaml_tree *tree)
@@ -649,8 +570,8 @@ motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motl
     reader r = { .tree = *tree, .whole = true, .params = params };
     motley_status status;
     if (mot_schedule_in(&r)) {
-        status = read_scheduled(&r, params, transform, error);
-    } else if ((status = read_plain(&r, params, transform)) == MOTLEY_OK) {
+        status = mot_transform_read_scheduled(&r, params, transform, error);
+    } else if ((status = mot_transform_read(&r, params, transform)) == MOTLEY_OK) {
         status = mot_yaml_report(&r.tree, params, error);
     } else {
         mot_fail(error, status, "no memory to read a policy of %zu bytes", length);

@@ -17,11 +17,11 @@ static void print_name(mot_text *w, const char *name)
 }
 
 /* Prints a built-in policy's name and what is changed of it. */
-static void print_named(mot_text *w, const mot_stage *stage)
+static void print_named(mot_text *w, const mot_stage *stage, int indent)
 {
     const motley_policy *const policy = stage->policy;
     const bool changed = stage->given || policy->chance < 1;
-    mot_say(w, changed ? "  - policy: {name: " : "  - policy: ");
+    mot_say(w, changed ? "%*s- policy: {name: " : "%*s- policy: ", indent, "");
     print_name(w, stage->name);
     if (policy->chance < 1)
         mot_say_number(w, ", p: ", policy->chance);
@@ -44,14 +44,14 @@ static void print_named(mot_text *w, const mot_stage *stage)
 }
 
 /* Prints the text of a policy that is written out, indented. */
-static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_error *error)
+static motley_status print_policy(mot_text *w, const mot_stage *stage, int indent, motley_error *error)
 {
     char *text;
     MOT_TRY(mot_policy_print_text(stage->policy, &text, error));
-    mot_say(w, "  - policy:\n");
+    mot_say(w, "%*s- policy:\n", indent, "");
     for (const char *line = strchr(text, '\n') + 1; *line;) { /* every line but the format's version */
         const size_t length = strcspn(line, "\n") + 1;
-        mot_put(w, "      ", 6);
+        mot_say(w, "%*s", indent + 4, "");
         mot_put(w, line, length);
         line += length;
     }
@@ -59,21 +59,43 @@ static motley_status print_policy(mot_text *w, const mot_stage *stage, motley_er
     return MOTLEY_OK;
 }
 
+static motley_status print_stage(mot_text *w, const mot_stage *stage, int indent, motley_error *error)
+{
+    if (stage->name) {
+        print_named(w, stage, indent);
+    } else if (stage->kind == MOT_STAGE_POLICY) {
+        MOT_TRY(print_policy(w, stage, indent, error));
+    } else {
+        mot_say(w, "%*s- %s: ", indent, "", mot_stage_forms[stage->kind].name);
+        mot_stage_print(w, stage);
+        mot_say(w, "\n");
+    }
+    return MOTLEY_OK;
+}
+
+/* Prints a one_of, whose mark is stage *i, and its lists; *i becomes the last of their stages. */
+static motley_status print_lists(mot_text *w, const mot_transform *transform, uint32_t *i, motley_error *error)
+{
+    const mot_lists *const lists = &transform->stage[*i].of.one_of;
+    mot_say(w, "  - one_of:\n");
+    for (uint32_t list = 0; list < (uint32_t)lists->count; list++) {
+        const mot_stage *next = &transform->stage[*i + 1], *const end = transform->stage + transform->stages;
+        const bool empty = next == end || !next->listed.one_of || next->listed.list != list;
+        if (lists->weight[list] != 1)
+            mot_say_number(w, "      - weight: ", lists->weight[list]);
+        mot_say(w, lists->weight[list] != 1 ? "\n        stages:%s\n" : "      - stages:%s\n", empty ? " []" : "");
+        for (; next < end && next->listed.one_of && next->listed.list == list; next++, ++*i)
+            MOT_TRY(print_stage(w, next, 10, error));
+    }
+    return MOTLEY_OK;
+}
+
 static motley_status print_stages(mot_text *w, const mot_transform *transform, motley_error *error)
 {
     mot_say(w, transform->to_rgb ? "stages:\n  - to_rgb: {}\n" : "stages:\n");
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const mot_stage *const stage = &transform->stage[i];
-        if (stage->name) {
-            print_named(w, stage);
-        } else if (stage->kind == MOT_STAGE_POLICY) {
-            MOT_TRY(print_policy(w, stage, error));
-        } else {
-            mot_say(w, "  - %s: ", mot_stage_forms[stage->kind].name);
-            mot_stage_print(w, stage);
-            mot_say(w, "\n");
-        }
-    }
+    for (uint32_t i = 0; i < transform->stages; i++)
+        MOT_TRY(transform->stage[i].kind == MOT_STAGE_ONE_OF ? print_lists(w, transform, &i, error)
+                                                             : print_stage(w, &transform->stage[i], 2, error));
     return MOTLEY_OK;
 }
 

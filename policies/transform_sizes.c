@@ -8,11 +8,13 @@
 
 #include <inttypes.h>
 
-mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t height)
+mot_sizes mot_result_size(const mot_transform *transform, uint32_t way, int32_t width, int32_t height)
 {
     mot_sizes sizes = { width, height, width, height, width, height };
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
+        if (!(transform->fact[i].ways >> way & 1))
+            continue;
         mot_stage_size(stage, width, height, &sizes.width, &sizes.height);
         if (stage->kind == MOT_STAGE_ZOOM_OUT) {
             sizes.crop_width = (int32_t)((float)width * (float)stage->of.zoom.side[1]) + 1;
@@ -26,11 +28,9 @@ mot_sizes mot_result_size(const mot_transform *transform, int32_t width, int32_t
     return sizes;
 }
 
-motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *sizes, motley_error *error)
+motley_status mot_sizes_check(const mot_sizes *sizes, motley_error *error)
 {
     const int32_t width = sizes->resized_width, height = sizes->resized_height;
-    const mot_stage *const random = transform ? mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP) : NULL;
-    const mot_stage *const zoom = transform ? mot_transform_stage(transform, MOT_STAGE_ZOOM_OUT) : NULL;
     MOT_REQUIRE(width >= 1 && height >= 1 && width <= MOT_MAX_SIDE && height <= MOT_MAX_SIDE &&
                     (int64_t)width * height <= INT32_MAX,
                 error,
@@ -39,6 +39,26 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
     MOT_REQUIRE((int64_t)sizes->width * sizes->height <= INT32_MAX, error,
                 "its result would have %" PRId32 "x%" PRId32 " pixels, want at most 2^31-1", sizes->width,
                 sizes->height);
+    return MOTLEY_OK;
+}
+
+/* The stage of a kind on a way through the lists, or NULL. */
+static const mot_stage *stage_on(const mot_transform *transform, uint32_t way, mot_stage_kind kind)
+{
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->stage[i].kind == kind && transform->fact[i].ways >> way & 1)
+            return &transform->stage[i];
+    return NULL;
+}
+
+/* Requires that an image that goes way `way` can be resized and cropped. */
+static motley_status check_way(const mot_transform *transform, uint32_t way, const mot_sizes *sizes,
+                               motley_error *error)
+{
+    const int32_t width = sizes->resized_width, height = sizes->resized_height;
+    const mot_stage *const random = stage_on(transform, way, MOT_STAGE_RANDOM_CROP);
+    const mot_stage *const zoom = stage_on(transform, way, MOT_STAGE_ZOOM_OUT);
+    MOT_TRY(mot_sizes_check(sizes, error));
     MOT_REQUIRE(!zoom || (sizes->crop_width <= MOT_MAX_SIDE && sizes->crop_height <= MOT_MAX_SIDE &&
                           sizes->crop_width <= (int64_t)MOT_MOST_SHRINK * width &&
                           sizes->crop_height <= (int64_t)MOT_MOST_SHRINK * height),
@@ -55,10 +75,20 @@ motley_status mot_sizes_check(const mot_transform *transform, const mot_sizes *s
     return MOTLEY_OK;
 }
 
-motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t from[2], motley_error *error)
+motley_status mot_ways_check(const mot_transform *transform, int32_t width, int32_t height, motley_error *error)
 {
-    const mot_stage *const resize = mot_transform_stage(transform, MOT_STAGE_RESIZE);
-    const mot_stage *const random = mot_transform_stage(transform, MOT_STAGE_RANDOM_CROP);
+    for (uint32_t way = 0; way < transform->facts.ways; way++) {
+        const mot_sizes sizes = mot_result_size(transform, way, width, height);
+        MOT_TRY(check_way(transform, way, &sizes, error));
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],
+                                  motley_error *error)
+{
+    const mot_stage *const resize = stage_on(transform, way, MOT_STAGE_RESIZE);
+    const mot_stage *const random = stage_on(transform, way, MOT_STAGE_RANDOM_CROP);
     const mot_stage *const mix = mot_transform_only_mixes(transform) && !from
                                      ? NULL /* images keep their size, which motley_mix_draw checks */
                                      : mot_transform_stage(transform, MOT_STAGE_MIX);
@@ -74,8 +104,8 @@ motley_status mot_sizes_check_any(const mot_transform *transform, const int32_t 
     motley_status status = MOTLEY_ERR_ARGUMENT;
     for (int k = 0; k < 2 && status != MOTLEY_OK; k++) {
         const int32_t *const image = from ? from : tries[k];
-        sizes = mot_result_size(transform, image[0], image[1]);
-        status = mot_sizes_check(transform, &sizes, error);
+        sizes = mot_result_size(transform, way, image[0], image[1]);
+        status = check_way(transform, way, &sizes, error);
     }
     return status == MOTLEY_OK && mix ? mot_mix_check_sides(&mix->of.mix.params, sizes.width, sizes.height, error)
                                       : status;
@@ -92,8 +122,8 @@ static motley_status find_sizes(const mot_transform *transform, size_t count, co
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "image %zu: ", i));
         mot_sizes sizes = { .width = widths[i], .height = heights[i] };
         if (transform) {
-            sizes = mot_result_size(transform, widths[i], heights[i]);
-            MOT_TRY(mot_fail_in(error, mot_sizes_check(transform, &sizes, error), "image %zu: ", i));
+            sizes = mot_result_size(transform, 0, widths[i], heights[i]);
+            MOT_TRY(mot_fail_in(error, mot_ways_check(transform, widths[i], heights[i], error), "image %zu: ", i));
         }
         result_widths[i] = sizes.width;
         result_heights[i] = sizes.height;

@@ -92,6 +92,16 @@ static const char *const texts[] = {
          "  - flip: {horizontal: 0.5}\n  - output: {}\n",
     HEAD "  - to_rgb: {}\n  - zoom_out: {side: [1, 2], fill: 9}\n  - resize: {size: [300, 200]}\n"
          "  - random_crop: {size: 240, padding: 30}\n  - flip: {vertical: 0.5}\n  - policy: {name: rand_augment}\n",
+    /* a choice between lists of stages: of steps, of places */
+    HEAD "  - resize: {size: [40, 52]}\n  - one_of: [{weight: 2, stages: [{jitter: {hue: [-0.2, 0.2]}}, {policy: "
+         "rand_augment}]}, {stages: []}, {stages: [{grayscale: {}}]}]\n  - jitter: {contrast: [0.5, 1.5]}\n"
+         "  - output: {}\n",
+    HEAD
+    "  - one_of: [{stages: [{zoom_out: {p: 0.6, fill: 7}}, {resize: {size: [50, 40], filter: bicubic}}]}, {weight: "
+    "2, stages: [{random_resized_crop: {size: [50, 40], filter: [lanczos, nearest]}}, {flip: {horizontal: 0.5}}]}, "
+    "{stages: [{resize: {size: 70}}, {random_crop: {size: [50, 40], padding: 9}}]}]\n  - output: {type: f16}\n",
+    HEAD "  - random_resized_crop: {size: 44}\n  - one_of: [{stages: [{flip: {horizontal: 0.5}}]}, {stages: []}]\n"
+         "  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"

@@ -135,6 +135,29 @@ OTHERS = {  # what no built-in has
         stages: [{zoom_out: {p: 0.6, side: [1.25, 3.7], fill: 7}}, {resize: {size: [20, 30], filter: bicubic}},
                  {flip: {horizontal: 0.5}}, {policy: trivial_augment_wide}]
         """,
+    "choices": """
+        motley: 1
+        name: choices
+        stages:
+          - flip: {horizontal: 0.5}
+          - one_of:
+              - {weight: 3, stages: [{jitter: {brightness: 0.4}}, {policy: rand_augment}]}
+              - {stages: []}
+              - {weight: 0.3, stages: [{policy: trivial_augment_wide}, {grayscale: {p: 0.5}}, {jitter: {hue: 0.2}}]}
+          - jitter: {contrast: 0.3}
+          - one_of: [{weight: 0, stages: [{blur: {radius: [1, 2]}}]}, {weight: 2, stages: [{grayscale: {p: 0.1}}]}]
+        """,
+    "choices_of_places": """
+        motley: 1
+        name: choices_of_places
+        stages:
+          - one_of:
+              - {weight: 0.7, stages: [{zoom_out: {p: 0.6, fill: 3}}, {resize: {size: [50, 40], filter: box}}]}
+              - stages: [{random_resized_crop: {size: [50, 40], filter: [lanczos, nearest]}}]
+              - {weight: 1.25, stages: [{resize: {size: 70}}, {random_crop: {size: [50, 40], padding: 4}}]}
+          - one_of: [{stages: [{flip: {horizontal: 0.5, vertical: 0.2}}]}, {stages: []}]
+          - policy: trivial_augment_wide
+        """,
     "schedules": """
         motley: 1
         name: schedules

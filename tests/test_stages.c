@@ -36,6 +36,7 @@ static const struct {
     { "output", ENDS(mot_normalize, layout), MOT_STAGE_OUTPUT, MOT_STAGE_OUTPUT, 0 },
     { "erase", ENDS(mot_erase, boxes), MOT_STAGE_ERASE, MOT_STAGE_ERASE, 0 },
     { "mix", ENDS(mot_mixing, classes), MOT_STAGE_MIX, MOT_STAGE_MIX, sizeof(size_t) },
+    { "one_of", ENDS(mot_lists, count), MOT_STAGE_ONE_OF, MOT_STAGE_ONE_OF, sizeof(mot_lists) }, /* it is a list */
 };
 
 /* A new field moves the end, or fills what was padding: the last field has to be the last one. */
@@ -169,6 +170,31 @@ Test(stages, json_of_every_stage_reads_back_equal)
     expect_json(HEAD
                 "  - to_rgb: {}\n  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n  - grayscale: {}\n"
                 "  - policy: {name: rand_augment, level: 3, fill: [1, 2, 3]}\n");
+    expect_json(HEAD "  - one_of: [{weight: 0.25, stages: [{policy: {branches: [invert, flip_lr]}}, {grayscale: {}}]}, "
+                     "{stages: []}, {stages: [{policy: {name: rand_augment, p: 0.5}}]}]\n  - blur: {radius: [0, 2]}\n");
+}
+
+/* A device keeps tables under the fingerprint: weights and lists are in it. */
+Test(stages, lists_of_stages_are_in_the_fingerprint)
+{
+    static const char *const others[] = {
+        "one_of: [{stages: [{grayscale: {}}]}, {stages: []}]",
+        "one_of: [{weight: 2, stages: [{grayscale: {}}]}, {stages: []}]",
+        "one_of: [{stages: []}, {stages: [{grayscale: {}}]}]",
+        "one_of: [{stages: [{grayscale: {}}]}, {stages: []}, {stages: []}]",
+        "one_of: [{stages: [{grayscale: {}}]}, {stages: [{grayscale: {}}]}]",
+        "grayscale: {}",
+    };
+    uint64_t found[COUNT(others)];
+    for (size_t i = 0; i < COUNT(others); i++) {
+        char text[300];
+        snprintf(text, sizeof text, HEAD "  - %s\n", others[i]);
+        motley_policy *const t = parsed(text);
+        found[i] = t->staged->fingerprint;
+        for (size_t k = 0; k < i; k++)
+            cr_expect_neq(found[i], found[k], "%s has that of %s", others[i], others[k]);
+        motley_policy_destroy(t);
+    }
 }
 
 Test(stages, json_says_what_the_text_says)

@@ -150,9 +150,10 @@ static int64_t most_table_bytes(const mot_request *call, size_t i, transform_run
     const mot_view dst = mot_batch_view(call->dst, i);
     const unsigned possible =
         call->params->given ? 1u << call->params->given[i].filter : call->transform->facts.filters;
-    const mot_sizes most = mot_request_sides(call, i);
     int columns = 1, rows = 1;
-    for (int filter = 0; filter < MOT_FILTERS; filter++) {
+    for (uint32_t k = 0; k < MOT_FILTERS * mot_request_ways(call); k++) {
+        const uint32_t filter = k % MOT_FILTERS;
+        const mot_sizes most = mot_request_sides(call, i, k / MOT_FILTERS);
         if (!(possible >> filter & 1))
             continue;
         const int across = mot_resize_most_groups((motley_filter)filter, most.crop_width, most.resized_width);
@@ -370,17 +371,20 @@ static motley_status queue_followed(const transform_run *r, motley_error *error)
 
 /* Shares a transform's stages out among the warps of the draw kernel. No stage depends on what another one draws, but
  * the first warp has all rectangles, since the whole image is one if there is no other. */
-static void share_stages(const mot_stage_facts *fact, mot_transform_draw_job *job)
+static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mot_transform_draw_job *job)
 {
-    static const int warp_of[] = { [MOT_DRAWN_WINDOW] = 0, [MOT_DRAWN_MIRRORS] = 1, [MOT_DRAWN_BOXES] = 2 };
+    static const int warp_of[] = {
+        [MOT_DRAWN_CROP] = 0, [MOT_DRAWN_WINDOW] = 0, [MOT_DRAWN_MIRRORS] = 1, [MOT_DRAWN_BOXES] = 2
+    };
     const int places = 3, warps = job->threads / 32;
     int turns = 0;
     for (int s = 0; s < job->stages; s++) {
         const mot_stage_drawn drawn = fact[s].drawn;
         job->turn[s] = (mot_stage_turn){ fact[s].block, fact[s].first_step };
-        if (drawn == MOT_DRAWN_MIRRORS && job->ratios)
+        if (drawn == MOT_DRAWN_MIRRORS && job->ratios && !stage[s].listed.one_of)
             job->flip = s;
-        else if (drawn == MOT_DRAWN_WINDOW || drawn == MOT_DRAWN_MIRRORS || drawn == MOT_DRAWN_BOXES)
+        else if ((drawn == MOT_DRAWN_CROP && !job->ratios) || drawn == MOT_DRAWN_WINDOW || drawn == MOT_DRAWN_MIRRORS ||
+                 drawn == MOT_DRAWN_BOXES)
             job->own[warp_of[drawn]] |= (uint16_t)(1u << s);
         else if (drawn == MOT_DRAWN_STEPS && fact[s].steps.steps > 0 && job->max_steps > 0)
             job->own[places + turns++ % (warps - places)] |= (uint16_t)(1u << s);
@@ -417,7 +421,7 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
     if (call->transform->facts.crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
-    share_stages(call->transform->fact, draw);
+    share_stages(call->transform->stage, call->transform->fact, draw);
     return resized->dtype != MOTLEY_U8 ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error) : MOTLEY_OK;
 }
 

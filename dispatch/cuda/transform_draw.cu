@@ -66,9 +66,12 @@ static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, m
                                                const mot_tables *tables, motley_place *drawn, mot_step *steps)
 {
     int32_t width = of.width, height = of.height;
+    if (!mot_stage_runs(&stages[s], &of))
+        return;
     MOT_ROLLED
     for (int before = 0; before < s; before++)
-        mot_stage_size(&stages[before], of.width, of.height, &width, &height);
+        if (mot_stage_runs(&stages[before], &of))
+            mot_stage_size(&stages[before], of.width, of.height, &width, &height);
     if (stages[s].steps == 0)
         mot_draw_place(&stages[s], &of, turn.block, width, height, drawn);
     else

@@ -294,6 +294,85 @@ def test_zoom_out_that_is_refused(stages, why):
         motley.Policy(f"motley: 1\nname: a\nstages:\n  - {stages}\n")
 
 
+CHOICE = """
+motley: 1
+name: a
+stages:
+  - one_of:
+      - {weight: 3, stages: [{zoom_out: {p: 1, fill: 9}}, {resize: {size: [33, 21]}}]}
+      - {weight: 1, stages: [{random_resized_crop: {size: [33, 21], filter: bicubic}}]}
+      - {weight: 0, stages: [{center_crop: {size: [33, 21]}}]}
+  - flip: {horizontal: 0.5}
+  - one_of:
+      - {stages: [{policy: {ops: {rotate: {range: [20, 20]}}, level: 0, bins: 2, branches: [rotate]}}]}
+      - {stages: []}
+"""
+
+
+def test_one_of_draws_as_the_list_alone(photographs):
+    """Where no kind of stage is in two lists, a sample draws what the file with its list in place of all draws."""
+    transform = motley.Transform(CHOICE, seed=5)
+    whole = motley.Policy(CHOICE).as_dict()
+    first, second = (stage["one_of"] for stage in whole["stages"][::2])
+    alone = {
+        (i, k): motley.Transform({**whole, "stages": [*a["stages"], whole["stages"][1], *b["stages"]]}, seed=5)
+        for i, a in enumerate(first)
+        for k, b in enumerate(second)
+    }
+    chosen = dict.fromkeys(alone, 0)
+    ids = range(6)
+    for epoch in range(100):
+        made, draws = transform(photographs, sample_ids=ids, epoch=epoch, return_draws=True)
+        assert np.array_equal(transform.replay(photographs, draws), made)
+        for i, x, y, draw in zip(ids, photographs, made, draws):
+            key = (0 if draw.get("beyond") else 1, 0 if draw["steps"] else 1)
+            chosen[key] += 1
+            image, own = alone[key](x, sample_ids=i, epoch=epoch, return_draws=True)
+            assert own == draw and np.array_equal(image, y)
+    assert {key for key, count in chosen.items() if count} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+    assert 410 < chosen[0, 0] + chosen[0, 1] < 490  # of 600, by weights 3 and 1
+    assert 250 < chosen[0, 0] + chosen[1, 0] < 350
+
+
+def test_what_follows_goes_the_way_that_was_drawn(photographs):
+    transform = motley.Transform(CHOICE, seed=5)
+    follow = motley.Follow(transform)
+    for i, x in enumerate(photographs * 5):
+        mask = np.arange(x.shape[0] * x.shape[1], dtype=np.int32).reshape(x.shape[:2])
+        parts = {"mask": mask, "boxes": np.array([[4.0, 6.0, 30.0, 31.0]])}
+        sample = follow({"image": x, **parts}, sample_ids=i, epoch=0)
+        image, draw = transform(x, sample_ids=i, epoch=0, return_draws=True)
+        again = follow.replay({"image": x, **parts}, draw)
+        assert np.array_equal(sample["image"], image) and sample["mask"].shape == image.shape[:2]
+        assert np.array_equal(sample["mask"], again["mask"]) and np.array_equal(sample["boxes"], again["boxes"])
+
+
+def test_chains_in_a_list(photographs):
+    text = "motley: 1\nname: a\nstages:\n  - one_of: [{stages: [{policy: augmix}]}, {stages: [{grayscale: {}}]}]\n"
+    transform, alone = motley.Transform(text, seed=5), motley.Transform("augmix", seed=5)
+    kinds = set()
+    for i, x in enumerate(photographs * 4):
+        made, draw = transform(x, sample_ids=i, epoch=0, return_draws=True)
+        grey = [step["op"] for step in draw["steps"]] == ["grayscale"]
+        kinds.add(grey)
+        wanted = motley.ops.grayscale(x) if grey else alone(x, sample_ids=i, epoch=0)
+        assert np.array_equal(made, wanted) and np.array_equal(made, transform.replay(x, draw))
+    assert kinds == {False, True}
+
+
+def test_a_weight_that_changes_with_the_epoch(photographs):
+    """A closing epoch by the weights of a one_of: from epoch 2 on nothing is drawn."""
+    text = (
+        "motley: 1\nname: a\nstages:\n  - one_of: [{weight: {from: [[0, 1], [2, 0]]}, stages: [{grayscale: {}}]}, "
+        "{weight: {from: [[0, 0], [2, 1]]}, stages: []}]\n"
+    )
+    transform = motley.Transform(text, seed=5)
+    for epoch in range(4):
+        made = transform(photographs, sample_ids=range(6), epoch=epoch)
+        for x, y in zip(photographs, made):
+            assert np.array_equal(x, y) == (epoch > 1)
+
+
 def test_resizes_of_one_image_after_another(photographs):
     """By calls that are kept: other pixels, sizes, filters and kinds of images in turns."""
     numbers = np.random.default_rng(5)
@@ -485,14 +564,18 @@ def test_in_workers_and_loops(photographs, workers):
     dataset, epochs = Photographs(photographs), []
     wanted = [motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6), epoch=e) for e in (0, 1)]
     loader = torch.utils.data.DataLoader(
-        dataset, batch_size=4, sampler=Sampler(range(6)), num_workers=workers,
+        dataset,
+        batch_size=4,
+        sampler=Sampler(range(6)),
+        num_workers=workers,
         collate_fn=MotleyCollate(TorchTransform(TEXT, seed=3), ids=1),
-    )  # fmt: skip
+    )
     for _ in range(2):
         epochs.append(np.concatenate([images.numpy() for images, _ in loader]))
     assert np.array_equal(epochs, wanted)
-    augmented = torch.utils.data.DataLoader(Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6,
-                                            sampler=Sampler(range(6)), num_workers=workers)  # fmt: skip
+    augmented = torch.utils.data.DataLoader(
+        Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6, sampler=Sampler(range(6)), num_workers=workers
+    )
     for e in range(2):
         (made,) = (images.numpy() for images, _ in augmented)
         assert np.array_equal(made, wanted[e])
@@ -597,10 +680,13 @@ KINDS = {
     "pictures": lambda images: [PIL.Image.fromarray(x if x.shape[2] > 1 else x[..., 0]) for x in images],
 }
 LISTS = [
-    of_sizes((50, 60), (80, 90), (33, 41)), of_sizes((70, 31), (36, 120), (64, 64), seed=1), of_sizes((5, 6), (80, 90)),
-    of_sizes((70, 31), (36, 120), (64, 64), seed=2), of_sizes((50, 60), (80, 90), (33, 41), channels=1, seed=3),
+    of_sizes((50, 60), (80, 90), (33, 41)),
+    of_sizes((70, 31), (36, 120), (64, 64), seed=1),
+    of_sizes((5, 6), (80, 90)),
+    of_sizes((70, 31), (36, 120), (64, 64), seed=2),
+    of_sizes((50, 60), (80, 90), (33, 41), channels=1, seed=3),
     of_sizes((41, 50), (80, 90), (99, 41), seed=4),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
