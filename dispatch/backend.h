@@ -28,14 +28,13 @@ typedef struct mot_job {
     motley_samples samples;
     const uint64_t *counter; /* CUDA: device memory, or NULL */
     void *stream;
-    motley_step *drawn;              /* [count][max_steps], or NULL */
-    int32_t *drawn_counts;           /* [count], or NULL */
-    int mixes;                       /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    size_t clip_frames;              /* > 1: so many images in a row share statistics; rounds and stages read it */
-    const motley_followed *followed; /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
-    struct mot_request *request;     /* of images that are placed first: what draws and places them; else NULL */
-    const double *fill;              /* [channels] of a wide src, or NULL: what each step has */
-    const struct mot_wide_job *wide; /* CPU: of a wide src, what mot_job_run finds about its bands; else NULL */
+    int mixes;                        /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    size_t clip_frames;               /* > 1: so many images in a row share statistics; rounds and stages read it */
+    const motley_followed *followed;  /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
+    const struct mot_request *drawer; /* CPU: what draws the images, or has drawn them; NULL: `steps` are given */
+    struct mot_request *request;      /* of images that are placed first: what draws and places them; else NULL */
+    const double *fill;               /* [channels] of a wide src, or NULL: what each step has */
+    const struct mot_wide_job *wide;  /* CPU: of a wide src, what mot_job_run finds about its bands; else NULL */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */

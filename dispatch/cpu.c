@@ -36,14 +36,12 @@ typedef struct cpu_state {
     size_t workers_count;
     worker *workers; /* [workers_count] */
 
-    /* For the current block; these grow as needed and are kept. */
-    mot_step *steps; /* [BLOCK][steps_per_image] */
-    size_t steps_room;
-    motley_place *places; /* [BLOCK], of stages */
-    size_t places_room;
-    image_work *work; /* [work_room] */
-    uint32_t *order;  /* [work_room], and as many again for sorting */
-    size_t work_room;
+    /* The current block, in memory that is kept. */
+    mot_kept block;
+    mot_step *steps;                         /* [images][steps_per_image] */
+    motley_place *places;                    /* [images], of images that are placed; else NULL */
+    image_work *work;                        /* [images] */
+    uint32_t *order;                         /* [2][images]: half of it for sorting */
     size_t last_count, last_steps_per_image; /* of the last batch */
 } cpu_state;
 
@@ -80,48 +78,37 @@ static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain
 
 /* ---- drawing ---- */
 
-/* Copies an image's draws to where the caller asked for them. */
-static void copy_draws(const mot_job *job, size_t image, const mot_step *steps, int count)
+/* Draws an image of the block, and leaves out the steps that change nothing. */
+static void draw_image(const task *t, size_t in_block)
 {
-    motley_step *const to = &job->drawn[image * job->policy->tables.max_steps];
-    job->drawn_counts[image] = count;
-    for (int s = 0; s < count; s++)
-        to[s] = mot_public_step(motley_policy_op(job->policy, steps[s].op), &steps[s]);
+    const mot_job *const job = t->job;
+    cpu_state *const state = t->state;
+    const size_t i = t->first + in_block, first = in_block * t->steps_per_image;
+    mot_step *const steps = &state->steps[first];
+    motley_place unused, *const place = state->places ? &state->places[in_block] : NULL;
+    int drawn = (int)job->max_steps;
+    if (job->drawer)
+        drawn = mot_request_draw(job->drawer, i, place ? place : &unused, steps);
+    else
+        memcpy(steps, &job->steps[i * job->max_steps], job->max_steps * sizeof *steps);
+    uint32_t kept = 0;
+    for (int s = 0; s < drawn; s++)
+        if (!(steps[s].arg.flags & MOT_ARG_IDENTITY) || (job->wide && mot_wide_counts(steps[s].op)))
+            steps[kept++] = steps[s];
+    state->work[in_block] =
+        (image_work){ (uint32_t)first, kept, mot_image_cost(state->rows, job, i, place, steps, (int)kept) };
 }
 
 static void draw_part(task *t, worker *self)
 {
     (void)self;
-    const mot_job *job = t->job;
     for (;;) {
         const size_t from = atomic_fetch_add(&t->next, DRAW_CHUNK);
         if (from >= t->count)
             return;
         const size_t to = from + DRAW_CHUNK < t->count ? from + DRAW_CHUNK : t->count;
-        for (size_t i = from; i < to; i++) {
-            mot_step *steps = &t->state->steps[i * t->steps_per_image];
-            const mot_view src = mot_batch_view(job->src, t->first + i);
-            int drawn = (int)job->max_steps;
-            if (job->request) {
-                drawn = mot_request_draw(job->request, t->first + i, &t->state->places[i], steps);
-            } else if (job->policy) {
-                const mot_drawn_sample sample =
-                    mot_sample_of(&job->samples, t->first + i, src.width, src.height, src.channels);
-                drawn = mot_draw_sample(&job->policy->tables, &sample, steps);
-                if (job->drawn)
-                    copy_draws(job, t->first + i, steps, drawn);
-            } else {
-                memcpy(steps, &job->steps[(t->first + i) * job->max_steps], job->max_steps * sizeof *steps);
-            }
-            uint32_t kept = 0;
-            for (int s = 0; s < drawn; s++)
-                if (!(steps[s].arg.flags & MOT_ARG_IDENTITY) || (job->wide && mot_wide_counts(steps[s].op)))
-                    steps[kept++] = steps[s];
-            t->state->work[i].first_step = (uint32_t)(i * t->steps_per_image);
-            t->state->work[i].steps = kept;
-            t->state->work[i].cost = mot_image_cost(t->state->rows, job, t->first + i,
-                                                    job->request ? &t->state->places[i] : NULL, steps, (int)kept);
-        }
+        for (size_t i = from; i < to; i++)
+            draw_image(t, i);
     }
 }
 
@@ -140,7 +127,7 @@ static uint32_t lightness(const image_work *work)
 static void sort_block(task *t)
 {
     cpu_state *state = t->state;
-    uint32_t *from = state->order, *to = state->order + state->work_room;
+    uint32_t *from = state->order, *to = state->order + t->count;
     for (uint32_t i = 0; i < t->count; i++)
         from[i] = i;
     for (int shift = 0; shift < 16 && t->count > 1; shift += 8) {
@@ -161,9 +148,8 @@ static void run_image(task *t, worker *self, size_t in_block)
 {
     const cpu_state *const state = t->state;
     const image_work *const work = &state->work[in_block];
-    mot_image_run(state->rows, t->job, t->output, t->first + in_block,
-                  t->job->request ? &state->places[in_block] : NULL, &state->steps[work->first_step], (int)work->steps,
-                  self->memory);
+    mot_image_run(state->rows, t->job, t->output, t->first + in_block, state->places ? &state->places[in_block] : NULL,
+                  &state->steps[work->first_step], (int)work->steps, self->memory);
 }
 
 static void image_part(task *t, worker *self)
@@ -183,19 +169,20 @@ static void *aligned(size_t bytes)
     return aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
 }
 
-/* How much memory a state has or a job needs. */
-typedef struct room {
-    size_t steps, images, places; /* of a block */
-    size_t scratch_bytes;         /* of each worker */
-} room;
-
-static room room_for(const cpu_state *state, const mot_job *job)
+/* Lays out what a job's blocks need, if `memory` is not NULL, and returns how many bytes that is. */
+static size_t lay_out(cpu_state *state, const mot_job *job, void *memory)
 {
-    const size_t block = job->count < BLOCK ? job->count : BLOCK;
-    return (room){ .steps = block * job->max_steps,
-                   .images = block,
-                   .places = job->request ? block : 0,
-                   .scratch_bytes = mot_image_memory(state->rows, job) };
+    const size_t images = job->count < BLOCK ? job->count : BLOCK, steps = images * job->max_steps;
+    const size_t places = job->request ? images : 0;
+    if (memory) {
+        motley_place *const first = memory;
+        state->places = places ? first : NULL;
+        state->steps = (mot_step *)(void *)(first + places);
+        state->work = (image_work *)(void *)(state->steps + steps);
+        state->order = (uint32_t *)(void *)(state->work + images);
+    }
+    return places * sizeof *state->places + steps * sizeof *state->steps +
+           images * (sizeof *state->work + 2 * sizeof *state->order);
 }
 
 static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_error *error)
@@ -217,34 +204,9 @@ static motley_status reserve_scratch(cpu_state *state, size_t bytes, motley_erro
 /* Allocates everything that `job` needs, before any work begins. */
 static motley_status reserve(cpu_state *state, const mot_job *job, motley_error *error)
 {
-    const room needed = room_for(state, job);
-    if (needed.steps > state->steps_room) {
-        free(state->steps);
-        state->steps_room = 0;
-        state->steps = malloc(needed.steps * sizeof *state->steps);
-        if (!state->steps)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", needed.images);
-        state->steps_room = needed.steps;
-    }
-    if (needed.places > state->places_room) {
-        free(state->places);
-        state->places_room = 0;
-        state->places = malloc(needed.places * sizeof *state->places);
-        if (!state->places)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the draws of %zu images", needed.images);
-        state->places_room = needed.places;
-    }
-    if (needed.images > state->work_room) {
-        free(state->work);
-        free(state->order);
-        state->work_room = 0;
-        state->work = malloc(needed.images * sizeof *state->work);
-        state->order = malloc(2 * needed.images * sizeof *state->order);
-        if (!state->work || !state->order)
-            return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the work list of %zu images", needed.images);
-        state->work_room = needed.images;
-    }
-    return reserve_scratch(state, needed.scratch_bytes, error);
+    MOT_TRY(mot_keep(&state->block, lay_out(state, job, NULL), job->count, error));
+    lay_out(state, job, state->block.memory);
+    return reserve_scratch(state, mot_image_memory(state->rows, job), error);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -255,13 +217,11 @@ static size_t larger(size_t a, size_t b)
 static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, motley_error *error)
 {
     (void)error;
-    const cpu_state *state = opaque;
-    const room needed = job ? room_for(state, job) : (room){ 0 };
-    *bytes = larger(state->steps_room, needed.steps) * sizeof *state->steps +
-             larger(state->places_room, needed.places) * sizeof *state->places +
-             larger(state->work_room, needed.images) * (sizeof *state->work + 2 * sizeof *state->order);
+    cpu_state *const state = opaque;
+    const size_t scratch = job ? mot_image_memory(state->rows, job) : 0;
+    *bytes = larger(state->block.bytes, job ? lay_out(state, job, NULL) : 0);
     for (size_t w = 0; w < state->workers_count; w++)
-        *bytes += larger(state->workers[w].bytes, needed.scratch_bytes);
+        *bytes += larger(state->workers[w].bytes, scratch);
     return MOTLEY_OK;
 }
 
@@ -410,10 +370,7 @@ static void destroy(void *opaque)
     for (size_t w = 0; state->workers && w < state->workers_count; w++)
         free(state->workers[w].memory);
     free(state->workers);
-    free(state->steps);
-    free(state->places);
-    free(state->work);
-    free(state->order);
+    free(state->block.memory);
     free(state);
 }
 

@@ -47,7 +47,7 @@ static void finish_draw(const mot_request *r, size_t i, const motley_place *plac
             mot_kernel_blur_weights(steps[s].value, (int)steps[s].arg.size, half);
         memcpy(steps[s].arg.u, half, sizeof half);
     }
-    if (p->drawn)
+    if (p->drawn && r->placed)
         p->drawn[i] = *place;
     if (!p->steps)
         return;
@@ -61,7 +61,8 @@ int mot_draws_new(const mot_request *r, size_t i, motley_place *drawn, mot_step 
 {
     const mot_view src = mot_batch_view(r->src, i);
     const mot_drawn_sample sample = mot_sample_of(&r->samples, i, src.width, src.height, src.channels);
-    const int count = mot_transform_draw(r->transform, &sample, drawn, steps);
+    const int count = r->placed ? mot_transform_draw(r->transform, &sample, drawn, steps)
+                                : mot_transform_steps(r->transform, 0, &sample, src.width, src.height, steps);
     finish_draw(r, i, drawn, steps, NULL, count, r->info->max_steps);
     return count;
 }

@@ -339,7 +339,8 @@ int mot_request_draw(const mot_request *r, size_t i, motley_place *drawn, mot_st
     const mot_host_draws *const known = &r->draws;
     if (!known->steps)
         return mot_draws_new(r, i, drawn, steps);
-    *drawn = known->places[i];
+    if (known->places)
+        *drawn = known->places[i];
     if (known->counts[i] > 0) /* else there may be no room for any */
         memcpy(steps, known->steps + i * known->most, (size_t)known->counts[i] * sizeof *steps);
     return known->counts[i];
@@ -370,12 +371,10 @@ static mot_job job_of(mot_request *r)
     job.clip_frames = p->clip_frames;
     job.mixes = r->mixes;
     job.request = r->placed ? r : NULL;
+    job.drawer = r;
     job.steps = r->draws.steps;
-    if (!r->draws.steps && !r->placed) { /* its only stage draws */
+    if (!r->draws.steps && !r->placed) /* its only stage draws */
         job.policy = r->transform->stage[0].policy;
-        job.drawn = p->steps;
-        job.drawn_counts = p->step_counts;
-    }
     job.followed = mot_followed_any(&r->followed) ? &r->followed : NULL;
     return job;
 }

@@ -62,7 +62,7 @@ uint32_t mot_request_ways(const mot_request *request);
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_request_largest_kernel(const mot_request *request, size_t i);
 
-/* Writes what image i draws or drew, of a request that is placed. Returns the number of steps. */
+/* Writes what image i draws or drew; *drawn only if it is placed. Returns the number of steps. */
 int mot_request_draw(const mot_request *request, size_t i, motley_place *drawn, mot_step *steps);
 
 /* ---- dispatch/epochs.c ---- */

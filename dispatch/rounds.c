@@ -121,7 +121,7 @@ static motley_status run_placed(rounds *call, mot_job *job, bool first, bool las
     part.draws.steps = call->part;
     part.draws.counts = call->own;
     part.draws.places = first ? call->draws->places : call->written;
-    job->request = &part;
+    job->drawer = job->request = &part;
     return mot_job_run(call->context, job, error);
 }
 

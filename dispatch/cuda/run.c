@@ -15,30 +15,30 @@ typedef struct planes_run {
     int merges;  /* goes from there to dst, unless an output takes its place */
 } planes_run;
 
-static planes_run lay_out_planes(const mot_job *whole, mot_arena *scratch)
+/* Finds whether a job runs so; r does not move any more. */
+static const mot_job *find_planes(planes_run *r, const mot_job *whole)
 {
-    planes_run r = { .whole = whole, .job = *whole };
     const motley_batch *const src = whole->src, *const dst = whole->dst;
-    r.splits = mot_batch_bands(src) > 1 && mot_cuda_format_of(src) == MOT_FORMAT_STRIDED && !src->images &&
-               !(dst && dst->images);
-    if (!r.splits)
-        return r;
-    r.in_them = !dst || dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED;
-    r.merges = dst && r.in_them && !(whole->output && whole->output->batch.data == dst->data);
-    const size_t bytes = src->count * (size_t)src->channels * (size_t)src->width * (size_t)src->height;
-    r.planes = mot_batch_dense(src, src->count, src->width, src->height, mot_take(scratch, MOT_IMAGES, bytes));
-    r.planes.layout = MOTLEY_CHW;
-    return r;
+    *r = (planes_run){ .whole = whole, .job = *whole };
+    r->splits = mot_batch_bands(src) > 1 && mot_cuda_format_of(src) == MOT_FORMAT_STRIDED && !src->images &&
+                !(dst && dst->images);
+    if (!r->splits)
+        return whole;
+    r->in_them = !dst || dst == src || mot_cuda_format_of(dst) == MOT_FORMAT_STRIDED;
+    r->merges = dst && r->in_them && !(whole->output && whole->output->batch.data == dst->data);
+    r->planes = mot_batch_dense(src, src->count, src->width, src->height, NULL);
+    r->planes.layout = MOTLEY_CHW;
+    r->job.src = &r->planes;
+    r->job.dst = r->in_them ? &r->planes : dst;
+    return &r->job;
 }
 
-/* The job that runs on the planes; r does not move any more. */
-static const mot_job *job_of(planes_run *r)
+static void lay_out_planes(planes_run *r, mot_arena *scratch)
 {
-    if (!r->splits)
-        return r->whole;
-    r->job.src = &r->planes;
-    r->job.dst = r->in_them ? &r->planes : r->whole->dst;
-    return &r->job;
+    const motley_batch *const b = &r->planes;
+    if (r->splits)
+        r->planes.data =
+            mot_take(scratch, MOT_IMAGES, b->count * (size_t)b->channels * (size_t)b->width * (size_t)b->height);
 }
 
 static motley_status interleave(mot_cuda_call *call, const motley_batch *src, const motley_batch *dst,
@@ -75,8 +75,9 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
     mot_cuda_steps steps;
     mot_arena slot = { 0 }, scratch = { 0 };
     if (job) {
-        planes_run planes = lay_out_planes(job, &scratch);
-        const mot_job *const own = job_of(&planes);
+        planes_run planes;
+        const mot_job *const own = find_planes(&planes, job);
+        lay_out_planes(&planes, &scratch);
         const mot_cuda_parts parts = mot_cuda_parts_of(own);
         MOT_TRY(count_apply(s, own, &parts, &steps, &slot, &scratch, error));
     }
@@ -90,8 +91,9 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *asked, motl
     mot_cuda_state *const s = call->s;
     mot_cuda_steps steps;
     mot_arena slot, scratch = { 0 };
-    planes_run planes = lay_out_planes(asked, &scratch);
-    const mot_job *const job = job_of(&planes);
+    planes_run planes;
+    const mot_job *const job = find_planes(&planes, asked);
+    lay_out_planes(&planes, &scratch);
     const mot_cuda_parts parts = mot_cuda_parts_of(job);
     MOT_TRY(count_apply(s, job, &parts, &steps, &slot, &scratch, error));
     const int apart = mot_cuda_has_parts(&parts), by_tiles = steps.choice.route == MOT_ROUTE_TILES; /* unless apart */
@@ -100,8 +102,7 @@ static motley_status queue_apply(mot_cuda_call *call, const mot_job *asked, motl
     const int whole = !apart && (!by_tiles || steps.tiles.whole);
     const int alone = job->policy && !job->counter && !job->samples.levels && whole;
     MOT_TRY(mot_call_take(call, slot.bytes, scratch.bytes, alone, error));
-    planes = lay_out_planes(asked, &call->scratch); /* now in the memory that the call took; `job` points into it */
-    job_of(&planes);
+    lay_out_planes(&planes, &call->scratch);
     if (planes.splits)
         MOT_TRY(mot_call_late(call, split, &planes, error));
     if (apart) {
