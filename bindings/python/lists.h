@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the pixels of the objects that hold images, and describes lists of them: torch's tensors by DLPack's exchange
- * API or, where there is none, by a capsule of DLPack's, arrays as buffers, Pillow's images by what Pillow shows of
- * their memory. From Python the attributes of an image take ten times as long. CFFI reads this file verbatim; objects
- * are passed as their addresses, of id(). */
+ * API, arrays as buffers, Pillow's images by Arrow's interface. From Python the attributes of an image take ten times
+ * as long; whatever shows none of these is looked at there. CFFI reads this file verbatim; objects are passed as their
+ * addresses, of id(). */
 
 /* DLTensor and the start of DLPackExchangeAPI, https://github.com/dmlc/dlpack/blob/main/include/dlpack/dlpack.h */
 typedef struct dl_tensor {
@@ -32,9 +32,7 @@ typedef struct arrow_array {
 /* How the pixels of a class of objects are found. */
 #define FOUND_BY_EXCHANGE 0 /* DLPack's, at `exchange` */
 #define FOUND_AS_BUFFER 1
-#define FOUND_BY_ARROW 2  /* of Pillow 11.2 and later */
-#define FOUND_BY_ROWS 3   /* of Pillow before 11.0, by its table of rows */
-#define FOUND_BY_EXPORT 4 /* DLPack's of Python: a capsule for each array */
+#define FOUND_BY_ARROW 2 /* of Pillow 11.2 and later */
 
 typedef struct images_found_by {
     int how;
@@ -70,39 +68,21 @@ static uintptr_t arrow_bytes(const arrow_array *array, int64_t bytes)
     return (uintptr_t)array->buffers[1];
 }
 
-/* The first of `height` rows, `stride` bytes each, whose addresses are in a table. 0: they are not contiguous. */
-static uintptr_t first_of_rows(const char *const *rows, int32_t height, int64_t stride)
-{
-    for (int32_t y = 0; y < height; y++)
-        if (rows[y] != rows[0] + y * stride)
-            return 0;
-    return height > 0 ? (uintptr_t)rows[0] : 0;
-}
-
 /* The first pixel of a Pillow image whose core is `core`, with so many bytes in each pixel. 0: it cannot be found. */
-static uintptr_t core_pixels(void *core, int how, int64_t pixel, int32_t width, int32_t height)
+static uintptr_t core_pixels(void *core, int64_t pixel, int32_t width, int32_t height)
 {
-    uintptr_t found = 0;
-    PyObject *const shown = how == FOUND_BY_ARROW ? PyObject_CallMethod(core, "__arrow_c_array__", NULL)
-                                                  : PyObject_GetAttrString(core, "unsafe_ptrs");
-    if (shown && how == FOUND_BY_ARROW) {
-        const arrow_array *const array = PyCapsule_GetPointer(shown, "arrow_array");
-        found = array ? arrow_bytes(array, width * pixel * height) : 0;
-    } else if (shown) {
-        const char *name;
-        Py_ssize_t bytes, words, other; /* addresses of tables */
-        if (PyArg_ParseTuple(shown, "(sn)(sn)(sn)", &name, &bytes, &name, &words, &name, &other))
-            found = first_of_rows((const char *const *)(pixel == 1 ? bytes : words), height, width * pixel);
-    }
+    PyObject *const shown = PyObject_CallMethod(core, "__arrow_c_array__", NULL);
+    const arrow_array *const array = shown ? PyCapsule_GetPointer(shown, "arrow_array") : NULL;
+    const uintptr_t found = array ? arrow_bytes(array, width * pixel * height) : 0;
     Py_XDECREF(shown);
     return found;
 }
 
 /* The same, from Python. */
-static uintptr_t picture_pixels(uintptr_t core, int how, int64_t pixel, int32_t width, int32_t height)
+static uintptr_t picture_pixels(uintptr_t core, int64_t pixel, int32_t width, int32_t height)
 {
     const PyGILState_STATE gil = PyGILState_Ensure();
-    const uintptr_t found = core_pixels((void *)core, how, pixel, width, height);
+    const uintptr_t found = core_pixels((void *)core, pixel, width, height);
     PyErr_Clear();
     PyGILState_Release(gil);
     return found;
@@ -138,7 +118,7 @@ static int describe_picture(void *picture, const images_found_by *by, motley_ima
     int width = 0, height = 0;
     uintptr_t found = 0;
     if (size && channels && PyArg_ParseTuple(size, "ii", &width, &height) && width * pixel * height < by->block_bytes)
-        found = core_pixels(core, by->how, pixel, width, height);
+        found = core_pixels(core, pixel, width, height);
     Py_XDECREF(size);
     Py_XDECREF(mode);
     Py_XDECREF(core);
@@ -202,25 +182,13 @@ static int describe_buffer(void *array, const images_found_by *by, motley_image 
     return done;
 }
 
-/* Any array that has __dlpack__, in its current stream. */
-static int describe_export(void *array, const images_found_by *by, motley_image *image, images_have *has)
-{
-    PyObject *const capsule = PyObject_CallMethod(array, "__dlpack__", NULL);
-    const dl_tensor *const tensor = capsule ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
-    const int done = tensor && describe_tensor(tensor, by, image, has);
-    Py_XDECREF(capsule); /* the array keeps its memory */
-    return done;
-}
-
 static int describe_object(void *object, const images_found_by *by, motley_image *image, images_have *has)
 {
     if ((uintptr_t)Py_TYPE((PyObject *)object) != by->type)
         return 0;
     if (by->how == FOUND_AS_BUFFER)
         return describe_buffer(object, by, image, has);
-    if (by->how == FOUND_BY_EXPORT)
-        return describe_export(object, by, image, has);
-    if (by->how != FOUND_BY_EXCHANGE)
+    if (by->how == FOUND_BY_ARROW)
         return describe_picture(object, by, image, has);
     const dl_exchange *const api = (const dl_exchange *)by->exchange;
     dl_tensor tensor;

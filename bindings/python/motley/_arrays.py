@@ -366,7 +366,7 @@ class Torch(Kind):
     def found_by(cls: type) -> Any:
         capsule = getattr(cls, "__dlpack_c_exchange_api__", None)  # older versions have none
         exchange = 0 if capsule is None else lib.pointer_in(id(capsule), b"dlpack_exchange_api")
-        return found_by(cls, lib.FOUND_BY_EXCHANGE if exchange else lib.FOUND_BY_EXPORT, exchange=exchange)
+        return found_by(cls, lib.FOUND_BY_EXCHANGE, exchange=exchange) if exchange else None
 
 
 def _numpy_dtype(name: str | None) -> Any:
@@ -470,33 +470,30 @@ class Foreign(Kind):
 
 class Pillow(Kind):
     """Images of modes L, RGB and RGBA in their own memory. Pillow keeps L in one byte a pixel, RGB and RGBA in four.
-    The address of the pixels comes from its Arrow interface (Pillow 11.2 and later) or its table of rows (before 11.0).
-    Neither works for an image of several memory blocks (above 16 MiB), and LA is stored as L, L, L, A: Picture copies
-    such images."""
+    The address of the pixels comes from its Arrow interface (Pillow 11.2 and later). That works for no image of several
+    memory blocks (above 16 MiB), and LA is stored as L, L, L, A: Picture copies such images."""
 
     base, name = ("PIL", "Image"), "PIL image"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
     pixel_bytes = {"L": 1, "RGB": 4, "RGBA": 4}
     converted = {"1", "P", "PA", "CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "I;16", "I;16L", "I;16B", "I;16N"}
-    # Found out when the first image comes: how this Pillow's pixels are found (None: they are not), and its Image.
-    how: int | None = None
+    # Found out when the first image comes: whether this Pillow's pixels are found, and its Image.
+    found = False
     image: type | None = None
     only_own = True  # Pillow 11.2 to 12 crash when asked for memory that is an array's or a mapped file's
 
     @classmethod
     def _choose(cls) -> None:
         module = sys.modules["PIL.Image"]
-        version = int(module.__version__.split(".")[0])
-        how = lib.FOUND_BY_ROWS if version < 11 else lib.FOUND_BY_ARROW  # from 11.0 on Pillow warns of its table
-        cls.only_own, cls.image = 11 <= version < 13, module.Image
-        cls.how = how if all(cls._shows(how, mode) for mode in cls.pixel_bytes) else None
+        cls.only_own, cls.image = int(module.__version__.split(".")[0]) < 13, module.Image
+        cls.found = all(map(cls._shows, cls.pixel_bytes))
 
     @classmethod
-    def _shows(cls, how: int, mode: str) -> bool:
-        """Whether the bytes found this way are the pixels of a test image."""
+    def _shows(cls, mode: str) -> bool:
+        """Whether the bytes that Pillow shows are the pixels of a test image."""
         pixel, colour = cls.pixel_bytes[mode], bytes(range(7, 7 + cls.channels_of[mode]))
         core = sys.modules["PIL.Image"].core.fill(mode, (3, 2), tuple(colour) if len(colour) > 1 else colour[0])
-        found = lib.picture_pixels(id(core), how, pixel, 3, 2)
+        found = lib.picture_pixels(id(core), pixel, 3, 2)
         shown = ffi.buffer(ffi.cast("char *", found), 6 * pixel)[:] if found else bytes(pixel)
         return all(shown[i : i + len(colour)] == colour for i in range(0, len(shown), pixel))
 
@@ -528,7 +525,7 @@ class Pillow(Kind):
                 cls._choose()
             x.load()
         pixel = cls.pixel_bytes.get(x.mode)
-        if pixel is None or cls.how is None or (cls.only_own and x.readonly):
+        if pixel is None or not cls.found or (cls.only_own and x.readonly):
             return False
         width, height = x.size  # in several blocks only a copy is shown
         return bool(width * height * pixel < sys.modules["PIL.Image"].core.get_block_size())
@@ -537,7 +534,7 @@ class Pillow(Kind):
     def pointer(cls, x: Any) -> Any:
         if not cls.shows(x):
             return None
-        return lib.picture_pixels(id(x.im), cls.how, cls.pixel_bytes[x.mode], *x.size) or None
+        return lib.picture_pixels(id(x.im), cls.pixel_bytes[x.mode], *x.size) or None
 
     @staticmethod
     def key(x: Any, writes: bool, *more: Any) -> Any:
@@ -563,10 +560,10 @@ class Pillow(Kind):
 
     @staticmethod
     def found_by(cls: type) -> Any:
-        if cls is not Pillow.image or Pillow.how is None:
+        if cls is not Pillow.image or not Pillow.found:
             return None
         blocks = sys.modules["PIL.Image"].core.get_block_size()
-        return found_by(cls, Pillow.how, only_own=Pillow.only_own, block_bytes=blocks)
+        return found_by(cls, lib.FOUND_BY_ARROW, only_own=Pillow.only_own, block_bytes=blocks)
 
 
 def blank(image: Any, height: int | None = None, width: int | None = None, mode: str | None = None) -> Any:

@@ -69,6 +69,14 @@ def refused(message, call, *arguments, **more):
         call(*arguments, **more)
 
 
+def needs_shown(given):
+    """Skips where this torch or Pillow does not show C the pixels of lists: calls are made anew then."""
+    from motley import _arrays
+
+    if not _arrays.KINDS[type(given)].found_by(type(given)):
+        pytest.skip(f"this {type(given).__module__} shows no pixels")
+
+
 def output_of(*command, **how):
     """What a program prints, which has to end well."""
     done = subprocess.run(command, capture_output=True, text=True, **how)

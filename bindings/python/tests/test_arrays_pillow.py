@@ -16,7 +16,7 @@ from motley._arrays import Pillow  # noqa: E402
 
 MODES = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
 VERSION = tuple(int(part) for part in Image.__version__.split(".")[:2])
-reaches = pytest.mark.skipif((11, 0) <= VERSION < (11, 2), reason=f"Pillow {Image.__version__} shows no addresses")
+reaches = pytest.mark.skipif(VERSION < (11, 2), reason=f"Pillow {Image.__version__} shows no addresses")
 
 
 def pixels(mode, width, height, seed=0):

@@ -2,13 +2,12 @@
 """Lists of images, which C describes where it can: the same results and messages as of images one by one."""
 
 import pytest
-from conftest import refused
+from conftest import needs_shown, refused
 
 numpy = pytest.importorskip("numpy")
 
 import motley  # noqa: E402
 from motley import _images as images  # noqa: E402
-from motley._arrays import found_by  # noqa: E402
 
 STAGE = motley.RandAugment(3, 12, seed=5, interpolation="bilinear")
 
@@ -51,15 +50,14 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "tensors by export"])
-def test_c_describes_them(kind, monkeypatch):
-    if "export" in kind:  # as of a torch without DLPack's exchange API
-        how = images.lib.FOUND_BY_EXPORT
-        monkeypatch.setattr(images.Torch, "found_by", staticmethod(lambda cls: found_by(cls, how)))
-    given = KINDS[kind.split(" by ")[0]]()
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_describes_them(kind):
+    """Where torch and Pillow show how; else the images are looked at one by one."""
+    given = KINDS[kind]()
     found = images.images_of(given, None)
-    if not (found.kind is images.Pillow and images.Pillow.how is None):
-        assert found.table is not None and found._parts is None
+    shown = found.kind.found_by(type(given[0])) is not None
+    assert (found.table is not None, found._parts is None) == (shown, shown)
+    assert shown or type(given[0]).__module__ != "numpy"
     assert found.sizes() == [images.images_of(each, None).sizes()[0] for each in given]
     assert same(STAGE(given, sample_ids=range(6), epoch=0), one_by_one(given))
     assert type(STAGE(tuple(given), sample_ids=range(6), epoch=0)) is tuple
@@ -127,6 +125,7 @@ def test_views_of_one_allocation(form, alike):
         given = [image.permute(1, 2, 0).contiguous() if form == "hwc" else image[0].contiguous() for image in given]
     if alike:
         given = [given[0].clone() for _ in given]
+    needs_shown(given[0])
     layout = None if form in ("planes", "pixels") else form
     together = images.images_of(given, layout)._together()
     made = together.given

@@ -15,7 +15,7 @@ from motley import _calls, _native, ops
 from motley._resize import order_of
 
 torch = pytest.importorskip("torch")
-from conftest import cuda, refused  # noqa: E402
+from conftest import needs_shown, cuda, refused  # noqa: E402
 
 from motley.torch import Augmented, MotleyCollate, Prefetcher, Sampler  # noqa: E402
 from motley.torch import Transform as TorchTransform  # noqa: E402
@@ -619,6 +619,7 @@ def test_a_loop_prepares_one_call(kind, text, photographs, monkeypatch):
             out = stacked([alone, alone]) * 0
             assert transform(stacked([image, image]), sample_ids=[number, number], epoch=1, out=out) is out
             assert np.array_equal(out[0], alone) and np.array_equal(out[1], alone)
+    needs_shown(image)
     lists = kind != "picture" or text is TEXT  # those that come out in one array
     assert len(made) == len(_native.local.calls) == lists + (1 if kind == "picture" else 2)
 
@@ -709,13 +710,15 @@ def test_a_list_is_described_and_the_call_kept(kind, views, monkeypatch):
     transform = motley.Transform(text, seed=7)
     for images in LISTS:
         made.append(transform(KINDS[kind](images), sample_ids=range(len(images)), epoch=1, return_draws=True))
-    assert count[0] == 4  # three of RGB, two of RGB, three of grey, and of RGB again
+    kept = count[0]
     for images, found in zip(LISTS, made):
         monkeypatch.setattr(_native.local, "calls", {})
         wanted = transform(KINDS[kind](images), sample_ids=range(len(images)), epoch=1, return_draws=True)
         assert str(found) == str(wanted)
         flat = [[x[0]["large"], *x[0]["small"]] if views else [x[0]] for x in (found, wanted)]
         assert all(map(np.array_equal, *flat))
+    needs_shown(KINDS[kind](LISTS[0])[0])
+    assert kept == 4  # three of RGB, two of RGB, three of grey, and of RGB again
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -730,10 +733,11 @@ def test_lists_are_written_to_arrays_by_kept_calls(kind, monkeypatch):
         for out in places[:3], places[::2]:
             assert transform(images, sample_ids=range(3), epoch=1, out=out) is out
             assert (out == wanted).all()
-    assert len(made) == 3  # for a new array, a dense one and one of other strides
     for wrong, message in ((library.zeros((3, 3, 8, 8)), "out has shape"), (list(places[:3]), "out is a list")):
         with pytest.raises(motley.ArgumentError, match=message):
             transform(images, sample_ids=range(3), epoch=1, out=wrong)
+    needs_shown(images[0])
+    assert len(made) == 3  # for a new array, a dense one and one of other strides
 
 
 def test_a_kept_call_refuses_what_a_new_one_refuses(monkeypatch):
