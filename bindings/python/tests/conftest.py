@@ -6,6 +6,8 @@ python -m pytest bindings/python/tests          the package as installed
 python -m pytest bindings/python/tests -m cuda  what needs a GPU
 python -m pytest bindings/python/tests -m "not slow"    what takes less than a second"""
 
+import json
+import multiprocessing
 import os
 import pathlib
 import subprocess
@@ -24,6 +26,8 @@ except ImportError:
     torch = None
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of a GPU that others use, too
+
+multiprocessing.set_forkserver_preload(["torch"])  # which workers of a fork server need not import each by itself
 
 cuda = pytest.mark.cuda
 DEVICES = ["cpu", pytest.param("cuda", marks=cuda)]
@@ -82,6 +86,73 @@ def output_of(*command, **how):
     done = subprocess.run(command, capture_output=True, text=True, **how)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+# Imports once what takes seconds, and runs each program in a fork. A line has programs that run at the same time.
+FORKS = """
+import importlib, json, os, runpy, signal, sys
+
+def imported(names):
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:  # of what is not installed
+            pass
+
+imported(["torch", "torchvision.transforms", "torchvision.transforms.v2", "torch._dynamo", "numpy", "PIL.Image"])
+for line in sys.stdin:
+    names, programs = json.loads(line)
+    imported(names)
+    children, failed = {}, []
+    for number, (arguments, environment, folder, printed) in enumerate(programs):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(300)
+            for number, name in (1, printed), (2, printed + ".errors"):
+                os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
+            os.chdir(folder)
+            os.environ.update(environment)
+            sys.argv, sys.path[0] = arguments, os.path.dirname(arguments[0])
+            runpy.run_path(arguments[0], run_name="__main__")
+            sys.exit()
+        children[child] = number
+    while children:
+        child, status = os.wait()
+        number = children.pop(child)
+        if status and not failed:
+            failed = [number, os.waitstatus_to_exitcode(status)]
+            for child in children:  # they wait for the one that ended
+                os.kill(child, signal.SIGKILL)
+    print(json.dumps(failed), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def forked(tmp_path_factory):
+    """Runs programs at the same time, (arguments, environment) each, the first argument a file; what each printed. Each
+    is a process of its own, in which torch and torchvision need not be imported again. names: of further modules."""
+    command = [sys.executable, "-c", FORKS]
+    pipes, server = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}, []
+
+    def run(*programs, folder=".", names=()):
+        if not server:  # with the first program
+            server.append(subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **pipes))
+        outputs = [tmp_path_factory.mktemp("printed") / "program" for _ in programs]
+        folder = str(pathlib.Path(folder).resolve())
+        jobs = [(list(map(str, arguments)), environment, folder, str(printed))
+                for (arguments, environment), printed in zip(programs, outputs)]  # fmt: skip
+        print(json.dumps((names, jobs)), file=server[0].stdin, flush=True)
+        failed = json.loads(server[0].stdout.readline())
+        printed = [path.read_text() for path in outputs]
+        if failed:
+            number, status = failed
+            said = printed[number] + outputs[number].with_suffix(".errors").read_text()
+            raise AssertionError(f"{programs[number][0]} ended with {status}: {said}")
+        return printed
+
+    yield run
+    for process in server:
+        process.communicate()
 
 
 def next_seed(seed):

@@ -6,11 +6,10 @@ import gc
 import io
 import pathlib
 import runpy
-import sys
 
 import numpy as np
 import pytest
-from conftest import DEVICES, output_of, refused
+from conftest import DEVICES, refused
 from PIL import Image
 
 import motley
@@ -576,10 +575,10 @@ def test_every_example_is_tested():
 @pytest.mark.slow
 # Each in a process of its own, as users run them.
 @pytest.mark.parametrize("name", sorted(RUN))
-def test_example_runs(name, request):
+def test_example_runs(name, request, forked):
     needs, prints = RUN[name]
     if name == "dali_pipeline.py":
         request.getfixturevalue("dali")  # which skips where its operator was not built
     for package in needs.split():
         pytest.importorskip(package)
-    assert prints in output_of(sys.executable, EXAMPLES / name, timeout=300)
+    assert prints in forked(([EXAMPLES / name], {}))[0]

@@ -33,71 +33,25 @@ def as_rank(rank, ranks, port):
     }
 
 
-OPTIMISER = ["torch._dynamo"] if hasattr(torch, "compile") else []  # what the first optimiser imports
-
-# Imports once what takes seconds, and runs each rank in a fork; a group has ended before the next one starts.
-FORK = """
-import importlib, json, os, runpy, signal, sys
-for name in sys.argv[2:]:
-    importlib.import_module(name)
-for arguments, ranks, printed in json.loads(sys.argv[1]):
-    children = set()
-    for environment in ranks:
-        child = os.fork()
-        if child == 0:
-            os.environ.update(environment)
-            sys.argv = arguments
-            if environment["RANK"] == "0":
-                os.dup2(os.open(printed, os.O_WRONLY | os.O_CREAT), 1)
-            runpy.run_path(arguments[0], run_name="__main__")
-            sys.exit()
-        children.add(child)
-    while children:
-        child, status = os.wait()
-        children.remove(child)
-        if status:
-            for child in children:  # they wait for the rank that ended
-                os.kill(child, signal.SIGKILL)
-            sys.exit(f"{arguments}: a rank ended with {os.waitstatus_to_exitcode(status)}")
-"""
+def run_group(forked, arguments, ranks, names=()):
+    """Runs a script on a process group; what rank 0 printed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environments = [{"CUDA_VISIBLE_DEVICES": "", **as_rank(rank, ranks, port)} for rank in range(ranks)]
+    return forked(*((arguments, environment) for environment in environments), names=names)[0]
 
 
-def run_groups(folder, groups, *modules):
-    """Runs scripts on process groups; a group is the script's arguments and the number of ranks. What rank 0 printed.
-    `modules` are imported only once."""
-    jobs = []
-    for number, (arguments, ranks) in enumerate(groups):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        environments = [as_rank(rank, ranks, port) for rank in range(ranks)]
-        jobs.append(([str(word) for word in arguments], environments, str(folder / f"printed{number}")))
-    output_of(sys.executable, "-c", FORK, json.dumps(jobs), "motley.torch", *modules, env=ENVIRONMENT, timeout=600)
-    return [pathlib.Path(printed).read_text() for _, _, printed in jobs]
-
-
-def example_runs(folder, kinds):
-    """The example's lines (an epoch, a sample id and the digest of its pixels) by its ranks and first epoch."""
-    files = [folder / f"digests{number}" for number in range(len(kinds))]
-    said = run_groups(
-        folder,
-        [([SCRIPT, "--digests", file, *options], ranks) for file, ((ranks, _), options) in zip(files, kinds.items())],
-        *OPTIMISER,
-    )
-    assert all(f"samples on {ranks} ranks" in text for (ranks, _), text in zip(kinds, said)), said
-    return {kind: digests(file) for kind, file in zip(kinds, files)}
+def example_run(forked, folder, ranks, *options):
+    """The example's lines: an epoch, a sample id and the digest of its pixels."""
+    file = folder / "digests"
+    assert f"samples on {ranks} ranks" in run_group(forked, [SCRIPT, "--digests", file, *options], ranks)
+    return digests(file)
 
 
 @pytest.fixture(scope="module")
-def one_process(tmp_path_factory):
-    return example_runs(tmp_path_factory.mktemp("ddp"), {(1, 0): []})[1, 0]
-
-
-@pytest.fixture(scope="module")
-def groups(tmp_path_factory):
-    return example_runs(
-        tmp_path_factory.mktemp("ddp"), {(2, 0): [], (3, 0): [], (2, 1): ["--start-epoch", "1", "--start-batch", "2"]}
-    )
+def one_process(forked, tmp_path_factory):
+    return example_run(forked, tmp_path_factory.mktemp("ddp"), 1)
 
 
 def digests(file):
@@ -111,23 +65,24 @@ def test_one_rank_draws_every_sample_differently_in_each_epoch(one_process):
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_union_of_ranks_is_one_process(one_process, groups, ranks):
-    assert groups[ranks, 0] == one_process
+def test_union_of_ranks_is_one_process(one_process, forked, tmp_path, ranks):
+    assert example_run(forked, tmp_path, ranks) == one_process
 
 
-def test_resumed_in_the_middle_of_an_epoch(one_process, groups):
+def test_resumed_in_the_middle_of_an_epoch(one_process, forked, tmp_path):
     """Two ranks that had done two batches of eight each before epoch 1 broke off: the rest comes out as it would."""
-    left = groups[2, 1]
+    left = example_run(forked, tmp_path, 2, "--start-epoch", "1", "--start-batch", "2")
     assert len(left) == 96 - 2 * 2 * 8 and set(left) < set(one_process)
 
 
-def test_no_thread_of_the_group_is_left():
+def test_no_thread_of_the_group_is_left(forked, tmp_path):
     """One that lets go of a tensor while Python ends wants the GIL, does not get it, and the process aborts."""
-    after = (
-        f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__');"
+    after = tmp_path / "after.py"
+    after.write_text(
+        f"import pathlib, runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')\n"
         "print('threads', *(p.read_text().strip() for p in pathlib.Path('/proc/self/task').glob('*/comm')))"
     )
-    printed = output_of(sys.executable, "-c", after, env={**ENVIRONMENT, **as_rank(0, 1, 0)}, timeout=300)
+    printed = run_group(forked, [after], 1)
     threads = printed.rpartition("threads ")[2]
     assert threads and "gloo" not in threads, printed
 
@@ -275,7 +230,7 @@ LAUNCHERS = {
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_workers(launcher, tmp_path):
+def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_workers(launcher, forked, tmp_path):
     """The union of the ids of an epoch is the data set, each drawn as (seed, epoch, id) says; without ids ranks draw
     apart."""
     import motley
@@ -289,7 +244,7 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
     script.write_text(RANKS)
     words = [script, launcher, tmp_path, json.dumps(starts)]
     if launcher == "accelerate":
-        run_groups(tmp_path, [(words, 2)], launcher)
+        run_group(forked, words, 2, [launcher])
     else:  # which start the ranks by themselves, and stand in no environment
         clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
         output_of(*(TORCHRUN if launcher == "torchrun" else [sys.executable]), *words, env=clean, timeout=600)

@@ -7,7 +7,6 @@ import importlib.util
 import pathlib
 import re
 import subprocess
-import sys
 
 import numpy as np
 import PIL.Image
@@ -83,7 +82,7 @@ def test_the_python_runs(folder, block):
 
 
 @pytest.mark.parametrize("program", list(programs()))
-def test_programs_of_the_pages_run(program, tmp_path):
+def test_programs_of_the_pages_run(program, forked, tmp_path):
     nodes = list(ast.walk(ast.parse(program)))
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
@@ -91,8 +90,7 @@ def test_programs_of_the_pages_run(program, tmp_path):
         if importlib.util.find_spec(name.split(".")[0]) is None:  # not imported: they do not all fit into one process
             pytest.skip(f"there is no {name}")
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
-    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    forked(([tmp_path / "program.py"], {}), folder=tmp_path)
 
 
 # ---- the ten tasks of doc/python.md ----
