@@ -102,10 +102,10 @@ static mot_view bands_of(mot_view view, int first, int count)
     return view;
 }
 
-/* Dense planes of binary32 in `memory`. */
-static mot_view planes(int32_t width, int32_t height, int channels, uint8_t *memory)
+/* Dense planes in `memory`. */
+static mot_view planes(int dtype, int32_t width, int32_t height, int channels, uint8_t *memory)
 {
-    const int64_t element = (int64_t)sizeof(float);
+    const int64_t element = (int64_t)mot_dtype_bytes(dtype);
     return (mot_view){ memory, width, height, channels, 0, element * width, element, element * width * height };
 }
 
@@ -149,11 +149,10 @@ static mot_view window_of(const mot_job *job, mot_wide *wide, const mot_view *fr
     *end = memory;
     if (left >= 0 && top >= 0 && left + width <= from->width && top + height <= from->height)
         return part_of(*from, left, top, width, height);
-    const mot_view to = planes(width, height, from->channels, memory);
+    const mot_view to = planes(wide->src_dtype, width, height, from->channels, memory);
     mot_step step = { 0 };
     memcpy(step.fill, job->request->transform->fill, sizeof step.fill);
     mot_wide_window(wide, &step, from, left, top, &to);
-    wide->src_dtype = MOTLEY_F32;
     *end = memory + planes_bytes(width, height, from->channels);
     return to;
 }
@@ -167,7 +166,7 @@ static mot_view place_bands(const mot_cpu_rows *rows, const mot_job *job, const 
     if (from.width != at->width || from.height != at->height) {
         const mot_resize how = mot_resize_of(at->filter, job->request->transform->facts.order, from.width, from.height,
                                              at->width, at->height);
-        const mot_view all = planes(at->width, at->height, from.channels, *memory);
+        const mot_view all = planes(MOTLEY_F32, at->width, at->height, from.channels, *memory);
         *memory += planes_bytes(at->width, at->height, from.channels);
         rows->wide_resize(&from, (motley_dtype)wide->src_dtype, &all, &how, *memory);
         wide->src_dtype = MOTLEY_F32;
@@ -256,7 +255,7 @@ void mot_wide_resize(const mot_cpu_rows *rows, const mot_view *src, const mot_vi
     uint8_t *const scratch = memory + planes_bytes(dst->width, dst->height, 1);
     const mot_view picture = part_of(*src, how->left, how->top, how->width, how->height);
     for (int c = 0; c < src->channels; c++) {
-        const mot_view from = bands_of(picture, c, 1), between = planes(dst->width, dst->height, 1, memory);
+        const mot_view from = bands_of(picture, c, 1), between = planes(MOTLEY_F32, dst->width, dst->height, 1, memory);
         rows->wide_resize(&from, dtype, &between, how, scratch);
         const mot_wide copy = { .src = mirrored(between, how->flip_horizontal, how->flip_vertical),
                                 .dst = bands_of(*dst, c, 1),

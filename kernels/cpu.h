@@ -75,7 +75,7 @@ typedef void mot_cpu_wide_resize(const mot_view *src, motley_dtype dtype, const 
 /* The weights of component i of an axis, not rounded to whole numbers; returns how many there are. */
 int mot_wide_weights(const mot_resize_axis *axis, int i, int *first, double *weight);
 
-/* Copies the window of src that begins at (left, top) to dst, which is of binary32; what is outside src becomes the
+/* Copies the window of src that begins at (left, top) to dst, which is of its type; what is outside src becomes the
  * fill of `wide` and of the step. */
 void mot_wide_window(const struct mot_wide *wide, const mot_step *fill, const mot_view *src, int32_t left, int32_t top,
                      const mot_view *dst);

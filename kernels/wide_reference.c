@@ -354,7 +354,7 @@ void mot_wide_window(const mot_wide *wide, const mot_step *fill, const mot_view 
         for (int y = 0; y < dst->height; y++)
             for (int x = 0; x < dst->width; x++) {
                 const int i = x + left, j = y + top, inside = i >= 0 && j >= 0 && i < src->width && j < src->height;
-                mot_wide_put(dst, MOTLEY_F32, x, y, c,
+                mot_wide_put(dst, wide->src_dtype, x, y, c,
                              inside ? mot_wide_get(src, wide->src_dtype, i, j, c) : mot_wide_fill(wide, fill, c));
             }
 }
