@@ -3,7 +3,8 @@
  * JSON object a line.
  *
  *     bench_cuda [--set NAME] [--name NAME] [--runs N]    sets: targets, ops, batches, sizes, mixed, graph, fused,
- *                                           large, shapes, strides, transforms, followers, breaks, interpolated, all;
+ *                                           large, shapes, strides, transforms, followers, breaks, interpolated,
+ *                                           wide, all;
  *                                           the second name: one measurement of a set
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
@@ -32,11 +33,13 @@
 #define SIDE 224  /* of a transform's output */
 #define BOXES 32  /* of an image, that follow it */
 #define POINTS 64 /* likewise */
+#define BANDS 13  /* of satellites' images */
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
-static const char *set;  /* which is being measured */
-static const char *only; /* what of it; NULL: all */
+static const char *set;                 /* which is being measured */
+static const char *only;                /* what of it; NULL: all */
+static float means[BANDS], stds[BANDS]; /* of images of U16 and F32 */
 static motley_context *context;
 static cudaStream_t stream;
 
@@ -199,6 +202,44 @@ static void work_make_strided(work *w, size_t count, const char *memory, motley_
     free(host);
 }
 
+static size_t bytes_of(motley_dtype dtype)
+{
+    return dtype == MOTLEY_U8 ? 1 : dtype == MOTLEY_F32 ? 4 : 2;
+}
+
+/* Images of U16 or F32, of 0..10000. */
+static void work_make_wide(work *w, motley_dtype dtype, motley_layout layout, size_t count, int channels, int side)
+{
+    static const double reflectance[1][2] = { { 0, 10000 } };
+    *w = (work){ .batch = { .count = count,
+                            .channels = channels,
+                            .dtype = dtype,
+                            .layout = layout,
+                            .width = side,
+                            .height = side,
+                            .range = reflectance },
+                 .memory = dtype == MOTLEY_U16 ? "u16" : "f32" };
+    snprintf(w->size, sizeof w->size, "%dx%d", side, side);
+    const size_t n = count * (size_t)channels * (size_t)side * (size_t)side, bytes = n * bytes_of(dtype);
+    make_buffers(w, bytes);
+    uint8_t *const host = allocate(bytes);
+    uint64_t state = 1;
+    for (size_t i = 0; i < n; i++) {
+        const int v = (int)(i / 3 % 6000 + input_random(&state) % 3000); /* smooth along a row, with some noise */
+        const float real = (float)v;
+        const uint16_t whole = (uint16_t)v;
+        memcpy(host + i * bytes_of(dtype), dtype == MOTLEY_U16 ? (const void *)&whole : &real, bytes_of(dtype));
+    }
+    need_cuda(cudaMemcpy(w->original, host, bytes, cudaMemcpyHostToDevice));
+    free(host);
+    for (int i = 0; i < w->buffers; i++)
+        need_cuda(cudaMalloc(&w->output[i], bytes));
+    for (int c = 0; c < BANDS; c++) {
+        means[c] = 3000 + 100 * (float)c;
+        stds[c] = 900 + 50 * (float)c;
+    }
+}
+
 static void work_drop(work *w)
 {
     cudaFree(w->original);
@@ -229,6 +270,7 @@ static void refresh(const work *w, int i)
 typedef enum how {
     COPY,      /* the batch's bytes, device to device */
     CALL,      /* motley_apply in place */
+    APART,     /* motley_apply from the batch to another one of its type */
     REPLAY,    /* a CUDA graph of that, which makes new draws from a counter in device memory */
     FUSED,     /* motley_apply to normalised f16 CHW */
     FUSED_HWC, /* the same to HWC */
@@ -240,10 +282,10 @@ typedef enum how {
     MASKS,     /* motley_apply, and a mask of each image follows */
     NUMBERS    /* motley_apply, and BOXES boxes and POINTS points of each image follow */
 } how;
-static const char *const how_names[] = {
-    "copy",     "call",    "replay",    "fused", "fused to HWC", "fused to f32", "fused to f32 HWC",
-    "separate", "convert", "transform", "masks", "numbers"
-};
+static const char *const how_names[] = { "copy",     "call",         "apart",        "replay",
+                                         "fused",    "fused to HWC", "fused to f32", "fused to f32 HWC",
+                                         "separate", "convert",      "transform",    "masks",
+                                         "numbers" };
 
 /* The followers of the images of a batch. */
 typedef struct followed {
@@ -299,8 +341,19 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
         params.output.batch.layout = s->how == FUSED || s->how == FUSED_F32 ? MOTLEY_CHW : MOTLEY_HWC;
         memcpy(params.output.mean, mean, sizeof mean);
         memcpy(params.output.std, std, sizeof std);
+        params.output.means = b.dtype == MOTLEY_U8 ? NULL : means;
+        params.output.stds = b.dtype == MOTLEY_U8 ? NULL : stds;
+        params.output.batch.range = NULL;
     }
-    need(motley_apply(context, s->policy, &b, fused ? NULL : &b, &params, &error) == MOTLEY_OK, error.message);
+    motley_batch dst = b;
+    if (s->how == APART)
+        dst.data = w->output[i];
+    need(motley_apply(context, s->policy, &b,
+                      fused             ? NULL
+                      : s->how == APART ? &dst
+                                        : &b,
+                      &params, &error) == MOTLEY_OK,
+         error.message);
 }
 
 /* Transforms a buffer's images into images of SIDE x SIDE. */
@@ -309,8 +362,8 @@ static void transform(const work *w, const subject *s, int i, uint32_t epoch)
     motley_error error;
     const motley_batch src = batch_of(w, i);
     const motley_batch dst = { .count = src.count,
-                               .channels = CHANNELS,
-                               .dtype = MOTLEY_F16,
+                               .channels = src.channels,
+                               .dtype = src.dtype == MOTLEY_U8 ? MOTLEY_F16 : src.dtype,
                                .layout = MOTLEY_CHW,
                                .data = w->output[i],
                                .width = SIDE,
@@ -786,15 +839,16 @@ static size_t moved(const work *w, const motley_policy *t)
     int32_t *const counts = allocate(n * sizeof *counts), *const width = allocate(n * sizeof *width),
                    *const height = allocate(n * sizeof *height);
     motley_error error;
-    size_t bytes = n * SIDE * SIDE * CHANNELS * sizeof(uint16_t);
+    const size_t channels = (size_t)w->batch.channels, in = bytes_of(w->batch.dtype), out = in == 1 ? 2 : in;
+    size_t bytes = n * SIDE * SIDE * channels * out;
     for (size_t i = 0; i < n; i++) {
         width[i] = w->images ? w->images[i].width : w->batch.width;
         height[i] = w->images ? w->images[i].height : w->batch.height;
     }
     const motley_samples samples = { .seed = 1 };
-    need(motley_draw(t, &samples, n, width, height, CHANNELS, drawn, step, counts, &error) == MOTLEY_OK, error.message);
+    need(motley_draw(t, &samples, n, width, height, 1, drawn, step, counts, &error) == MOTLEY_OK, error.message);
     for (size_t i = 0; i < n; i++)
-        bytes += (size_t)drawn[i].crop.width * (size_t)drawn[i].crop.height * CHANNELS;
+        bytes += (size_t)drawn[i].crop.width * (size_t)drawn[i].crop.height * channels * in;
     free(drawn);
     free(step);
     free(counts);
@@ -959,23 +1013,78 @@ static void followers(void)
     work_drop(&w);
 }
 
+/* Bands of U16 and F32. */
+static void wide(void)
+{
+    static const struct {
+        motley_dtype dtype;
+        motley_layout layout;
+        size_t count;
+        int channels;
+    } batches[] = { { MOTLEY_F32, MOTLEY_CHW, 64, BANDS },
+                    { MOTLEY_U16, MOTLEY_CHW, 64, BANDS },
+                    { MOTLEY_F32, MOTLEY_HWC, 64, BANDS },
+                    { MOTLEY_F32, MOTLEY_CHW, 256, CHANNELS } };
+    static const char *const policies[] = { "rand_augment", "trivial_augment_wide" };
+    work w;
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
+        work_make_wide(&w, batches[i].dtype, batches[i].layout, batches[i].count, batches[i].channels, SIDE);
+        copy(&w);
+        for (int p = 0; p < 2; p++) {
+            policy_by(&w, policies[p], APART);
+            policy_by(&w, policies[p], CALL);
+            policy_by(&w, policies[p], REPLAY);
+        }
+        if (i == 0)
+            every_op(&w);
+        w.copied = w.batch.channels * w.batch.count * SIDE * SIDE * (bytes_of(w.batch.dtype) + sizeof(uint16_t)) / 2;
+        w.copied = w.copied < w.bytes ? w.copied : w.bytes;
+        copy(&w);
+        policy_by(&w, policies[0], FUSED);
+        policy_by(&w, policies[1], FUSED);
+        work_drop(&w);
+    }
+    for (int dtype = 0; dtype < 2; dtype++) {
+        motley_policy *made;
+        motley_error error;
+        const char *const text = "motley: 1\nname: x\nstages:\n  - random_resized_crop: {size: 224}\n"
+                                 "  - flip: {horizontal: 0.5}\n";
+        need(motley_policy_parse(text, strlen(text), NULL, &made, &error) == MOTLEY_OK, error.message);
+        work_make_wide(&w, dtype ? MOTLEY_U16 : MOTLEY_F32, MOTLEY_CHW, 64, BANDS, 256);
+        w.copied = moved(&w, made);
+        copy(&w);
+        subject s = { .how = TRANSFORM, .name = "crop, flip", .transform = made };
+        measure(&w, &s);
+        motley_policy_destroy(made);
+        work_drop(&w);
+    }
+}
+
 static const struct {
     const char *name;
     void (*measure)(void);
-} sets[] = { { "targets", targets },       { "ops", ops },
-             { "batches", batches },       { "sizes", sizes },
-             { "mixed", mixed },           { "graph", graph },
-             { "fused", fused },           { "large", large },
-             { "shapes", shapes },         { "strides", strides },
-             { "transforms", transforms }, { "followers", followers },
-             { "breaks", breaks },         { "interpolated", interpolated } };
+} sets[] = { { "targets", targets },
+             { "ops", ops },
+             { "batches", batches },
+             { "sizes", sizes },
+             { "mixed", mixed },
+             { "graph", graph },
+             { "fused", fused },
+             { "large", large },
+             { "shapes", shapes },
+             { "strides", strides },
+             { "transforms", transforms },
+             { "followers", followers },
+             { "breaks", breaks },
+             { "interpolated", interpolated },
+             { "wide", wide } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
         "usage: bench_cuda [--set "
         "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|strides|transforms|followers|breaks|interpolated|"
-        "all] [--name NAME] [--runs N]";
+        "wide|all] [--name NAME] [--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);

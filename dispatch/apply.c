@@ -24,7 +24,7 @@ motley_status mot_job_run(motley_context *context, const mot_job *job, motley_er
         job = &with_bands;
     }
     if (job->request && backend->transform) /* which checks pointers, too */
-        return backend->transform(context->state, job->request, error);
+        return backend->transform(context->state, job, error);
     if (backend->validate)
         MOT_TRY(backend->validate(context->state, job, error));
     return backend->run(context->state, job, error);
@@ -112,7 +112,7 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     if (src->count == 0)
         return MOTLEY_OK;
     const int wide = mot_batch_is_wide(src);
-    MOT_TRY(mot_wide_check(context, src, NULL, wide ? params->fill : NULL, error));
+    MOT_TRY(mot_wide_check(src, NULL, wide ? params->fill : NULL, error));
     uint8_t fill[4] = { 0 };
     for (int32_t c = 0; params->fill && !wide && c < src->channels; c++) {
         MOT_REQUIRE(params->fill[c] >= 0 && params->fill[c] <= 255 && params->fill[c] == floor(params->fill[c]), error,

@@ -34,7 +34,7 @@ typedef struct mot_job {
     const struct mot_request *drawer; /* CPU: what draws the images, or has drawn them; NULL: `steps` are given */
     struct mot_request *request;      /* of images that are placed first: what draws and places them; else NULL */
     const double *fill;               /* [channels] of a wide src, or NULL: what each step has */
-    const struct mot_wide_job *wide;  /* CPU: of a wide src, what mot_job_run finds about its bands; else NULL */
+    const struct mot_wide_job *wide;  /* of a wide src, what mot_job_run finds about its bands; else NULL */
 } mot_job;
 
 /* What the last run drew and how it was sorted, in host memory; mot_last_clear frees the arrays. */
@@ -96,7 +96,7 @@ typedef struct mot_backend {
     motley_status (*resize)(void *state, const motley_batch *src, const motley_batch *dst,
                             const motley_resize_params *params, motley_error *error);
     /* run() of a job with a request; NULL: run() does it, too. Mixes images at the end if the request does. */
-    motley_status (*transform)(void *state, const struct mot_request *request, motley_error *error);
+    motley_status (*transform)(void *state, const mot_job *job, motley_error *error);
     /* motley_mix_apply and motley_mix_targets with checked arguments; NULL if the backend has `each`. */
     motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
                          void *stream, motley_error *error);

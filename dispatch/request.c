@@ -153,7 +153,7 @@ static motley_status check_params(const motley_context *context, const mot_reque
                                    MOT_TAKES_STEPS | (t->plain ? 0 : MOT_TAKES_STAGES), p, error));
     MOT_REQUIRE(t->plain || !p->output.batch.data, error,
                 "params has an output, but what a policy with stages makes goes to dst");
-    MOT_TRY(mot_wide_check(context, r->src, t, p->fill, error));
+    MOT_TRY(mot_wide_check(r->src, t, p->fill, error));
     MOT_REQUIRE(r->placed || r->output || !(p->output.means || p->output.stds), error,
                 "output: means or stds is set without batch.data, want an output or a policy with stages");
     if (r->placed && count > 0)

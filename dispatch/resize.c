@@ -118,7 +118,7 @@ motley_status mot_resize_run(motley_context *context, const motley_batch *src, c
     if (src->count == 0)
         return MOTLEY_OK;
     MOT_TRY(check_regions(context, &call, error));
-    MOT_TRY(mot_wide_check(context, src, NULL, NULL, error));
+    MOT_TRY(mot_wide_check(src, NULL, NULL, error));
     if (context->backend->resize)
         return context->backend->resize(context->state, src, dst, params, error);
     const mot_cpu_rows *rows = context->backend->rows(context->state);

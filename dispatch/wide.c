@@ -8,8 +8,8 @@
 
 /* ---- checks ---- */
 
-motley_status mot_wide_check(const motley_context *context, const motley_batch *src, const mot_transform *transform,
-                             const double *fill, motley_error *error)
+motley_status mot_wide_check(const motley_batch *src, const mot_transform *transform, const double *fill,
+                             motley_error *error)
 {
     if (src->count == 0)
         return MOTLEY_OK;
@@ -18,10 +18,6 @@ motley_status mot_wide_check(const motley_context *context, const motley_batch *
         return MOTLEY_OK;
     }
     const char *const type = motley_dtype_name(src->dtype);
-    if (!context->backend->each)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
-                        "src is of %s, which the %s backend does not take yet: want uint8 there, or a CPU context",
-                        type, context->backend->name);
     for (uint32_t s = 0; transform && src->channels == 3 && s < transform->stages; s++) {
         const mot_stage *const stage = &transform->stage[s];
         const double *const turn = stage->of.jitter.range[MOT_JITTERS - 1];

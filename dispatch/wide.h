@@ -6,7 +6,8 @@
 #include "dispatch/image.h"
 #include "kernels/wide.h"
 
-/* What is known about the bands of a job's images. Arrays are [channels], in memory of the context. */
+/* What is known about the bands of a job's images. Arrays are [channels], in memory of the context: one behind the
+ * other, those that are NULL as well. */
 typedef struct mot_wide_job {
     mot_range *range;
     float *fill;       /* or NULL: what each step has */
@@ -14,8 +15,8 @@ typedef struct mot_wide_job {
 } mot_wide_job;
 
 /* These refuse what cannot be done to wide images yet, before any is touched; others pass. transform may be NULL. */
-motley_status mot_wide_check(const motley_context *context, const motley_batch *src, const mot_transform *transform,
-                             const double *fill, motley_error *error);
+motley_status mot_wide_check(const motley_batch *src, const mot_transform *transform, const double *fill,
+                             motley_error *error);
 motley_status mot_wide_check_steps(const motley_batch *src, const mot_draw_facts *steps, size_t clip_frames,
                                    motley_error *error);
 

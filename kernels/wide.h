@@ -173,6 +173,7 @@ MOT_FN float mot_wide_stencil(int op, float v, float sum, const mot_range *range
 typedef struct mot_taps {
     int reach;
     float weight[25], bias;
+    double total, offset; /* of which mot_wide_bias makes the bias of a band's range */
 } mot_taps;
 
 #undef MOT_IF_STENCIL
@@ -188,15 +189,17 @@ typedef struct mot_taps {
 #undef MOT_IF_FILTER
 #define MOT_IF_FILTER(ID, stem) \
     case MOT_OP_##ID: { \
-        static const mot_filter filter = MOT_##ID##_FILTER; \
+        const mot_filter filter = MOT_##ID##_FILTER; \
         f = filter; \
         break; \
     }
 
-static inline void mot_wide_taps(int op, const mot_range *range, mot_taps *taps)
+MOT_FN void mot_wide_taps(int op, const mot_range *range, mot_taps *taps)
 {
-    mot_filter f = { .reach = 1, .divisor = 1 };
+    mot_filter f = { 0 };
     double sum = 0;
+    f.reach = 1;
+    f.divisor = 1;
     switch (op) {
         MOT_OPS(MOT_BY_SHAPE)
     default:
@@ -209,7 +212,9 @@ static inline void mot_wide_taps(int op, const mot_range *range, mot_taps *taps)
         taps->weight[i] = (float)((double)weight / f.divisor);
         sum += weight;
     }
-    taps->bias = mot_wide_bias(range, sum / f.divisor, f.offset);
+    taps->total = sum / f.divisor;
+    taps->offset = f.offset;
+    taps->bias = mot_wide_bias(range, taps->total, taps->offset);
 }
 
 #include "kernels/shapes_off.h"

@@ -77,6 +77,10 @@ static allocation allocation_of(const mot_cuda_state *s, const void *data)
 motley_status mot_cuda_check(void *state, const char *name, const motley_batch *batch, motley_error *error)
 {
     const mot_cuda_state *const s = state;
+    const size_t element = mot_dtype_bytes(batch->dtype);
+    for (size_t i = 0; i < (batch->images ? batch->count : 1) && element > 1; i++)
+        MOT_REQUIRE((uintptr_t)mot_batch_view(batch, i).data % element == 0, error,
+                    "%s image %zu: data is not aligned to the %zu bytes of a component", name, i, element);
     if (!batch->images)
         return check_pixels(s, name, 0, batch->data, error);
     allocation last = { 0, 0 }; /* most images are in few allocations, and each query takes 0.1 us */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_resize on the GPU: uploads the images' descriptions, queues the kernel that makes the tables of their axes,
  * then the one that resizes. */
-#include "dispatch/cuda/state.h"
+#include "dispatch/cuda/wide.h"
 
 #include <string.h>
 
@@ -118,5 +118,7 @@ motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley
     MOT_TRY(mot_cuda_check(state, "src", src, error));
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     MOT_TRY(mot_call_begin(state, params->stream, &call, error));
-    return mot_call_end(&call, queue_resize(&call, src, dst, params, error), error);
+    const motley_status status = mot_batch_is_wide(src) ? mot_cuda_wide_resize(&call, src, dst, params, error)
+                                                        : queue_resize(&call, src, dst, params, error);
+    return mot_call_end(&call, status, error);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a batch's route on the GPU: resident images when the batch is uniform and dense, tiles otherwise. */
+/* Chooses the route of a batch of bytes on the GPU: resident images when the batch is uniform and dense, tiles
+ * otherwise. */
 #include "dispatch/cuda/route.h"
 #include "kernels/cuda/tile_program.h"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 #include "policies/draw.h"
 
-const char *const mot_route_names[MOT_ROUTES] = { "resident", "tiles" };
+const char *const mot_route_names[MOT_ROUTES] = { "resident", "tiles", "wide" };
 
 mot_chip mot_chip_of(int major, int multiprocessors, int threads_per_sm, int shared_per_sm, int shared_per_cta)
 {

@@ -9,6 +9,7 @@
 typedef enum mot_route {
     MOT_ROUTE_RESIDENT, /* a CTA holds an image in shared memory: kernels/cuda/resident.cuh */
     MOT_ROUTE_TILES,    /* any image, tile by tile: kernels/cuda/tile_kernel.cuh */
+    MOT_ROUTE_WIDE,     /* images of U16 and F32, which have no other: dispatch/cuda/wide.h */
     MOT_ROUTES
 } mot_route;
 

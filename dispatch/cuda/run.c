@@ -2,6 +2,7 @@
 /* A whole call of steps that a policy draws or that are given: as one job, or in parts. In steady state it allocates
  * nothing, waits for nothing and reads nothing back. */
 #include "dispatch/cuda/parts.h"
+#include "dispatch/cuda/wide.h"
 #include "kernels/cuda/interleave.h"
 
 /* A job as it runs: bands that lie pixel by pixel become planes in the scratch, whose loops are several times as fast,
@@ -74,7 +75,9 @@ motley_status mot_cuda_workspace(void *state, const mot_job *job, size_t *bytes,
     mot_cuda_state *const s = state;
     mot_cuda_steps steps;
     mot_arena slot = { 0 }, scratch = { 0 };
-    if (job) {
+    if (job && mot_batch_is_wide(job->src)) {
+        mot_cuda_wide_count(s, job, &slot, &scratch);
+    } else if (job) {
         planes_run planes;
         const mot_job *const own = find_planes(&planes, job);
         lay_out_planes(&planes, &scratch);
@@ -128,5 +131,7 @@ motley_status mot_cuda_run(void *state, const mot_job *job, motley_error *error)
 {
     mot_cuda_call call;
     MOT_TRY(mot_call_begin(state, job->stream, &call, error));
-    return mot_call_end(&call, queue_apply(&call, job, error), error);
+    const motley_status status =
+        mot_batch_is_wide(job->src) ? mot_cuda_wide_apply(&call, job, error) : queue_apply(&call, job, error);
+    return mot_call_end(&call, status, error);
 }

@@ -103,7 +103,7 @@ motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int w
 /* Queues a resize, whose axes have tables: a mot_resize_job. */
 motley_status mot_cuda_queue_resize(mot_cuda_call *call, const void *job, motley_error *error);
 
-motley_status mot_cuda_transform(void *state, const struct mot_request *call, motley_error *error);
+motley_status mot_cuda_transform(void *state, const mot_job *job, motley_error *error);
 
 /* ---- dispatch/cuda/follow.c ---- */
 

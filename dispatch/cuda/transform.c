@@ -7,6 +7,7 @@
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "dispatch/cuda/transform_draw.h"
+#include "dispatch/cuda/wide.h"
 #include "dispatch/follow.h"
 #include "dispatch/request.h"
 #include "kernels/cuda/tuning.h"
@@ -42,6 +43,8 @@ static motley_status check_transform(void *state, const mot_request *call, motle
 static mot_cuda_parts parts_of(const mot_request *call)
 {
     mot_cuda_parts parts = { .clip_frames = (int32_t)call->params->clip_frames };
+    if (mot_batch_is_wide(call->src))
+        return (mot_cuda_parts){ 0 };
     const mot_host_draws *const draws = &call->draws;
     for (size_t i = 0; i < draws->count; i++)
         mot_cuda_parts_add_image(&parts, draws->steps + i * draws->most, (size_t)draws->counts[i]);
@@ -128,6 +131,8 @@ typedef struct upload {
 typedef struct transform_run {
     mot_cuda_call *cuda;
     const mot_request *call;
+    int is_wide;
+    mot_cuda_wide wide; /* of images of U16 and F32; others: */
     mot_cuda_parts parts;
     const mot_stage *only; /* whose policy draws all steps; NULL: several stages do */
     int draws_late;        /* the steps are drawn by the kernel that sorts them, which the resize need not wait for */
@@ -286,11 +291,16 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     r->first_sent = counts ? NULL : slot->base + slot->bytes;
     r->sent = lay_out_upload(call, r->apart, slot);
     draw->resize.count = (int32_t)n;
-    mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
+    if (!r->is_wide)
+        mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
     draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
     draw->steps = call->draws.steps
                       ? r->sent.given_steps
                       : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * steps_room(call) * sizeof *draw->steps);
+    if (r->is_wide) {
+        mot_cuda_wide_lay_out(&r->wide, slot, scratch);
+        return MOTLEY_OK;
+    }
     if (r->apart)
         lay_out_pixels(r, scratch);
     if (!r->has_steps)
@@ -323,6 +333,21 @@ static motley_status queue_steps(transform_run *r, motley_error *error)
         draw.tables_bytes = (int64_t)r->only->policy->compiled_bytes;
     }
     return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, error);
+}
+
+/* Places the images, and does their steps. */
+static motley_status queue_wide(transform_run *r, motley_error *error)
+{
+    const mot_transform_draw_job *const draw = &r->draw;
+    mot_wide_call *const to = &r->wide.call;
+    MOT_TRY(mot_cuda_wide_send(r->cuda, &r->wide, error));
+    to->steps = draw->steps;
+    to->max_steps = draw->max_steps;
+    to->given = draw->given;
+    to->places = draw->drawn;
+    to->order = draw->order;
+    memcpy(to->place_fill, draw->fill, sizeof to->place_fill);
+    return mot_cuda_wide_queue(r->cuda, &r->wide, 1, error);
 }
 
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
@@ -422,7 +447,8 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     if (call->transform->facts.crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, call->transform->fact, draw);
-    return resized->dtype != MOTLEY_U8 ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error) : MOTLEY_OK;
+    return resized->dtype != MOTLEY_U8 && !r->is_wide ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error)
+                                                      : MOTLEY_OK;
 }
 
 /* Takes the call's memory, and assembles the upload. */
@@ -441,7 +467,8 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
                                   : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
-    count_axes(r);
+    if (!r->is_wide)
+        count_axes(r);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     const int alone = !call->params->counter && !call->samples.levels;
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
@@ -449,21 +476,26 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     return MOTLEY_OK;
 }
 
-static motley_status queue_transform(mot_cuda_call *cuda, const mot_request *call, motley_error *error)
+static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, motley_error *error)
 {
+    const mot_request *const call = job->request;
     const motley_batch *const dst = call->dst;
     mot_cuda_state *const s = cuda->s;
     transform_run r = { .cuda = cuda,
                         .call = call,
+                        .is_wide = mot_batch_is_wide(call->src),
                         .parts = parts_of(call),
                         .only = call->draws.steps ? NULL : call->transform->facts.only,
                         .has_steps = call->info->max_steps > 0 };
-    r.draws_late = r.only && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
-    r.apart = r.has_steps && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
+    r.draws_late = r.only && !r.is_wide && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
+    r.apart = r.has_steps && !r.is_wide && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
+    if (r.is_wide)
+        r.wide = mot_cuda_wide_choose(s, job, dst);
     MOT_TRY(prepare_transform(&r, error));
     MOT_TRY(describe_draws(&r, error));
     const mot_transform_draw_job *const draw = &r.draw;
-    MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
+    if (!r.is_wide)
+        MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->draws.steps ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
@@ -473,11 +505,15 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_request *cal
                                .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(cuda, &drawing, error));
     CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
-    MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
-    if (call->transform->facts.mixes && !call->draws.steps)
-        MOT_TRY(draw_chains(&r, error));
-    if (r.has_steps)
-        MOT_TRY(queue_steps(&r, error));
+    if (r.is_wide) {
+        MOT_TRY(queue_wide(&r, error));
+    } else {
+        MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
+        if (call->transform->facts.mixes && !call->draws.steps)
+            MOT_TRY(draw_chains(&r, error));
+        if (r.has_steps)
+            MOT_TRY(queue_steps(&r, error));
+    }
     if (call->erase)
         MOT_TRY(erase_boxes(&r, error));
     if (mot_followed_any(&call->followed))
@@ -488,10 +524,11 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_request *cal
                               (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
 
-motley_status mot_cuda_transform(void *state, const mot_request *call, motley_error *error)
+motley_status mot_cuda_transform(void *state, const mot_job *job, motley_error *error)
 {
+    const mot_request *const call = job->request;
     mot_cuda_call cuda;
     MOT_TRY(check_transform(state, call, error));
     MOT_TRY(mot_call_begin(state, call->params->stream, &cuda, error));
-    return mot_call_end(&cuda, queue_transform(&cuda, call, error), error);
+    return mot_call_end(&cuda, queue_transform(&cuda, job, error), error);
 }

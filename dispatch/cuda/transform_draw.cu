@@ -137,7 +137,8 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += THREADS)
         ((uint32_t *)&job.drawn[i])[k] = ((const uint32_t *)&drawn)[k];
-    make_axes(job.resize, i, mot_resize_of_place(&drawn, (motley_resize_order)job.order, job.fill), THREADS, most);
+    if (job.resize.axes) /* else others make theirs */
+        make_axes(job.resize, i, mot_resize_of_place(&drawn, (motley_resize_order)job.order, job.fill), THREADS, most);
 }
 
 static_assert(sizeof(mot_transform_draw_job) <= 4096, "a kernel's arguments are at most 4 KiB");
@@ -176,7 +177,7 @@ static __global__ void __launch_bounds__(MOT_ERASE_THREADS) erase_kernel(const _
             const int y = (int)(i / box.width), x = (int)(i - (int64_t)y * box.width);
             uint8_t *const p = address(dst, box.left + x, box.top + y);
             for (int c = 0; c < job.channels; c++) {
-                uint32_t bits = job.bits[c];
+                uint32_t bits = job.bits[c < 4 ? c : 0];
                 if (job.values != MOT_ERASE_CONST) {
                     const uint32_t index = (uint32_t)((job.values == MOT_ERASE_PIXEL ? i * job.channels : 0) + c);
                     bits = mot_output_cast(job.normals[mot_noise_cell(d.noise, (uint32_t)b, index)], job.dtype);

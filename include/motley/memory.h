@@ -47,7 +47,8 @@ MOTLEY_API motley_status motley_context_wait(motley_context *context, void *stre
  *           With custom ops the actual use may be less.
  *  Size     In bytes. CUDA: as requested from `allocate` of motley_context_params. An image needs some 100 bytes a
  *           step, twice, on the route "resident" (motley/subbatch.h), and several kilobytes on the route "tiles".
- *           Bands that lie pixel by pixel need as many bytes as the pixels have.
+ *           Bands that lie pixel by pixel need as many bytes as the pixels have. Images of U16 and F32 need up to two
+ *           batches of F32 more, as many as the passes that a draw of the policy may take.
  *  Errors   ARGUMENT, UNSUPPORTED. */
 MOTLEY_API motley_status motley_context_workspace(motley_context *context, const motley_policy *policy,
                                                   const motley_batch *batch, size_t *size_bytes, motley_error *error);

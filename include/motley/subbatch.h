@@ -34,7 +34,8 @@ typedef struct motley_subbatches {
 /** How the context's last motley_op_apply, or motley_apply of a policy without stages, was sorted. For tests and
  *  debugging: it waits for the device and allocates.
  *
- *  Routes   On CUDA a batch takes one of two routes, chosen before anything is drawn. "resident", the fastest: one
+ *  Routes   On CUDA images of U16 and F32 take the route "wide". A batch of bytes takes one of two others, chosen
+ *           before anything is drawn. "resident", the fastest: one
  *           CTA holds an image in shared memory. It takes batches of one size, dense and at 16-byte addresses, of 1 or
  *           3 channels, whose width is a multiple of 4, and policies of at most 4 steps, without blurs of a standard
  *           deviation above 3.4 and, except for tiny images, without interpolation. With blurs, images must be at

@@ -244,13 +244,6 @@ static __global__ void __launch_bounds__(MOT_BREAK_THREADS) chains_kernel(const 
 
 /* ---- launches ---- */
 
-/* CTAs for each image: enough to fill the chip, no more than the largest image has work for. */
-static int64_t ctas_of(int count, int64_t work, int multiprocessors)
-{
-    const int64_t fair = ((int64_t)multiprocessors * MOT_BREAK_CTAS + count - 1) / count;
-    return work < 1 ? 1 : work < fair ? work : fair;
-}
-
 template <class JOB>
 static cudaError_t launch(const JOB &job, const void *kernel, int64_t work, int multiprocessors, cudaStream_t stream)
 {

@@ -56,6 +56,13 @@ DEVICE void store_pixels(const mot_view &v, int x, int y, const uint32_t px[4])
     }
 }
 
+/* CTAs for each image: enough to fill the chip, no more than the largest image has work for. */
+static int64_t ctas_of(int count, int64_t work, int multiprocessors)
+{
+    const int64_t fair = ((int64_t)multiprocessors * MOT_BREAK_CTAS + count - 1) / count;
+    return work < 1 ? 1 : work < fair ? work : fair;
+}
+
 /* The image of a CTA, and which of the image's CTAs it is. */
 struct cta_range {
     int image, first, step;

@@ -128,11 +128,11 @@ static motley_status resize(void *state, const motley_batch *src, const motley_b
     return mot_cuda_resize(&emulated, src, dst, params, error);
 }
 
-static motley_status transform(void *state, const mot_request *call, motley_error *error)
+static motley_status transform(void *state, const mot_job *job, motley_error *error)
 {
     (void)state;
     emulate_backwards ^= 1;
-    return mot_cuda_transform(&emulated, call, error);
+    return mot_cuda_transform(&emulated, job, error);
 }
 
 /* Compares what the kernels have drawn for a job with what the host draws, but for the fields that only that has. */

@@ -10,6 +10,7 @@
 #include "kernels/cuda/interleave.h"
 #include "kernels/cuda/mix.h"
 #include "kernels/cuda/tuning.h"
+#include "kernels/cuda/wide.h"
 #include "policies/transform.h"
 #include "tests/emulate/arrays.h"
 
@@ -1017,6 +1018,28 @@ cudaError_t mot_interleave_launch(const mot_interleave_job *job, cudaStream_t st
     LAUNCH("interleaving kernel", stream, ALL);
     READS_IMAGES(job->src, job->src.samples, job->channels, 1);
     WRITES_IMAGES(job->dst, job->dst.samples, job->channels, 1);
+    return cudaSuccess;
+}
+
+cudaError_t mot_wide_plan_launch(const mot_wide_call *wide, cudaStream_t stream)
+{
+    (void)wide;
+    LAUNCH("kernel of plans", stream, ALL);
+    return cudaSuccess;
+}
+
+cudaError_t mot_wide_count_launch(const mot_wide_call *wide, cudaStream_t stream)
+{
+    LAUNCH("kernel of statistics", stream, ALL);
+    READS_IMAGES(wide->src, wide->count, wide->channels, mot_dtype_bytes(wide->src_dtype));
+    return cudaSuccess;
+}
+
+cudaError_t mot_wide_run_launch(const mot_wide_call *wide, cudaStream_t stream)
+{
+    LAUNCH("kernel of passes", stream, ALL);
+    READS_IMAGES(wide->src, wide->count, wide->channels, mot_dtype_bytes(wide->src_dtype));
+    WRITES_IMAGES(wide->dst, wide->count, wide->channels, mot_dtype_bytes(wide->dst_dtype));
     return cudaSuccess;
 }
 

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels for images of U16 and F32: their statistics, and their passes. Some CTAs work on each image; those of an
+ * image that has nothing for their launch end at once. */
+#include "kernels/cuda/breaks_pixels.cuh"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/stats.cuh"
+#include "kernels/cuda/wide_pass.cuh"
+#include "kernels/cuda/wide_plan.cuh"
+
+#define MOT_WIDE_THREADS 256
+#define MOT_WIDE_ENOUGH 8 /* CTAs for each multiprocessor; with fewer, fewer bands are worked on together */
+#define MOT_WIDE_TURNS 8  /* quads, or pixels, of a band that a thread counts before its CTA adds them up */
+
+/* ---- passes ---- */
+
+template <int PX> DEVICE void wide_store(const wide_image &to, int x, int y, int c, const float at[PX])
+{
+    const mot_view &v = to.view;
+    uint8_t *const p = v.data + y * v.row + x * v.pixel + c * v.channel;
+    uint32_t bits[PX];
+    const int bytes = (int)mot_dtype_bytes(to.dtype);
+#pragma unroll
+    for (int k = 0; k < PX; k++)
+        bits[k] = to.dtype == MOTLEY_U16 ? (uint32_t)(int32_t)at[k] : mot_output_cast(at[k], to.dtype);
+    if (PX == 4 && x + PX <= v.width && v.pixel == bytes) {
+        if (bytes == 4 && aligned(p, 16)) {
+            *(uint4 *)p = uint4{ bits[0], bits[PX > 1 ? 1 : 0], bits[PX > 2 ? 2 : 0], bits[PX - 1] };
+            return;
+        }
+        if (bytes == 2 && aligned(p, 8)) {
+            *(uint2 *)p = uint2{ bits[0] | bits[PX > 1 ? 1 : 0] << 16, bits[PX > 2 ? 2 : 0] | bits[PX - 1] << 16 };
+            return;
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < PX; k++) {
+        if (x + k >= v.width)
+            break;
+        if (bytes == 4)
+            *(uint32_t *)(p + k * v.pixel) = bits[k];
+        else
+            *(uint16_t *)(p + k * v.pixel) = (uint16_t)bits[k];
+    }
+}
+
+template <int G, int PX> DEVICE void wide_run(const wide_pass &p, const cta_range &mine)
+{
+    const mot_wide_call &call = p.call;
+    const wide_image to = wide_image_of(call, p.of.to, p.of.width, p.of.height, mine.image);
+    const uint32_t across = (uint32_t)(p.of.width + PX - 1) / PX, all = across * (uint32_t)p.of.height;
+    const int64_t blocks = ((int64_t)all + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS;
+    const int groups = (call.channels + call.together - 1) / call.together;
+    for (int64_t work = mine.first; work < blocks * groups; work += mine.step) {
+        const int64_t group = work / blocks, block = work - group * blocks;
+        const uint32_t at = (uint32_t)block * MOT_WIDE_THREADS + threadIdx.x;
+        if (at >= all)
+            continue;
+        const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
+        const int first = (int)group * call.together, last = min(first + call.together, call.channels);
+        wide_spot<PX> spot;
+        wide_find(p, p.of.end, x, y, spot);
+        for (int c = first; c < last; c += G) {
+            float made[G][PX];
+            wide_make<G, PX>(p, spot, p.of.end, c, made);
+#pragma unroll
+            for (int g = 0; g < G; g++) {
+#pragma unroll
+                for (int k = 0; k < PX; k++)
+                    made[g][k] = mot_wide_result(&p.wide, made[g][k], c + g);
+                wide_store<PX>(to, x, y, c + g, made[g]);
+            }
+        }
+    }
+}
+
+template <int G>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_run_kernel(const __grid_constant__ mot_wide_call call)
+{
+    const cta_range mine = cta_range_of(call.count);
+    const mot_wide_pass of = wide_pass_now(call, mine.image);
+    if (of.first < 0)
+        return;
+    const wide_pass p = wide_begin(call, of, mine.image);
+    if (p.source)
+        wide_run<G, 1>(p, mine);
+    else
+        wide_run<G, 4>(p, mine);
+}
+
+/* ---- statistics ---- */
+
+/* A number that is the larger the higher v is, and not 0. */
+DEVICE uint32_t wide_key(float v)
+{
+    const uint32_t bits = __float_as_uint(v);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+DEVICE float wide_of_key(uint32_t key)
+{
+    return __uint_as_float(key >> 31 ? key & 0x7FFFFFFFu : ~key);
+}
+
+/* What a thread has seen of G bands, or of the luma. */
+template <int G> struct wide_seen {
+    uint32_t lowest[G], highest[G], count;
+    int64_t sum;
+};
+
+/* The histograms of a CTA, and then those of its warps when they end an image's statistics. */
+#define MOT_WIDE_HISTOGRAMS (MOT_WIDE_THREADS / 32)
+
+template <int G, int PX>
+DEVICE void wide_see(const wide_pass &p, const mot_wide_item &item, int needs, int c, int n, const float at[G][PX],
+                     wide_seen<G> &seen, uint32_t (*histogram)[256])
+{
+    const int copy = (int)threadIdx.x % (MOT_WIDE_HISTOGRAMS / G);
+    if (needs == MOT_NEEDS_MEAN) {
+        float luma[PX];
+        const mot_range range = G == 3 ? mot_wide_luma_range(p.call.range) : p.call.range[c];
+        if (G == 3)
+            wide_luma<G, PX>(p, at, luma);
+        for (int k = 0; k < n; k++) {
+            const float v = G == 3 ? luma[k] : at[0][k];
+            if (v == v) {
+                seen.sum += mot_wide_quantum(&range, v);
+                seen.count++;
+            }
+        }
+        return;
+    }
+    for (int g = 0; g < G; g++) {
+        const mot_range range = p.call.range[c + g];
+        for (int k = 0; k < n; k++) {
+            const float v = at[g][k];
+            if (v != v)
+                continue;
+            if (needs == MOT_NEEDS_HISTOGRAM) {
+                atomicAdd(&histogram[copy * G + g][(int)mot_range_bin(&range, v)], 1u);
+                continue;
+            }
+            const uint32_t high = wide_key(v), low = ~high;
+            seen.highest[g] = high > seen.highest[g] ? high : seen.highest[g];
+            seen.lowest[g] = low > seen.lowest[g] ? low : seen.lowest[g];
+        }
+    }
+}
+
+DEVICE uint32_t largest_of_warp(uint32_t v)
+{
+    for (int step = 16; step; step /= 2) {
+        const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, v, step);
+        v = other > v ? other : v;
+    }
+    return v;
+}
+
+/* Adds what a CTA has seen to the totals of its bands. */
+template <int G>
+DEVICE void wide_add_seen(mot_wide_total *totals, int needs, wide_seen<G> seen, uint32_t (*histogram)[256])
+{
+    if (needs == MOT_NEEDS_HISTOGRAM) {
+        __syncthreads();
+        for (int k = threadIdx.x; k < 256 * G; k += MOT_WIDE_THREADS) {
+            uint32_t sum = 0;
+            for (int copy = 0; copy < MOT_WIDE_HISTOGRAMS / G; copy++) {
+                sum += histogram[copy * G + k / 256][k % 256];
+                histogram[copy * G + k / 256][k % 256] = 0;
+            }
+            if (sum)
+                atomicAdd(&totals[k / 256].histogram[k % 256], sum);
+        }
+        __syncthreads();
+        return;
+    }
+    const bool adds = threadIdx.x % 32 == 0;
+    if (needs == MOT_NEEDS_MEAN) {
+        for (int step = 16; step; step /= 2)
+            seen.sum += __shfl_xor_sync(0xFFFFFFFFu, seen.sum, step);
+        const uint32_t count = sum_of_warp(seen.count);
+        if (adds && count) {
+            atomicAdd((unsigned long long *)&totals[0].sum, (unsigned long long)seen.sum);
+            atomicAdd(&totals[0].count, count);
+        }
+        return;
+    }
+#pragma unroll
+    for (int g = 0; g < G; g++) {
+        const uint32_t lowest = largest_of_warp(seen.lowest[g]), highest = largest_of_warp(seen.highest[g]);
+        if (adds && highest) {
+            atomicMax(&totals[g].lowest, lowest);
+            atomicMax(&totals[g].highest, highest);
+        }
+    }
+}
+
+template <int G, int PX>
+DEVICE void wide_count(const wide_pass &p, const cta_range &mine, int needs, uint32_t (*histogram)[256])
+{
+    const mot_wide_call &call = p.call;
+    const mot_wide_item &item = p.items[p.of.counted];
+    const uint32_t across = (uint32_t)(p.of.width + PX - 1) / PX, all = across * (uint32_t)p.of.height;
+    const uint32_t each = MOT_WIDE_THREADS * MOT_WIDE_TURNS;
+    const int64_t shares = ((int64_t)all + each - 1) / each;
+    for (int64_t work = mine.first; work < shares * (call.channels / G); work += mine.step) {
+        const int64_t group = work / shares, share = work - group * shares;
+        const int c = (int)group * G;
+        wide_seen<G> seen = {};
+        for (int turn = 0; turn < MOT_WIDE_TURNS; turn++) {
+            const uint32_t at = (uint32_t)share * each + (uint32_t)turn * MOT_WIDE_THREADS + threadIdx.x;
+            if (at >= all)
+                break;
+            const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
+            wide_spot<PX> spot;
+            float made[G][PX];
+            wide_find(p, p.of.counted, x, y, spot);
+            wide_make<G, PX>(p, spot, p.of.counted, c, made);
+            wide_see<G, PX>(p, item, needs, c, min(PX, p.of.width - x), made, seen, histogram);
+        }
+        wide_add_seen<G>(call.totals + (int64_t)mine.image * call.channels + c, needs, seen, histogram);
+    }
+}
+
+/* Makes a band's statistics of its total; for a warp. */
+DEVICE void wide_finish(const mot_wide_call &call, const mot_wide_item &item, int needs, const mot_wide_total *totals,
+                        int c, mot_wide_stats *made, uint32_t *counts, mot_stats *bytes)
+{
+    const int lane = threadIdx.x % 32;
+    const mot_range range = call.range[c];
+    if (needs != MOT_NEEDS_HISTOGRAM) {
+        const bool luma = call.channels == 3 && needs == MOT_NEEDS_MEAN;
+        const mot_wide_total &of = totals[luma ? 0 : c];
+        const mot_range counted = luma ? mot_wide_luma_range(call.range) : range;
+        const uint32_t lowest = __ldcg(&of.lowest), highest = __ldcg(&of.highest);
+        if (lane == 0) {
+            made->lo = highest ? wide_of_key(~lowest) : INFINITY;
+            made->hi = highest ? wide_of_key(highest) : -INFINITY;
+            made->mean = mot_wide_mean(&counted, (int64_t)__ldcg(&of.sum), __ldcg(&of.count));
+        }
+        return;
+    }
+    uint32_t n = 0;
+    for (int bin = lane; bin < 256; bin += 32) {
+        counts[bin] = __ldcg(&totals[c].histogram[bin]);
+        n += counts[bin];
+    }
+    n = sum_of_warp(n);
+    __syncwarp();
+    finish_histogram(counts, n, bytes);
+    __syncwarp();
+    for (int bin = lane; bin < 256; bin += 32)
+        made->by_bin[bin] =
+            mot_range_of_bin(&range, mot_stats_value(item.step.op, (uint8_t)bin, bytes, &item.step.arg));
+    __syncwarp();
+}
+
+/* Counts for the item of the pass that needs it; the last CTA of an image makes its statistics. */
+template <int G>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_count_kernel(const __grid_constant__ mot_wide_call call)
+{
+    __shared__ uint32_t histogram[MOT_WIDE_HISTOGRAMS][256];
+    __shared__ mot_stats bytes[MOT_WIDE_HISTOGRAMS];
+    __shared__ int last;
+    const cta_range mine = cta_range_of(call.count);
+    const mot_wide_pass of = wide_pass_now(call, mine.image);
+    if (of.first < 0 || of.counted < 0)
+        return;
+    const wide_pass p = wide_begin(call, of, mine.image);
+    const mot_wide_item &item = p.items[of.counted];
+    const int needs = mot_wide_needs(item.step.op), warp = threadIdx.x / 32;
+    for (int k = 0; k < MOT_WIDE_HISTOGRAMS; k++)
+        histogram[k][threadIdx.x] = 0;
+    __syncthreads();
+    if (p.source)
+        wide_count<G, 1>(p, mine, needs, histogram);
+    else
+        wide_count<G, 4>(p, mine, needs, histogram);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last = atomicAdd(&call.tickets[mine.image], 1) == mine.step - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    mot_wide_total *const totals = call.totals + (int64_t)mine.image * call.channels;
+    for (int c = warp; c < call.channels; c += MOT_WIDE_THREADS / 32)
+        wide_finish(call, item, needs, totals, c, &call.stats[(int64_t)mine.image * call.channels + c], histogram[warp],
+                    &bytes[warp]);
+    __syncthreads();
+    const int64_t words = (int64_t)call.channels * (int64_t)(sizeof *totals / 4);
+    for (int64_t k = threadIdx.x; k < words; k += MOT_WIDE_THREADS)
+        ((uint32_t *)totals)[k] = 0;
+    if (threadIdx.x == 0)
+        call.tickets[mine.image] = 0;
+}
+
+static_assert(MOT_WIDE_THREADS == 256, "a thread for each bin");
+
+/* ---- launches ---- */
+
+static cudaError_t wide_launch(const mot_wide_call &call, const void *kernel, int64_t work, cudaStream_t stream)
+{
+    return mot_launch(kernel, ctas_of(call.count, work, call.multiprocessors) * call.count, MOT_WIDE_THREADS, 0, 0,
+                      stream, call);
+}
+
+static_assert(sizeof(mot_wide_call) <= 4096, "a kernel's arguments are at most 4 KiB");
+
+cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream)
+{
+    return mot_launch((const void *)wide_plan_kernel, call->count, MOT_WIDE_PLAN_THREADS, 0, 0, stream, *call);
+}
+
+/* Blocks of a CTA's threads, which take four pixels each, in the largest image. */
+static int64_t wide_blocks(const mot_wide_call &call)
+{
+    return ((int64_t)((call.width + 3) / 4) * call.height + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS;
+}
+
+cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream)
+{
+    const int64_t shares = (wide_blocks(*call) + MOT_WIDE_TURNS - 1) / MOT_WIDE_TURNS;
+    return call->channels == 3
+               ? wide_launch(*call, (const void *)wide_count_kernel<3>, shares, stream)
+               : wide_launch(*call, (const void *)wide_count_kernel<1>, shares * call->channels, stream);
+}
+
+cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
+{
+    mot_wide_call now = *call;
+    const int64_t blocks = wide_blocks(now), enough = (int64_t)now.multiprocessors * MOT_WIDE_ENOUGH;
+    now.together = now.channels;
+    while (now.channels != 3 && now.together > 1 &&
+           blocks * now.count * ((now.channels + now.together - 1) / now.together) < enough)
+        now.together = (now.together + 1) / 2;
+    const int64_t work = blocks * ((now.channels + now.together - 1) / now.together);
+    return wide_launch(now, now.channels == 3 ? (const void *)wide_run_kernel<3> : (const void *)wide_run_kernel<1>,
+                       work, stream);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes an image's items and passes of its place and its steps, and the tables of its resize: a CTA for each image. */
+#ifndef MOT_WIDE_PLAN_CUH
+#define MOT_WIDE_PLAN_CUH
+
+#include "kernels/cuda/pixels.cuh"
+#include "kernels/cuda/wide.h"
+
+#define MOT_WIDE_PLAN_THREADS 256
+
+/* What one thread has planned so far. */
+struct wide_plan {
+    mot_wide_item *items;
+    mot_wide_pass *passes;
+    int count, turns;        /* items and passes */
+    int width, height;       /* of the image after them */
+    mot_resize_axis axis[2]; /* of a resize */
+    mot_wide_axis *table[2]; /* NULL: it has no such pass */
+};
+
+DEVICE void wide_begin_pass(wide_plan &p)
+{
+    p.passes[p.turns++] = mot_wide_pass{ p.count, p.count, -1, 0, 0, 0, p.width, p.height, p.width, p.height };
+}
+
+/* Adds an item, in a pass of its own if it has to begin one. */
+OUTLINE mot_wide_item &wide_add(wide_plan &p, int kind, const mot_step &step)
+{
+    const mot_wide_pass &last = p.passes[p.turns - 1];
+    if ((kind >= MOT_WIDE_SOURCES && last.end > last.first) || (kind == MOT_WIDE_COUNTS && last.counted >= 0))
+        wide_begin_pass(p);
+    mot_wide_pass &pass = p.passes[p.turns - 1];
+    if (kind == MOT_WIDE_COUNTS)
+        pass.counted = p.count;
+    pass.moves |= kind == MOT_WIDE_MOVES;
+    mot_wide_item &item = p.items[p.count++];
+    pass.end = p.count;
+    item.kind = kind;
+    item.down = item.ends = 0;
+    item.step = step;
+    return item;
+}
+
+/* The image has another size from here on. */
+DEVICE void wide_becomes(wide_plan &p, int width, int height)
+{
+    mot_wide_pass &pass = p.passes[p.turns - 1];
+    pass.width = p.width = width;
+    pass.height = p.height = height;
+}
+
+/* Columns and rows by themselves, of an image of any size: a crop or the nearest pixels, a window, mirrors. */
+DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &fill, bool resized, int width,
+                          int height)
+{
+    mot_wide_item &item = wide_add(p, MOT_WIDE_MOVES, fill);
+    mot_trace_step &trace = item.trace;
+    const mot_resize_plan plan = mot_resize_plan_of(&how, 0);
+    trace.kind = MOT_TRACE_AXES;
+    trace.part = mot_rect{ 0, 0, width, height };
+    trace.width = p.width;
+    trace.height = p.height;
+    for (int k = 0; k < 2; k++) {
+        const int length = k ? how.height : how.width, out = k ? how.resized_height : how.resized_width;
+        double first = 0.5, step = 1;
+        int size = out, offset = 0;
+        if (!resized && plan.crop)
+            offset = k ? how.top + plan.top : how.left + plan.left;
+        if (!resized && !plan.crop) {
+            step = (double)(how.box[k + 2] - how.box[k]) / out;
+            first = how.box[k] + step * 0.5;
+            size = length;
+            offset = k ? how.top : how.left;
+        }
+        mot_trace_axis &axis = trace.axis[k];
+        axis = mot_trace_axis_of(first, step, out, size);
+        axis.mirrored = k ? how.flip_vertical : how.flip_horizontal;
+        axis.last = (k ? height : width) - 1;
+        axis.shift = k ? how.window_top : how.window_left;
+        axis.offset = offset;
+        axis.source = k ? p.height : p.width;
+    }
+    wide_becomes(p, width, height);
+}
+
+/* One pass of a resize. */
+DEVICE void wide_add_resize(wide_plan &p, const mot_resize &how, const mot_step &fill, int down, bool first,
+                            uint8_t *tables)
+{
+    const mot_resize_axis axis =
+        mot_resize_axis_of((motley_filter)how.filter, down ? how.height : how.width, how.box[down], how.box[down + 2],
+                           down ? how.resized_height : how.resized_width);
+    const int width = first ? how.width : p.width, height = first ? how.height : p.height;
+    mot_wide_item &item = wide_add(p, MOT_WIDE_RESIZES, fill);
+    item.down = down;
+    item.axis = mot_wide_axis{ mot_resize_taps(&axis), axis.out, first ? how.left : 0,
+                               first ? how.top : 0,    width,    height,
+                               (double *)tables,       nullptr,  nullptr };
+    p.axis[down] = axis;
+    p.table[down] = &item.axis;
+    wide_becomes(p, down ? width : axis.out, down ? axis.out : height);
+}
+
+DEVICE void wide_add_place(wide_plan &p, const mot_resize &how, const mot_step &fill, int width, int height,
+                           uint8_t *tables)
+{
+    const mot_resize_plan plan = mot_resize_plan_of(&how, 0);
+    if (plan.crop || how.filter == MOTLEY_FILTER_NEAREST) {
+        const bool stays = plan.crop && p.width == width && p.height == height && how.resized_width == width &&
+                           how.resized_height == height && how.left + plan.left == 0 && how.top + plan.top == 0 &&
+                           how.window_left == 0 && how.window_top == 0 && !how.flip_horizontal && !how.flip_vertical;
+        if (!stays)
+            wide_add_axes(p, how, fill, false, width, height);
+        return;
+    }
+    const bool both = plan.columns && plan.rows;
+    wide_add_resize(p, how, fill, both ? plan.rows_first : plan.rows, true, tables);
+    if (both)
+        wide_add_resize(p, how, fill, !plan.rows_first, false, tables);
+    if (p.width != width || p.height != height || how.window_left != 0 || how.window_top != 0 || how.flip_horizontal ||
+        how.flip_vertical)
+        wide_add_axes(p, how, fill, true, width, height);
+}
+
+DEVICE void wide_add_warp(wide_plan &p, const mot_step &step)
+{
+    mot_warp_plan plan;
+    mot_warp_make_plan(step.op, p.width, p.height, &step.arg, step.interpolation, &plan);
+    if (plan.path == MOT_WARP_BILINEAR || plan.path == MOT_WARP_BICUBIC) {
+        wide_add(p, MOT_WIDE_BETWEEN, step).plan = plan;
+        return;
+    }
+    mot_wide_item &item = wide_add(p, MOT_WIDE_MOVES, step);
+    mot_trace_op(&item.trace, step.op, &step.arg, mot_rect{ 0, 0, p.width, p.height });
+    mot_trace_as_fixed(&item.trace);
+}
+
+DEVICE void wide_add_kernel(wide_plan &p, const mot_step &step, bool given)
+{
+    mot_wide_item &item = wide_add(p, MOT_WIDE_KERNELS, step);
+    float half[MOTLEY_KERNEL_WEIGHTS] = {};
+    if (given)
+        return;
+    mot_kernel_blur_weights(step.value, (int)step.arg.size, half);
+    memcpy(item.step.arg.u, half, sizeof half);
+}
+
+DEVICE void wide_add_step(wide_plan &p, const mot_wide_call &call, const mot_step &step)
+{
+    const bool idle = step.arg.flags & MOT_ARG_IDENTITY;
+    if (step.op == MOTLEY_STEP_KERNEL_BLUR && !idle)
+        wide_add_kernel(p, step, call.given);
+    if (step.op < 0 || step.op == MOT_OP_NOTHING || (idle && !mot_wide_counts(step.op)))
+        return;
+    switch (mot_shape_of(step.op)) {
+    case MOTLEY_SHAPE_WARP:
+        wide_add_warp(p, step);
+        break;
+    case MOTLEY_SHAPE_ERASE:
+        mot_trace_op(&wide_add(p, MOT_WIDE_MOVES, step).trace, step.op, &step.arg, mot_rect{ 0, 0, p.width, p.height });
+        break;
+    case MOTLEY_SHAPE_STENCIL:
+    case MOTLEY_SHAPE_FILTER:
+        mot_wide_taps(step.op, &call.range[0], &wide_add(p, MOT_WIDE_SUMS, step).taps);
+        break;
+    case MOTLEY_SHAPE_BLUR:
+        for (int k = 0; k < MOT_WIDE_BOX_PASSES; k++) {
+            mot_wide_item &item = wide_add(p, MOT_WIDE_BOXES, step);
+            item.down = k >= MOT_WIDE_BOX_PASSES / 2;
+            item.ends = k == MOT_WIDE_BOX_PASSES - 1;
+        }
+        break;
+    case MOTLEY_SHAPE_COLOR:
+        if (call.channels == 3)
+            wide_add(p, MOT_WIDE_COLORS, step);
+        break;
+    case MOTLEY_SHAPE_STATS:
+        wide_add(p, MOT_WIDE_COUNTS, step);
+        break;
+    default:
+        wide_add(p, MOT_WIDE_POINTS, step);
+    }
+}
+
+/* Chooses where passes read and write, and puts them behind the ones that the image does not have. */
+DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
+{
+    bool apart = p.turns == 1 && call.in_place, moves = false;
+    for (int k = 0; k < p.count && apart; k++)
+        moves |= p.items[k].kind >= MOT_WIDE_SOURCES ||
+                 (p.items[k].kind == MOT_WIDE_MOVES && p.items[k].trace.kind != MOT_TRACE_ERASES);
+    if (moves) /* it would overwrite what others still read */
+        wide_begin_pass(p);
+    const int before = call.passes - p.turns;
+    for (int k = call.passes - 1; k >= 0; k--) {
+        if (k < before) {
+            p.passes[k].first = -1;
+            continue;
+        }
+        const int turn = k - before;
+        p.passes[k] = p.passes[turn];
+        p.passes[k].from = turn == 0 ? (int)MOT_WIDE_SRC : (turn - 1) & 1;
+        p.passes[k].to = turn == p.turns - 1 ? (int)MOT_WIDE_DST : turn & 1;
+    }
+}
+
+/* The tables of one axis of a resize, whose memory begins behind that of the other one. */
+DEVICE void wide_make_table(const mot_resize_axis &axis, const mot_wide_axis &table)
+{
+    for (int i = threadIdx.x; i < axis.out; i += MOT_WIDE_PLAN_THREADS) {
+        double centre, sum = 0;
+        int first;
+        const int count = mot_resize_window(&axis, i, &first, &centre);
+        for (int t = 0; t < count; t++) {
+            const double tap = mot_resize_tap(&axis, centre, first, t);
+            table.weight[(int64_t)t * axis.out + i] = tap;
+            sum += tap;
+        }
+        for (int t = 0; t < count && sum != 0; t++)
+            table.weight[(int64_t)t * axis.out + i] /= sum;
+        table.first[i] = first;
+        table.count[i] = count;
+    }
+}
+
+static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
+    wide_plan_kernel(const __grid_constant__ mot_wide_call call)
+{
+    __shared__ wide_plan plan;
+    const int i = blockIdx.x;
+    if (threadIdx.x == 0) {
+        const mot_view src = image_of(call.src, call.channels, i), dst = image_of(call.dst, call.channels, i);
+        uint8_t *const tables = call.tables + (int64_t)i * call.table_bytes;
+        wide_plan p = { call.items + (int64_t)i * call.most_items,
+                        call.pass + (int64_t)i * call.passes,
+                        0,
+                        0,
+                        src.width,
+                        src.height,
+                        {},
+                        {} };
+        wide_begin_pass(p);
+        mot_step fill;
+        mot_clear_step(&fill);
+        for (int c = 0; c < 4; c++)
+            fill.fill[c] = call.place_fill[c];
+        if (call.places || call.resizes)
+            wide_add_place(p,
+                           call.resizes
+                               ? call.resizes[i]
+                               : mot_resize_of_place(&call.places[i], (motley_resize_order)call.order, call.place_fill),
+                           fill, dst.width, dst.height, tables);
+        uint8_t *at = tables;
+        for (int k = 0; k < 2; k++) { /* weights of both, then windows of both */
+            if (!p.table[k])
+                continue;
+            mot_wide_axis &table = *p.table[k];
+            table.weight = (double *)at;
+            at += (int64_t)table.taps * table.out * 8;
+        }
+        for (int k = 0; k < 2; k++) {
+            if (!p.table[k])
+                continue;
+            mot_wide_axis &table = *p.table[k];
+            table.first = (int32_t *)at;
+            table.count = table.first + table.out;
+            at += (int64_t)table.out * 8;
+        }
+        const int steps = call.step_count ? call.step_count[i] : call.max_steps;
+        for (int s = 0; s < steps; s++)
+            wide_add_step(p, call, call.steps[(int64_t)i * call.max_steps + s]);
+        wide_end_plan(p, call);
+        plan = p;
+        if (call.tickets)
+            call.tickets[i] = 0;
+    }
+    __syncthreads();
+    const int64_t words = call.totals ? (int64_t)call.channels * (int64_t)(sizeof(mot_wide_total) / 4) : 0;
+    for (int64_t k = threadIdx.x; k < words; k += MOT_WIDE_PLAN_THREADS)
+        ((uint32_t *)(call.totals + (int64_t)i * call.channels))[k] = 0;
+    for (int k = 0; k < 2; k++)
+        if (plan.table[k])
+            wide_make_table(plan.axis[k], *plan.table[k]);
+}
+
+#endif
