@@ -325,7 +325,7 @@ class Torch(Kind):
     def captures(device: int) -> bool:
         """Whether a CUDA graph captures what is queued on a device's current stream. CUDA captures no default stream,
         which takes a fifth of the time to find out."""
-        core = getattr(sys.modules.get("torch"), "_C", None)  # without CUDA it has no streams, whoever else uses some
+        core: Any = getattr(sys.modules.get("torch"), "_C", None)  # without CUDA it has no streams
         stream_of = getattr(core, "_cuda_getCurrentRawStream", None)
         return bool(stream_of and stream_of(device) and core._cuda_isCurrentStreamCapturing())
 

@@ -101,10 +101,11 @@ def test_public_names():
 
 
 @pytest.mark.slow
-def test_decoding_leaves_warnings_alone():
+def test_decoding_leaves_warnings_alone(forked, tmp_path):
     """Neither a filter is set nor a warning of torchvision's given."""
     pytest.importorskip("torchvision.io")
-    script = """
+    script = tmp_path / "script.py"
+    script.write_text("""
 import io, json, sys, warnings, PIL.Image, torch, torchvision.io
 import motley.torch
 from motley.torch import decode
@@ -114,5 +115,5 @@ warnings.filters.insert(0, ("error", None, Warning, None, 0))
 strict = list(warnings.filters)
 images, kept = decode.decoded([file.getvalue()], torch.device("cpu"), str)
 print(json.dumps([list(images[0].shape), kept, warnings.filters == strict]))
-"""
-    assert child(script) == [[3, 9, 16], [0], True]
+""")
+    assert json.loads(forked(([script], {}))[0]) == [[3, 9, 16], [0], True]

@@ -42,28 +42,45 @@ def test_every_processor_by_default():
 
 
 @needs_two
-@pytest.mark.parametrize("work", ["stage(images[0])", "stage(images[:1])", "motley.ops.rotate(images[0], 9)",
-                                  "motley.ops.resize(images[0], (8, 8))", "stage(images[:0])",
-                                  "motley.RandAugment(threads=4)(images[0])"])  # fmt: skip
-def test_a_single_image_starts_no_thread(work):
-    assert started(work) == 0
+def test_a_single_image_starts_no_thread():
+    work = ("stage(images[0])", "stage(images[:1])", "motley.ops.rotate(images[0], 9)", "stage(images[:0])",
+            "motley.ops.resize(images[0], (8, 8))", "motley.RandAugment(threads=4)(images[0])")  # fmt: skip
+    assert started("\n".join(work)) == 0
 
 
 def test_affinity():
     assert started("stage(images)", cpu=min(os.sched_getaffinity(0))) == 0
 
 
-@pytest.mark.parametrize("value, count", [("1", 0), ("1,4", 0), ("", None), ("many", None), ("0", None), ("999", None)])
-def test_omp_num_threads(value, count):
-    every = motley._core.lib.motley_default_threads() - 1
-    assert started("stage(images)", environment={"OMP_NUM_THREADS": value}) == (every if count is None else count)
+def test_omp_num_threads():
+    """Each Python thread reads it when it first works."""
+    every, values = motley._core.lib.motley_default_threads() - 1, ("1", "1,4", "", "many", "0", "999")
+    code = f"""
+counts, kept, done = [], [], threading.Event()
+def work():
+    kept.append(native())
+    stage(images)
+    counts.append(native() - kept[-1])
+    begun.release()
+    done.wait()
+begun = threading.Semaphore(0)
+for value in {values}:
+    os.environ["OMP_NUM_THREADS"] = value
+    threading.Thread(target=work, daemon=True).start()
+    begun.acquire()
+at_first = native() - sum(100 ** i * count for i, count in enumerate(counts))
+"""
+    assert started(code) == sum(100**i * count for i, count in enumerate((0, 0, every, every, every, every)))
 
 
+@needs_two
 @pytest.mark.slow
-def test_torchs_number():
+def test_torchs_number(forked, tmp_path):
     pytest.importorskip("torch")
-    assert started("stage(images)", first="torch", before="torch.set_num_threads(1)") == 0
-    assert started("stage(images)", first="torch", environment={"OMP_NUM_THREADS": "1"}) == 0
+    for before, count in ("", 0), ("torch.set_num_threads(2)", 1):  # at first it is that of OMP_NUM_THREADS
+        script = tmp_path / "script.py"
+        script.write_text(COUNTED.format(first="torch", before=before, work="stage(images)"))
+        assert json.loads(forked(([script], {}))[0]) == count
 
 
 def test_what_the_caller_says_counts():

@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 
+import children
 import numpy as np
 import pytest
 from conftest import output_of, refused
@@ -99,38 +100,21 @@ def test_threads_draw_apart(how):
     assert several(drawn) == len(drawn) == 64
 
 
-def draw_one(stage):
-    return stage(np.zeros((40, 40, 3), np.uint8), return_draws=True)[1]
-
-
-class Task:
-    """One for each image, as map() pickles it: the transform goes along."""
-
-    def __init__(self, stage):
-        self.stage = stage
-
-    def __call__(self, _):
-        return draw_one(self.stage)
-
-
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("how", ["default", "seed"])
-def test_pools_draw_apart(how, start):
-    stage, drawn = motley.Transform("simclr", **SOURCES[how]()), []
+def test_pools_draw_apart(start):
+    """By Python's generator in spawned workers, which have no torch; by torch's in the others."""
+    stages, drawn = [motley.Transform("simclr", **SOURCES[how]()) for how in ("default", "seed")], []
     for _ in range(2):  # a pool for each epoch
         with multiprocessing.get_context(start).Pool(2) as pool:
-            drawn += pool.map(Task(stage), range(16), chunksize=2)
-    assert several([*drawn, draw_one(stage)]) == 33
+            drawn += pool.map(children.Task(stages), range(16), chunksize=2)
+    for of_one in zip(*drawn, children.draw_each(stages)):
+        assert several(of_one) == 33
 
 
-def put(stage, queue, many):
-    queue.put([draw_one(stage) for _ in range(many)])
-
-
-def of_children(context, stage, count=2):
+def of_children(context, stages, count=2):
     queue, drawn = context.Queue(), []
     for _ in range(count):  # named by the user, all alike
-        process = context.Process(target=put, args=(stage, queue, 4), name="child")
+        process = context.Process(target=children.put, args=(stages, queue, 4), name="child")
         process.start()
         drawn += queue.get(timeout=60)
         process.join()
@@ -138,17 +122,16 @@ def of_children(context, stage, count=2):
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
-@pytest.mark.parametrize("how", ["default", "seed"])
-def test_children_draw_apart(how, start, monkeypatch):
+def test_children_draw_apart(start, monkeypatch):
     """Of ranks, too, that no variable names: each has its own children."""
-    stage, drawn = motley.Transform("simclr", **SOURCES[how]()), []
+    stages, drawn = [motley.Transform("simclr", **SOURCES[how]()) for how in ("default", "seed")], []
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
         motley._native.local.apart = None  # as in a process of that rank
         if torch is not None:
             torch.manual_seed(0)
-        drawn += of_children(multiprocessing.get_context(start), stage)
-    assert several(drawn) == 16
+        drawn += of_children(multiprocessing.get_context(start), stages)
+    assert [several(of_one) for of_one in zip(*drawn)] == [16, 16]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -158,7 +141,7 @@ def test_forks_without_multiprocessing_draw_apart(how):
     for _ in range(3):
         reader, writer = os.pipe()
         if not os.fork():
-            os.write(writer, json.dumps(draw_one(stage)).encode())
+            os.write(writer, json.dumps(children.draw_each([stage])).encode())
             os._exit(0)
         os.wait()
         drawn.append(os.read(reader, 1 << 16).decode())
@@ -180,19 +163,21 @@ print(json.dumps([motley.Transform("simclr", **how).draw(4) for how in ({}, {"se
 """
 
 
-def drawn_by_rank(library, **environment):
-    clean = {name: text for name, text in os.environ.items() if "RANK" not in name and "PROCID" not in name}
-    return json.loads(output_of(sys.executable, "-c", RANK, library, env={**clean, **environment}))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["random", pytest.param("torch", marks=needs_torch)])
-def test_the_launchers_rank_sets_draws_apart(library):
-    alone = drawn_by_rank(library)
-    assert alone == drawn_by_rank(library) == drawn_by_rank(library, RANK="0") == drawn_by_rank(library, RANK="captain")
-    ranks = [drawn_by_rank(library, **{name: "1"}) for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")]
+def test_the_launchers_rank_sets_draws_apart(library, forked, tmp_path):
+    def drawn_by_rank(**environment):
+        if library == "torch":
+            return json.loads(forked(([script, library], environment))[0])
+        return json.loads(output_of(sys.executable, script, library, env={**os.environ, **environment}))
+
+    script = tmp_path / "rank.py"
+    script.write_text(RANK)
+    alone = drawn_by_rank()
+    assert alone == drawn_by_rank() == drawn_by_rank(RANK="0") == drawn_by_rank(RANK="captain")
+    ranks = [drawn_by_rank(**{name: "1"}) for name in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")]
     assert ranks[0] == ranks[1] == ranks[2]
-    ranks = [alone, ranks[0], drawn_by_rank(library, NODE_RANK="1", LOCAL_RANK="0")]
+    ranks = [alone, ranks[0], drawn_by_rank(NODE_RANK="1", LOCAL_RANK="0")]
     for drawn in zip(*ranks):
         assert several(drawn) == 3
 
@@ -226,25 +211,16 @@ def test_ids_want_an_epoch():
     refused("generator is a int, want a torch.Generator", motley.RandAugment, generator=3)
 
 
-def by_id(stage, queue):
-    try:
-        queue.put(stage(pictures(1)[0], sample_ids=3).tolist())
-    except motley.ArgumentError as error:
-        queue.put(str(error))
-
-
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_an_epoch_that_was_set_in_another_process_is_refused(start):
     """A worker that lives on would not see the next one."""
-    context, found = multiprocessing.get_context(start), []
-    stages = motley.RandAugment(epoch=3), motley.RandAugment()
+    context, stages = multiprocessing.get_context(start), (motley.RandAugment(epoch=3), motley.RandAugment())
     stages[1].set_epoch(3)
-    for stage in stages:
-        queue = context.Queue()
-        process = context.Process(target=by_id, args=(stage, queue))
-        process.start()
-        found.append(queue.get(timeout=60))
-        process.join()
+    queue = context.Queue()
+    process = context.Process(target=children.put_by_id, args=(stages, queue, pictures(1)[0]))
+    process.start()
+    found = queue.get(timeout=60)
+    process.join()
     assert found[0] == stages[0](pictures(1)[0], sample_ids=3).tolist()
     assert "set_epoch(3) was called in another process" in found[1]
 

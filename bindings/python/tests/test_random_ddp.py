@@ -103,6 +103,7 @@ def test_torchrun(one_process, tmp_path):
 RANKS = '''
 import hashlib
 import json
+import multiprocessing
 import os
 import sys
 
@@ -112,6 +113,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 import motley.torch
 
 IMAGES = 24
+multiprocessing.set_forkserver_preload(["torch"])  # once for all workers of a rank
 
 
 def picture():
@@ -245,9 +247,10 @@ def test_what_two_ranks_read_does_not_depend_on_who_starts_them_and_their_worker
     words = [script, launcher, tmp_path, json.dumps(starts)]
     if launcher == "accelerate":
         run_group(forked, words, 2, [launcher])
-    else:  # which start the ranks by themselves, and stand in no environment
-        clean = {name: value for name, value in ENVIRONMENT.items() if "RANK" not in name and name != "WORLD_SIZE"}
-        output_of(*(TORCHRUN if launcher == "torchrun" else [sys.executable]), *words, env=clean, timeout=600)
+    elif launcher == "torchrun":
+        output_of(*TORCHRUN, *words, env=ENVIRONMENT, timeout=600)
+    else:  # which start the ranks by themselves
+        forked((words, {"CUDA_VISIBLE_DEVICES": ""}))
     ranks = [json.loads((tmp_path / f"rank{rank}of2").read_text()) for rank in (0, 1)]
     read = runpy.run_path(str(script))
     transform = motley.Transform("trivial_augment_wide", seed=7)

@@ -438,9 +438,7 @@ print([one == other for one, other in zip(before, state())])
 
 
 @pytest.mark.slow
-def test_nothing_of_the_process_is_changed():
-    import sys
-
-    from conftest import output_of
-
-    assert output_of(sys.executable, "-c", UNCHANGED).strip() == str([True] * 7)
+def test_nothing_of_the_process_is_changed(forked, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(UNCHANGED)
+    assert forked(([script], {}))[0].strip() == str([True] * 7)

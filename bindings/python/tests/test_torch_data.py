@@ -307,7 +307,7 @@ class Boxed(torch.utils.data.Dataset):
         return {"image": image, "mask": mask, "boxes": boxes, "labels": torch.arange(i % 3), "id": i}
 
 
-@pytest.mark.parametrize("workers, start", [(0, None), (1, "spawn")])
+@pytest.mark.parametrize("workers, start", [(0, None), (1, "forkserver")])
 def test_followers_are_collated(workers, start):
     follow = motley.Follow(Transform("trivial_augment_wide", seed=7))
     collate = MotleyCollate(follow, ids="id")

@@ -2,8 +2,6 @@
 """Which decoder reads a file, and that all that are installed make the same of it."""
 
 import io
-import subprocess
-import sys
 
 import numpy as np
 import PIL.Image
@@ -133,12 +131,17 @@ def test_files_on_a_gpu(name, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", ["ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')"])
-def test_torchvision_where_torchcodec_is_of_no_use(wrong, tmp_path):
-    (tmp_path / "torchcodec").mkdir()
-    (tmp_path / "torchcodec/__init__.py").write_text("")
-    (tmp_path / "torchcodec/decoders.py").write_text(f"raise {wrong}")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n" + (
-        "from motley.torch import decode\nassert decode.cpu_decoder() is decode.torchvision_on_cpu"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+def test_torchvision_where_torchcodec_is_of_no_use(forked, tmp_path):
+    """It has no images yet, or was made for another torch."""
+    programs = []
+    for wrong in "ImportError('cannot import decode_image')", "RuntimeError('made for torch 9')":
+        folder = tmp_path / wrong[:5]
+        (folder / "torchcodec").mkdir(parents=True)
+        (folder / "torchcodec/__init__.py").write_text("")
+        (folder / "torchcodec/decoders.py").write_text(f"raise {wrong}")
+        (folder / "program.py").write_text(
+            "from motley.torch import decode\nassert decode.cpu_decoder() is decode.torchvision_on_cpu\n"
+            "import sys\nassert 'torchcodec' in sys.modules\n"
+        )
+        programs.append(([folder / "program.py"], {}))
+    forked(*programs)

@@ -267,7 +267,7 @@ class Ragged(torch.utils.data.Dataset):
         return torch.full((3, 2 + i, 4), i, dtype=torch.uint8), i
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", ["fork", "forkserver"])
 def test_workers_pass_a_batch_on_in_one_piece(folder, start):
     """A tensor that is passed on by itself takes a file descriptor in the process that receives it."""
     for data in (folder, Ragged()):
