@@ -55,13 +55,8 @@ static motley_status check_last_stages(const mot_request *r, motley_error *error
 {
     const mot_transform *const t = r->transform;
     const motley_batch *const dst = r->dst;
-    const mot_stage *const output = mot_transform_stage(t, MOT_STAGE_OUTPUT);
-    const int values = output ? output->of.output.values : 0;
     MOT_REQUIRE(!r->info->mix || dst->dtype != MOTLEY_U16, error,
                 "transform '%s' mixes images, want dst as F32, F16 or BF16 of uint16", t->name);
-    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || dst->dtype == MOTLEY_U16 || values <= 1 || values == dst->channels, error,
-                "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", t->name, values,
-                dst->channels, remedy_for(values));
     MOT_REQUIRE(!t->follower || dst->dtype == MOTLEY_U8, error,
                 "a follower of transform '%s' comes out as bytes, want dst as U8", t->name);
     if (!r->erase || t->follower)
@@ -140,6 +135,18 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
 
 /* ---- the params of a run ---- */
 
+/* Checks by which numbers results are normalised. */
+static motley_status check_normalization(const mot_request *r, motley_error *error)
+{
+    const mot_stage *const output = mot_transform_stage(r->transform, MOT_STAGE_OUTPUT);
+    const motley_batch *const dst = r->dst;
+    const int values = output && !r->params->output.means ? output->of.output.values : 0;
+    MOT_REQUIRE(dst->dtype == MOTLEY_U8 || dst->dtype == MOTLEY_U16 || values <= 1 || values == dst->channels, error,
+                "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", r->transform->name, values,
+                dst->channels, mot_batch_is_wide(r->src) ? "give mean and std of as many numbers" : remedy_for(values));
+    return mot_validate_normalization(r->src, &r->params->output, error);
+}
+
 /* Checks which fields are set. */
 static motley_status check_params(const motley_context *context, const mot_request *r, motley_error *error)
 {
@@ -157,7 +164,7 @@ static motley_status check_params(const motley_context *context, const mot_reque
     MOT_REQUIRE(r->placed || r->output || !(p->output.means || p->output.stds), error,
                 "output: means or stds is set without batch.data, want an output or a policy with stages");
     if (r->placed && count > 0)
-        MOT_TRY(mot_validate_normalization(r->src, &p->output, error));
+        MOT_TRY(check_normalization(r, error));
     MOT_TRY(mot_samples_check(&p->samples, count, error));
     if (!given) {
         MOT_TRY(mot_levels_check(r->info, &p->samples, count, error));

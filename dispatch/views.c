@@ -127,8 +127,10 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
     if (transform->shares) {
         MOT_REQUIRE(results[views].dst.dtype == src->dtype, error, "shared stages: dst is of %s, want src's %s",
                     motley_dtype_name(results[views].dst.dtype), motley_dtype_name(src->dtype));
+        motley_apply_params plain = *params; /* the views are normalised */
+        plain.output.means = plain.output.stds = NULL;
         MOT_TRY(mot_fail_in(error,
-                            apply_view(context, &transform->views[views], src, &results[views], params, &r, error),
+                            apply_view(context, &transform->views[views], src, &results[views], &plain, &r, error),
                             "shared stages: "));
         shared = results[views].dst;
         shared.range = src->range;

@@ -73,8 +73,8 @@ motley_status mot_wide_begin(motley_context *context, const mot_job *job, mot_wi
             std[c] = output->stds[c];
         } else if (stage) {
             const int at = stage->of.output.values > 1 ? (int)c : 0;
-            mean[c] = (float)stage->of.output.mean[at];
-            std[c] = (float)stage->of.output.std[at];
+            mean[c] = (float)(made->range[c].low + stage->of.output.mean[at] * made->range[c].span);
+            std[c] = (float)(stage->of.output.std[at] * made->range[c].span);
         } else if (output && !job->request) {
             mean[c] = output->mean[c < 4 ? c : 0];
             std[c] = output->std[c < 4 ? c : 0];

@@ -70,7 +70,9 @@ static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uin
 /* Empties the params, but for what they say of every run. */
 static void forget(kept_call *kept)
 {
-    const motley_apply_params params = { .clip_frames = kept->params.clip_frames };
+    const motley_apply_params params = { .clip_frames = kept->params.clip_frames,
+                                         .output = kept->params.output,
+                                         .fill = kept->params.fill };
     kept->params = params;
 }
 
@@ -84,6 +86,46 @@ static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t str
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;
     return (int)run_kept(kept, src, dst, stream);
+}
+
+/* A look at the components of a batch of uint16 or float32 in host memory: of how many, how many lie outside of the
+ * range, and the least and the greatest. NaN is neither. */
+typedef struct range_look {
+    int64_t seen, outside;
+    double low, high;
+} range_look;
+
+/* Looks at up to 65536 components, spread over all images by the golden ratio. */
+static range_look look_at_range(const motley_batch *batch)
+{
+    const size_t images = batch->count < 256 ? batch->count : 256;
+    const int64_t each = 65536 / (int64_t)(images ? images : 1);
+    const double full[2] = { 0, batch->dtype == MOTLEY_U16 ? 65535 : 1 };
+    range_look found = { 0 };
+    for (size_t k = 0; k < images; k++) {
+        const size_t i = k * batch->count / images;
+        const motley_image one = { (char *)batch->data + (int64_t)i * batch->image_stride,
+                                   batch->width,
+                                   batch->height,
+                                   batch->row_stride,
+                                   batch->pixel_stride,
+                                   batch->channel_stride };
+        const motley_image image = batch->images ? batch->images[i] : one;
+        const int64_t pixels = (int64_t)image.width * image.height, all = pixels * batch->channels;
+        for (int64_t n = 0; n < each && n < all; n++) {
+            const uint32_t turn = (uint32_t)n * 0x9e3779b9u; /* of 2^32 */
+            const int64_t at = (int64_t)((double)all * turn * 0x1p-32), c = at / pixels, pixel = at % pixels;
+            const char *const from = (const char *)image.data + c * image.channel_stride +
+                                     pixel / image.width * image.row_stride + pixel % image.width * image.pixel_stride;
+            const double *const range = batch->range ? batch->range[batch->ranges > 1 ? c : 0] : full;
+            const double v = batch->dtype == MOTLEY_U16 ? *(const uint16_t *)from : *(const float *)from;
+            found.low = !found.seen || v < found.low ? v : found.low;
+            found.high = !found.seen || v > found.high ? v : found.high;
+            found.outside += v < range[0] || v > range[1];
+            found.seen++;
+        }
+    }
+    return found;
 }
 
 static int run_op(kept_call *kept, const double *values, int each, uintptr_t src, uintptr_t dst, uintptr_t stream)

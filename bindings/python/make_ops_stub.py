@@ -14,7 +14,7 @@ HEAD = """# SPDX-License-Identifier: Apache-2.0
 from types import SimpleNamespace
 from typing import TypeVar
 
-from ._types import Fill, Interpolation, Layout, Values
+from ._types import Fill, Interpolation, Layout, Range, Values
 from ._resize import resize as resize
 
 _T = TypeVar("_T")
@@ -31,6 +31,8 @@ FUNCTION = '''def {name}(
     out: _T | None = None,
     layout: Layout | None = None,
     alpha: bool = False,
+    range: Range | None = None,
+    clamp: bool = True,
     threads: int | None = None,
 ) -> _T:
     """{doc}"""

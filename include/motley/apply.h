@@ -81,8 +81,8 @@ typedef struct motley_apply_params {
  *  Stages   Of a policy with stages, dst has the size that motley_policy_describe says (src's own sizes if that is 0),
  *           and is U8, F32, F16 or BF16. With the stage to_rgb dst has 3 channels, and where src has 3, or 4 with
  *           alpha, each of its images with a channel_stride of 0 is grey; bands stay what they are. U8 gets the bytes
- *           unchanged; other types are normalised by the policy's mean and std, by its motley_normalization, in
- *           binary32, and rounded once to the type.
+ *           unchanged; other types are normalised by the policy's mean and std (0..1: bytes / 255, or the range of wide
+ *           images), by its motley_normalization, in binary32, and rounded once to the type.
  *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not; with stages, no image
  *           of dst may overlap an image of src. What `params` points to is host memory, except `counter`, levels of
  *           samples, and `followed`.

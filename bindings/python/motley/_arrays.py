@@ -21,8 +21,10 @@ address, from_buffer = lib.address, ffi.from_buffer
 # dtype name -> the library's number, bytes of a sample
 DTYPES = {
     text_of(lib.motley_dtype_name(number)): (number, size)
-    for number, size in ((lib.MOTLEY_U8, 1), (lib.MOTLEY_F32, 4), (lib.MOTLEY_F16, 2), (lib.MOTLEY_BF16, 2))
+    for number, size in enumerate((1, 4, 2, 2, 2))  # U8, F32, F16, BF16, U16
 }
+DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
+WIDE = lib.MOTLEY_U16, lib.MOTLEY_F32  # of images that have a range, and up to MOTLEY_MAX_BANDS bands
 ON_CUDA = 2, 13  # DLPack's device types: memory of a CUDA device, managed memory
 SHORT = {"u8": "uint8", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}  # as files write them
 
@@ -37,8 +39,8 @@ def dtype_name(dtype: Any) -> str:
     """ "float32" of torch.float32, numpy.float32, numpy.dtype("float32") or "float32"."""
     name = (getattr(dtype, "__name__", None) or str(dtype)).split(".")[-1]
     name = SHORT.get(name, name)
-    if name not in DTYPES:
-        raise ArgumentError(f"dtype is {dtype!r}, want {', '.join(DTYPES)}")
+    if name not in DTYPES or name == "uint16":
+        raise ArgumentError(f"dtype is {dtype!r}, want uint8, float32, float16, bfloat16")
     return name
 
 
@@ -106,6 +108,18 @@ def taken(x: Any, places: list[int]) -> Any:
 
     index = numpy.array(places, int)  # JAX's arrays take no list, and CuPy's only their own
     return x[x.__array_namespace__().asarray(index) if hasattr(x, "__array_namespace__") else index]
+
+
+def cast_for(dtype: Any) -> str:
+    """What makes images of a dtype that is not taken, in the words of an error."""
+    name = name_of(dtype)
+    if name.startswith("bool"):
+        return "cast them to uint8 times 255; a mask goes beside its image, into motley.Follow"
+    if name.startswith("complex"):
+        return "take their magnitude, or both parts as two bands of float32"
+    if name == "int16":
+        return "add 32768 and cast them to uint16, or cast them to float32 and say range="
+    return "cast them to float32, and say range= where they are not in 0..1"
 
 
 def has_floats(x: Any) -> bool:
@@ -471,10 +485,12 @@ class Foreign(Kind):
 class Pillow(Kind):
     """Images of modes L, RGB and RGBA in their own memory. Pillow keeps L in one byte a pixel, RGB and RGBA in four.
     The address of the pixels comes from its Arrow interface (Pillow 11.2 and later). That works for no image of several
-    memory blocks (above 16 MiB), and LA is stored as L, L, L, A: Picture copies such images."""
+    memory blocks (above 16 MiB), and LA is stored as L, L, L, A: Picture copies such images, and those of I;16
+    and F."""
 
     base, name = ("PIL", "Image"), "PIL image"
     channels_of = {"L": 1, "LA": 2, "RGB": 3, "RGBA": 4}
+    wide = {"I;16": "uint16", "F": "float32"}
     pixel_bytes = {"L": 1, "RGB": 4, "RGBA": 4}
     converted = {"1", "P", "PA", "CMYK", "YCbCr", "LAB", "HSV", "RGBX", "RGBa", "I;16", "I;16L", "I;16B", "I;16N"}
     # Found out when the first image comes: whether this Pillow's pixels are found, and its Image.
@@ -502,7 +518,6 @@ class Pillow(Kind):
         """An image whose mode the library knows as it is, others as RGB: by Pillow's convert("RGB"). Of the 16 bits of
         I;16 the upper 8 count, as in torchvision's to_dtype(torch.uint8, scale=True); Pillow would cut them at 255."""
         if x.mode not in cls.converted:
-            cls.channels(x)
             return x
         if x.mode.startswith("I;16"):
             high = x.tobytes()[x.mode != "I;16B" :: 2]
@@ -512,9 +527,12 @@ class Pillow(Kind):
     @classmethod
     def channels(cls, x: Any) -> int:
         """How many channels an image has that is not converted."""
+        if x.mode in cls.wide:
+            return 1
         if x.mode not in cls.channels_of:
             how = "begin the policy's stages with 'to_rgb: {}', or " if x.mode in cls.converted else ""
-            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB or RGBA: {how}convert() it")
+            how += "convert('F') it, and say its range" if x.mode == "I" else "convert() it"
+            raise ArgumentError(f"the PIL image has mode {x.mode}, want L, LA, RGB, RGBA, I;16 or F: {how}")
         return cls.channels_of[x.mode]
 
     @classmethod

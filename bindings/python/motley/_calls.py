@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from . import _images as images
 from . import _native
+from ._arrays import WIDE
 from ._core import ffi, lib
-from ._native import ArgumentError, check, made_by
+from ._native import ArgumentError, check, for_channels, made_by
 from .draws import boxes_given
+from .policy import fill_bytes
 
 
 class Call:
@@ -29,7 +32,7 @@ class Call:
         self.context = _native.context_of(source.device, transform.threads)
         self.c = c = ffi.new("kept_call *")
         c.count = self.count = source.count
-        c.in_place, c.fused = target is source, transform.fused
+        c.in_place, c.fused = target is source, fuses(transform, target)
         c.params.clip_frames = transform.clip_frames
         self.single = source.single
         self.keep: Any = source, target
@@ -43,7 +46,24 @@ class Call:
             if source.device is not None:
                 self.stream = source.kind.stream_of(source.array)
         self.what = what  # which the call borrows
+        self._numbers = self._of_each_run(transform, source, c.params) if self.count else []
         self._describe(transform, source, target)
+
+    def _of_each_run(self, transform: Any, source: Any, params: Any) -> list[Any]:
+        """Tells the params what stays in all runs: a fill, and how what stages make is normalised. Returns what they
+        point to."""
+        numbers = []
+        if transform.fill_value is not None:
+            numbers.append(ffi.new("double[]", for_channels("fill_value", transform.fill_value, source.channels)))
+            params.fill = numbers[-1]
+        if transform.mean is not None and not transform.fused:
+            if source.dtype not in WIDE:
+                raise ArgumentError(
+                    f"normalize, mean or std is given: the stage `output` of policy '{transform.policy.name}' says how "
+                    "it normalises uint8"
+                )
+            numbers += normalizing(transform, source, params.output)
+        return numbers
 
     def _describe(self, transform: Any, source: Any, target: Any) -> None:
         """Tells the library what is read and written."""
@@ -127,7 +147,7 @@ class BatchesCall(Call):
         self.c.batches = self.made = ffi.new("kept_batches *")
         self.made.context, self.made.policy = self.context.handle, self.what[1]
         if source.count:
-            source.describe(self.made.src)
+            self._held = describe_source(transform, source, self.made.src)
             self._describe_target(target)
 
     def _describe_target(self, target: Any) -> None:
@@ -147,7 +167,8 @@ class ViewsCall(BatchesCall):
     def _describe(self, transform: Any, source: Any, target: Any) -> None:
         self.views = target.views
         self.to = ffi.new("motley_view_results[]", len(target.targets))
-        source.require_bytes()
+        if source.count:
+            source.require_dtype()
         super()._describe(transform, source, target)
         self.made.results = self.to
 
@@ -210,6 +231,13 @@ class ViewTargets:
         return [target.make(batch) for target in self.targets]
 
 
+def call_of(policy: Any) -> type[Call]:
+    """The class of calls of a policy; None: of an operation."""
+    if policy is None or not policy.whole:
+        return Call
+    return ViewsCall if policy.views else MixCall if policy.only_mixes else Call
+
+
 def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
     """(src, dst), params: what motley_call_create takes; and what `params` points to."""
     src, dst, output = ffi.new("motley_batch *"), ffi.new("motley_batch *"), ffi.new("motley_output *")
@@ -218,33 +246,91 @@ def described(transform: Any, source: Any, target: Any, what: Any) -> Any:
         setattr(params, *what[:2])
     held = [output]
     if len(what) > 2:
-        how, fill = held[1:] = ffi.new("motley_op_params *"), ffi.new("double[]", list(what[3]))
+        how, fill = held[1:] = ffi.new("motley_op_params *"), _fill_of(what[3], source)
         how.interpolation, how.fill, params.op_params = what[2], fill, how
+    fused = fuses(transform, target)
     if source.count:
-        source.require_bytes()
-        source.describe(src[0])
-        if transform.fused:
+        source.require_dtype()
+        held.append(describe_source(transform, source, src[0]))
+        if fused:
             target.describe(output.batch)
             output.batch.alpha = src.alpha
-            output.mean = _four(transform.mean, source.channels, 0)
-            output.std = _four(transform.std, source.channels, 1)
+            held += normalizing(transform, source, output)
         elif target is not source:
             target.describe(dst[0])
             dst.alpha = src.alpha and dst.channels == src.channels
-    if transform.fused:
+    if fused:
         params.output = output
-    return (src, ffi.NULL if transform.fused else src if target is source else dst), params, held
+    return (src, ffi.NULL if fused else src if target is source else dst), params, held
+
+
+def fuses(transform: Any, target: Any) -> bool:
+    """Whether a fused last step writes the result; uint16 in another layout is just written there."""
+    return bool(transform.fused and target.dtype != lib.MOTLEY_U16)
+
+
+def describe_source(transform: Any, source: Any, batch: Any) -> Any:
+    """Fills a motley_batch that is read. Returns the range that it points to."""
+    source.describe(batch)
+    batch.unclamped = not transform.clamp
+    if transform.range is None:
+        return None
+    batch.range = pairs = ffi.new("double[][2]", transform.range)
+    batch.ranges = len(pairs)
+    return pairs
+
+
+def warn_of_range(transform: Any, source: Any) -> None:
+    """Looks at some of the values of images in host memory, and warns where more than 1 % lie outside of the range."""
+    batch = ffi.new("motley_batch *")
+    _held = describe_source(transform, source, batch)
+    if batch.ranges not in (0, 1, source.channels):
+        return  # which is refused
+    found = lib.look_at_range(batch)
+    if found.outside > 0.01 * found.seen:
+        low, high = transform.range[0] if transform.range else (0, 65535 if source.dtype == lib.MOTLEY_U16 else 1)
+        wanted = f"{low:g}..{high:g}" if batch.ranges < 2 else "of their bands"
+        warnings.warn(
+            f"{100 * found.outside / found.seen:.3g} % of the images' values lie outside of the range {wanted}: of "
+            f"{found.seen} that were looked at, the least is {found.low:.6g} and the greatest {found.high:.6g}. "
+            "Operations that compute values clamp them. Want range=(low, high), what stands for black and white in the "
+            "data, with clamp=False where it has no ends, or this transform before the one that normalises, whose "
+            "numbers it takes as mean= and std=. check=False turns the look off",
+            stacklevel=2,
+        )
+
+
+def normalizing(transform: Any, source: Any, output: Any) -> list[Any]:
+    """Fills a motley_output with mean and std: of bytes on the 0..1 scale, else in the data's units. Returns what it
+    points to."""
+    mean, std = transform.mean, transform.std
+    if mean is None:
+        return []
+    numbers = [for_channels("normalize", given, source.channels) for given in (mean, std)]
+    if source.dtype in WIDE:
+        output.means, output.stds = held = [ffi.new("float[]", each) for each in numbers]
+        return held
+    for name, given in ("mean", mean), ("std", std):
+        if max(given) > 1:
+            raise ArgumentError(
+                f"{name} is {given}, want numbers on the 0..1 scale (those of the 0..255 scale divided by 255), as the "
+                "images are uint8"
+            )
+    for i, (one, other) in enumerate(zip(*numbers)):
+        output.mean[i], output.std[i] = one, other
+    return []
+
+
+def _fill_of(fill: Any, source: Any) -> Any:
+    """double[] of an operation's fill: of bytes a colour, else in the data's units."""
+    if source.count and source.dtype in WIDE:
+        given = fill if hasattr(fill, "__len__") else (fill,)
+        return ffi.new("double[]", for_channels("fill", tuple(map(float, given)), source.channels))
+    color = fill_bytes(fill)
+    if source.count and source.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
+        raise ArgumentError(f"fill is {fill!r}, the images have {source.channels} channels: want one number")
+    return ffi.new("double[]", list(color))
 
 
 def no_stream() -> int:
     return 0
-
-
-def _four(numbers: Any, channels: int, rest: int) -> list[float]:
-    if numbers is None:
-        return [rest] * 4
-    if len(numbers) == 1:
-        return list(numbers) * 4
-    if len(numbers) != channels:
-        raise ArgumentError(f"normalize has {len(numbers)} numbers, the images have {channels} channels")
-    return list(numbers) + [rest] * (4 - channels)

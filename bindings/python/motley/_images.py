@@ -3,14 +3,15 @@
 
     NumPy    read through its own attributes
     torch    likewise, tensors on the CPU and on CUDA; work is queued on torch's current stream
-    PIL      L, LA, RGB and RGBA images; before a stage `to_rgb` those of other modes as RGB
+    PIL      L, LA, RGB and RGBA images, I;16 as uint16, F as float32; before a stage `to_rgb` those of other modes
+             as RGB
     others   CuPy, JAX and whatever has __dlpack__: on CUDA in the stream that the library names, else as NumPy's; what
              comes back is made by its own from_dlpack
 
 Layouts. An array's axes are named by `layout`: "chw", "hwc" or "hw" (grey, no axis of channels); one axis more in
 front is the batch's. By default, torch tensors are chw (as in torchvision, in any memory format), all other arrays
-hwc, and arrays with two axes hw. Nothing is guessed from sizes: an axis of channels with more than four entries is an
-error that names the layout."""
+hwc, and arrays with two axes hw. Nothing is guessed from sizes: an axis of channels with too many entries is an error
+that names the layout, and where the layout is not said, one that is longer than a side."""
 
 from __future__ import annotations
 
@@ -21,10 +22,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _native
-from ._arrays import DTYPES, KINDS, Foreign, NumPy, Pillow, Torch, address, as_known, blank, dense, is_jax
-from ._arrays import ON_CUDA as ON_CUDA, like_foreign as like_foreign
+from ._arrays import DTYPE_NAMES, DTYPES, KINDS, WIDE, Foreign, NumPy, Pillow, Torch, address, as_known, blank, cast_for
+from ._arrays import ON_CUDA as ON_CUDA, dense, is_jax, like_foreign as like_foreign
 from ._core import ffi, lib
-from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, checked, text_of
+from ._native import LAYOUTS, ArgumentError, OutOfMemoryError, UnsupportedError, checked
 
 cast, NULL = ffi.cast, ffi.NULL
 VOID = ffi.typeof("void *")
@@ -38,15 +39,12 @@ AXES = {
     ("hw", 2): (None, None, 0, 1),
     ("hw", 3): (0, None, 1, 2),
 }
-PASS_BYTES = (
-    "pass uint8, for example (x * 255).round().to(torch.uint8) of floats in 0..1, or put this transform before ToTensor"
-)
 HELD = 4  # calls of other libraries' arrays
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 
 
-def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str, Any]:
-    """layout, axes of an array of that shape; `layout` None: the default of its kind."""
+def axes_of(shape: Sequence[int], layout: str | None, default: str, most: int = 4) -> tuple[str, Any]:
+    """layout, axes of an array of that shape; `layout` None: the default of its kind. most: how many channels."""
     chosen = LAYOUTS.get(layout, layout) or ("hw" if len(shape) == 2 else default)
     axes = AXES.get((chosen, len(shape)))
     if axes is None:
@@ -56,12 +54,13 @@ def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str
             f"the array has shape {tuple(shape)}; with layout '{chosen}' want {len(chosen)} axes, or one "
             "more in front for a batch"
         )
-    channel = axes[1]
-    if channel is not None and not 1 <= shape[channel] <= 4:
+    found, side = (1, 1) if axes[1] is None else (shape[axes[1]], min(shape[axis] for axis in axes[2:]))
+    if not 1 <= found <= most or (layout is None and found > max(side, 4)):
         other = "hwc" if chosen == "chw" else "chw"
+        wanted = f"want 1 to {most}" if not 1 <= found <= most else f"say layout='{chosen}' if that is so"
         raise ArgumentError(
-            f"the array has shape {tuple(shape)}, which in layout '{chosen}' is {shape[channel]} "
-            f"channels, want 1 to 4; is it layout='{other}'?"
+            f"the array has shape {tuple(shape)}, which in layout '{chosen}' is {found} channels, {wanted}; is it "
+            f"layout='{other}'?"
         )
     return chosen, axes
 
@@ -92,7 +91,6 @@ class Batch:
     make: Any  # of a new one, what makes further ones
     buffer: Any = None  # of a PIL image whose memory cannot be reached
     foreign = False  # whether another library's array, `given`, is read as `array`
-    to_rgb = False  # whether the images become RGB
 
     def __init__(self, kind: Any, array: Any, layout: str | None) -> None:
         self.kind, self.array, self.given = kind, array, array
@@ -102,7 +100,8 @@ class Batch:
 
     def _take(self, layout: str | None) -> None:
         self.wide = "hwc" if self.foreign else self.kind.layout  # the layout of several channels
-        self.layout, self.axes = axes_of(self.shape, layout, self.wide)
+        most = 4 if self.dtype == lib.MOTLEY_U8 else lib.MOTLEY_MAX_BANDS
+        self.layout, self.axes = axes_of(self.shape, layout, self.wide, most)
         self.single = self.axes[0] is None
         self.count = 1 if self.single else self.shape[self.axes[0]]
         self.lead = () if self.single else (self.count,)  # the axis of images, if there is one
@@ -122,7 +121,7 @@ class Batch:
     @property
     def has_bands(self) -> bool:
         """Whether the channels are neither grey nor RGB, with or without alpha."""
-        return self.channels % 2 == 0 and not self.alpha
+        return self.channels not in (1, 3) and not self.alpha
 
     def describe(self, batch: Any) -> None:
         """Fills a motley_batch."""
@@ -139,14 +138,13 @@ class Batch:
         batch.height, batch.width = self.size
         batch.image_stride = 0 if n is None else strides[n] * unit
         batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
-        batch.channel_stride = unit if c is None else strides[c] * unit
+        batch.channel_stride = DTYPES[DTYPE_NAMES[self.dtype]][1] if c is None else strides[c] * unit
 
-    def require_bytes(self) -> None:
-        """Images are uint8; only the fused last step writes anything else."""
-        if self.dtype != lib.MOTLEY_U8:
-            dtype = getattr(self.array, "dtype", None) or text_of(lib.motley_dtype_name(self.dtype))
-            hint = f": {PASS_BYTES}" if "float" in str(dtype) else ""
-            raise ArgumentError(f"the images' dtype is {dtype}, want uint8{hint}")
+    def require_dtype(self) -> None:
+        """Images are uint8, uint16 or float32; only the last step writes anything else."""
+        if self.dtype != lib.MOTLEY_U8 and self.dtype not in WIDE:
+            dtype = self.array.dtype
+            raise ArgumentError(f"the images' dtype is {dtype}, want uint8, uint16 or float32: {cast_for(dtype)}")
 
     def require_writable(self) -> None:
         if not self.kind.writable(self.array):
@@ -173,10 +171,10 @@ class Batch:
 class Picture(Batch):
     """One PIL image, in its own memory or, when that cannot be reached, in a buffer with its bytes."""
 
-    def __init__(self, image: Any, layout: str | None = None) -> None:
-        self.kind, self.given = Pillow, image
-        self.array = image = Pillow.as_known(image)
-        channels = Pillow.channels_of[image.mode]
+    def __init__(self, image: Any, layout: str | None = None, to_rgb: bool = False) -> None:
+        self.kind, self.given, self.to_rgb = Pillow, image, to_rgb
+        self.array = image = Pillow.as_known(image) if to_rgb else image
+        channels = Pillow.channels(image)
         self.pointer = Pillow.pointer(image)
         if self.pointer is not None:
             self.shape, self.strides, self.unit, self.dtype, self.device = Pillow.look(image)
@@ -185,13 +183,9 @@ class Picture(Batch):
             self.pointer = address(ffi.from_buffer(self.buffer))
             width, height = image.size
             self.shape, self.strides = (height, width, channels), (width * channels, channels, 1)
-            self.unit, self.dtype, self.device = 1, lib.MOTLEY_U8, None
+            self.dtype, self.unit = DTYPES[Pillow.wide.get(image.mode, "uint8")]
+            self.device = None
         self._take("hwc")
-
-    def describe(self, batch: Any) -> None:
-        if not self.to_rgb:
-            Pillow.channels(self.given)
-        super().describe(batch)
 
     def require_writable(self) -> None:
         raise ArgumentError("a PIL image cannot be written in place, and is no `out`: take what the call returns")
@@ -265,7 +259,6 @@ class Many:
     """A list of images of one kind, but perhaps of many sizes. C describes those that are alike but for their sizes and
     whose pixels it can find, as `table`; the others are looked at one by one."""
 
-    to_rgb = False  # whether images of several numbers of channels or modes are taken, and described as RGB
     single = False
     size = 1, 1  # of the images of an empty list
     table: Any  # motley_image[]
@@ -278,14 +271,16 @@ class Many:
     device: Any
 
     def __init__(
-        self, images: Any, layout: str | None, cls: Any = None, parts: Any = None, described: Any = None
-    ) -> None:
-        """described: table, pointers and channels, where they are known."""
+        self, images: Any, layout: str | None, cls: Any = None, parts: Any = None, described: Any = None,
+        to_rgb: bool = False,
+    ) -> None:  # fmt: skip
+        """described: table, pointers and channels, where they are known; to_rgb: images of several numbers of channels
+        or modes are taken, and described as RGB."""
         self.given, self.layout, self.cls, self.count = images, layout, cls or type(images), len(images)
-        self.read_only = False
+        self.read_only, self.to_rgb = False, to_rgb
         self.table, self.pointers, self._channels = described or (None, None, None)
         self._parts = parts
-        self.first = first = parts[0] if parts else images_of(images[0], layout) if images else None
+        self.first = first = parts[0] if parts else images_of(images[0], layout, to_rgb) if images else None
         self.kind, self.array, self.device = (getattr(first, name, None) for name in ("kind", "array", "device"))
         self.dtype, self.lead = getattr(first, "dtype", lib.MOTLEY_U8), (self.count,)
         self.alpha = self.kind is Pillow  # as a Batch's
@@ -309,7 +304,8 @@ class Many:
         return True
 
     def _looked_at(self) -> list[Any]:
-        parts = [self.first, *(images_of(image, self.layout) for image in self.given[1:])] if self.count else []
+        rest = self.given[1:]
+        parts = [self.first, *(images_of(image, self.layout, self.to_rgb) for image in rest)] if self.count else []
         for i, part in enumerate(parts):
             if isinstance(part, Many) or not part.single:
                 raise ArgumentError(f"image {i} of the list is itself a batch, want single images")
@@ -320,6 +316,13 @@ class Many:
             if part.device != self.device:
                 raise ArgumentError(
                     f"image {i} of the list is on device {part.device}, image 0 on {self.device}: want one"
+                )
+            part.require_dtype()
+            if part.dtype != self.dtype:
+                one, other = DTYPE_NAMES[part.dtype], DTYPE_NAMES[self.dtype]
+                raise ArgumentError(
+                    f"image {i} of the list is {one}, image 0 {other}: want one dtype, PIL images by convert() or by "
+                    "stages that begin with 'to_rgb: {}'"
                 )
         return parts
 
@@ -368,22 +371,20 @@ class Many:
 
     @property
     def has_bands(self) -> bool:
-        return self.channels % 2 == 0 and not self.alpha
+        return self.channels not in (1, 3) and not self.alpha
 
     def sizes(self) -> list[tuple[int, int]]:
         if self.table is None:
             return [part.sizes()[0] for part in self.parts]
         return sizes_in(self.table)
 
-    def require_bytes(self) -> None:
-        for part in () if self.table is not None else self.parts:
-            part.require_bytes()
+    def require_dtype(self) -> None:
+        self.first.require_dtype()
 
     def describe(self, batch: Any) -> None:
         if self.table is None:
             table, least = ffi.new("motley_image[]", self.count), min(self.channels, 3)
             for image, part in zip(table, self.parts):
-                part.to_rgb = self.to_rgb
                 part.describe(batch)
                 image.data, image.width, image.height = batch.data, batch.width, batch.height
                 image.row_stride, image.pixel_stride = batch.row_stride, batch.pixel_stride
@@ -555,16 +556,17 @@ def target_of(
 # ---- which is which ----
 
 
-def images_of(images: Any, layout: str | None) -> Any:
-    """The Batch (Picture, DLPack, Many) of what a caller handed over."""
+def images_of(images: Any, layout: str | None, to_rgb: bool = False) -> Any:
+    """The Batch (Picture, DLPack, Many) of what a caller handed over. to_rgb: it becomes RGB, whatever it is."""
     cls: Any = type(images)
-    return _maker_of(cls)(images, layout)
+    make = _maker_of(cls)
+    return make(images, layout, to_rgb=True) if to_rgb and make in (Picture, Many) else make(images, layout)
 
 
-def source_of(images: Any, layout: str | None, out: Any = None) -> Any:
+def source_of(images: Any, layout: str | None, out: Any = None, to_rgb: bool = False) -> Any:
     """images_of, for images to read; in place, if they are also `out`. Those that were expanded are copied, because the
     library takes no images whose pixels share memory."""
-    made = images_of(images, layout)
+    made = images_of(images, layout, to_rgb)
     many = isinstance(made, Many)
     parts = [made] if not many else made.parts if made.table is None else [made.first]  # all of one class
     classes: set[Any] = {type(part.given) for part in parts}
@@ -575,7 +577,12 @@ def source_of(images: Any, layout: str | None, out: Any = None) -> Any:
     copies = [dense(part.given) for part in parts]
     if all(copy is part.given for copy, part in zip(copies, parts)):
         return made
-    return Many(copies, layout, made.cls) if many else images_of(copies[0], made.layout)
+    return Many(copies, layout, made.cls, to_rgb=to_rgb) if many else images_of(copies[0], made.layout)
+
+
+def own_dtype(source: Any) -> str:
+    """The name of the images' dtype."""
+    return DTYPE_NAMES.get(source.dtype, "uint8")  # of another one nothing is made
 
 
 def library_of(batch: Any) -> str:

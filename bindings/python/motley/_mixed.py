@@ -65,6 +65,31 @@ def unmixed(count: int) -> Any:
     return structs([{"mix": {"kind": "none", "partner": i, "lambda": 1, "share": 1}} for i in range(count)], count)
 
 
+def begun(
+    call: Any, policy: Any, training: bool, given: Any, mixing: Any, numbers: Any, batch: Any, like: Any
+) -> tuple[Any, tuple[Any, ...]]:
+    """How a call's images are mixed, motley_mixed[], and their targets, before any pixel is touched. In eval() labels
+    are returned as they are. like: the images, described."""
+    (labels, classes), count, params = mixing, call.count, call.c.params
+    if not training and given is None:
+        mixed = unmixed(count)
+        params.mixed = mixed if policy.mixes else ffi.NULL
+        return mixed, () if labels is None else (labels,)
+    check_gradients(batch)
+    if given is None:
+        seed, epoch, first, ids, signed, views, _ = numbers
+        if signed and lib.has_negative(ids, count):
+            call.failed(policy, lib.CALL_NEGATIVE_ID)
+        samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
+        height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
+        mixed = drawn(policy, samples, count, (width, height))
+    else:
+        mixed = params.given_mixed = structs(given, count)
+    params.mixed = mixed
+    like = like.first if isinstance(like, images.Many) and count else like
+    return mixed, (targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
+
+
 # ---- what can be mixed ----
 
 

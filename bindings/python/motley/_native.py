@@ -8,6 +8,7 @@ parent's CPU contexts do not exist there, and CUDA cannot be used there."""
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
 import threading
@@ -331,26 +332,46 @@ def one_of(name: str, value: Any, wanted: Iterable[Any]) -> Any:
     return value
 
 
-def per_channel(name: str, numbers: Any, low: float, high: float, wanted: str) -> tuple[float, ...]:
-    """A tuple of 1 to 4 floats of a number or of one for each channel."""
+def per_channel(name: str, numbers: Any, low: float = -math.inf, wanted: str = "") -> tuple[float, ...]:
+    """A tuple of floats above `low`, of a number or of one for each channel."""
     try:
         given = (numbers,) if isinstance(numbers, (int, float)) else tuple(numbers)
         floats = tuple(float(n) for n in given if not isinstance(n, str))
-    except TypeError:
+    except (TypeError, ValueError):
         given, floats = (), ()
-    if len(floats) != len(given) or not 1 <= len(floats) <= 4:
-        raise ArgumentError(f"{name} is {numbers!r}, want a number, or 1 to 4 of them, one for each channel")
-    if not all(low < n <= high for n in floats):
-        raise ArgumentError(f"{name} is {numbers!r}, want {wanted} (those of the 0..255 scale divided by 255)")
+    if len(floats) != len(given) or not floats or not all(low < n < math.inf for n in floats):
+        raise ArgumentError(f"{name} is {numbers!r}, want a number{wanted}, or one for each channel")
     return floats
 
 
 def mean_given(mean: Any, name: str = "mean") -> tuple[float, ...]:
-    return per_channel(name, mean, -float("inf"), 1, "numbers on the 0..1 scale")
+    return per_channel(name, mean)
 
 
 def std_given(std: Any, name: str = "std") -> tuple[float, ...]:
-    return per_channel(name, std, 0, 1, "numbers above 0 on the 0..1 scale")
+    return per_channel(name, std, 0, " above 0")
+
+
+def range_given(given: Any) -> tuple[tuple[float, float], ...] | None:
+    """One pair of numbers, or one for each band."""
+    if given is None:
+        return None
+    try:
+        pairs = tuple((float(low), float(high)) for low, high in (given if hasattr(given[0], "__len__") else [given]))
+    except (TypeError, ValueError, LookupError):
+        pairs = ()
+    if not pairs or not all(-math.inf < low < high < math.inf for low, high in pairs):
+        raise ArgumentError(
+            f"range is {given!r}, want (low, high), what stands for black and white in the data, or one for each band"
+        )
+    return pairs
+
+
+def for_channels(name: str, numbers: tuple[float, ...], channels: int) -> list[float]:
+    """A number for each channel, of one or of as many."""
+    if len(numbers) not in (1, channels):
+        raise ArgumentError(f"{name} has {len(numbers)} numbers, the images have {channels} channels")
+    return list(numbers) * (channels // len(numbers))
 
 
 def normalize_given(normalize: Any, mean: Any, std: Any) -> tuple[Any, Any]:

@@ -47,7 +47,8 @@ def resize(
     """Pillow's image.crop(crop).resize(size, filter, box), then mirrored, of every image of a batch.
 
     Args:
-        batch: Images as motley.Transform takes them, uint8. A list may have any sizes.
+        batch: Images as motley.Transform takes them. A list may have any sizes. uint16 and float32 are resized as
+            Pillow resizes modes I;16 and F, band by band.
         size: (height, width), or one number for the shorter side, the longer truncated as in torchvision's Resize.
         filter: "bilinear", "bicubic", "lanczos", "nearest", "box" or "hamming", or Pillow's or torchvision's enum.
         crop: (left, top, width, height) in whole pixels, for all images or a row for each. No filter reaches past it.
@@ -111,7 +112,7 @@ class _Resizer(Transform):
             if not all(map(all, given)):  # which C takes for the whole image
                 raise ArgumentError("crop is empty, want a width and height of 1 or more")
         sizes = _sizes(self.result_size, given)
-        return images.target_of(source, sizes, out, "uint8", None, True, stacked=False)
+        return images.target_of(source, sizes, out, images.own_dtype(source), None, True, stacked=False)
 
 
 @functools.lru_cache(maxsize=64)

@@ -62,7 +62,8 @@ DtypeLike = Union[Literal["uint8", "float32", "float16", "bfloat16"], type, Dtyp
 Layout = Literal["chw", "hwc", "hw", "nchw", "nhwc"]
 Interpolation = Union[Literal["nearest", "bilinear", "bicubic"], Enum]
 Interpolations = Union[Interpolation, Sequence[Interpolation]]
-Fill = Union[int, Sequence[int]]
+Fill = Union[float, Sequence[float]]
+Range = Union[tuple[float, float], Sequence[tuple[float, float]]]
 Values = Union[float, Sequence[float], Sequence[Sequence[float]], Array]
 Levels = Union[float, Sequence[float], Array]
 CustomFunction = Callable[[list[int], list[Any], list[tuple[float, float, float]]], object]
@@ -85,6 +86,10 @@ class Settings(TypedDict, total=False):
     views: int
     clip_frames: int
     alpha: bool
+    range: Union[Range, None]
+    clamp: bool
+    fill_value: Union[Numbers, None]
+    check: bool
     counter: Union[Array, None]
 
 

@@ -294,7 +294,7 @@ class Follow:
         if isinstance(sample, (list, tuple)):
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self._following(sample), self.transform
-        source = images_of(sample[self.image], transform.layout)
+        source = images_of(sample[self.image], transform.layout, transform.policy.to_rgb)
         moves = Moves(transform, source, transform._with_ids(source.count, which, source.device), levels)
         return self._moved(sample, following, moves, return_draws)
 
@@ -305,7 +305,7 @@ class Follow:
         if not policy.views:
             return self._with(transform._of(policy))._view(sample, which, return_draws, levels)
         several = isinstance(sample, (list, tuple))
-        count = len(sample) if several else images_of(sample[self.image], transform.layout).count
+        count = len(sample) if several else images_of(sample[self.image], transform.layout, True).count
         ids, reads, epoch, seed = transform._with_ids(count, which)
         reads = list(reads) if hasattr(reads, "__len__") else [reads] * count
         takes, results, draws = transform._takes(levels, policy), {}, {}
@@ -346,7 +346,7 @@ class Follow:
             several: Sample = _several(sample, self.replay, draws)
             return several
         following, transform = self._following(sample), self.transform
-        source = images_of(sample[self.image], transform.layout)  # type: ignore[call-overload]
+        source = images_of(sample[self.image], transform.layout, transform.policy.to_rgb)  # type: ignore[call-overload]
         given: Any = [draws] if source.single else draws
         drawn = Drawn.read(given, source.sizes(), transform._channels(source), transform.policy)
         moved: Sample = self._moved(sample, following, Moves(transform, source, given=drawn))

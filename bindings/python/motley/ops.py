@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from . import _arrays as arrays
 from . import _native
 from ._core import ffi, lib
-from ._native import ArgumentError, check, did_you_mean, text_of
-from .policy import INTERPOLATIONS, NO_AUGMENTATION, fill_bytes, interpolation_number
+from ._native import ArgumentError, check, did_you_mean, range_given, text_of
+from .policy import INTERPOLATIONS, NO_AUGMENTATION, interpolation_number
 from ._resize import resize
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import Fill, Interpolation, Layout, Values
+    from ._types import Fill, Interpolation, Layout, Range, Values
 
 T = TypeVar("T")
 
@@ -47,24 +47,27 @@ def apply(
     out: T | None = None,
     layout: Layout | None = None,
     alpha: bool = False,
+    range: Range | None = None,
+    clamp: bool = True,
     threads: int | None = None,
 ) -> T:
     """Applies the operation called `op` to every image of a batch, each with its own values.
 
     Args:
         op: Its name.
-        batch: Images as motley.Transform takes them, uint8.
+        batch: Images as motley.Transform takes them.
         values: One number for all images, or one for each; ops that take several (affine) a row, or a row for each
             image. They are read on the host: float64 arrays there as they are, a CUDA tensor by waiting for it.
         interpolation: "nearest", "bilinear" or "bicubic", of warps.
-        fill: What comes in from outside the image: a number, or one per channel.
+        fill: What comes in from outside the image: a number, or one per channel; of uint16 and float32 in the data's
+            units.
         out: Where to write; out=batch works in place. None: a new batch of the same kind.
         layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch.
-        alpha: As motley.Transform's, as is threads.
+        alpha: As motley.Transform's, as are range, clamp and threads.
     """
     if _native.compiling():  # as outside_graphs() does it, in a third of the time
         how = {"interpolation": interpolation, "fill": fill, "out": out, "layout": layout, "alpha": alpha}
-        broken: T = _native.eagerly()(apply, op, batch, values, threads=threads, **how)
+        broken: T = _native.eagerly()(apply, op, batch, values, range=range, clamp=clamp, threads=threads, **how)
         return broken
     row = table.get(op)
     if row is None:
@@ -72,26 +75,28 @@ def apply(
     number = _INTERPOLATIONS.get(interpolation) if isinstance(interpolation, str) else None
     if number is None:
         number = interpolation_number(interpolation)
-    color = _BLACK if fill == 0 and fill.__class__ is int else fill_bytes(fill)
-    what = "op", row.info, number, color
-    call, source, target, pixels, written, result = _plain(threads, alpha)._prepare(batch, out, layout, None, what)
+    what = "op", row.info, number, _hashable(fill)
+    checks = row.shape not in ("warp", "erase")  # which leave values as they are
+    plain = _plain(threads, alpha, None if range is None else range_given(range), clamp, checks)
+    call, source, target, pixels, written, result = plain._prepare(batch, out, layout, None, what)
     if call.count:
         each, numbers = _numbers(row, values, call.count)
-        if color is not _BLACK and call.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
-            raise ArgumentError(f"fill is {fill!r}, the images have {call.channels} channels: want one number")
         check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)
     images: T = call.result(batch, source, target, result)
     return images
 
 
 _INTERPOLATIONS = {name: number for number, name in enumerate(INTERPOLATIONS)}
-_BLACK = bytes(4)
 
 
 @functools.lru_cache(maxsize=None)
-def _plain(threads: int | None, alpha: bool) -> Transform:
-    """The transform behind the operations: bytes in, bytes out."""
-    return Transform(NO_AUGMENTATION, alpha=alpha, threads=threads)
+def _plain(threads: int | None, alpha: bool, range: Any, clamp: bool, check: bool) -> Transform:
+    """The transform behind the operations, which change neither size nor type."""
+    return Transform(NO_AUGMENTATION, alpha=alpha, threads=threads, range=range, clamp=clamp, check=check)
+
+
+def _hashable(fill: Any) -> Any:
+    return tuple(fill) if hasattr(fill, "__len__") else fill
 
 
 def _numbers(row: types.SimpleNamespace, values: Any, count: int) -> tuple[int, Any]:

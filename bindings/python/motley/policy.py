@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native, custom
 from ._core import ffi, lib
-from ._arrays import DTYPES
+from ._arrays import DTYPE_NAMES
 from ._native import ArgumentError, PolicyError, UnsupportedError, check, epoch_given, made_by, text_from, text_of
 
 if TYPE_CHECKING:
@@ -294,7 +294,6 @@ def _as_json(data: Any) -> str:
 NULL = ffi.NULL
 WORDS = {"magnitude": "level", "num_ops": "repeat", "num_magnitude_bins": "bins"}  # torchvision's
 STILL = "to_rgb", "resize", "center_crop", "output"  # stages that draw nothing
-DTYPE_NAMES = {number: name for name, (number, _) in DTYPES.items()}
 
 
 def _opened(path: str | bytes) -> Any:

@@ -13,16 +13,16 @@ from . import _mixed as mix
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._calls import Call, MixCall, ViewsCall, ViewTargets
+from ._calls import Call, ViewTargets, call_of, warn_of_range
 from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
-from ._native import epoch_given, output_layout_given, size_given, threads_given, whole
+from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given, threads_given, whole
 from .draws import Drawn, recorded, same_boxes
-from .policy import DTYPE_NAMES, Policy
+from .policy import Policy
 from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
     from ._types import Array, CallSettings, Drawing, DtypeLike, Generator, Ids, Labels, Layout, Levels, Numbers
-    from ._types import PolicyLike
+    from ._types import PolicyLike, Range
 
 T = TypeVar("T")
 F = TypeVar("F", bound="Callable[..., None]")
@@ -31,7 +31,8 @@ EMPTY: tuple[Any, ...] = ()
 
 DEFAULTS: dict[str, Any] = {  # the settings that a transform keeps, and the values that say nothing
     "seed": None, "generator": None, "epoch": None, "layout": None, "threads": None, "mean": None, "std": None,
-    "dtype": None, "output_layout": None, "views": 1, "clip_frames": 0, "alpha": False,
+    "dtype": None, "output_layout": None, "views": 1, "clip_frames": 0, "alpha": False, "range": None, "clamp": True,
+    "fill_value": None, "check": True,
 }  # fmt: skip
 SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
@@ -93,12 +94,13 @@ class Transform(Sampled):
         layout: "chw" ("nchw"), "hwc" ("nhwc") or "hw", the axes of arrays. None: torch tensors are chw, other arrays
             hwc, arrays of two axes hw. A further axis in front is the batch's. Strides do not matter: torch's
             channels_last is chw.
-        normalize: (mean, std): the result is (u8 / 255 - mean) / std, in the same pass over the pixels. Not of a policy
-            with stages, whose `output` says how it normalises.
-        mean: The mean of `normalize` by itself: a number or one per channel, on the 0..1 scale.
+        normalize: (mean, std): the result is (u8 / 255 - mean) / std, in the same pass over the pixels; of uint16 and
+            float32 (x - mean) / std, in the data's units, in place of what a stage `output` says. Of uint8 not of a
+            policy with stages.
+        mean: The mean of `normalize` by itself: a number or one per channel, of uint8 on the 0..1 scale.
         std: The standard deviation of `normalize` by itself.
         dtype: Of the result: "float16", "bfloat16", "float32" (the default if it is normalised) or "uint8" (else); in
-            place of what a stage `output` says.
+            place of what a stage `output` says. None: uint16 and float32 that are not normalised stay what they are.
         output_layout: Of the result: "chw", "hwc" or "channels_last" (chw, with hwc in memory). None: as the images
             are, or as a stage `output` says.
         memory_format: The same in torch's words: torch.contiguous_format, channels_last or preserve_format.
@@ -112,6 +114,14 @@ class Transform(Sampled):
             brightness does not flicker. 0: each image its own. Not with counter, since the host draws then.
         alpha: Whether the last of 2 or 4 channels of arrays is alpha. False: they are bands, each of which is worked on
             as a grey image. PIL images of modes LA and RGBA have alpha.
+        range: Of uint16 and float32: (low, high), the numbers that stand for a byte's 0 and 255, or a pair for each
+            band, such as (0, 4095) of 12 bits. None: (0, 65535), and (0, 1).
+        clamp: Whether operations that compute components clamp them to the range. False: of standardised data, with a
+            range in which most of it lies, such as (-3, 3).
+        fill_value: What warps and cutout fill uint16 and float32 with, in the data's units: a number or one per
+            channel. None: what the policy says, on the scale of the range.
+        check: Whether the first batch of uint16 or float32 in host memory is looked at (at most 65,536 of its values, a
+            millisecond), and a warning says so where more than 1 % lie outside of the range. Later batches are not.
         counter: An array of two int64, the epoch of draws by id and the number of the next sample without one, to count
             in. In memory of the CUDA device that the images are on it is read when the work runs, so that a CUDA graph
             makes new draws each time it is replayed.
@@ -140,12 +150,13 @@ class Transform(Sampled):
         views: int = 1,
         clip_frames: int = 0,
         alpha: bool = False,
+        range: Range | None = None,
+        clamp: bool = True,
+        fill_value: Numbers | None = None,
+        check: bool = True,
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy(policy)
-        if self.policy.whole and (normalize, mean, std) != (None, None, None):
-            raise ArgumentError(f"normalize, mean or std is given: the stage `output` of policy '{self.policy.name}' "
-                                "says how it normalises")  # fmt: skip
         self._begin(seed, generator, epoch, counter)
         self.views = whole("views", views, 1, 65536, "from 1")
         self.clip_frames = whole("clip_frames", clip_frames, 0, 65536, "from 0 to 65536")
@@ -156,15 +167,19 @@ class Transform(Sampled):
         if self.mean is not None and self._dtype == "uint8":
             given = "mean and std are" if normalize is None else "normalize is"
             raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
+        self.range, self.clamp, self.check = range_given(range), bool(clamp), bool(check)
+        self._looks = [self.check]  # until the first batch has come, to this transform or to one made of it
+        self.fill_value = None if fill_value is None else per_channel("fill_value", fill_value)
         # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
         written = self._dtype_out != "uint8" or self.output_layout is not None
-        if self.policy.only_mixes and (self._dtype, self.output_layout, self.clip_frames) != (None, None, 0):
-            raise ArgumentError(f"dtype, output_layout or clip_frames is given, but policy '{self.policy.name}' mixes "
-                                "images as they come: want none of them")  # fmt: skip
+        changed = self.mean is not None or written or self.clip_frames or self._dtype
+        if self.policy.only_mixes and changed:
+            raise ArgumentError(f"mean, dtype, output_layout or clip_frames is given, but policy '{self.policy.name}' "
+                                "mixes images as they come: want none of them")  # fmt: skip
         self.fused = written and not self.policy.whole  # else a stage does it
         # Part of a kept call's key. A str, because Python keeps a str's hash.
         flavour = self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames, self.alpha
-        self._flavour = repr(flavour)
+        self._flavour = repr((*flavour, self.range, self.clamp, self.fill_value))
 
     @property
     def dtype(self) -> object:
@@ -206,7 +221,8 @@ class Transform(Sampled):
         """The images, augmented.
 
         Args:
-            batch: An array of images, one image, or a list of images of one kind; uint8.
+            batch: An array of images, one image, or a list of images of one kind: uint8, or uint16 and float32 of up to
+                1,024 bands.
             sample_ids: A whole number for each image (for one image: the number), with an epoch; None: the call draws
                 anew. What a motley.torch.Sampler hands out carries epoch and view: an Index, a list of them, or an
                 array [N, 3] of ids, views and epochs; an array [N, 2] has ids and views.
@@ -317,7 +333,7 @@ class Transform(Sampled):
         Args:
             count: How many, where there are no sample_ids.
             size: (height, width) of the images, which matter to values that are relative to them.
-            channels: Of the images; as many numbers has a fill. Of 2 or 4, the last is taken for alpha.
+            channels: Of the images; as many numbers has a fill. Of 2 or 4, the last is taken for alpha; more are bands.
             sample_ids: As in a call, like view, epoch and seed.
             boxes: Of each image, for a policy that works in them: rows of left, top, right and bottom in pixels.
             levels: As in a call; those on a device are copied, which waits for them.
@@ -325,7 +341,8 @@ class Transform(Sampled):
         known_keywords("draw", unknown, ("count", *(Transform.draw.__kwdefaults__ or ())))
         policy, (sample_ids, view, epoch, seed) = self._in_epoch(self.policy_now, (sample_ids, view, epoch, seed))
         samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
-        size, channels = size_given(size), whole("channels", channels, 1, 4, "from 1 to 4")
+        size, channels = size_given(size), whole("channels", channels, 1, lib.MOTLEY_MAX_BANDS, "from 1 to 1024")
+        samples.c.bands, channels = channels > 4, min(channels, 4)
         if self._takes(levels, policy):
             _held, samples.c.levels = levels_on_host(levels, count)
         boxes = None if boxes is None else same_boxes(boxes, count)
@@ -466,7 +483,8 @@ class Transform(Sampled):
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1], source)
             if mixing is not None:
-                mixed, more = self._mixed(call, policy, given, mixing, numbers, source, batch, layout)
+                like = images.source_of(batch, layout) if source is None else source
+                mixed, more = mix.begun(call, policy, self.training, given, mixing, numbers, batch, like)
             stream = call.stream()
             status = lib.run_call(call.c, pixels, written, stream, *numbers)
             if status:
@@ -519,7 +537,7 @@ class Transform(Sampled):
                 return self._prepare_once(dense, out, layout, policy, what)
             source = self._source_for(batch, layout, out, policy)
             target = self._target(source, batch, out, layout, policy)
-            call = _call_of(policy)(self, source, target, what)
+            call = call_of(policy)(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
                 return call, source, target, pixels, target.pointer, out
             call.for_any_pixels(source, target, out is None)
@@ -542,9 +560,8 @@ class Transform(Sampled):
                 result = call.like(batch[0]) if out is None else out
                 return call, None, None, arrays.address(call.listed[1]), call.written(result), result
         source = self._source_for(batch, layout, out, policy)
-        source.to_rgb = policy is not None and policy.to_rgb
         target = self._target(source, batch, out, layout, policy)
-        call = _call_of(policy)(self, source, target, what)
+        call = call_of(policy)(self, source, target, what)
         plain = type(target) is images.Batch or (type(target) is ViewTargets and target.buffer is None)
         if key is not None and source.by is not None and plain and not source.finish_for():
             call.for_lists(key, source, target, out is None)
@@ -552,9 +569,14 @@ class Transform(Sampled):
 
     def _source_for(self, batch: Any, layout: Layout | None, out: Any, policy: Policy | None) -> Any:
         """The images to read."""
-        source = images.source_of(batch, layout, out)
+        to_rgb = policy is not None and policy.to_rgb
+        source = images.source_of(batch, layout, out, to_rgb)
         if self.alpha:
-            source.take_alpha(policy is not None and policy.to_rgb)
+            source.take_alpha(to_rgb)
+        if source.dtype in arrays.WIDE and source.count and source.device is None and self._looks[0]:
+            self._looks[0] = False
+            if policy is None or policy.max_steps:
+                warn_of_range(self, source)
         return source
 
     def _of_alpha(self, alpha: bool) -> Transform:
@@ -567,7 +589,7 @@ class Transform(Sampled):
 
     def _channels(self, source: Any) -> int:
         """How many channels the steps for these images know."""
-        return source.channels if source.count and not self._makes_rgb(source, self.policy) else 3
+        return min(source.channels, 4) if source.count and not self._makes_rgb(source, self.policy) else 3
 
     def _makes_rgb(self, source: Any, policy: Policy) -> bool:
         """Whether images come out as RGB. Bands are none and stay what they are."""
@@ -600,41 +622,17 @@ class Transform(Sampled):
             results[name] = made[0] if count == 1 else tuple(made)
         return results
 
-    def _mixed(
-        self, call: Any, policy: Any, given: Any, mixing: Any, numbers: Any, source: Any, batch: Any, layout: Any
-    ) -> tuple[Any, tuple[Any, ...]]:
-        """How the images are mixed, motley_mixed[], and their targets, before any pixel is touched. In eval() labels
-        are returned as they are."""
-        (labels, classes), count, params = mixing, call.count, call.c.params
-        if not self.training and given is None:
-            mixed = mix.unmixed(count)
-            params.mixed = mixed if policy.mixes else NULL
-            return mixed, () if labels is None else (labels,)
-        mix.check_gradients(batch)
-        if given is None:
-            seed, epoch, first, ids, signed, views, _ = numbers
-            if signed and lib.has_negative(ids, count):
-                call.failed(policy, lib.CALL_NEGATIVE_ID)
-            samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-            height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
-            mixed = mix.drawn(policy, samples, count, (width, height))
-        else:
-            mixed = params.given_mixed = mix.structs(given, count)
-        params.mixed = mixed
-        like = images.source_of(batch, layout) if source is None else source
-        like = like.first if isinstance(like, images.Many) and count else like
-        return mixed, (mix.targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
-
     def _target(self, source: Any, batch: Any, out: Any, layout: Layout | None, policy: Policy | None) -> Any:
         """What to write to."""
         if policy is not None and policy.views:
             return self._target_of_views(source, batch, out, policy)
         if policy is not None and policy.whole and not policy.only_mixes:
             return self._target_of_stages(source, batch, out, policy)
-        dtype = self._dtype_out
+        dtype = own = images.own_dtype(source)
         if policy is not None and policy.only_mixes:
             mix.check_images(source)
-            dtype = DTYPE_NAMES.get(source.dtype, dtype)
+        else:
+            dtype = self._written(None, own)
         if out is None:
             return source.output(dtype, self.output_layout) if self.fused else source.output()
         if out is batch:
@@ -649,7 +647,7 @@ class Transform(Sampled):
         if not isinstance(out, dict) or not out.keys() <= views.keys() - {""}:
             found = ", ".join(map(str, out)) if isinstance(out, dict) else f"a {type(out).__name__}"
             raise ArgumentError(f"out is {found}, want a dictionary of {', '.join(filter(None, views))}")
-        source.to_rgb, shared, last = policy.to_rgb, views.get(""), []
+        shared, last = views.get(""), []
         if shared:
             last = [self._target_of_stages(source, batch, None, shared[2], shared=True)]
             last[0].alpha = source.alpha
@@ -669,9 +667,9 @@ class Transform(Sampled):
                 f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
             )
         assert policy._made  # as it has stages
-        dtype, layout = (None, None) if shared else (self._dtype, self.output_layout)
-        dtype = dtype or policy._made[0]
-        pictures = dtype == "uint8" and not policy.has_output and layout is None
+        own = images.own_dtype(source)
+        dtype, layout = (own, None) if shared else (self._written(policy, own), self.output_layout)
+        pictures = dtype == own and not policy.has_output and layout is None and (shared or self.mean is None)
         if policy.has_output:
             layout = layout or policy._made[1]
         many = isinstance(source, images.Many)
@@ -679,7 +677,7 @@ class Transform(Sampled):
             sizes = [policy.size] * (max(source.count, 1) if pictures else 1)
         else:
             sizes = [(height, width) for width, height in source.sizes() or [source.size[::-1]]]
-        if many and dtype != "uint8" and len(set(sizes)) > 1:
+        if many and dtype != own and len(set(sizes)) > 1:
             raise ArgumentError(
                 f"the images have {len(set(sizes))} sizes and policy '{policy.name}' resizes none, want one size, or "
                 "a stage that crops or resizes"
@@ -689,12 +687,11 @@ class Transform(Sampled):
 
     @property
     def _dtype_out(self) -> str:
-        made = self.policy._made
-        return self._dtype or (made[0] if made else "uint8" if self.mean is None else "float32")
+        return self._written(self.policy, "uint8")
 
-
-def _call_of(policy: Policy | None) -> type[Call]:
-    """The class of calls of a policy; None: of an operation."""
-    if policy is None or not policy.whole:
-        return Call
-    return ViewsCall if policy.views else MixCall if policy.only_mixes else Call
+    def _written(self, policy: Policy | None, own: str) -> str:
+        """The dtype of the results of images of dtype `own`."""
+        if self._dtype == "uint8" and own != "uint8":
+            raise ArgumentError(f"dtype is uint8, but the images are {own}: want float32, float16 or bfloat16, or none")
+        said = self._dtype or (policy._made[0] if policy and policy._made else "uint8")
+        return said if said != "uint8" else own if self.mean is None else "float32"

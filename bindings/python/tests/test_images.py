@@ -90,7 +90,8 @@ def test_others_are_looked_at(kind):
 
 
 @pytest.mark.parametrize("odd, wanted", [
-    (lambda image: image.astype("float32"), "dtype is float32, want uint8"),
+    (lambda image: image.astype("float32"), "image 3 of the list is float32, image 0 uint8: want one dtype"),
+    (lambda image: image.astype("int64"), "dtype is int64, want uint8, uint16 or float32"),
     (lambda image: image[None], "image 3 of the list is itself a batch"),
     (lambda image: image[:0], "0 high and 37 wide: want pixels"),
     (lambda image: [image], "image 3 of the list is itself a batch"),

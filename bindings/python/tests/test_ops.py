@@ -147,7 +147,7 @@ def test_a_call_that_is_kept_looks_at_its_array(pixels):
         (lambda x: ops.rotate(x, {}), "a value is a dict, want a number"),
         (lambda x: ops.rotate(x, 3, interpolation="cubic"), "interpolation is 'cubic'"),
         (lambda x: ops.apply("turn", x), "there is no operation 'turn'"),
-        (lambda x: ops.rotate(x.astype(np.float32), 3), "dtype is float32, want uint8"),
+        (lambda x: ops.rotate(x.astype(np.float64), 3), "dtype is float64, want uint8"),
         (lambda x: ops.rotate(x, 3, out=x[:5]), "dst: count is 5, want src's 12"),
     ],
 )

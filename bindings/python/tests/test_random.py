@@ -382,13 +382,18 @@ def test_draws_refuse_negative_ids(stage, ids):
         ({"normalize": (0.485, 0.456, 0.406)}, r"normalize is \(0.485, 0.456, 0.406\), want \(mean, std\)"),
         ({"normalize": 0.5}, r"normalize is 0.5, want \(mean, std\)"),
         ({"normalize": ("a", "b")}, "normalize's mean is 'a', want a number"),
-        ({"normalize": (123.7, 58.4)}, "normalize's mean is 123.7, want numbers on the 0..1 scale"),
-        ({"normalize": (0.5, 58.4)}, "normalize's std is 58.4, want numbers above 0 on the 0..1 scale"),
-        ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want numbers above 0"),
+        ({"normalize": (0.5, (0.2, 0.0, 0.2))}, "normalize's std is .*, want a number above 0"),
+        ({"normalize": (0.5, float("nan"))}, "normalize's std is nan, want a number above 0"),
     ],
 )
 def test_stages_with_wrong_settings_raise(arguments, message):
     refused(message, motley.RandAugment, **arguments)
+
+
+def test_bytes_are_normalised_on_the_scale_of_0_to_1():
+    for numbers, wrong in ((123.7, 58.4), "mean is .123.7"), ((0.5, 58.4), "std is .58.4"):
+        stage = motley.RandAugment(normalize=numbers)
+        refused(wrong + ",., want numbers on the 0..1 scale .those of the 0..255", stage, np.zeros((9, 9, 3), np.uint8))
 
 
 WHOLE = "want a whole number"
@@ -404,7 +409,7 @@ TRUE = True if torch is None else torch.tensor(True)
         ("size is 224, want .height, width.", lambda stage, mix, x: stage.draw(size=224)),
         (f"a side of size is True, {WHOLE} from 1", lambda stage, mix, x: stage.draw(size=(224, True))),
         (f"a side of size is 0.5, {WHOLE} from 1", lambda stage, mix, x: mix.draw(size=(0.5, 9))),
-        (f"channels is True, {WHOLE} from 1 to 4", lambda stage, mix, x: stage.draw(channels=True)),
+        (f"channels is True, {WHOLE} from 1 to 1024", lambda stage, mix, x: stage.draw(channels=True)),
         (f"sample_ids is .*True.*, {WHOLE}", lambda stage, mix, x: stage(x[0], sample_ids=TRUE, epoch=0)),
         (f"epoch is True, {WHOLE}", lambda stage, mix, x: stage(x, sample_ids=range(64), epoch=True)),
         (f"views is 0, {WHOLE} from 1", lambda *_: motley.Transform("rand_augment", views=0)),
@@ -437,8 +442,7 @@ def test_numbers_that_are_whole_are_taken():
 
 def test_images_that_are_none():
     stage, x = motley.RandAugment(), pictures(4)
-    hint = r"want uint8: pass uint8, for example \(x \* 255\).round\(\).to\(torch.uint8\)"
-    refused(hint, stage, x / 255)
+    refused("dtype is float64, want uint8, uint16 or float32: cast them to float32", stage, x / 255)
     with pytest.raises(
         motley.ArgumentError,
         match=r"the images have shape \(4, 0, 9, 3\), 0 high and 9 wide: "

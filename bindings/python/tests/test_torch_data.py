@@ -142,7 +142,7 @@ def test_pil_images_that_hold_no_brightness_are_refused(mode):
     image = Image.new(mode, (8, 6))
     calls = lambda: augmented(Samples(lambda x, i: (image, i)))[0], lambda: MotleyCollate("rand_augment")([(image, 1)])
     for call in calls:
-        refused(f"the PIL image has mode {mode}, want L, LA, RGB or RGBA", call)
+        refused(f"the PIL image has mode {mode}, want L, LA, RGB, RGBA, I;16 or F", call)
 
 
 def test_indices_end_with_the_data_set():

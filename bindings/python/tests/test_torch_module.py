@@ -473,7 +473,7 @@ def test_the_core_stage_under_compile():
 
 def described(batch, layout):
     source = kinds.source_of(batch, layout)
-    source.require_bytes()
+    source.require_dtype()
     table = kinds.ffi.new("motley_batch *")
     source.describe(table[0])
     rows = []
@@ -527,7 +527,7 @@ def test_lists_of_results_are_described_at_once(kind):
     "odd, wanted",
     [
         (ODD[:0], "want pixels"),
-        (ODD.float(), "want uint8"),
+        (ODD.float(), "is float32, image 0 uint8"),
         (ODD[:, :, :2], "has 2 channels, image 0 has 4"),
         (ODD.numpy(), "is a NumPy array, image 0 a torch tensor"),
         (ODD[None], "is itself a batch"),

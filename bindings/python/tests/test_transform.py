@@ -229,7 +229,7 @@ def test_pil(pixels, wanted):
         out, steps = motley.TrivialAugmentWide(seed=4)(image, return_draws=True)
         assert out.mode == mode and out.size == image.size
         np.testing.assert_array_equal(recipes.to_array(out), by_pillow(recipes.to_array(image), steps))
-    refused("mode P, want L, LA, RGB or RGBA", stage, Image.new("P", (4, 4)))
+    refused("mode P, want L, LA, RGB, RGBA, I;16 or F", stage, Image.new("P", (4, 4)))
     refused("in place", stage.apply_, Image.new("RGB", (4, 4)))
 
 

@@ -161,7 +161,7 @@ def test_calls_that_are_refused(photographs, arguments, why):
 def test_more_that_is_refused(photographs):
     transform = motley.Transform(TEXT)
     for images, why in (
-        ([x.astype(np.float32) for x in photographs], "the images' dtype is float32, want uint8"),
+        ([x.astype(np.int32) for x in photographs], "the images' dtype is int32, want uint8"),
         ([photographs[0], photographs[0][..., :1]], "image 1 of the list has 1 channels, image 0 has 3"),
         (photographs[0][..., 0], "normalises 3 channels, the images have 1"),
         (np.zeros((4, 0, 3), np.uint8), "want pixels"),
@@ -391,7 +391,7 @@ def test_resizes_of_one_image_after_another(photographs):
             assert np.array_equal(ops.resize(array[::-1], size, **how), ops.resize(array[::-1].copy(), size, **how))
             planes = torch.from_numpy(array).permute(2, 0, 1)
             assert np.array_equal(ops.resize(planes, size, **how).permute(1, 2, 0).numpy(), want)
-            refused("want uint8", ops.resize, array.astype(np.float32), size, **how)
+            refused("want uint8", ops.resize, array.astype(np.int32), size, **how)
             refused("size is", ops.resize, array, (float(size[0]), size[1]), **how)
             assert ops.resize(array[None][:0], size, **how).shape == (0, *size, 3)
             assert ops.resize(array[None][:0], 4, **how).shape[0] == 0
@@ -745,7 +745,7 @@ def test_a_kept_call_refuses_what_a_new_one_refuses(monkeypatch):
     images = KINDS["tensors"](LISTS[0])
     wanted = transform(images, sample_ids=range(3), epoch=1)
     for wrong, message in (
-        ([*images[:2], images[2].float()], "dtype is torch.float32, want uint8"),
+        ([*images[:2], images[2].float()], "image 2 of the list is float32, image 0 uint8"),
         ([*images[:2], images[2][0]], "the list has 1 channels|3 axes"),
         ([*images[:2], LISTS[0][2]], "image 2 of the list is a NumPy array, image 0 a torch tensor"),
     ):

@@ -358,11 +358,11 @@ def test_other_modes_are_taken_by_it_and_refused_without(mode):
     mask = np.zeros(image.size[::-1], np.uint8)
     sample = motley.Follow(transform(STAGES["flip"]))({"image": image, "mask": mask}, sample_ids=6, epoch=0)
     assert equal(sample["image"], transform(STAGES["flip"])(rgb, sample_ids=6, epoch=0))
-    refusal = (
-        f"the PIL image has mode {mode}, want L, LA, RGB or RGBA: begin the policy's stages with 'to_rgb: {{}}', or"
-    )
+    refusal = f"mode {mode}, want L, LA, RGB, RGBA, I;16 or F: begin the policy's stages with 'to_rgb: {{}}', or"
+    wide = mode == "I;16"  # taken as what it is
+    refusal = "image 1 of the list is uint16, image 0 uint8: want one dtype, PIL images by" if wide else refusal
     for call in transform("", to_rgb=False), motley.RandAugment(), motley.Transform("dino"), motley.ops.invert:
-        for images in image, [image], [rgb, image]:
+        for images in [[rgb, image]] if wide else [image, [image], [rgb, image]]:
             with pytest.raises(motley.ArgumentError, match=refusal):
                 call(images)
 
@@ -370,5 +370,6 @@ def test_other_modes_are_taken_by_it_and_refused_without(mode):
 @pytest.mark.parametrize("mode", ["I", "F"])
 def test_modes_without_a_range_are_refused_with_it_too(mode):
     for call in transform(""), motley.RandAugment():
-        with pytest.raises(motley.ArgumentError, match=f"mode {mode}, want L, LA, RGB or RGBA: convert"):
+        want = f"mode {mode}, want L, LA, RGB, RGBA, I;16 or F: convert" if mode == "I" else "is float32, image 0 uint8"
+        with pytest.raises(motley.ArgumentError, match=want):
             call([pictures()[0], PIL.Image.new(mode, (3, 3))])

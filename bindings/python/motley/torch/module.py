@@ -10,7 +10,8 @@ import numpy
 import torch
 
 import motley
-from motley._arrays import Torch
+from motley._arrays import Torch, name_of
+from motley._core import lib
 from motley._images import axes_of, new_array
 from motley._random import MASK, WANTED, Source, split_ids
 
@@ -70,7 +71,18 @@ class Transform(motley.Transform, torch.nn.Module):
         self._whole = self.policy.whole
         self._mixes, self._levels, self._scheduled = self.policy.mixes, self.policy.takes_levels, self.policy.scheduled
         self._named = [(name, count) for name, (count, *_) in self.policy.at(0).views.items() if name]
-        names = "mean", "std", "output_layout", "clip_frames", "alpha", "threads"
+        names = (
+            "mean",
+            "std",
+            "output_layout",
+            "clip_frames",
+            "alpha",
+            "range",
+            "clamp",
+            "fill_value",
+            "check",
+            "threads",
+        )
         like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
         self._text = json.dumps(like)  # what the operator does
 
@@ -279,15 +291,15 @@ if _HAS_OPERATORS:
           training: Any, seed: Any, epoch: Any) -> List[torch.Tensor]:  # fmt: skip
         made = _transform_of(transform, training)
         if made.output_layout is None and not made.policy.whole:
-            return [torch.empty_like(images, dtype=getattr(torch, made._dtype_out))]
-        layout, (n, c, h, w) = axes_of(images.shape, layout, "chw")
+            return [torch.empty_like(images, dtype=getattr(torch, made._written(None, name_of(images.dtype))))]
+        layout, (n, c, h, w) = axes_of(images.shape, layout, "chw", lib.MOTLEY_MAX_BANDS)
         results = []
         for policy, rgb, size, count in _sizes(made, epoch, (images.shape[h], images.shape[w])):
             lead = () if n is None else (images.shape[n],)
             lead = lead if count == 1 else (count * (lead or (1,))[0],)
             channels = 3 if rgb else 1 if c is None else images.shape[c]
-            dtype, stage = policy._made if policy._made and policy.has_output else (made._dtype_out, layout)
-            written = made.output_layout or stage
+            written = made.output_layout or (policy._made[1] if policy._made and policy.has_output else layout)
             written = "chw" if written == "hw" and channels > 1 else written
-            results.append(new_array(images, Torch, lead, channels, size, made._dtype or dtype, written))
+            dtype = made._written(policy, name_of(images.dtype))
+            results.append(new_array(images, Torch, lead, channels, size, dtype, written))
         return results

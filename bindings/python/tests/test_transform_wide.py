@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""uint16 and float32 of any number of bands through the package: the values of torchvision v2 and the moves of Pillow
+by the recorded draws, whatever the library, layout and container; what is refused."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import motley
+from motley.policy import NO_AUGMENTATION
+
+Image = pytest.importorskip("PIL.Image")
+torch = pytest.importorskip("torch")
+has_uint16 = hasattr(torch, "uint16")
+
+DTYPES = ["float32", "uint16"]
+IDS = {"sample_ids": list(range(8)), "epoch": 3}
+MOVES = """motley: 1
+name: moves
+repeat: 3
+bins: 31
+level: uniform
+fill: 51
+ops: {rotate: {range: [-180, 180]}, shear_x: {range: [-0.9, 0.9]}, translate_y: {range: [-30, 30]},
+      brightness: {range: [0.1, 1.9]}, solarize: {range: [0, 255]}, posterize: {range: [1, 8]}}
+branches: [rotate, shear_x, translate_y, brightness, solarize, posterize, invert, auto_contrast, flip_lr]
+"""
+STAGES = """motley: 1
+name: staged
+stages:
+  - random_resized_crop: {size: [24, 32]}
+  - flip: {horizontal: 0.5}
+  - policy: trivial_augment_wide
+"""
+
+
+def pictures(dtype, channels=13, count=8, height=40, width=52, seed=0):
+    x = np.random.default_rng(seed).random((count, channels, height, width), "float32")
+    x[:, :, :10] = 0.3
+    return x if dtype == "float32" else (x * 65535).astype("uint16")
+
+
+def tensor(x):
+    return torch.from_numpy(x)
+
+
+def same(ours, theirs):
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
+# ---- values and moves ----
+
+
+def stepped(plane, step, fill):
+    """One band after one recorded step, by torchvision v2 or Pillow."""
+    F = pytest.importorskip("torchvision.transforms.v2.functional")
+    name, value = step["op"], step.get("value")
+    if name in ("brightness", "solarize", "posterize", "invert", "auto_contrast"):
+        x, top = tensor(plane[None]), 1.0 if plane.dtype == np.float32 else 65535
+        return {
+            "brightness": lambda: F.adjust_brightness(x, value),
+            "solarize": lambda: F.solarize(x, value / 255 * top),
+            "posterize": lambda: F.posterize(x, int(value)),
+            "invert": lambda: F.invert(x),
+            "auto_contrast": lambda: F.autocontrast(x),
+        }[name]().numpy()[0]
+    if name == "flip_lr":
+        return plane[:, ::-1]
+    image = Image.fromarray(plane if plane.dtype == np.float32 else plane.astype("int32"))
+    if name == "rotate":
+        moved = image.rotate(value, fillcolor=fill)
+    else:
+        matrix = (1, value, 0, 0, 1, 0) if name == "shear_x" else (1, 0, 0, 0, 1, -value)
+        moved = image.transform(image.size, Image.Transform.AFFINE, matrix, fillcolor=fill)
+    return np.asarray(moved).astype(plane.dtype)
+
+
+@pytest.mark.skipif(not has_uint16, reason="torch is older than uint16")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_policy_is_torchvisions_values_and_pillows_moves(dtype):
+    x = pictures(dtype)
+    fill = 51 / 255 if dtype == "float32" else 51 * 257
+    made, draws = motley.Transform(MOVES, layout="chw")(x, return_draws=True, **IDS)
+    for image, result, steps in zip(x, made, draws):
+        for band in (0, 3, 12):
+            plane = image[band]
+            for step in steps:
+                plane = stepped(np.ascontiguousarray(plane), step, fill)
+            same(result[band], plane)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 13, 268])
+def test_a_sample_draws_the_same_whatever_its_type(channels):
+    x = pictures("float32", channels, height=8, width=9)
+    augment = motley.Transform("rand_augment", layout="chw")
+    _, draws = augment(x, return_draws=True, **IDS)
+    assert augment((x * 65535).astype("uint16"), return_draws=True, **IDS)[1] == draws
+    if channels < 5:
+        assert augment((x * 255).astype("uint8"), return_draws=True, **IDS)[1] == draws
+    drawn = augment.draw(size=(8, 9), channels=channels if channels != 2 else 13, **IDS)
+    if channels not in (2, 4):  # which are taken for alpha there
+        assert drawn == draws
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("policy", ["trivial_augment_wide", STAGES])
+def test_one_result_in_every_layout_and_container(dtype, policy):
+    x = pictures(dtype)
+    augment = motley.Transform(policy, layout="chw", seed=5)
+    made = augment(x, **IDS)
+    assert made.dtype == x.dtype and made.shape[:2] == x.shape[:2]
+    hwc = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+    same(augment(hwc, layout="hwc", **IDS).transpose(0, 3, 1, 2), made)
+    same(augment(hwc.transpose(0, 3, 1, 2), **IDS), made)
+    same(np.stack(augment(list(x), **IDS)), made)
+    same(augment(x[3], sample_ids=3, epoch=3), made[3])
+    out = np.zeros_like(made)
+    assert augment(x, out=out, **IDS) is out
+    same(out, made)
+    if policy != STAGES:
+        in_place = x.copy()
+        assert augment.apply_(in_place, **IDS) is in_place
+        same(in_place, made)
+    if dtype == "float32" or has_uint16:
+        result = motley.Transform(policy, seed=5)(tensor(x), **IDS)
+        assert isinstance(result, torch.Tensor)
+        same(result.numpy(), made)
+
+
+def test_lists_of_mixed_sizes():
+    sizes = [(20, 30), (31, 17), (40, 40)]
+    x = [pictures("float32", 13, 1, h, w)[0] for h, w in sizes]
+    augment = motley.Transform("rand_augment", layout="chw")
+    made = augment(x, sample_ids=[4, 5, 6], epoch=0)
+    for i, (one, result) in enumerate(zip(x, made)):
+        same(augment(one, sample_ids=4 + i, epoch=0), result)
+    with pytest.raises(motley.ArgumentError, match="image 1 of the list is uint16, image 0 float32: want one dtype"):
+        augment([x[0], x[1].astype("uint16")])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_recorded_draws_give_the_same_again(dtype):
+    x = pictures(dtype)
+    for policy in "rand_augment", STAGES:
+        augment = motley.Transform(policy, layout="chw", range=(0, 1) if dtype == "float32" else (0, 60000))
+        made, draws = augment(x, return_draws=True, **IDS)
+        same(augment.replay(x, json.loads(json.dumps(draws))), made)
+
+
+# ---- the range ----
+
+
+def test_a_range_scales_what_is_done():
+    x = pictures("float32", 5)
+    reference = motley.Transform("trivial_augment_wide", layout="chw")(x, **IDS)
+    wide = motley.Transform("trivial_augment_wide", layout="chw", range=(0, 1024))(x * 1024, **IDS)
+    same(wide / 1024, reference)  # a power of two changes no rounding
+    bands = [(0, 2.0**c) for c in range(5)]
+    scale = np.array(bands, "float32")[:, 1, None, None]
+    same(motley.Transform("trivial_augment_wide", layout="chw", range=bands)(x * scale, **IDS) / scale, reference)
+
+
+def test_a_range_belongs_to_operations_too():
+    x = pictures("float32", 5, 2) * 100
+    same(motley.ops.invert(x, range=(0, 100), layout="chw"), np.float32(100) - x)
+    bands = [(0, 100 + c) for c in range(5)]
+    want = np.array(bands, "float32")[:, 1, None, None] - x
+    same(motley.ops.invert(x, range=bands, layout="chw"), want)
+    same(motley.ops.brightness(x, 2, range=(0, 100), layout="chw", clamp=False), x * 2)
+    assert motley.ops.brightness(x, 2, range=(0, 100), layout="chw").max() == 100
+    moved = motley.ops.translate_x(x, 400, fill=[1, 2, -3, 4, 1e6], layout="chw")
+    assert (moved[0, :, 0, 0] == np.array([1, 2, -3, 4, 1e6], "float32")).all()
+    with pytest.raises(motley.ArgumentError, match="fill has 3 numbers, the images have 5 channels"):
+        motley.ops.rotate(x, 3, fill=[1, 2, 3], layout="chw")
+
+
+def test_a_fill_in_the_datas_units():
+    x = pictures("float32", 4)
+    text = "motley: 1\nname: t\nbranches: [{op: translate_y, value: 400}]\n"
+    made = motley.Transform(text, layout="chw", fill_value=[-9999, 0.5, 3, float(2**20)])(x)
+    assert (made[0, :, 0, 0] == np.array([-9999, 0.5, 3, 2**20], "float32")).all()
+    assert (motley.Transform(text, layout="chw", range=(-4, 4))(x) == -4).all()
+    with pytest.raises(motley.ArgumentError, match="has a fill, but the images are of uint8"):
+        motley.Transform(text, fill_value=3)(np.zeros((9, 9, 3), "uint8"))
+
+
+def test_values_outside_of_the_range_are_told_once():
+    x = np.random.default_rng(0).normal(size=(8, 13, 40, 52)).astype("float32")
+    x[:, 4, 3] = np.nan
+    augment = motley.Transform("rand_augment", layout="chw")
+    with pytest.warns(
+        UserWarning, match=r"^6[0-9.]+ % of the images' values lie outside of the range 0\.\.1: of 65536 "
+    ):
+        augment(x)
+    quiet = [
+        augment,
+        motley.Transform("rand_augment", layout="chw", check=False),
+        motley.Transform("rand_augment", layout="chw", range=(-3, 3), clamp=False),
+        motley.Transform(STAGES.replace("  - policy: trivial_augment_wide\n", ""), layout="chw"),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for each in quiet:
+            each(x)
+        motley.ops.rotate(x, 3, layout="chw")
+        few = np.where(np.arange(x.size).reshape(x.shape) % 150 == 0, x, 0.5)  # 0.3 % outside
+        motley.Transform("rand_augment", layout="chw")(few.astype("float32"))
+    for given in x, list(x):
+        with pytest.warns(UserWarning, match="the least is -[0-9.]+ and the greatest [0-9.]+. Operations"):
+            motley.ops.brightness(given, 1.1, layout="chw", threads=1 + isinstance(given, list))
+    bits12 = np.random.default_rng(0).integers(0, 4096, (2, 5, 9, 9)).astype("uint16")
+    with pytest.warns(UserWarning, match=r"range 0\.\.1023"):
+        motley.Transform("rand_augment", layout="chw", range=(0, 1023))(bits12)
+    with pytest.warns(UserWarning, match="range of their bands"):
+        motley.Transform("rand_augment", layout="chw", range=[(0, 4095)] * 4 + [(0, 100)])(bits12)
+
+
+# ---- normalised ----
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("made", ["float32", "float16"])
+def test_a_result_is_normalised_in_the_datas_units(dtype, made):
+    x = pictures(dtype)
+    mean, std = np.random.default_rng(1).random((2, 13)).astype("float32") + 0.5
+    for policy in "trivial_augment_wide", STAGES:
+        plain = motley.Transform(policy, layout="chw")(x, **IDS).astype("float32")
+        ours = motley.Transform(policy, layout="chw", mean=mean, std=std, dtype=made)(x, **IDS)
+        same(ours, ((plain - mean[:, None, None]) / std[:, None, None]).astype(made))
+    with pytest.raises(motley.ArgumentError, match="normalize has 3 numbers, the images have 13 channels"):
+        motley.Transform("rand_augment", layout="chw", mean=(1, 2, 3), std=1)(x)
+    one = motley.Transform(NO_AUGMENTATION, layout="chw", mean=30, std=2)(x)
+    same(one, (x.astype("float32") - 30) / np.float32(2))
+
+
+def test_numbers_of_a_file_are_those_of_bytes():
+    stages = STAGES + "  - output: {mean: [0.5, 0.25, 0.125], std: [0.5, 0.25, 0.5]}\n"
+    x = pictures("uint16", 3)
+    plain = motley.Transform(STAGES, layout="chw", range=(0, 1024))(x, **IDS).astype("float32")
+    mean, std = np.array([0.5, 0.25, 0.125], "float32") * 1024, np.array([0.5, 0.25, 0.5], "float32") * 1024
+    ours = motley.Transform(stages, layout="chw", range=(0, 1024))(x, **IDS)
+    same(ours, (plain - mean[:, None, None]) / std[:, None, None])
+    bands = pictures("uint16", 13)
+    with pytest.raises(motley.ArgumentError, match="normalises 3 channels, the images have 13: give mean and std"):
+        motley.Transform(stages, layout="chw")(bands)
+    ours = motley.Transform(stages, layout="chw", mean=[7] * 13, std=[2] * 13)(bands, **IDS)
+    plain = motley.Transform(STAGES, layout="chw")(bands, **IDS).astype("float32")
+    same(ours, (plain - 7) / np.float32(2))
+
+
+def test_views_share_what_is_not_normalised():
+    text = """motley: 1
+name: two
+stages: [random_resized_crop: {size: 24}]
+views:
+  - {name: first, stages: [flip: {horizontal: 0.5}]}
+  - {name: rest, count: 2, stages: [policy: trivial_augment_wide]}
+"""
+    x = pictures("uint16")
+    plain = motley.Transform(text, layout="chw")(x, **IDS)
+    ours = motley.Transform(text, layout="chw", mean=[5] * 13, std=[3] * 13)(x, **IDS)
+    assert plain["first"].dtype == "uint16" and plain["first"].shape == (8, 13, 24, 24) and len(plain["rest"]) == 2
+    for a, b in zip([ours["first"], *ours["rest"]], [plain["first"], *plain["rest"]]):
+        same(a, (b.astype("float32") - 5) / np.float32(3))
+
+
+# ---- what goes with them ----
+
+
+@pytest.mark.parametrize("stages", [False, True])
+def test_masks_agree_with_their_image_to_the_pixel(stages):
+    moves = MOVES.replace("brightness, solarize, posterize, invert, auto_contrast, ", "")
+    crop = "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: [24, 32], filter: nearest}\n"
+    flips = "  - flip: {horizontal: 0.5, vertical: 0.5}\n"
+    labels = np.random.default_rng(2).integers(1, 200, (8, 1, 40, 52)).astype("uint8")
+    augment = motley.Transform(crop + flips if stages else moves, layout="chw", fill_value=0)
+    follow = motley.Follow(augment, {"mask": motley.follow.Mask(fill=0)})
+    made = follow({"image": labels.astype("float32"), "mask": labels[:, 0]}, **IDS)
+    same(made["image"][:, 0].astype("uint8"), made["mask"])
+    assert made["mask"].shape == ((8, 24, 32) if stages else (8, 40, 52))
+    assert stages or ((made["mask"] == 0).any() and (made["mask"] != labels[:, 0]).any())
+
+
+def test_the_way_back():
+    x = pictures("float32", 5)
+    augment = motley.Transform("motley: 1\nname: t\nbranches: [flip_lr, flip_ud]\n", layout="chw")
+    made, draws = augment(x, return_draws=True, **IDS)
+    back, valid = motley.Inverse(draws, augment).images(made)
+    assert valid.all()
+    same(back, x)
+
+
+# ---- kinds ----
+
+
+@pytest.mark.parametrize("mode, dtype", [("F", "float32"), ("I;16", "uint16")])
+def test_pil_images(mode, dtype):
+    x = pictures(dtype, 1)[:, 0]
+    images = [Image.frombytes(mode, each.shape[::-1], each.tobytes()) for each in x]
+    for policy in "rand_augment", STAGES:
+        augment = motley.Transform(policy)
+        made, want = augment(images, **IDS), motley.Transform(policy, layout="hw")(x, **IDS)
+        assert [image.mode for image in made] == [mode] * 8
+        same(np.stack([np.asarray(image) for image in made]), want)
+        same(np.asarray(augment(images[2], sample_ids=2, epoch=3)), want[2])
+    if int(Image.__version__.split(".")[0]) > 11:  # older ones spoil I;16
+        small = motley.ops.resize(images[0], (20, 13), filter="bicubic")
+        same(np.asarray(small), np.asarray(images[0].resize((13, 20), Image.Resampling.BICUBIC)))
+    with pytest.raises(motley.ArgumentError, match=r"mode I, want .*: convert\('F'\) it"):
+        augment(images[0].convert("I"))
+
+
+def test_a_subclass_of_tensors():
+    class Meta(torch.Tensor):
+        pass
+
+    x = tensor(pictures("float32", 4))
+    augment = motley.Transform("rand_augment")
+    made = augment(x.as_subclass(Meta), **IDS)
+    same(made.as_subclass(torch.Tensor).numpy(), augment(x, **IDS).numpy())
+
+
+@pytest.mark.skipif(not has_uint16, reason="torch is older than uint16")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_module(dtype):
+    import motley.torch
+
+    x = tensor(pictures(dtype))
+    how = {"range": (0, 1) if dtype == "float32" else (0, 10000), "mean": [3.0] * 13, "std": [2.0] * 13}
+    augment = motley.torch.Transform("trivial_augment_wide", memory_format=torch.channels_last, **how)
+    made = augment(x, **IDS)
+    assert made.is_contiguous(memory_format=torch.channels_last)
+    same(made.numpy(), motley.Transform("trivial_augment_wide", layout="chw", **how)(x.numpy(), **IDS))
+    same(augment.eval()(x).numpy(), (x.numpy().astype("float32") - 3) / np.float32(2))
+    plain = motley.torch.Transform("rand_augment", memory_format=torch.channels_last, seed=1)
+    other = plain(x, **IDS)
+    assert other.dtype == x.dtype and other.is_contiguous(memory_format=torch.channels_last)
+    with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        for module, like in (augment, made), (plain, other):
+            module.train()
+            fake = module(mode.from_tensor(x), **IDS)
+            assert (fake.dtype, fake.shape, fake.stride()) == (like.dtype, like.shape, like.stride())
+
+
+# ---- refused ----
+
+
+@pytest.mark.parametrize(
+    "dtype, message",
+    [
+        ("int16", "dtype is int16, want uint8, uint16 or float32: add 32768 and cast them to uint16, or cast"),
+        ("int32", "dtype is int32, want uint8, uint16 or float32: cast them to float32, and say range="),
+        ("float64", "dtype is float64, want uint8, uint16 or float32: cast them to float32"),
+        ("float16", "dtype is float16, want uint8, uint16 or float32: cast them to float32"),
+        ("complex64", "dtype is complex64, want uint8, uint16 or float32: take their magnitude"),
+        ("bool", "dtype is bool, want uint8, uint16 or float32: cast them to uint8 times 255"),
+        (">u2", "dtype is >u2, want uint8, uint16 or float32: cast them to float32"),
+    ],
+)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_other_dtypes_are_refused_with_the_remedy(dtype, message, as_list):
+    x = np.zeros((2, 9, 9, 3), dtype)
+    with pytest.raises(motley.ArgumentError) as error:
+        motley.Transform("rand_augment")(list(x) if as_list else x)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "how, message",
+    [
+        ({"range": 3}, "range is 3, want (low, high), what stands for black and white"),
+        ({"range": (1, 1)}, "range is (1, 1), want (low, high)"),
+        ({"range": [(0, 1), (0,)]}, "want (low, high)"),
+        ({"range": (0, float("nan"))}, "want (low, high)"),
+        ({"range": [(0, 1), (0, 2)]}, "ranges is 2, want 1, or one for each of 13 channels"),
+        ({"dtype": "uint8"}, "dtype is uint8, but the images are float32: want float32, float16 or bfloat16"),
+        ({"alpha": True}, "alpha is True, but the images have 13 channels"),
+    ],
+)
+def test_wrong_settings_are_refused(how, message):
+    with pytest.raises(motley.ArgumentError) as error:
+        motley.Transform("rand_augment", layout="chw", **how)(pictures("float32"))
+    assert message in str(error.value)
+
+
+def test_bytes_have_no_range():
+    with pytest.raises(motley.ArgumentError, match="images of uint8 have no range"):
+        motley.Transform("rand_augment", range=(0, 255))(np.zeros((9, 9, 3), "uint8"))
+
+
+def test_a_layout_that_is_not_said_is_not_guessed():
+    x = pictures("float32")  # chw, but arrays are hwc by default
+    with pytest.raises(
+        motley.ArgumentError, match="in layout 'hwc' is 52 channels, say layout='hwc' if that is so; is it"
+    ):
+        motley.Transform("rand_augment")(x)
+    with pytest.raises(
+        motley.ArgumentError, match="in layout 'chw' is 40 channels, say layout='chw' if that is so; is it"
+    ):
+        motley.Transform("rand_augment")(tensor(x).permute(0, 2, 3, 1))
+    assert motley.Transform("rand_augment", layout="hwc")(x[:1]).shape == x[:1].shape
+    with pytest.raises(motley.ArgumentError, match="is 1025 channels, want 1 to 1024"):
+        motley.Transform("rand_augment", layout="hwc")(np.zeros((2, 2, 1025), "float32"))
