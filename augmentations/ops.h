@@ -103,4 +103,10 @@ MOT_FN int mot_shape_of(int op)
 #undef MOT_SHAPE_OF
 }
 
+/* Whether an op needs statistics, which are those of all frames of a clip. */
+MOT_FN int mot_op_pools(int op)
+{
+    return op >= 0 && mot_shape_of(op) == MOTLEY_SHAPE_STATS;
+}
+
 #endif

@@ -28,8 +28,8 @@ typedef struct mot_job {
     motley_samples samples;
     const uint64_t *counter; /* CUDA: device memory, or NULL */
     void *stream;
-    int mixes;                        /* != 0: some steps are MOTLEY_STEP_MIX_* */
-    size_t clip_frames;               /* > 1: so many images in a row share statistics; rounds and stages read it */
+    int mixes;          /* != 0: some steps are MOTLEY_STEP_MIX_* */
+    size_t clip_frames; /* > 1: so many images in a row share statistics; rounds and stages of CUDA read it */
     const motley_followed *followed;  /* what moves with the images, or NULL; on the CPU dispatch/follow.c moves it */
     const struct mot_request *drawer; /* CPU: what draws the images, or has drawn them; NULL: `steps` are given */
     struct mot_request *request;      /* of images that are placed first: what draws and places them; else NULL */
@@ -126,12 +126,12 @@ struct motley_context {
         motley_policy *policy;
     } made[8];
     unsigned made_next;
-    mot_kept draws[2], rounds; /* of mot_draws_take, of mot_rounds_run, */
-    mot_kept followed;         /* of mot_follow_begin, */
-    mot_kept rgb, views, wide; /* of images read as RGB, of motley_views_apply, of mot_wide_begin, */
-    mot_kept boxes[2];         /* of mot_draw_image, */
-    mot_kept scratch;          /* of functions that call nothing else that takes it */
-    int rounds_busy;           /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
+    mot_kept draws[2], rounds, clips; /* of mot_draws_take, of mot_rounds_run, and of it for placed clips, */
+    mot_kept followed;                /* of mot_follow_begin, */
+    mot_kept rgb, views, wide;        /* of images read as RGB, of motley_views_apply, of mot_wide_begin, */
+    mot_kept boxes[2];                /* of mot_draw_image, */
+    mot_kept scratch;                 /* of functions that call nothing else that takes it */
+    int rounds_busy; /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */
     /* What transforms with schedules are in the last epochs, by the transform's fingerprint and the first such epoch.
      */
     struct {

@@ -82,9 +82,9 @@ void motley_context_destroy(motley_context *context)
     for (size_t i = 0; i < sizeof context->epochs / sizeof context->epochs[0]; i++)
         mot_transform_destroy(context->epochs[i].kept.plain);
     context->backend->destroy(context->state);
-    mot_kept *const kept[] = { &context->draws[0], &context->draws[1], &context->rounds,   &context->followed,
-                               &context->rgb,      &context->views,    &context->boxes[0], &context->boxes[1],
-                               &context->scratch,  &context->wide };
+    mot_kept *const kept[] = { &context->draws[0], &context->draws[1], &context->rounds, &context->clips,
+                               &context->followed, &context->rgb,      &context->views,  &context->boxes[0],
+                               &context->boxes[1], &context->scratch,  &context->wide };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         free(kept[i]->memory);
     free(context);

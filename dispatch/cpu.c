@@ -284,9 +284,6 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
     state->last_count = 0;
-    if (job->request && job->clip_frames > 1)
-        return each(state, job->count / job->clip_frames, mot_image_memory(state->rows, job), mot_image_clip,
-                    job->request, error);
     task t = { .state = state, .job = job };
     t.steps_per_image = job->max_steps;
     MOT_TRY(reserve(state, job, error));

@@ -3,7 +3,6 @@
 #include "dispatch/image.h"
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
-#include "dispatch/clips.h"
 #include "dispatch/wide.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -224,6 +223,14 @@ static void place_image(const mot_request *call, const mot_cpu_rows *rows, const
     rows->resize(&src, &to, &how, scratch);
 }
 
+/* Whether a place shows its image as it is, so that nothing is to be resized or copied. */
+static bool shows_all(const motley_place *p, const mot_view *src, const mot_view *dst)
+{
+    return (p->crop.left | p->crop.top | p->left | p->top | p->flip_horizontal | p->flip_vertical | p->beyond) == 0 &&
+           p->crop.width == src->width && p->crop.height == src->height && p->width == src->width &&
+           p->height == src->height && dst->width == src->width && dst->height == src->height;
+}
+
 /* Erases boxes in the output. */
 static void erase(const mot_request *call, const motley_place *drawn, const mot_view *dst)
 {
@@ -292,10 +299,13 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     uint8_t *const work = memory, *const rest = work + call->image_room;
-    const bool direct = call->dst->dtype == MOTLEY_U8 && count == 0;
-    const mot_view image = direct ? dst : mot_packed(&dst, dst.width, dst.height, work);
-    place_image(call, rows, place, src, image, rest);
-    mot_image_steps(rows, steps, count, &image, &image, rest);
+    const bool stays = shows_all(place, &src, &dst),
+               direct = call->dst->dtype == MOTLEY_U8 && (count == 0 || has_fast_rows(&dst));
+    const mot_view image = direct ? dst : stays && count == 0 ? src : mot_packed(&dst, dst.width, dst.height, work);
+    const mot_view from = stays ? src : image;
+    if (!stays)
+        place_image(call, rows, place, src, image, rest);
+    mot_image_steps(rows, steps, count, &from, &image, rest);
     write_stages(call, rows, &image, i, place);
 }
 
@@ -329,53 +339,6 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
     }
 }
 
-/* Leaves out the steps that change nothing. */
-static int without_idle(const mot_step *steps, int count, mot_step *kept)
-{
-    int n = 0;
-    for (int s = 0; s < count; s++)
-        if (!(steps[s].arg.flags & MOT_ARG_IDENTITY))
-            kept[n++] = steps[s];
-    return n;
-}
-
-void mot_image_clip(void *opaque, size_t clip, const mot_cpu_rows *rows, void *memory)
-{
-    const mot_request *const call = opaque;
-    const mot_host_draws *const draws = &call->draws;
-    const size_t frames = call->params->clip_frames, first = clip * frames;
-    const mot_view one = mot_batch_view(call->dst, first);
-    const size_t frame_bytes = (size_t)one.width * (size_t)one.height * (size_t)one.channels;
-    uint8_t *const work = memory;
-    uint8_t *const rest = work + mot_image_bytes(one.width, one.height * (int32_t)frames, one.channels);
-    const mot_view all = mot_packed(&one, one.width, one.height * (int32_t)frames, work);
-    mot_step steps[MOT_MAX_TRANSFORM_STEPS];
-    for (size_t k = 0; k < frames; k++) {
-        const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
-        place_image(call, rows, &draws->places[first + k], mot_batch_view(call->src, first + k), image, rest);
-    }
-    const mot_step *const of_first = draws->steps + first * draws->most;
-    for (int begin = 0; begin < draws->counts[first];) {
-        int end = begin;
-        while (end < draws->counts[first] && !mot_op_pools(of_first[end].op))
-            end++;
-        for (size_t k = 0; k < frames && end > begin; k++) {
-            const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
-            const int count = without_idle(draws->steps + (first + k) * draws->most + begin, end - begin, steps);
-            mot_image_steps(rows, steps, count, &image, &image, rest);
-        }
-        if (end < draws->counts[first]) { /* in place, as every kernel of such steps works */
-            const int count = without_idle(&of_first[end++], 1, steps);
-            mot_image_steps(rows, steps, count, &all, &all, rest);
-        }
-        begin = end;
-    }
-    for (size_t k = 0; k < frames; k++) {
-        const mot_view image = mot_packed(&one, one.width, one.height, work + k * frame_bytes);
-        write_stages(call, rows, &image, first + k, &draws->places[first + k]);
-    }
-}
-
 /* ---- memory ---- */
 
 static size_t larger(size_t a, size_t b)
@@ -383,20 +346,20 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* An image, or all frames of a clip, and behind it what the steps need. */
+/* An image, and behind it what the steps need. */
 static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
-    const size_t frames = call->params->clip_frames > 1 ? call->params->clip_frames : 1;
     size_t work = 0, rest = 0;
-    if (call->worker_bytes && call->worker_frames == frames && !call->params->given)
+    if (call->worker_bytes && !call->params->given)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view dst = mot_batch_view(call->dst, i);
-        const int32_t high = dst.height * (int32_t)frames, kernel = mot_request_largest_kernel(call, i);
-        work = larger(work, mot_image_bytes(dst.width, high, dst.channels));
-        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, high, dst.channels),
+        const int32_t kernel = mot_request_largest_kernel(call, i);
+        const size_t bytes = mot_image_bytes(dst.width, dst.height, dst.channels);
+        work = larger(work, bytes);
+        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels),
                                       mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
-        rest = larger(rest, mot_image_bytes(dst.width, high, dst.channels) + scratch);
+        rest = larger(rest, bytes + scratch);
         for (uint32_t way = 0; way < mot_request_ways(call); way++) {
             const mot_sizes most = mot_request_sides(call, i, way);
             rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
@@ -408,7 +371,6 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
     call->image_room = work;
     const size_t bytes = work + rest;
     call->worker_bytes = call->params->given ? 0 : bytes;
-    call->worker_frames = frames;
     return bytes;
 }
 

@@ -29,8 +29,4 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
 void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count, const mot_view *src,
                      const mot_view *end, uint8_t *memory);
 
-/* Makes all frames of a clip of a mot_request. They are dense in the worker's memory, one after the other, so a
- * step that needs their statistics sees them as one tall image. */
-void mot_image_clip(void *call, size_t clip, const mot_cpu_rows *rows, void *memory);
-
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See request.h: every check of a call of motley_apply, and how it is run. */
 #include "dispatch/request.h"
+#include "augmentations/ops.h"
 #include "base/values.h"
-#include "dispatch/clips.h"
 #include "dispatch/follow.h"
 #include "dispatch/wide.h"
 #include "kernels/cpu.h"
@@ -226,7 +226,11 @@ static motley_status check_steps(const motley_context *context, const mot_reques
     const char *const name = r->transform->name, *const clips = steps->mixes    ? "where chains of ops are mixed"
                                                                 : steps->inside ? "where ops work in parts of images"
                                                                                 : NULL;
-    MOT_TRY(mot_clips_check(p->clip_frames, r->src->count, clips, error));
+    MOT_REQUIRE(p->clip_frames <= 1 || r->src->count % p->clip_frames == 0, error,
+                "clip_frames is %zu, but there are %zu images, want whole clips", p->clip_frames, r->src->count);
+    if (p->clip_frames > 1 && clips)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "clip_frames is %zu, but clips have no common statistics %s",
+                        p->clip_frames, clips);
     const char *const moves = r->info->mix   ? "mixes images"
                               : steps->mixes ? "mixes chains, each of which may move pixels elsewhere"
                               : steps->customs || r->transform->facts.customs > 0
@@ -298,22 +302,33 @@ static motley_status check_sides(const mot_request *r, motley_error *error)
     return MOTLEY_OK;
 }
 
+/* Whether image i draws the ops of image `first`, and the same values where they share statistics. */
+static bool draws_alike(const mot_host_draws *draws, size_t i, size_t first)
+{
+    const mot_step *const a = draws->steps + i * draws->most, *const b = draws->steps + first * draws->most;
+    bool same = draws->counts[i] == draws->counts[first];
+    for (int32_t s = 0; same && s < draws->counts[i]; s++)
+        same = a[s].op == b[s].op && (!mot_op_pools(a[s].op) || a[s].value == b[s].value);
+    return same;
+}
+
 /* Requires that the frames of each clip draw the same and become one size. */
 static motley_status check_clips(const mot_request *r, motley_error *error)
 {
-    const size_t frames = r->params->clip_frames, most = r->draws.most;
+    const size_t frames = r->params->clip_frames;
+    const motley_batch *const made = r->placed ? r->dst : r->src;
     for (size_t i = 0; frames > 1 && i < r->src->count; i++) {
-        const size_t begin = i - i % frames;
-        const mot_view a = mot_batch_view(r->dst, begin), b = mot_batch_view(r->dst, i);
-        MOT_REQUIRE(a.width == b.width && a.height == b.height, error,
-                    "image %zu comes out as %" PRId32 "x%" PRId32 ", but image %zu of its clip as %" PRId32 "x%" PRId32
-                    ", want one size",
-                    i, b.width, b.height, begin, a.width, a.height);
+        const size_t first = i - i % frames;
+        const mot_view a = mot_batch_view(made, first), b = mot_batch_view(made, i);
+        MOT_REQUIRE(
+            a.width == b.width && a.height == b.height, error,
+            "image %zu %s %" PRId32 "x%" PRId32 ", but image %zu of its clip %s%" PRId32 "x%" PRId32 ", want one size",
+            i, r->placed ? "comes out as" : "is", b.width, b.height, first, r->placed ? "as " : "", a.width, a.height);
         MOT_REQUIRE(frames <= (size_t)(INT32_MAX / a.width / a.height), error,
                     "a clip has %zu frames of %" PRId32 "x%" PRId32 ", want at most 2^31-1 pixels", frames, a.width,
                     a.height);
-        MOT_TRY(mot_clips_check_steps(i, r->draws.steps + i * most, r->draws.counts[i], begin,
-                                      r->draws.steps + begin * most, r->draws.counts[begin], error));
+        MOT_REQUIRE(draws_alike(&r->draws, i, first), error,
+                    "image %zu has other steps than image %zu of its clip, want equal sample ids and views", i, first);
     }
     return MOTLEY_OK;
 }
@@ -435,7 +450,8 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     if (r->info->mix)
         MOT_TRY(draw_mix(r, error));
     const bool clips = p->clip_frames > 1, follows = mot_followed_any(&r->followed);
-    const bool stops = steps.inside || steps.customs || steps.late || (clips && !r->placed);
+    const bool stops =
+        steps.inside || steps.customs || steps.late || (clips && !(r->placed && context->backend->transform));
     const bool wanted =
         context->backend->transform && (p->steps || (p->drawn && r->placed)); /* what runs draws no more */
     MOT_REQUIRE(!stops || !context->rounds_busy, error,
@@ -443,8 +459,7 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
                 r->transform->name);
     if (!given && (stops || clips || wanted || (follows && !context->backend->follow)))
         MOT_TRY(mot_draws_make(context, r, error));
-    if (r->placed)
-        MOT_TRY(check_clips(r, error));
+    MOT_TRY(check_clips(r, error));
     for (size_t i = 0; !r->placed && p->drawn && i < count; i++) {
         const mot_view image = mot_batch_view(r->src, i);
         p->drawn[i] = mot_whole_place(image.width, image.height);

@@ -5,10 +5,15 @@
  * stop. Then the stops run, each for all images that are at it: a custom op gets the images, and the backend gets their
  * parts or whole clips as a batch.
  *
- * Between the rounds the pixels are bytes, in dst, or in the first byte of each of its components. The first run also
- * places the images, and the last one makes the output of them, and erases boxes there. */
+ * Between the rounds the pixels are bytes, in dst, or in the first byte of each of its components; frames of clips that
+ * are placed lie behind each other in memory of the context's. The first run also places the images, and the last one
+ * makes the output of them, and erases boxes there.
+ *
+ * Frames of a clip that lie at equal distances are one image, whose statistics are those of the clip: each frame is one
+ * of its rows, or the frames are one below the other. Ops that use statistics do not depend on where a pixel is. On the
+ * GPU, cuda/parts.c does that for images that are placed. */
 #include "augmentations/ops.h"
-#include "dispatch/clips.h"
+#include "base/values.h"
 #include "dispatch/request.h"
 #include "policies/draw.h"
 
@@ -79,19 +84,59 @@ static int stops(const rounds *call, size_t i, int32_t s)
            draws->inside[at].x0 < draws->inside[at].x1 || pools(call, &draws->steps[at]);
 }
 
+/* The frames of the clip that begins with image `first`, as one image. */
+static motley_status clip_image(const rounds *call, size_t first, motley_image *clip, motley_error *error)
+{
+    const size_t frames = call->job->clip_frames;
+    const mot_view v = mot_batch_view(call->work, first), second = mot_batch_view(call->work, first + 1);
+    const int64_t apart = (int64_t)((intptr_t)second.data - (intptr_t)v.data), pixels = (int64_t)v.width * v.height;
+    for (size_t k = 1; k < frames; k++) {
+        const mot_view w = mot_batch_view(call->work, first + k);
+        MOT_REQUIRE(w.row == v.row && w.pixel == v.pixel && w.channel == v.channel &&
+                        (intptr_t)w.data - (intptr_t)v.data == (int64_t)k * apart,
+                    error, "image %zu is not placed in memory like the others of its clip, want one dense batch",
+                    first + k);
+    }
+    *clip = (motley_image){ v.data, (int32_t)pixels, (int32_t)frames, apart, v.pixel, v.channel };
+    if (v.row == v.pixel * v.width && pixels <= MOT_MAX_SIDE && frames <= MOT_MAX_SIDE)
+        return MOTLEY_OK;
+    *clip = (motley_image){ v.data, v.width, (int32_t)(v.height * (int64_t)frames), v.row, v.pixel, v.channel };
+    MOT_REQUIRE(
+        apart == v.row * v.height && clip->height <= MOT_MAX_SIDE, error,
+        "a clip has %zu frames of %dx%d, want rows without gaps and at most %d pixels a frame, or frames one below "
+        "the other and at most %d rows",
+        frames, v.width, v.height, MOT_MAX_SIDE, MOT_MAX_SIDE);
+    return MOTLEY_OK;
+}
+
 /* Refuses clips whose statistics cannot be taken together. */
 static motley_status check_clips(const rounds *call, motley_error *error)
 {
-    const mot_job *job = call->job;
-    const mot_host_draws *const draws = call->draws;
-    for (size_t i = 0; i < job->count; i++) {
-        const size_t first = i - i % job->clip_frames;
-        motley_image clip;
-        if (i == first)
-            MOT_TRY(mot_clips_image(call->work, first, job->clip_frames, &clip, error));
-        MOT_TRY(mot_clips_check_steps(i, &draws->steps[i * draws->most], draws->counts[i], first,
-                                      &draws->steps[first * draws->most], draws->counts[first], error));
+    motley_image clip;
+    for (size_t i = 0; call->job->clip_frames > 1 && i < call->job->count; i += call->job->clip_frames)
+        MOT_TRY(clip_image(call, i, &clip, error));
+    return MOTLEY_OK;
+}
+
+/* Lays out the frames of clips that are placed. */
+static motley_status lay_out_clips(const rounds *call, motley_batch *work, motley_error *error)
+{
+    const size_t n = call->job->count;
+    mot_kept *const kept = &call->context->clips;
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        const mot_view v = mot_batch_view(call->job->dst, i);
+        bytes += (size_t)v.width * (size_t)v.height * (size_t)v.channels;
     }
+    MOT_TRY(mot_keep(kept, bytes + n * sizeof(motley_image), n, error));
+    motley_image *const images = kept->memory;
+    uint8_t *at = (uint8_t *)(images + n);
+    for (size_t i = 0; i < n; i++) {
+        const mot_view v = mot_batch_view(call->job->dst, i);
+        images[i] = (motley_image){ at, v.width, v.height, (int64_t)v.width * v.channels, v.channels, 1 };
+        at += images[i].row_stride * v.height;
+    }
+    *work = mot_batch_of_images(call->job->src, n, images);
     return MOTLEY_OK;
 }
 
@@ -131,7 +176,8 @@ static motley_status run_part(rounds *call, const motley_batch *src, const motle
 {
     const mot_job *job = call->job;
     const bool first = !call->begun;
-    const bool placed = job->request && (first || (last && (dst->dtype != MOTLEY_U8 || call->request->erase)));
+    const bool placed =
+        job->request && (first || (last && (src != dst || dst->dtype != MOTLEY_U8 || call->request->erase)));
     size_t most = 0;
     for (size_t i = 0; i < job->count; i++) {
         call->own[i] = steps_before_stop(call, i);
@@ -249,7 +295,7 @@ static motley_status run_clips(rounds *call, motley_error *error)
         const mot_step *step = stop_of(call, i);
         if (!step || !pools(call, step))
             continue;
-        MOT_TRY(mot_clips_image(call->work, i, job->clip_frames, &call->images[n], error));
+        MOT_TRY(clip_image(call, i, &call->images[n], error));
         call->part[n++] = *step;
         for (size_t k = 0; k < job->clip_frames; k++)
             call->done[i + k]++;
@@ -298,17 +344,19 @@ motley_status mot_rounds_run(motley_context *context, const mot_request *request
                     .draws = &request->draws,
                     .info = *request->info,
                     .work = job->dst };
-    motley_batch slots;
-    if (!job->dst || job->dst->dtype != MOTLEY_U8) {
-        slots = mot_output_slots(job->dst ? job->dst : &job->output->batch);
-        call.work = &slots;
+    motley_batch work;
+    if (job->request && job->clip_frames > 1 && context->backend->each) {
+        MOT_TRY(lay_out_clips(&call, &work, error));
+        call.work = &work;
+    } else if (!job->dst || job->dst->dtype != MOTLEY_U8) {
+        work = mot_output_slots(job->dst ? job->dst : &job->output->batch);
+        call.work = &work;
     }
     call.info.mix = NULL; /* in the end */
     if (context->backend->validate)
         MOT_TRY(context->backend->validate(context->state, job, error));
     MOT_TRY(reserve(&call, error));
-    if (job->clip_frames > 1)
-        MOT_TRY(check_clips(&call, error));
+    MOT_TRY(check_clips(&call, error));
     context->rounds_busy = 1;
     motley_status status = run_all(&call, error);
     if (status == MOTLEY_OK && job->followed && context->backend->follow)

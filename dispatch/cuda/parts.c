@@ -19,7 +19,7 @@
  *
  * Every function of a run is called twice: with call == NULL it only counts the memory, then it queues. */
 #include "dispatch/cuda/parts.h"
-#include "dispatch/clips.h"
+#include "augmentations/ops.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "kernels/output.h"
 #include "policies/transform.h"

@@ -4,7 +4,7 @@
 #include "dispatch/cuda/parts_draw.h"
 
 #include "augmentations/kernel_blur.h"
-#include "dispatch/clips.h"
+#include "augmentations/ops.h"
 #include "kernels/cuda/launch.cuh"
 #include "policies/transform.h"
 
