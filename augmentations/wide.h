@@ -100,19 +100,24 @@ MOT_FN float mot_wide_luma(const mot_range *range, float r, float g, float b)
     return range->whole ? floorf(luma) : luma;
 }
 
-/* Makes a component of what an op made of `v`: a whole number where the type has only these, else as it is. A NaN that
- * was read keeps its bits; one that was made gets those of all backends. */
-MOT_FN float mot_wide_end(const mot_range *range, float v, float made)
+/* What was computed, with one NaN for all: processors make different ones. */
+MOT_FN float mot_wide_computed(float made)
 {
     const uint32_t quiet = 0x7FC00000u;
     float none;
     memcpy(&none, &quiet, sizeof none);
+    return made != made ? none : made;
+}
+
+/* Makes a component of what an op made of `v`: a whole number where the type has only these, else as it is. A NaN that
+ * was read keeps its bits; one that was made gets those of all backends. */
+MOT_FN float mot_wide_end(const mot_range *range, float v, float made)
+{
     if (range->whole) {
         made = truncf(made);
         return made > 0.0f ? (made < MOT_WIDE_FULL ? made : MOT_WIDE_FULL) : 0.0f;
     }
-    made = made != made ? none : made;
-    return v != v ? v : made;
+    return v != v ? v : mot_wide_computed(made);
 }
 
 /* A mean is made of whole numbers, whose sum has no order: of the components themselves, or of 2^-24 of the range. */

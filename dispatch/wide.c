@@ -237,7 +237,8 @@ size_t mot_wide_memory(const mot_job *job)
                                     planes_bytes(sides.resized_width, sides.resized_height, group) +
                                     planes_bytes(dst.width, dst.height, group));
         }
-        if (!job->src->images && !(job->dst && job->dst->images))
+        const int drawn = job->request && job->request->draws.places; /* each image has a place of its own */
+        if (!job->src->images && !(job->dst && job->dst->images) && !drawn)
             break;
     }
     return most;

@@ -57,7 +57,7 @@ MOT_FN mot_range mot_wide_luma_range(const mot_range *rgb)
 /* Component c as the result has it. */
 MOT_FN float mot_wide_result(const mot_wide *wide, float v, int c)
 {
-    return wide->mean ? (v - wide->mean[c]) / wide->std[c] : v;
+    return wide->mean ? mot_wide_computed((v - wide->mean[c]) / wide->std[c]) : v;
 }
 
 /* Between pixels, as in mode F: differences of neighbours are binary32, all else is binary64. Components of U16 are
