@@ -43,7 +43,8 @@ template <int PX> DEVICE void wide_store(const wide_image &to, int x, int y, int
     }
 }
 
-template <int G, int PX> DEVICE void wide_run(const wide_pass &p, const cta_range &mine)
+/* PX components of B bands at a time. */
+template <int B, int PX> DEVICE void wide_run(const wide_pass &p, const cta_range &mine)
 {
     const mot_wide_call &call = p.call;
     const wide_image to = wide_image_of(call, p.of.to, p.of.width, p.of.height, mine.image);
@@ -58,12 +59,19 @@ template <int G, int PX> DEVICE void wide_run(const wide_pass &p, const cta_rang
         const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
         const int first = (int)group * call.together, last = min(first + call.together, call.channels);
         wide_spot<PX> spot;
+        wide_aim aim;
         wide_find(p, p.of.end, x, y, spot);
-        for (int c = first; c < last; c += G) {
-            float made[G][PX];
-            wide_make<G, PX>(p, spot, p.of.end, c, made);
+        if (PX == 1)
+            wide_aim_at(p, spot.x[0], spot.y[0], aim);
+        MOT_ROLLED
+        for (int c = first; c < last; c += B) {
+            const int bands = last - c;
+            float made[B][PX];
+            wide_make<B, PX>(p, spot, aim, p.of.end, c, bands, made);
 #pragma unroll
-            for (int g = 0; g < G; g++) {
+            for (int g = 0; g < B; g++) {
+                if (!MOT_WIDE_HAS(g))
+                    continue;
 #pragma unroll
                 for (int k = 0; k < PX; k++)
                     made[g][k] = mot_wide_result(&p.wide, made[g][k], c + g);
@@ -73,8 +81,9 @@ template <int G, int PX> DEVICE void wide_run(const wide_pass &p, const cta_rang
     }
 }
 
-template <int G>
-static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_run_kernel(const __grid_constant__ mot_wide_call call)
+template <int B>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, 3)
+    wide_run_kernel(const __grid_constant__ mot_wide_call call)
 {
     const cta_range mine = cta_range_of(call.count);
     const mot_wide_pass of = wide_pass_now(call, mine.image);
@@ -82,9 +91,9 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_run_kernel(const
         return;
     const wide_pass p = wide_begin(call, of, mine.image);
     if (p.source)
-        wide_run<G, 1>(p, mine);
+        wide_run<B == 3 ? 3 : 1, 1>(p, mine);
     else
-        wide_run<G, 4>(p, mine);
+        wide_run<B, 4>(p, mine);
 }
 
 /* ---- statistics ---- */
@@ -101,47 +110,43 @@ DEVICE float wide_of_key(uint32_t key)
     return __uint_as_float(key >> 31 ? key & 0x7FFFFFFFu : ~key);
 }
 
-/* What a thread has seen of G bands, or of the luma. */
-template <int G> struct wide_seen {
-    uint32_t lowest[G], highest[G], count;
-    int64_t sum;
+/* What a thread has seen of B bands; the luma counts as the first one. */
+template <int B> struct wide_seen {
+    uint32_t lowest[B], highest[B], count[B];
+    int64_t sum[B];
 };
 
 /* The histograms of a CTA, and then those of its warps when they end an image's statistics. */
-#define MOT_WIDE_HISTOGRAMS (MOT_WIDE_THREADS / 32)
+#define MOT_WIDE_HISTOGRAMS 16
 
-template <int G, int PX>
-DEVICE void wide_see(const wide_pass &p, const mot_wide_item &item, int needs, int c, int n, const float at[G][PX],
-                     wide_seen<G> &seen, uint32_t (*histogram)[256])
+template <int B, int PX>
+DEVICE void wide_see(const wide_pass &p, int needs, int c, int bands, int n, const float at[B][PX], wide_seen<B> &seen,
+                     uint32_t (*histogram)[256])
 {
-    const int copy = (int)threadIdx.x % (MOT_WIDE_HISTOGRAMS / G);
-    if (needs == MOT_NEEDS_MEAN) {
-        float luma[PX];
-        const mot_range range = G == 3 ? mot_wide_luma_range(p.call.range) : p.call.range[c];
-        if (G == 3)
-            wide_luma<G, PX>(p, at, luma);
-        for (int k = 0; k < n; k++) {
-            const float v = G == 3 ? luma[k] : at[0][k];
-            if (v == v) {
-                seen.sum += mot_wide_quantum(&range, v);
-                seen.count++;
-            }
-        }
-        return;
-    }
-    for (int g = 0; g < G; g++) {
-        const mot_range range = p.call.range[c + g];
-        for (int k = 0; k < n; k++) {
-            const float v = at[g][k];
-            if (v != v)
+    const int copy = (int)threadIdx.x % (MOT_WIDE_HISTOGRAMS / B);
+    float luma[PX];
+    wide_luma<B, PX>(p, at, luma);
+#pragma unroll
+    for (int g = 0; g < B; g++) {
+        if (!MOT_WIDE_HAS(g) || (B == 3 && g > 0 && needs == MOT_NEEDS_MEAN))
+            continue;
+        const mot_range range =
+            B == 3 && needs == MOT_NEEDS_MEAN ? mot_wide_luma_range(p.call.range) : p.call.range[c + g];
+#pragma unroll
+        for (int k = 0; k < PX; k++) {
+            const float v = B == 3 && needs == MOT_NEEDS_MEAN ? luma[k] : at[g][k];
+            if (k >= n || v != v)
                 continue;
-            if (needs == MOT_NEEDS_HISTOGRAM) {
-                atomicAdd(&histogram[copy * G + g][(int)mot_range_bin(&range, v)], 1u);
-                continue;
+            if (needs == MOT_NEEDS_MEAN) {
+                seen.sum[g] += mot_wide_quantum(&range, v);
+                seen.count[g]++;
+            } else if (needs == MOT_NEEDS_HISTOGRAM) {
+                atomicAdd(&histogram[copy * B + g][(int)mot_range_bin(&range, v)], 1u);
+            } else {
+                const uint32_t high = wide_key(v), low = ~high;
+                seen.highest[g] = high > seen.highest[g] ? high : seen.highest[g];
+                seen.lowest[g] = low > seen.lowest[g] ? low : seen.lowest[g];
             }
-            const uint32_t high = wide_key(v), low = ~high;
-            seen.highest[g] = high > seen.highest[g] ? high : seen.highest[g];
-            seen.lowest[g] = low > seen.lowest[g] ? low : seen.lowest[g];
         }
     }
 }
@@ -156,36 +161,36 @@ DEVICE uint32_t largest_of_warp(uint32_t v)
 }
 
 /* Adds what a CTA has seen to the totals of its bands. */
-template <int G>
-DEVICE void wide_add_seen(mot_wide_total *totals, int needs, wide_seen<G> seen, uint32_t (*histogram)[256])
+template <int B>
+DEVICE void wide_add_seen(mot_wide_total *totals, int needs, int bands, wide_seen<B> seen, uint32_t (*histogram)[256])
 {
     if (needs == MOT_NEEDS_HISTOGRAM) {
         __syncthreads();
-        for (int k = threadIdx.x; k < 256 * G; k += MOT_WIDE_THREADS) {
+        for (int g = 0; g < min(B, bands); g++) {
             uint32_t sum = 0;
-            for (int copy = 0; copy < MOT_WIDE_HISTOGRAMS / G; copy++) {
-                sum += histogram[copy * G + k / 256][k % 256];
-                histogram[copy * G + k / 256][k % 256] = 0;
+            for (int copy = 0; copy < MOT_WIDE_HISTOGRAMS / B; copy++) {
+                sum += histogram[copy * B + g][threadIdx.x];
+                histogram[copy * B + g][threadIdx.x] = 0;
             }
             if (sum)
-                atomicAdd(&totals[k / 256].histogram[k % 256], sum);
+                atomicAdd(&totals[g].histogram[threadIdx.x], sum);
         }
         __syncthreads();
         return;
     }
     const bool adds = threadIdx.x % 32 == 0;
-    if (needs == MOT_NEEDS_MEAN) {
-        for (int step = 16; step; step /= 2)
-            seen.sum += __shfl_xor_sync(0xFFFFFFFFu, seen.sum, step);
-        const uint32_t count = sum_of_warp(seen.count);
-        if (adds && count) {
-            atomicAdd((unsigned long long *)&totals[0].sum, (unsigned long long)seen.sum);
-            atomicAdd(&totals[0].count, count);
-        }
-        return;
-    }
 #pragma unroll
-    for (int g = 0; g < G; g++) {
+    for (int g = 0; g < B; g++) {
+        if (needs == MOT_NEEDS_MEAN) {
+            for (int step = 16; step; step /= 2)
+                seen.sum[g] += __shfl_xor_sync(0xFFFFFFFFu, seen.sum[g], step);
+            const uint32_t count = sum_of_warp(seen.count[g]);
+            if (adds && count) {
+                atomicAdd((unsigned long long *)&totals[g].sum, (unsigned long long)seen.sum[g]);
+                atomicAdd(&totals[g].count, count);
+            }
+            continue;
+        }
         const uint32_t lowest = largest_of_warp(seen.lowest[g]), highest = largest_of_warp(seen.highest[g]);
         if (adds && highest) {
             atomicMax(&totals[g].lowest, lowest);
@@ -194,30 +199,33 @@ DEVICE void wide_add_seen(mot_wide_total *totals, int needs, wide_seen<G> seen, 
     }
 }
 
-template <int G, int PX>
+template <int B, int PX>
 DEVICE void wide_count(const wide_pass &p, const cta_range &mine, int needs, uint32_t (*histogram)[256])
 {
     const mot_wide_call &call = p.call;
-    const mot_wide_item &item = p.items[p.of.counted];
     const uint32_t across = (uint32_t)(p.of.width + PX - 1) / PX, all = across * (uint32_t)p.of.height;
     const uint32_t each = MOT_WIDE_THREADS * MOT_WIDE_TURNS;
-    const int64_t shares = ((int64_t)all + each - 1) / each;
-    for (int64_t work = mine.first; work < shares * (call.channels / G); work += mine.step) {
+    const int64_t shares = ((int64_t)all + each - 1) / each, groups = (call.channels + B - 1) / B;
+    for (int64_t work = mine.first; work < shares * groups; work += mine.step) {
         const int64_t group = work / shares, share = work - group * shares;
-        const int c = (int)group * G;
-        wide_seen<G> seen = {};
+        const int c = (int)group * B, bands = call.channels - c;
+        wide_seen<B> seen = {};
+        MOT_ROLLED
         for (int turn = 0; turn < MOT_WIDE_TURNS; turn++) {
             const uint32_t at = (uint32_t)share * each + (uint32_t)turn * MOT_WIDE_THREADS + threadIdx.x;
             if (at >= all)
                 break;
             const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
             wide_spot<PX> spot;
-            float made[G][PX];
+            wide_aim aim;
+            float made[B][PX];
             wide_find(p, p.of.counted, x, y, spot);
-            wide_make<G, PX>(p, spot, p.of.counted, c, made);
-            wide_see<G, PX>(p, item, needs, c, min(PX, p.of.width - x), made, seen, histogram);
+            if (PX == 1)
+                wide_aim_at(p, spot.x[0], spot.y[0], aim);
+            wide_make<B, PX>(p, spot, aim, p.of.counted, c, bands, made);
+            wide_see<B, PX>(p, needs, c, bands, min(PX, p.of.width - x), made, seen, histogram);
         }
-        wide_add_seen<G>(call.totals + (int64_t)mine.image * call.channels + c, needs, seen, histogram);
+        wide_add_seen<B>(call.totals + (int64_t)mine.image * call.channels + c, needs, bands, seen, histogram);
     }
 }
 
@@ -255,11 +263,12 @@ DEVICE void wide_finish(const mot_wide_call &call, const mot_wide_item &item, in
 }
 
 /* Counts for the item of the pass that needs it; the last CTA of an image makes its statistics. */
-template <int G>
-static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_count_kernel(const __grid_constant__ mot_wide_call call)
+template <int B>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, 2)
+    wide_count_kernel(const __grid_constant__ mot_wide_call call)
 {
     __shared__ uint32_t histogram[MOT_WIDE_HISTOGRAMS][256];
-    __shared__ mot_stats bytes[MOT_WIDE_HISTOGRAMS];
+    __shared__ mot_stats bytes[MOT_WIDE_THREADS / 32];
     __shared__ int last;
     const cta_range mine = cta_range_of(call.count);
     const mot_wide_pass of = wide_pass_now(call, mine.image);
@@ -272,9 +281,9 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS) wide_count_kernel(con
         histogram[k][threadIdx.x] = 0;
     __syncthreads();
     if (p.source)
-        wide_count<G, 1>(p, mine, needs, histogram);
+        wide_count<B == 3 ? 3 : 1, 1>(p, mine, needs, histogram);
     else
-        wide_count<G, 4>(p, mine, needs, histogram);
+        wide_count<B, 4>(p, mine, needs, histogram);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -324,7 +333,7 @@ cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream
     const int64_t shares = (wide_blocks(*call) + MOT_WIDE_TURNS - 1) / MOT_WIDE_TURNS;
     return call->channels == 3
                ? wide_launch(*call, (const void *)wide_count_kernel<3>, shares, stream)
-               : wide_launch(*call, (const void *)wide_count_kernel<1>, shares * call->channels, stream);
+               : wide_launch(*call, (const void *)wide_count_kernel<4>, shares * ((call->channels + 3) / 4), stream);
 }
 
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
@@ -332,10 +341,9 @@ cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
     mot_wide_call now = *call;
     const int64_t blocks = wide_blocks(now), enough = (int64_t)now.multiprocessors * MOT_WIDE_ENOUGH;
     now.together = now.channels;
-    while (now.channels != 3 && now.together > 1 &&
-           blocks * now.count * ((now.channels + now.together - 1) / now.together) < enough)
-        now.together = (now.together + 1) / 2;
+    while (now.together > 4 && blocks * now.count * ((now.channels + now.together - 1) / now.together) < enough)
+        now.together = ((now.together + 1) / 2 + 3) / 4 * 4;
     const int64_t work = blocks * ((now.channels + now.together - 1) / now.together);
-    return wide_launch(now, now.channels == 3 ? (const void *)wide_run_kernel<3> : (const void *)wide_run_kernel<1>,
+    return wide_launch(now, now.channels == 3 ? (const void *)wide_run_kernel<3> : (const void *)wide_run_kernel<4>,
                        work, stream);
 }

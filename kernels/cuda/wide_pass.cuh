@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Components of a pass of an image of U16 or F32: where they come from, and what its items make of them. PX neighbours
- * in a row at a time (one, where the pass looks at other pixels) of G bands (three colours, else one). */
+/* Components of a pass of an image of U16 and F32: where they come from, and what its items make of them. A thread has
+ * PX neighbours in a row (one, where the pass looks at other pixels) of B bands: 3 are colours; of 4 the last ones may
+ * be missing, and `bands` says how many there are. */
 #ifndef MOT_WIDE_PASS_CUH
 #define MOT_WIDE_PASS_CUH
 
@@ -74,6 +75,8 @@ DEVICE float wide_at(const wide_image &from, int x, int y, int c)
     return wide_load(v.data + y * v.row + x * v.pixel + c * v.channel, from.dtype);
 }
 
+#define MOT_WIDE_TAPS 8 /* of a resize, whose weights a thread keeps for all bands */
+
 /* ---- places ---- */
 
 /* Where components come from. */
@@ -82,9 +85,31 @@ template <int PX> struct wide_spot {
     int born[PX];       /* the item that fills them; -1: none does */
     int64_t offset[PX]; /* of a pass without a source: in the first band */
     bool packed;        /* PX components next to each other */
-    int i, j, inside;   /* BETWEEN */
-    double dx, dy;
 };
+
+/* What the source of a pass reads there, in all bands. */
+struct wide_aim {
+    bool inside;               /* BETWEEN: else it is the fill. RESIZES: all taps are in the image, and few */
+    int taps;                  /* RESIZES */
+    int64_t at[MOT_WIDE_TAPS]; /* BETWEEN: columns, then rows. RESIZES: the first tap, and from tap to tap */
+    double by[MOT_WIDE_TAPS];  /* BETWEEN: the distances. RESIZES: weights */
+};
+
+/* One move back, of any kind; -1: outside, or erased. Called: it is rare, and long. */
+OUTLINE int64_t wide_back(const mot_trace_step *trace, int x, int y)
+{
+    const int inside = mot_trace_back(trace, &x, &y);
+    return inside ? (int64_t)y << 32 | (int64_t)x : -1;
+}
+
+/* The same of a fixed one, which is of the whole image. */
+DEVICE int64_t wide_back_fixed(const mot_trace_step &trace, int x, int y)
+{
+    const int to_x = (int32_t)(trace.fixed[2] + (uint32_t)x * trace.fixed[0] + (uint32_t)y * trace.fixed[1]) >> 16;
+    const int to_y = (int32_t)(trace.fixed[5] + (uint32_t)x * trace.fixed[3] + (uint32_t)y * trace.fixed[4]) >> 16;
+    const bool inside = to_x >= 0 && to_y >= 0 && to_x < trace.width && to_y < trace.height;
+    return inside ? (int64_t)to_y << 32 | (int64_t)to_x : -1;
+}
 
 /* Follows components x0.. of row y back through the pass's items up to `end`. */
 template <int PX> DEVICE void wide_find(const wide_pass &p, int end, int x0, int y, wide_spot<PX> &at)
@@ -96,152 +121,205 @@ template <int PX> DEVICE void wide_find(const wide_pass &p, int end, int x0, int
         at.y[k] = y;
         at.born[k] = -1;
     }
+    MOT_ROLLED
     for (int s = end - 1; s >= p.of.first && p.of.moves; s--) {
         if (p.items[s].kind != MOT_WIDE_MOVES)
             continue;
+        const mot_trace_step &trace = p.items[s].trace;
+        const bool fixed = trace.kind == MOT_TRACE_FIXED;
 #pragma unroll
-        for (int k = 0; k < PX; k++)
-            if (at.born[k] < 0 && !mot_trace_back(&p.items[s].trace, &at.x[k], &at.y[k]))
-                at.born[k] = s;
+        for (int k = 0; k < PX; k++) {
+            if (at.born[k] >= 0)
+                continue;
+            const int64_t to = fixed ? wide_back_fixed(trace, at.x[k], at.y[k]) : wide_back(&trace, at.x[k], at.y[k]);
+            at.born[k] = to < 0 ? s : -1;
+            at.x[k] = to < 0 ? 0 : (int)to;
+            at.y[k] = to < 0 ? 0 : (int)(to >> 32);
+        }
     }
-    at.packed = false;
-    if (PX > 1) {
-        const int bytes = (int)mot_dtype_bytes(p.from.dtype);
-        at.packed = !p.of.moves && v.pixel == bytes && x0 + PX <= p.of.width;
+    at.packed = !p.of.moves && v.pixel == (int64_t)mot_dtype_bytes(p.from.dtype) && x0 + PX <= p.of.width;
 #pragma unroll
-        for (int k = 0; k < PX; k++)
-            at.offset[k] = at.y[k] * v.row + at.x[k] * v.pixel;
-    } else if (p.source && p.source->kind == MOT_WIDE_BETWEEN) {
-        at.inside = mot_warp_between(&p.source->plan, at.x[0], at.y[0], &at.i, &at.j, &at.dx, &at.dy);
-    }
+    for (int k = 0; k < PX; k++)
+        at.offset[k] = at.y[k] * v.row + at.x[k] * v.pixel;
 }
 
 /* ---- items that look at other pixels ---- */
 
-DEVICE float wide_tap(const wide_image &from, int x, int y, int c)
+DEVICE void wide_aim_at(const wide_pass &p, int x, int y, wide_aim &aim)
 {
-    return wide_at(from, mot_warp_clamp(x, from.view.width), mot_warp_clamp(y, from.view.height), c);
+    const mot_view &v = p.from.view;
+    aim.inside = false;
+    if (p.source->kind == MOT_WIDE_BETWEEN) {
+        int i, j;
+        aim.inside = mot_warp_between(&p.source->plan, x, y, &i, &j, &aim.by[0], &aim.by[1]);
+        if (!aim.inside)
+            return;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            aim.at[k] = mot_warp_clamp(i - 1 + k, v.width) * v.pixel;
+            aim.at[4 + k] = mot_warp_clamp(j - 1 + k, v.height) * v.row;
+        }
+    } else if (p.source->kind == MOT_WIDE_RESIZES) {
+        const mot_wide_axis &axis = p.source->axis;
+        const int down = p.source->down, i = down ? y : x, first = axis.first[i];
+        const int left = axis.left + (down ? x : first), top = axis.top + (down ? first : y);
+        aim.taps = axis.count[i];
+        const int right = left + (down ? 1 : aim.taps), bottom = top + (down ? aim.taps : 1);
+        aim.inside = left >= 0 && top >= 0 && right <= v.width && bottom <= v.height && aim.taps <= MOT_WIDE_TAPS;
+        aim.at[0] = top * v.row + left * v.pixel;
+        aim.at[1] = down ? v.row : v.pixel;
+#pragma unroll
+        for (int t = 0; t < MOT_WIDE_TAPS; t++)
+            aim.by[t] = t < aim.taps ? axis.weight[(int64_t)t * axis.out + i] : 0;
+    }
 }
 
-DEVICE float wide_between(const wide_pass &p, const wide_spot<1> &at, int c)
+DEVICE float wide_between(const wide_pass &p, const wide_aim &aim, int c)
 {
-    const int i = at.i, j = at.j;
-    if (!at.inside)
+    if (!aim.inside)
         return mot_wide_fill(&p.wide, &p.source->step, c);
+    const uint8_t *const band = p.from.view.data + c * p.from.view.channel;
+    const int dtype = p.from.dtype;
     double v;
     if (p.source->plan.path == MOT_WARP_BILINEAR) {
-        v = mot_wide_bilinear(wide_tap(p.from, i, j, c), wide_tap(p.from, i + 1, j, c), wide_tap(p.from, i, j + 1, c),
-                              wide_tap(p.from, i + 1, j + 1, c), at.dx, at.dy);
+        const uint8_t *const top = band + aim.at[5], *const bottom = band + aim.at[6];
+        v = mot_wide_bilinear(wide_load(top + aim.at[1], dtype), wide_load(top + aim.at[2], dtype),
+                              wide_load(bottom + aim.at[1], dtype), wide_load(bottom + aim.at[2], dtype), aim.by[0],
+                              aim.by[1]);
     } else {
         double row[4];
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            row[k] =
-                mot_wide_cubic(wide_tap(p.from, i - 1, j - 1 + k, c), wide_tap(p.from, i, j - 1 + k, c),
-                               wide_tap(p.from, i + 1, j - 1 + k, c), wide_tap(p.from, i + 2, j - 1 + k, c), at.dx);
-        v = mot_warp_cubic(row[0], row[1], row[2], row[3], at.dy);
+        for (int k = 0; k < 4; k++) {
+            const uint8_t *const line = band + aim.at[4 + k];
+            row[k] = mot_wide_cubic(wide_load(line + aim.at[0], dtype), wide_load(line + aim.at[1], dtype),
+                                    wide_load(line + aim.at[2], dtype), wide_load(line + aim.at[3], dtype), aim.by[0]);
+        }
+        v = mot_warp_cubic(row[0], row[1], row[2], row[3], aim.by[1]);
     }
     return mot_wide_moved(&p.call.range[c], v);
 }
 
-DEVICE float wide_sum(const wide_pass &p, int x, int y, int c)
+/* `at`: the component itself. */
+DEVICE float wide_sum(const wide_pass &p, int x, int y, const uint8_t *at, int c)
 {
     const mot_taps &taps = p.source->taps;
     const mot_range range = p.call.range[c];
-    const int reach = taps.reach, width = p.from.view.width, height = p.from.view.height;
-    const float v = wide_at(p.from, x, y, c);
-    if (width <= 2 * reach || height <= 2 * reach)
+    const mot_view &from = p.from.view;
+    const int reach = taps.reach, dtype = p.from.dtype;
+    const float v = wide_load(at, dtype);
+    if (from.width <= 2 * reach || from.height <= 2 * reach)
         return mot_wide_end(&range, v, v);
-    if (x < reach || y < reach || x >= width - reach || y >= height - reach)
+    if (x < reach || y < reach || x >= from.width - reach || y >= from.height - reach)
         return mot_wide_end(&range, v, mot_range_clamp(&range, v));
     const float *weight = taps.weight;
+    const uint8_t *row = at - reach * (from.row + from.pixel);
     float sum = 0;
-    for (int j = -reach; j <= reach; j++)
-        for (int i = -reach; i <= reach; i++)
-            sum = fmaf(wide_at(p.from, x + i, y + j, c), *weight++, sum);
+    for (int j = -reach; j <= reach; j++, row += from.row) {
+        const uint8_t *tap = row;
+        for (int i = -reach; i <= reach; i++, tap += from.pixel)
+            sum = fmaf(wide_load(tap, dtype), *weight++, sum);
+    }
     sum += mot_wide_bias(&range, taps.total, taps.offset);
     const float made =
         mot_wide_stencil(p.source->step.op, v, range.whole ? rintf(sum) : sum, &range, &p.source->step.arg);
     return mot_wide_end(&range, v, made);
 }
 
-DEVICE float wide_box(const wide_pass &p, int x, int y, int c)
+DEVICE float wide_box(const wide_pass &p, int x, int y, const uint8_t *at, int c)
 {
     const mot_arg &arg = p.source->step.arg;
-    const int down = p.source->down, i = down ? y : x;
+    const int down = p.source->down, i = down ? y : x, dtype = p.from.dtype;
     const int64_t radius = mot_blur_radius(&arg), n = down ? p.from.view.height : p.from.view.width;
     const int64_t stride = down ? p.from.view.row : p.from.view.pixel;
-    const uint8_t *const line =
-        p.from.view.data + c * p.from.view.channel + (down ? x * p.from.view.pixel : y * p.from.view.row);
+    const uint8_t *const line = at - i * stride;
     const int64_t before = i - radius - 1, after = i + radius + 1;
     float inner = 0;
     for (int64_t k = i - radius; k <= i + radius; k++)
-        inner += wide_load(line + (k < 0 ? 0 : k >= n ? n - 1 : k) * stride, p.from.dtype);
-    const float edges = wide_load(line + (before < 0 ? 0 : before) * stride, p.from.dtype) +
-                        wide_load(line + (after >= n ? n - 1 : after) * stride, p.from.dtype);
+        inner += wide_load(line + (k < 0 ? 0 : k >= n ? n - 1 : k) * stride, dtype);
+    const float edges = wide_load(line + (before < 0 ? 0 : before) * stride, dtype) +
+                        wide_load(line + (after >= n ? n - 1 : after) * stride, dtype);
     const float v = mot_wide_blur(p.source->step.op, inner, edges, &arg);
     if (!p.source->ends)
         return v;
     return mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(v) : v);
 }
 
-DEVICE float wide_kernel(const wide_pass &p, int x, int y, int c)
+DEVICE float wide_kernel(const wide_pass &p, int x, int y, const uint8_t *band, int c)
 {
     const mot_arg &arg = p.source->step.arg;
+    const mot_view &from = p.from.view;
     const int reach = (int)arg.size / 2;
     float sum = 0;
     for (int j = -reach; j <= reach; j++) {
         const float by = __uint_as_float(arg.u[j < 0 ? -j : j]);
-        const int row = mot_mirror(y + j, p.from.view.height);
+        const uint8_t *const row = band + mot_mirror(y + j, from.height) * from.row;
         for (int i = -reach; i <= reach; i++)
             sum = fmaf(by * __uint_as_float(arg.u[i < 0 ? -i : i]),
-                       wide_at(p.from, mot_mirror(x + i, p.from.view.width), row, c), sum);
+                       wide_load(row + mot_mirror(x + i, from.width) * from.pixel, p.from.dtype), sum);
     }
     return mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(sum) : sum);
 }
 
-/* A pixel of the picture that is resized, which may reach beyond the image. */
-DEVICE float wide_picture(const wide_pass &p, int x, int y, int c)
-{
-    const int i = x + p.source->axis.left, j = y + p.source->axis.top;
-    if (i < 0 || j < 0 || i >= p.from.view.width || j >= p.from.view.height)
-        return mot_wide_fill(&p.wide, &p.source->step, c);
-    return wide_at(p.from, i, j, c);
-}
-
-DEVICE float wide_resize(const wide_pass &p, int x, int y, int c)
+/* Any taps, of a picture that may reach beyond the image. */
+DEVICE double wide_resize_any(const wide_pass &p, int x, int y, int c)
 {
     const mot_wide_axis &axis = p.source->axis;
-    const int down = p.source->down, i = down ? y : x, first = axis.first[i], count = axis.count[i];
+    const mot_view &from = p.from.view;
+    const int down = p.source->down, at = down ? y : x, first = axis.first[at], count = axis.count[at];
     double sum = 0;
-    for (int t = 0; t < count; t++)
-        sum += (double)wide_picture(p, down ? x : first + t, down ? first + t : y, c) *
-               axis.weight[(int64_t)t * axis.out + i];
+    for (int t = 0; t < count; t++) {
+        const int i = axis.left + (down ? x : first + t), j = axis.top + (down ? first + t : y);
+        const bool inside = i >= 0 && j >= 0 && i < from.width && j < from.height;
+        const float v = inside ? wide_load(from.data + j * from.row + i * from.pixel + c * from.channel, p.from.dtype)
+                               : mot_wide_fill(&p.wide, &p.source->step, c);
+        sum += (double)v * axis.weight[(int64_t)t * axis.out + at];
+    }
+    return sum;
+}
+
+DEVICE float wide_resize(const wide_pass &p, const wide_aim &aim, int x, int y, int c)
+{
+    double sum = 0;
+    if (!aim.inside) {
+        sum = wide_resize_any(p, x, y, c);
+    } else {
+        const uint8_t *at = p.from.view.data + c * p.from.view.channel + aim.at[0];
+#pragma unroll
+        for (int t = 0; t < MOT_WIDE_TAPS; t++, at += aim.at[1])
+            if (t < aim.taps)
+                sum += (double)wide_load(at, p.from.dtype) * aim.by[t];
+    }
     return mot_wide_resized(sum, p.call.range[0].whole);
 }
 
-DEVICE float wide_source(const wide_pass &p, const wide_spot<1> &at, int c)
+DEVICE float wide_source(const wide_pass &p, const wide_spot<1> &spot, const wide_aim &aim, int c)
 {
-    const int x = at.x[0], y = at.y[0];
+    const int x = spot.x[0], y = spot.y[0];
+    const uint8_t *const band = p.from.view.data + c * p.from.view.channel;
     switch (p.source->kind) {
     case MOT_WIDE_SUMS:
-        return wide_sum(p, x, y, c);
+        return wide_sum(p, x, y, band + spot.offset[0], c);
     case MOT_WIDE_BETWEEN:
-        return wide_between(p, at, c);
+        return wide_between(p, aim, c);
     case MOT_WIDE_BOXES:
-        return wide_box(p, x, y, c);
+        return wide_box(p, x, y, band + spot.offset[0], c);
     case MOT_WIDE_KERNELS:
-        return wide_kernel(p, x, y, c);
+        return wide_kernel(p, x, y, band, c);
     default:
-        return wide_resize(p, x, y, c);
+        return wide_resize(p, aim, x, y, c);
     }
 }
 
 /* ---- items that see one pixel ---- */
 
+/* Whether there is a band g of B. */
+#define MOT_WIDE_HAS(g) (B != 4 || (g) < bands)
+
 #define MOT_WIDE_EACH(made) \
-    _Pragma("unroll") for (int g = 0; g < G; g++) \
+    _Pragma("unroll") for (int g = 0; g < B; g++) \
     { \
+        if (!MOT_WIDE_HAS(g)) \
+            continue; \
         const mot_range range = p.call.range[c + g]; \
         _Pragma("unroll") for (int k = 0; k < PX; k++) \
         { \
@@ -259,7 +337,7 @@ DEVICE float wide_source(const wide_pass &p, const wide_spot<1> &at, int c)
 #undef MOT_IF_COLOR
 #define MOT_IF_COLOR(ID, stem) \
     case MOT_OP_##ID: \
-        if (G == 3) \
+        if (B == 3) \
             MOT_WIDE_EACH(mot_##stem##_wide(v, luma[k], &range, &arg)) \
         break;
 #undef MOT_IF_STATS
@@ -267,22 +345,23 @@ DEVICE float wide_source(const wide_pass &p, const wide_spot<1> &at, int c)
     case MOT_OP_##ID: \
         MOT_WIDE_EACH(mot_##stem##_wide(v, &p.stats[c + g], &range, &arg))
 
-template <int G, int PX> DEVICE void wide_luma(const wide_pass &p, const float at[G][PX], float luma[PX])
+template <int B, int PX> DEVICE void wide_luma(const wide_pass &p, const float at[B][PX], float luma[PX])
 {
-    if (G != 3)
+    if (B != 3)
         return;
     const mot_range range = p.call.range[0];
 #pragma unroll
     for (int k = 0; k < PX; k++)
-        luma[k] = mot_wide_luma(&range, at[0][k], at[G > 1 ? 1 : 0][k], at[G > 2 ? 2 : 0][k]);
+        luma[k] = mot_wide_luma(&range, at[0][k], at[B > 1 ? 1 : 0][k], at[B > 2 ? 2 : 0][k]);
 }
 
-template <int G, int PX> DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, float at[G][PX])
+template <int B, int PX>
+DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, int bands, float at[B][PX])
 {
     const mot_arg &arg = item.step.arg;
     float luma[PX];
     if (item.kind == MOT_WIDE_COLORS)
-        wide_luma<G, PX>(p, at, luma);
+        wide_luma<B, PX>(p, at, luma);
     switch (item.step.op) {
         MOT_OPS(MOT_BY_SHAPE)
     default:
@@ -291,7 +370,6 @@ template <int G, int PX> DEVICE void wide_change(const wide_pass &p, const mot_w
 }
 
 #include "kernels/shapes_off.h"
-#undef MOT_WIDE_EACH
 
 /* ---- components ---- */
 
@@ -316,14 +394,17 @@ template <int PX> DEVICE void wide_load_packed(const uint8_t *p, int dtype, floa
 }
 
 /* What the items up to `end` make of bands c.. of a spot. */
-template <int G, int PX>
-DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, int end, int c, float at[G][PX])
+template <int B, int PX>
+DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int end, int c, int bands,
+                      float at[B][PX])
 {
 #pragma unroll
-    for (int g = 0; g < G; g++) {
+    for (int g = 0; g < B; g++) {
+        if (!MOT_WIDE_HAS(g))
+            continue;
         const uint8_t *const band = p.from.view.data + (c + g) * p.from.view.channel;
         if constexpr (PX == 1) {
-            at[g][0] = spot.born[0] >= 0 ? 0.0f : wide_source(p, spot, c + g);
+            at[g][0] = spot.born[0] >= 0 ? 0.0f : wide_source(p, spot, aim, c + g);
         } else if (spot.packed) {
             wide_load_packed<PX>(band + spot.offset[0], p.from.dtype, at[g]);
         } else {
@@ -332,14 +413,17 @@ DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, int end, in
                 at[g][k] = spot.born[k] >= 0 ? 0.0f : wide_load(band + spot.offset[k], p.from.dtype);
         }
     }
+    MOT_ROLLED
     for (int s = p.of.first + (p.source != nullptr); s < end; s++) {
         const mot_wide_item &item = p.items[s];
         if (item.kind != MOT_WIDE_MOVES) {
-            wide_change<G, PX>(p, item, c, at);
+            wide_change<B, PX>(p, item, c, bands, at);
             continue;
         }
 #pragma unroll
-        for (int g = 0; g < G; g++) {
+        for (int g = 0; g < B; g++) {
+            if (!MOT_WIDE_HAS(g))
+                continue;
             const float fill = mot_wide_fill(&p.wide, &item.step, c + g);
 #pragma unroll
             for (int k = 0; k < PX; k++)

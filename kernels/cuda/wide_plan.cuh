@@ -56,6 +56,8 @@ DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &f
     mot_wide_item &item = wide_add(p, MOT_WIDE_MOVES, fill);
     mot_trace_step &trace = item.trace;
     const mot_resize_plan plan = mot_resize_plan_of(&how, 0);
+    uint32_t fixed[6] = {};
+    bool whole = true; /* whole pixels, and no limit beside the image's own */
     trace.kind = MOT_TRACE_AXES;
     trace.part = mot_rect{ 0, 0, width, height };
     trace.width = p.width;
@@ -79,7 +81,16 @@ DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &f
         axis.shift = k ? how.window_top : how.window_left;
         axis.offset = offset;
         axis.source = k ? p.height : p.width;
+        const bool within = axis.shift >= 0 && axis.shift + axis.last < out;
+        whole &= step == 1 && (within || (offset == 0 && out == axis.source)) && axis.source <= 16384 &&
+                 axis.last < 16384 && abs(axis.shift) <= 8192 && abs(offset) <= 8192;
+        fixed[k ? 4 : 0] = axis.mirrored ? 0u - 65536u : 65536u;
+        fixed[k ? 5 : 2] = (uint32_t)(axis.shift + offset + (axis.mirrored ? axis.last : 0)) << 16;
     }
+    if (whole)
+        trace.kind = MOT_TRACE_FIXED;
+    for (int k = 0; k < 6 && whole; k++)
+        trace.fixed[k] = fixed[k];
     wide_becomes(p, width, height);
 }
 
