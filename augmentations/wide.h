@@ -124,7 +124,7 @@ MOT_FN float mot_wide_end(const mot_range *range, float v, float made)
 MOT_FN int64_t mot_wide_quantum(const mot_range *range, float v)
 {
     const double at = ((double)v - range->low) * (0x1p24 / range->span), most = 2147483647.0;
-    return range->whole ? (int64_t)v : (int64_t)rint(at < -most - 1.0 ? -most - 1.0 : at > most ? most : at);
+    return range->whole ? (int64_t)v : (int32_t)rint(at < -most - 1.0 ? -most - 1.0 : at > most ? most : at);
 }
 
 /* The mean of n components, whose quanta have this sum; NaN if there are none. */

@@ -131,10 +131,10 @@ static mot_view part_of(mot_view view, int32_t left, int32_t top, int32_t width,
     return view;
 }
 
-/* How many bands are worked on together. */
+/* How many bands are worked on together: warps that interpolate find their places once for all of these. */
 static int together(int channels)
 {
-    return channels == 3 ? 3 : 1;
+    return channels < 3 ? channels : 3;
 }
 
 /* A window of an image that may reach beyond it: a part of it, or a copy with the fill in `memory`, of which *end is
@@ -186,11 +186,11 @@ void mot_wide_image(const mot_cpu_rows *rows, const mot_job *job, size_t i, cons
     const mot_wide_job *const known = job->wide;
     const mot_view src = mot_batch_view(job->src, i);
     const motley_batch *const results[] = { job->dst, job->output ? &job->output->batch : NULL };
-    const int group = together(src.channels);
-    for (int c = 0; c < src.channels; c += group) {
+    for (int c = 0, group; c < src.channels; c += group) {
+        group = together(src.channels - c);
         mot_wide wide = { .src = bands_of(src, c, group),
                           .src_dtype = (int32_t)job->src->dtype,
-                          .colors = group == 3,
+                          .colors = src.channels == 3,
                           .range = known->range + c,
                           .fill = known->fill ? known->fill + c : NULL,
                           .first = c,

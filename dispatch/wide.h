@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images of U16 and F32 on the CPU. A worker takes an image band by band, three colours together. */
+/* Images of U16 and F32 on the CPU. A worker takes three bands of an image at a time. */
 #ifndef MOT_WIDE_IMAGES_H
 #define MOT_WIDE_IMAGES_H
 

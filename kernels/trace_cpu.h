@@ -79,7 +79,7 @@ static void trace_step(const mot_trace_step *s, const int32_t *table, int32_t *c
                 columns[i] = -1;
 }
 
-/* Eight elements at a time, which become one store where elements are small. holes: some are the fill. */
+/* Elements backwards, or eight at a time, which become one store where elements are small. holes: some are the fill. */
 #define TRACE_GATHER(type) \
     static void trace_fill_##type(void *out, int n, const uint8_t *fill) \
     { \
@@ -87,6 +87,13 @@ static void trace_step(const mot_trace_step *s, const int32_t *table, int32_t *c
         memcpy(&outside, fill, sizeof outside); \
         for (int i = 0; i < n; i++) \
             ((type *)out)[i] = outside; \
+    } \
+    static void trace_mirror_##type(const void *in, void *out, int n) \
+    { \
+        const type *const restrict from = in; \
+        type *const restrict to = out; \
+        for (int i = 0; i < n; i++) \
+            to[i] = from[n - 1 - i]; \
     } \
     static void trace_gather_##type(const void *in, void *out, const int32_t *restrict at, int n, int holes, \
                                     const uint8_t *fill) \
@@ -124,9 +131,10 @@ static void trace_write(const mot_planes *p, size_t to, const int32_t *at, int n
         begin++;
     while (end > begin && at[end - 1] < 0)
         end--;
-    int32_t apart = 0, holes = 0; /* apart == 0: they read neighbours */
+    int32_t apart = 0, turned = 0, holes = 0; /* apart == 0: they read neighbours; turned == 0: backwards */
     for (int i = begin; i < end; i++) {
         apart |= (at[i] - i) ^ (at[begin] - begin);
+        turned |= (at[i] + i) ^ (at[begin] + begin);
         holes |= at[i];
     }
     for (size_t k = 0; k < p->count; k++) {
@@ -136,6 +144,9 @@ static void trace_write(const mot_planes *p, size_t to, const int32_t *at, int n
         TRACE_BY_SIZE(size, trace_fill, write + (size_t)end * size, n - end, p->fill);
         if (begin < end && !apart)
             memcpy(write + (size_t)begin * size, from + (size_t)at[begin] * size, (size_t)(end - begin) * size);
+        else if (begin < end && !turned)
+            TRACE_BY_SIZE(size, trace_mirror, from + (size_t)at[end - 1] * size, write + (size_t)begin * size,
+                          end - begin);
         else
             TRACE_BY_SIZE(size, trace_gather, from, write + (size_t)begin * size, at + begin, end - begin, holes < 0,
                           p->fill);

@@ -80,7 +80,8 @@ static void move_bands(const mot_wide *wide, const mot_step *step, const image *
     const mot_view *const v = &from->view;
     mot_trace_step trace = { 0 };
     mot_trace_op(&trace, step->op, &step->arg, (mot_rect){ 0, 0, v->width, v->height });
-    mot_trace_as_fixed(&trace);
+    if (trace.kind != MOT_TRACE_AXES || trace.axis[0].step >= 0) /* rows are turned faster by a table of columns */
+        mot_trace_as_fixed(&trace);
     for (int c = 0; c < v->channels; c++) {
         const float fill = mot_wide_fill(wide, step, c);
         const uint16_t whole = (uint16_t)(int32_t)(from->dtype == MOTLEY_U16 ? fill : 0);
