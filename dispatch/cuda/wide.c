@@ -2,6 +2,7 @@
 /* See wide.h. */
 #include "dispatch/cuda/wide.h"
 #include "dispatch/cuda/parts.h"
+#include "dispatch/cuda/parts_draw.h"
 #include "dispatch/request.h"
 
 #include <string.h>
@@ -97,8 +98,6 @@ static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filte
     call->table_bytes =
         larger(call->table_bytes, mot_wide_table_bytes(most->resized_width, taps[0], most->resized_height, taps[1]));
     call->spare_floats = larger(call->spare_floats, larger(pixels, (int64_t)dst->width * dst->height));
-    call->width = (int32_t)larger(call->width, larger(most->resized_width, larger(most->crop_width, dst->width)));
-    call->height = (int32_t)larger(call->height, larger(most->resized_height, larger(most->crop_height, dst->height)));
 }
 
 static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, const motley_batch *dst,
@@ -123,7 +122,9 @@ static void end(mot_cuda_wide *w, const needs *steps, int64_t places)
     w->call.passes = (int32_t)(larger(steps->passes + (places > 1 ? places - 1 : 0), 1) + w->call.in_place);
     if (places > 1 && steps->passes > 0)
         w->call.passes++; /* begun behind the place */
+    w->call.pixels = w->call.spare_floats;
     w->call.spare_floats *= w->call.channels;
+    mot_wide_cut(&w->call);
 }
 
 mot_cuda_wide mot_cuda_wide_choose(const mot_cuda_state *s, const mot_job *job, const motley_batch *dst)
@@ -175,6 +176,9 @@ void mot_cuda_wide_lay_out(mot_cuda_wide *w, mot_arena *slot, mot_arena *scratch
     w->images[1] = mot_take_if(w->dst->images != NULL, slot, MOT_SENT, n * sizeof *w->images[1]);
     call->items = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->most_items * sizeof *call->items);
     call->pass = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->passes * sizeof *call->pass);
+    call->tasks = mot_take(slot, MOT_PROGRAMS, 2 * (size_t)call->passes * sizeof *call->tasks);
+    call->list =
+        mot_take(slot, MOT_PROGRAMS, 2 * (size_t)call->passes * n * (size_t)call->most_tasks * sizeof *call->list);
     call->tables = mot_take_if(call->table_bytes > 0, slot, MOT_PROGRAMS, n * (size_t)call->table_bytes);
     call->totals = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->totals);
     call->stats = mot_take_if(w->counts, slot, MOT_PROGRAMS, bands * sizeof *call->stats);
@@ -210,6 +214,9 @@ motley_status mot_cuda_wide_queue(mot_cuda_call *call, mot_cuda_wide *w, int nor
 {
     mot_wide_call *const to = &w->call;
     to->mean = normalises && w->bands->mean ? to->std - to->channels : NULL;
+    MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_PROGRAMS }, error));
+    CUDA_TRY(mot_cuda_fill((int32_t *)to->tasks, 0, 2 * (size_t)to->passes, call->lane),
+             "clearing the numbers of tasks");
     MOT_TRY(mot_call_next(
         call, &(mot_node){ .reads = MOT_SENT | MOT_STEPS | MOT_PLACES | MOT_PROGRAMS, .writes = MOT_PROGRAMS }, error));
     CUDA_TRY(mot_wide_plan_launch(to, call->lane), "launching the kernel of plans");
@@ -282,11 +289,11 @@ static motley_status queue_output(mot_cuda_call *call, const mot_job *job, const
     mot_wide_call to = r->wide.call;
     to.src = to.dst;
     to.src_dtype = to.dst_dtype;
-    to.pass = NULL;
     to.dst_dtype = (int32_t)job->output->batch.dtype;
     to.mean = r->wide.bands->mean ? to.std - to.channels : NULL;
     MOT_TRY(mot_cuda_send_batch(call, &job->output->batch, r->output_images, &to.dst, error));
-    return queue_pass(call, &to, error);
+    MOT_TRY(mot_call_next(call, &(mot_node){ .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES }, error));
+    return mot_cuda_try(mot_wide_convert_launch(&to, call->lane), "launching the kernel of outputs", error);
 }
 
 motley_status mot_cuda_wide_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels for images of U16 and F32: their statistics, and their passes. Some CTAs work on each image; those of an
- * image that has nothing for their launch end at once. */
+/* Kernels for images of U16 and F32: their statistics, and their passes. CTAs take tasks from the lists that the plans
+ * have made, so that a launch with little to do is short, and the work of a costly image is shared. */
 #include "kernels/cuda/breaks_pixels.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/stats.cuh"
 #include "kernels/cuda/wide_pass.cuh"
 #include "kernels/cuda/wide_plan.cuh"
 
-#define MOT_WIDE_THREADS 256
-#define MOT_WIDE_ENOUGH 8 /* CTAs for each multiprocessor; with fewer, fewer bands are worked on together */
-#define MOT_WIDE_TURNS 8  /* quads, or pixels, of a band that a thread counts before its CTA adds them up */
+#define MOT_WIDE_RUN_CTAS 3 /* of a multiprocessor */
+#define MOT_WIDE_COUNT_CTAS 2
 
 /* ---- passes ---- */
 
@@ -43,57 +42,73 @@ template <int PX> DEVICE void wide_store(const wide_image &to, int x, int y, int
     }
 }
 
-/* PX components of B bands at a time. */
-template <int B, int PX> DEVICE void wide_run(const wide_pass &p, const cta_range &mine)
+/* Task `task` of an image's pass. */
+template <int B, int PX, bool LOOKS> DEVICE void wide_run(const wide_pass &p, int image, uint32_t task)
 {
     const mot_wide_call &call = p.call;
-    const wide_image to = wide_image_of(call, p.of.to, p.of.width, p.of.height, mine.image);
+    const wide_image to = wide_image_of(call, p.of.to, p.of.width, p.of.height, image);
     const uint32_t across = (uint32_t)(p.of.width + PX - 1) / PX, all = across * (uint32_t)p.of.height;
-    const int64_t blocks = ((int64_t)all + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS;
-    const int groups = (call.channels + call.together - 1) / call.together;
-    for (int64_t work = mine.first; work < blocks * groups; work += mine.step) {
-        const int64_t group = work / blocks, block = work - group * blocks;
-        const uint32_t at = (uint32_t)block * MOT_WIDE_THREADS + threadIdx.x;
-        if (at >= all)
-            continue;
-        const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
-        const int first = (int)group * call.together, last = min(first + call.together, call.channels);
-        wide_spot<PX> spot;
-        wide_aim aim;
-        wide_find(p, p.of.end, x, y, spot);
-        if (PX == 1)
-            wide_aim_at(p, spot.x[0], spot.y[0], aim);
-        MOT_ROLLED
-        for (int c = first; c < last; c += B) {
-            const int bands = last - c;
-            float made[B][PX];
-            wide_make<B, PX>(p, spot, aim, p.of.end, c, bands, made);
+    const uint32_t blocks = (all + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS, group = task / blocks;
+    const uint32_t at = (task - group * blocks) * MOT_WIDE_THREADS + threadIdx.x;
+    if (at >= all)
+        return;
+    const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
+    const int first = (int)group * call.together, last = min(first + call.together, call.channels);
+    wide_spot<PX> spot;
+    wide_aim aim;
+    wide_find(p, p.of.end, x, y, spot);
+    if (PX == 1)
+        wide_aim_at(p, spot.x[0], spot.y[0], aim);
+    MOT_ROLLED
+    for (int c = first; c < last; c += B) {
+        const int bands = last - c;
+        float made[B][PX];
+        wide_make<B, PX, LOOKS>(p, spot, aim, p.of.end, c, bands, made);
 #pragma unroll
-            for (int g = 0; g < B; g++) {
-                if (!MOT_WIDE_HAS(g))
-                    continue;
+        for (int g = 0; g < B; g++) {
+            if (!MOT_WIDE_HAS(g))
+                continue;
 #pragma unroll
-                for (int k = 0; k < PX; k++)
-                    made[g][k] = mot_wide_result(&p.wide, made[g][k], c + g);
-                wide_store<PX>(to, x, y, c + g, made[g]);
-            }
+            for (int k = 0; k < PX; k++)
+                made[g][k] = mot_wide_result(&p.wide, made[g][k], c + g);
+            wide_store<PX>(to, x, y, c + g, made[g]);
         }
     }
 }
 
 template <int B>
-static __global__ void __launch_bounds__(MOT_WIDE_THREADS, 3)
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, B == 3 ? 2 : MOT_WIDE_RUN_CTAS)
     wide_run_kernel(const __grid_constant__ mot_wide_call call)
 {
-    const cta_range mine = cta_range_of(call.count);
-    const mot_wide_pass of = wide_pass_now(call, mine.image);
-    if (of.first < 0)
-        return;
-    const wide_pass p = wide_begin(call, of, mine.image);
-    if (p.source)
-        wide_run<B == 3 ? 3 : 1, 1>(p, mine);
-    else
-        wide_run<B, 4>(p, mine);
+    const uint32_t tasks = call.tasks[2 * call.now + 1];
+    const int32_t *const list = call.list + (2 * (int64_t)call.now + 1) * call.count * call.most_tasks;
+    for (uint32_t t = blockIdx.x; t < tasks; t += gridDim.x) {
+        const int image = list[t];
+        const mot_wide_pass of = call.pass[(int64_t)image * call.passes + call.now];
+        const wide_pass p = wide_begin(call, of, image);
+        if (!p.source)
+            wide_run<B, 4, false>(p, image, t - of.task[1]);
+        else if (mot_wide_neighbours(&of, p.source) == 4)
+            wide_run<B == 3 ? 3 : 1, 4, true>(p, image, t - of.task[1]);
+        else
+            wide_run<B == 3 ? 3 : 1, 1, true>(p, image, t - of.task[1]);
+    }
+}
+
+/* Converts images, a CTA for each block of pixels. */
+template <int B>
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, B == 3 ? 2 : MOT_WIDE_RUN_CTAS)
+    wide_convert_kernel(const __grid_constant__ mot_wide_call call)
+{
+    const int ctas = gridDim.x / call.count, image = blockIdx.x / ctas;
+    const mot_view dst = image_of(call.dst, 1, image);
+    const mot_wide_pass of = { 0,         0,          -1,        0,          MOT_WIDE_SRC, MOT_WIDE_DST,
+                               dst.width, dst.height, dst.width, dst.height, {},           {} };
+    const wide_pass p = wide_begin(call, of, image);
+    const uint32_t blocks = ((uint32_t)((dst.width + 3) / 4) * (uint32_t)dst.height + MOT_WIDE_THREADS - 1) /
+                            MOT_WIDE_THREADS * (uint32_t)((call.channels + call.together - 1) / call.together);
+    for (uint32_t t = blockIdx.x - image * ctas; t < blocks; t += ctas)
+        wide_run<B, 4, false>(p, image, t);
 }
 
 /* ---- statistics ---- */
@@ -199,34 +214,31 @@ DEVICE void wide_add_seen(mot_wide_total *totals, int needs, int bands, wide_see
     }
 }
 
-template <int B, int PX>
-DEVICE void wide_count(const wide_pass &p, const cta_range &mine, int needs, uint32_t (*histogram)[256])
+template <int B, int PX, bool LOOKS>
+DEVICE void wide_count(const wide_pass &p, int image, uint32_t task, int needs, uint32_t (*histogram)[256])
 {
     const mot_wide_call &call = p.call;
     const uint32_t across = (uint32_t)(p.of.width + PX - 1) / PX, all = across * (uint32_t)p.of.height;
-    const uint32_t each = MOT_WIDE_THREADS * MOT_WIDE_TURNS;
-    const int64_t shares = ((int64_t)all + each - 1) / each, groups = (call.channels + B - 1) / B;
-    for (int64_t work = mine.first; work < shares * groups; work += mine.step) {
-        const int64_t group = work / shares, share = work - group * shares;
-        const int c = (int)group * B, bands = call.channels - c;
-        wide_seen<B> seen = {};
-        MOT_ROLLED
-        for (int turn = 0; turn < MOT_WIDE_TURNS; turn++) {
-            const uint32_t at = (uint32_t)share * each + (uint32_t)turn * MOT_WIDE_THREADS + threadIdx.x;
-            if (at >= all)
-                break;
-            const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
-            wide_spot<PX> spot;
-            wide_aim aim;
-            float made[B][PX];
-            wide_find(p, p.of.counted, x, y, spot);
-            if (PX == 1)
-                wide_aim_at(p, spot.x[0], spot.y[0], aim);
-            wide_make<B, PX>(p, spot, aim, p.of.counted, c, bands, made);
-            wide_see<B, PX>(p, needs, c, bands, min(PX, p.of.width - x), made, seen, histogram);
-        }
-        wide_add_seen<B>(call.totals + (int64_t)mine.image * call.channels + c, needs, bands, seen, histogram);
+    const uint32_t each = MOT_WIDE_THREADS * MOT_WIDE_TURNS, shares = (all + each - 1) / each, group = task / shares;
+    const uint32_t first = (task - group * shares) * each + threadIdx.x;
+    const int c = (int)group * B, bands = call.channels - c;
+    wide_seen<B> seen = {};
+    MOT_ROLLED
+    for (int turn = 0; turn < MOT_WIDE_TURNS; turn++) {
+        const uint32_t at = first + (uint32_t)turn * MOT_WIDE_THREADS;
+        if (at >= all)
+            break;
+        const int y = (int)(at / across), x = PX * (int)(at - (uint32_t)y * across);
+        wide_spot<PX> spot;
+        wide_aim aim;
+        float made[B][PX];
+        wide_find(p, p.of.counted, x, y, spot);
+        if (PX == 1)
+            wide_aim_at(p, spot.x[0], spot.y[0], aim);
+        wide_make<B, PX, LOOKS>(p, spot, aim, p.of.counted, c, bands, made);
+        wide_see<B, PX>(p, needs, c, bands, min(PX, p.of.width - x), made, seen, histogram);
     }
+    wide_add_seen<B>(call.totals + (int64_t)image * call.channels + c, needs, bands, seen, histogram);
 }
 
 /* Makes a band's statistics of its total; for a warp. */
@@ -264,56 +276,60 @@ DEVICE void wide_finish(const mot_wide_call &call, const mot_wide_item &item, in
 
 /* Counts for the item of the pass that needs it; the last CTA of an image makes its statistics. */
 template <int B>
-static __global__ void __launch_bounds__(MOT_WIDE_THREADS, 2)
+static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_COUNT_CTAS)
     wide_count_kernel(const __grid_constant__ mot_wide_call call)
 {
     __shared__ uint32_t histogram[MOT_WIDE_HISTOGRAMS][256];
     __shared__ mot_stats bytes[MOT_WIDE_THREADS / 32];
     __shared__ int last;
-    const cta_range mine = cta_range_of(call.count);
-    const mot_wide_pass of = wide_pass_now(call, mine.image);
-    if (of.first < 0 || of.counted < 0)
+    const uint32_t tasks = call.tasks[2 * call.now];
+    const int32_t *const list = call.list + 2 * (int64_t)call.now * call.count * call.most_tasks;
+    const int warp = threadIdx.x / 32;
+    if (blockIdx.x >= tasks)
         return;
-    const wide_pass p = wide_begin(call, of, mine.image);
-    const mot_wide_item &item = p.items[of.counted];
-    const int needs = mot_wide_needs(item.step.op), warp = threadIdx.x / 32;
     for (int k = 0; k < MOT_WIDE_HISTOGRAMS; k++)
         histogram[k][threadIdx.x] = 0;
     __syncthreads();
-    if (p.source)
-        wide_count<B == 3 ? 3 : 1, 1>(p, mine, needs, histogram);
-    else
-        wide_count<B, 4>(p, mine, needs, histogram);
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        last = atomicAdd(&call.tickets[mine.image], 1) == mine.step - 1;
+    for (uint32_t t = blockIdx.x; t < tasks; t += gridDim.x) {
+        const int image = list[t];
+        const mot_wide_pass of = call.pass[(int64_t)image * call.passes + call.now];
+        const wide_pass p = wide_begin(call, of, image);
+        const mot_wide_item &item = p.items[of.counted];
+        const int needs = mot_wide_needs(item.step.op);
+        if (!p.source)
+            wide_count<B, 4, false>(p, image, t - of.task[0], needs, histogram);
+        else if (mot_wide_neighbours(&of, p.source) == 4)
+            wide_count<B == 3 ? 3 : 1, 4, true>(p, image, t - of.task[0], needs, histogram);
+        else
+            wide_count<B == 3 ? 3 : 1, 1, true>(p, image, t - of.task[0], needs, histogram);
         __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            last = atomicAdd(&call.tickets[image], 1) == (int)of.tasks[0] - 1;
+            __threadfence();
+        }
+        __syncthreads();
+        if (!last)
+            continue;
+        mot_wide_total *const totals = call.totals + (int64_t)image * call.channels;
+        for (int c = warp; c < call.channels; c += MOT_WIDE_THREADS / 32)
+            wide_finish(call, item, needs, totals, c, &call.stats[(int64_t)image * call.channels + c], histogram[warp],
+                        &bytes[warp]);
+        __syncthreads();
+        const int64_t words = (int64_t)call.channels * (int64_t)(sizeof *totals / 4);
+        for (int64_t k = threadIdx.x; k < words; k += MOT_WIDE_THREADS)
+            ((uint32_t *)totals)[k] = 0;
+        for (int k = 0; k < MOT_WIDE_THREADS / 32; k++)
+            histogram[k][threadIdx.x] = 0;
+        if (threadIdx.x == 0)
+            call.tickets[image] = 0;
+        __syncthreads();
     }
-    __syncthreads();
-    if (!last)
-        return;
-    mot_wide_total *const totals = call.totals + (int64_t)mine.image * call.channels;
-    for (int c = warp; c < call.channels; c += MOT_WIDE_THREADS / 32)
-        wide_finish(call, item, needs, totals, c, &call.stats[(int64_t)mine.image * call.channels + c], histogram[warp],
-                    &bytes[warp]);
-    __syncthreads();
-    const int64_t words = (int64_t)call.channels * (int64_t)(sizeof *totals / 4);
-    for (int64_t k = threadIdx.x; k < words; k += MOT_WIDE_THREADS)
-        ((uint32_t *)totals)[k] = 0;
-    if (threadIdx.x == 0)
-        call.tickets[mine.image] = 0;
 }
 
 static_assert(MOT_WIDE_THREADS == 256, "a thread for each bin");
 
 /* ---- launches ---- */
-
-static cudaError_t wide_launch(const mot_wide_call &call, const void *kernel, int64_t work, cudaStream_t stream)
-{
-    return mot_launch(kernel, ctas_of(call.count, work, call.multiprocessors) * call.count, MOT_WIDE_THREADS, 0, 0,
-                      stream, call);
-}
 
 static_assert(sizeof(mot_wide_call) <= 4096, "a kernel's arguments are at most 4 KiB");
 
@@ -322,28 +338,29 @@ cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream)
     return mot_launch((const void *)wide_plan_kernel, call->count, MOT_WIDE_PLAN_THREADS, 0, 0, stream, *call);
 }
 
-/* Blocks of a CTA's threads, which take four pixels each, in the largest image. */
-static int64_t wide_blocks(const mot_wide_call &call)
+/* As many CTAs as there may be tasks, or as run at once. */
+static cudaError_t wide_launch(const mot_wide_call &call, const void *kernel, int ctas, cudaStream_t stream)
 {
-    return ((int64_t)((call.width + 3) / 4) * call.height + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS;
+    const int64_t most = call.most_tasks * call.count, once = (int64_t)call.multiprocessors * ctas;
+    return mot_launch(kernel, most < once ? most : once, MOT_WIDE_THREADS, 0, 0, stream, call);
 }
 
 cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream)
 {
-    const int64_t shares = (wide_blocks(*call) + MOT_WIDE_TURNS - 1) / MOT_WIDE_TURNS;
-    return call->channels == 3
-               ? wide_launch(*call, (const void *)wide_count_kernel<3>, shares, stream)
-               : wide_launch(*call, (const void *)wide_count_kernel<4>, shares * ((call->channels + 3) / 4), stream);
+    return wide_launch(*call,
+                       call->channels == 3 ? (const void *)wide_count_kernel<3> : (const void *)wide_count_kernel<4>,
+                       MOT_WIDE_COUNT_CTAS, stream);
 }
 
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream)
 {
-    mot_wide_call now = *call;
-    const int64_t blocks = wide_blocks(now), enough = (int64_t)now.multiprocessors * MOT_WIDE_ENOUGH;
-    now.together = now.channels;
-    while (now.together > 4 && blocks * now.count * ((now.channels + now.together - 1) / now.together) < enough)
-        now.together = ((now.together + 1) / 2 + 3) / 4 * 4;
-    const int64_t work = blocks * ((now.channels + now.together - 1) / now.together);
-    return wide_launch(now, now.channels == 3 ? (const void *)wide_run_kernel<3> : (const void *)wide_run_kernel<4>,
-                       work, stream);
+    return wide_launch(*call, call->channels == 3 ? (const void *)wide_run_kernel<3> : (const void *)wide_run_kernel<4>,
+                       MOT_WIDE_RUN_CTAS, stream);
+}
+
+cudaError_t mot_wide_convert_launch(const mot_wide_call *call, cudaStream_t stream)
+{
+    return mot_launch(call->channels == 3 ? (const void *)wide_convert_kernel<3> : (const void *)wide_convert_kernel<4>,
+                      ctas_of(call->count, call->most_tasks, call->multiprocessors) * call->count, MOT_WIDE_THREADS, 0,
+                      0, stream, *call);
 }

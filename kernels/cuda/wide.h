@@ -63,6 +63,7 @@ typedef struct mot_wide_pass {
     int32_t moves;      /* some move components */
     int32_t from, to;   /* MOT_WIDE_SRC, MOT_WIDE_DST, or a spare image */
     int32_t from_width, from_height, width, height;
+    uint32_t task[2], tasks[2]; /* its first task, and how many it has: to count, to run */
 } mot_wide_pass;
 
 /* What is counted of a band; 0 means nothing. Of floats, a number that is the larger the higher, or the lower, they
@@ -88,7 +89,7 @@ typedef struct mot_wide_call {
     uint8_t place_fill[4];      /* what places read outside */
     int32_t in_place;
     mot_wide_item *items; /* [count][most_items] */
-    mot_wide_pass *pass;  /* [count][passes]; NULL: images are converted, and nothing else */
+    mot_wide_pass *pass;  /* [count][passes] */
     int32_t most_items, passes;
     uint8_t *tables; /* of resizes: [count][table_bytes] */
     int64_t table_bytes;
@@ -96,13 +97,38 @@ typedef struct mot_wide_call {
     int64_t spare_floats;
     mot_wide_total *totals; /* [count][channels], all 0 between counts; NULL: nothing is counted */
     mot_wide_stats *stats;  /* [count][channels] */
-    int32_t *tickets;       /* [count]: CTAs that have counted; 0 between counts */
+    int32_t *tickets;       /* [count]: tasks that have counted; 0 between counts */
+    /* CTAs take tasks: blocks of a pass's pixels, in some bands. */
+    uint32_t *tasks;    /* [passes][2]: how many there are, to count and to run; 0 before the plans */
+    int32_t *list;      /* [passes][2][count * most_tasks]: the image of each */
+    int64_t most_tasks; /* of an image */
     /* The launch: */
-    int32_t now;           /* which pass */
-    int32_t together;      /* bands that a CTA works on at the same pixels */
-    int32_t width, height; /* of the largest image that a pass writes */
+    int32_t now;      /* which pass */
+    int32_t together; /* bands that a CTA works on at the same pixels */
+    int64_t pixels;   /* of the largest image that a pass writes */
     int32_t multiprocessors;
 } mot_wide_call;
+
+#define MOT_WIDE_THREADS 256
+#define MOT_WIDE_TURNS 8 /* times that a thread counts before its CTA adds up */
+
+/* How many neighbours a thread makes at a time. */
+MOT_FN int mot_wide_neighbours(const mot_wide_pass *pass, const mot_wide_item *source)
+{
+    return !source || (!pass->moves && (source->kind == MOT_WIDE_SUMS || source->kind == MOT_WIDE_BOXES)) ? 4 : 1;
+}
+
+/* Chooses `together` and `most_tasks`, by the sizes and numbers of images and bands. */
+MOT_FN void mot_wide_cut(mot_wide_call *call)
+{
+    const int64_t blocks = (call->pixels + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS,
+                  shares = (blocks + MOT_WIDE_TURNS - 1) / MOT_WIDE_TURNS, enough = 8 * (int64_t)call->multiprocessors;
+    call->together = call->channels;
+    while (call->together > 4 && blocks / 4 * call->count * (call->channels / call->together) < enough)
+        call->together = ((call->together + 1) / 2 + 3) / 4 * 4;
+    const int64_t runs = blocks * ((call->channels + call->together - 1) / call->together);
+    call->most_tasks = runs > shares * call->channels ? runs : shares * call->channels;
+}
 
 /* Bytes of an image's tables, for so many taps of each component. */
 MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int row_taps)
@@ -111,10 +137,13 @@ MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int 
     return (weights * 8 + ((int64_t)columns + rows) * 8 + 255) & ~(int64_t)255;
 }
 
-/* Makes the items and the passes; counts for pass `now`; runs it. */
+/* Makes the items, the passes and the lists of tasks; counts for pass `now`; runs it. */
 cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream);
+
+/* Converts images from src to dst, and normalises them; of a call that was cut. */
+cudaError_t mot_wide_convert_launch(const mot_wide_call *call, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -36,15 +36,6 @@ DEVICE wide_image wide_image_of(const mot_wide_call &call, int which, int width,
                        MOTLEY_F32 };
 }
 
-/* Pass `now` of image i; of.first < 0: it has none. */
-DEVICE mot_wide_pass wide_pass_now(const mot_wide_call &call, int i)
-{
-    if (call.pass)
-        return call.pass[(int64_t)i * call.passes + call.now];
-    const mot_view dst = image_of(call.dst, 1, i);
-    return mot_wide_pass{ 0, 0, -1, 0, MOT_WIDE_SRC, MOT_WIDE_DST, dst.width, dst.height, dst.width, dst.height };
-}
-
 DEVICE wide_pass wide_begin(const mot_wide_call &call, const mot_wide_pass &of, int i)
 {
     const mot_wide_item *const items = call.items + (int64_t)i * call.most_items;
@@ -145,6 +136,26 @@ template <int PX> DEVICE void wide_find(const wide_pass &p, int end, int x0, int
 
 /* ---- items that look at other pixels ---- */
 
+/* PX components from `p` on. */
+template <int PX> DEVICE void wide_load_packed(const uint8_t *p, int dtype, float at[PX])
+{
+    if (PX == 4 && dtype == MOTLEY_F32 && aligned(p, 16)) {
+        const four v = *(const four *)p;
+#pragma unroll
+        for (int k = 0; k < PX; k++)
+            at[k] = v.v[k];
+    } else if (PX == 4 && dtype == MOTLEY_U16 && aligned(p, 8)) {
+        const uint2 v = *(const uint2 *)p;
+#pragma unroll
+        for (int k = 0; k < PX; k++)
+            at[k] = (float)((k < 2 ? v.x : v.y) >> (16 * (k & 1)) & 0xFFFF);
+    } else {
+#pragma unroll
+        for (int k = 0; k < PX; k++)
+            at[k] = wide_load(p + k * (int64_t)mot_dtype_bytes(dtype), dtype);
+    }
+}
+
 DEVICE void wide_aim_at(const wide_pass &p, int x, int y, wide_aim &aim)
 {
     const mot_view &v = p.from.view;
@@ -199,49 +210,107 @@ DEVICE float wide_between(const wide_pass &p, const wide_aim &aim, int c)
     return mot_wide_moved(&p.call.range[c], v);
 }
 
-/* `at`: the component itself. */
-DEVICE float wide_sum(const wide_pass &p, int x, int y, const uint8_t *at, int c)
+/* PX components of a row from column x on, the last one again behind the end. row: its first component. */
+template <int PX> DEVICE void wide_load_row(const wide_pass &p, const uint8_t *row, int x, float at[PX])
+{
+    const mot_view &from = p.from.view;
+    if (PX > 1 && x + PX <= from.width && from.pixel == (int64_t)mot_dtype_bytes(p.from.dtype)) {
+        wide_load_packed<PX>(row + x * from.pixel, p.from.dtype, at);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < PX; k++)
+        at[k] = wide_load(row + min(x + k, from.width - 1) * from.pixel, p.from.dtype);
+}
+
+/* Sums of 3x3 or 5x5 components. */
+template <int REACH, int PX>
+DEVICE void wide_sums_of(const wide_pass &p, int x, int y, const uint8_t *band, float sum[PX])
+{
+    const mot_view &from = p.from.view;
+#pragma unroll
+    for (int j = 0; j <= 2 * REACH; j++) {
+        const uint8_t *const row = band + mot_warp_clamp(y + j - REACH, from.height) * from.row;
+        const float *const weight = &p.source->taps.weight[j * (2 * REACH + 1)];
+        float v[PX + 2 * REACH];
+        wide_load_row<PX>(p, row, x, v + REACH);
+#pragma unroll
+        for (int k = 0; k < REACH; k++) {
+            v[k] = wide_load(row + max(x + k - REACH, 0) * from.pixel, p.from.dtype);
+            v[PX + REACH + k] = wide_load(row + min(x + PX + k, from.width - 1) * from.pixel, p.from.dtype);
+        }
+#pragma unroll
+        for (int i = 0; i <= 2 * REACH; i++)
+#pragma unroll
+            for (int k = 0; k < PX; k++)
+                sum[k] = fmaf(v[k + i], weight[i], sum[k]);
+    }
+}
+
+template <int PX> DEVICE void wide_sums(const wide_pass &p, int x0, int y, const uint8_t *band, int c, float at[PX])
 {
     const mot_taps &taps = p.source->taps;
     const mot_range range = p.call.range[c];
     const mot_view &from = p.from.view;
-    const int reach = taps.reach, dtype = p.from.dtype;
-    const float v = wide_load(at, dtype);
-    if (from.width <= 2 * reach || from.height <= 2 * reach)
-        return mot_wide_end(&range, v, v);
-    if (x < reach || y < reach || x >= from.width - reach || y >= from.height - reach)
-        return mot_wide_end(&range, v, mot_range_clamp(&range, v));
-    const float *weight = taps.weight;
-    const uint8_t *row = at - reach * (from.row + from.pixel);
-    float sum = 0;
-    for (int j = -reach; j <= reach; j++, row += from.row) {
-        const uint8_t *tap = row;
-        for (int i = -reach; i <= reach; i++, tap += from.pixel)
-            sum = fmaf(wide_load(tap, dtype), *weight++, sum);
+    const int reach = taps.reach;
+    const bool none = from.width <= 2 * reach || from.height <= 2 * reach;
+    const bool edge = y < reach || y >= from.height - reach;
+    const float bias = mot_wide_bias(&range, taps.total, taps.offset);
+    float sum[PX] = {};
+    wide_load_row<PX>(p, band + y * from.row, x0, at);
+    if (!none && !edge && reach == 1)
+        wide_sums_of<1, PX>(p, x0, y, band, sum);
+    else if (!none && !edge)
+        wide_sums_of<2, PX>(p, x0, y, band, sum);
+#pragma unroll
+    for (int k = 0; k < PX; k++) {
+        const float all = sum[k] + bias, v = at[k];
+        const bool outside = edge || x0 + k < reach || x0 + k >= from.width - reach;
+        const float made = none      ? v
+                           : outside ? mot_range_clamp(&range, v)
+                                     : mot_wide_stencil(p.source->step.op, v, range.whole ? rintf(all) : all, &range,
+                                                        &p.source->step.arg);
+        at[k] = mot_wide_end(&range, v, made);
     }
-    sum += mot_wide_bias(&range, taps.total, taps.offset);
-    const float made =
-        mot_wide_stencil(p.source->step.op, v, range.whole ? rintf(sum) : sum, &range, &p.source->step.arg);
-    return mot_wide_end(&range, v, made);
 }
 
-DEVICE float wide_box(const wide_pass &p, int x, int y, const uint8_t *at, int c)
+/* One pass of a box blur. */
+template <int PX> DEVICE void wide_boxes(const wide_pass &p, int x, int y, const uint8_t *band, int c, float at[PX])
 {
     const mot_arg &arg = p.source->step.arg;
-    const int down = p.source->down, i = down ? y : x, dtype = p.from.dtype;
-    const int64_t radius = mot_blur_radius(&arg), n = down ? p.from.view.height : p.from.view.width;
-    const int64_t stride = down ? p.from.view.row : p.from.view.pixel;
-    const uint8_t *const line = at - i * stride;
-    const int64_t before = i - radius - 1, after = i + radius + 1;
-    float inner = 0;
-    for (int64_t k = i - radius; k <= i + radius; k++)
-        inner += wide_load(line + (k < 0 ? 0 : k >= n ? n - 1 : k) * stride, dtype);
-    const float edges = wide_load(line + (before < 0 ? 0 : before) * stride, dtype) +
-                        wide_load(line + (after >= n ? n - 1 : after) * stride, dtype);
-    const float v = mot_wide_blur(p.source->step.op, inner, edges, &arg);
-    if (!p.source->ends)
-        return v;
-    return mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(v) : v);
+    const mot_view &from = p.from.view;
+    const int64_t radius = mot_blur_radius(&arg);
+    float inner[PX] = {}, edges[PX] = {};
+    if (p.source->down) {
+        for (int64_t t = y - radius - 1; t <= y + radius + 1; t++) {
+            const int64_t row = t < 0 ? 0 : t >= from.height ? from.height - 1 : t;
+            float v[PX];
+            wide_load_row<PX>(p, band + row * from.row, x, v);
+#pragma unroll
+            for (int k = 0; k < PX; k++) {
+                const bool ends = t == y - radius - 1 || t == y + radius + 1;
+                edges[k] = t == y - radius - 1 ? v[k] : ends ? edges[k] + v[k] : edges[k];
+                inner[k] = ends ? inner[k] : inner[k] + v[k];
+            }
+        }
+    } else {
+        const uint8_t *const row = band + y * from.row;
+        for (int64_t t = x - radius - 1; t < x + PX + radius + 1; t++) {
+            const int64_t column = t < 0 ? 0 : t >= from.width ? from.width - 1 : t;
+            const float v = wide_load(row + column * from.pixel, p.from.dtype);
+#pragma unroll
+            for (int k = 0; k < PX; k++) {
+                const int64_t apart = t - (x + k);
+                edges[k] = apart == -radius - 1 ? v : apart == radius + 1 ? edges[k] + v : edges[k];
+                inner[k] = apart >= -radius && apart <= radius ? inner[k] + v : inner[k];
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < PX; k++) {
+        const float v = mot_wide_blur(p.source->step.op, inner[k], edges[k], &arg);
+        at[k] = !p.source->ends ? v : mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(v) : v);
+    }
 }
 
 DEVICE float wide_kernel(const wide_pass &p, int x, int y, const uint8_t *band, int c)
@@ -292,22 +361,19 @@ DEVICE float wide_resize(const wide_pass &p, const wide_aim &aim, int x, int y, 
     return mot_wide_resized(sum, p.call.range[0].whole);
 }
 
-DEVICE float wide_source(const wide_pass &p, const wide_spot<1> &spot, const wide_aim &aim, int c)
+template <int PX>
+DEVICE void wide_source(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int c, float at[PX])
 {
     const int x = spot.x[0], y = spot.y[0];
     const uint8_t *const band = p.from.view.data + c * p.from.view.channel;
-    switch (p.source->kind) {
-    case MOT_WIDE_SUMS:
-        return wide_sum(p, x, y, band + spot.offset[0], c);
-    case MOT_WIDE_BETWEEN:
-        return wide_between(p, aim, c);
-    case MOT_WIDE_BOXES:
-        return wide_box(p, x, y, band + spot.offset[0], c);
-    case MOT_WIDE_KERNELS:
-        return wide_kernel(p, x, y, band, c);
-    default:
-        return wide_resize(p, aim, x, y, c);
-    }
+    if (p.source->kind == MOT_WIDE_SUMS)
+        wide_sums<PX>(p, x, y, band, c, at);
+    else if (p.source->kind == MOT_WIDE_BOXES)
+        wide_boxes<PX>(p, x, y, band, c, at);
+    else if constexpr (PX == 1)
+        at[0] = p.source->kind == MOT_WIDE_BETWEEN   ? wide_between(p, aim, c)
+                : p.source->kind == MOT_WIDE_KERNELS ? wide_kernel(p, x, y, band, c)
+                                                     : wide_resize(p, aim, x, y, c);
 }
 
 /* ---- items that see one pixel ---- */
@@ -371,30 +437,8 @@ DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, in
 
 #include "kernels/shapes_off.h"
 
-/* ---- components ---- */
-
-/* PX components from `p` on. */
-template <int PX> DEVICE void wide_load_packed(const uint8_t *p, int dtype, float at[PX])
-{
-    if (PX == 4 && dtype == MOTLEY_F32 && aligned(p, 16)) {
-        const four v = *(const four *)p;
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = v.v[k];
-    } else if (PX == 4 && dtype == MOTLEY_U16 && aligned(p, 8)) {
-        const uint2 v = *(const uint2 *)p;
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = (float)((k < 2 ? v.x : v.y) >> (16 * (k & 1)) & 0xFFFF);
-    } else {
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = wide_load(p + k * (int64_t)mot_dtype_bytes(dtype), dtype);
-    }
-}
-
-/* What the items up to `end` make of bands c.. of a spot. */
-template <int B, int PX>
+/* What the items up to `end` make of bands c.. of a spot. LOOKS: the first one looks at other pixels. */
+template <int B, int PX, bool LOOKS>
 DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int end, int c, int bands,
                       float at[B][PX])
 {
@@ -403,8 +447,11 @@ DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_
         if (!MOT_WIDE_HAS(g))
             continue;
         const uint8_t *const band = p.from.view.data + (c + g) * p.from.view.channel;
-        if constexpr (PX == 1) {
-            at[g][0] = spot.born[0] >= 0 ? 0.0f : wide_source(p, spot, aim, c + g);
+        if constexpr (LOOKS) {
+            if (PX > 1 || spot.born[0] < 0)
+                wide_source<PX>(p, spot, aim, c + g, at[g]);
+            else
+                at[g][0] = 0;
         } else if (spot.packed) {
             wide_load_packed<PX>(band + spot.offset[0], p.from.dtype, at[g]);
         } else {
@@ -414,7 +461,7 @@ DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_
         }
     }
     MOT_ROLLED
-    for (int s = p.of.first + (p.source != nullptr); s < end; s++) {
+    for (int s = p.of.first + LOOKS; s < end; s++) {
         const mot_wide_item &item = p.items[s];
         if (item.kind != MOT_WIDE_MOVES) {
             wide_change<B, PX>(p, item, c, bands, at);

@@ -215,6 +215,39 @@ DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
     }
 }
 
+/* How many tasks a pass has: to count (0) or to run (1). */
+DEVICE uint32_t wide_tasks(const mot_wide_call &call, const mot_wide_item *items, const mot_wide_pass &pass, int runs)
+{
+    const bool looks = pass.first >= 0 && pass.end > pass.first && items[pass.first].kind >= MOT_WIDE_SOURCES;
+    const int px = mot_wide_neighbours(&pass, looks ? &items[pass.first] : NULL), bands = call.channels == 3 ? 3
+                                                                                          : looks            ? 1
+                                                                                                             : 4;
+    const int64_t all = (int64_t)((pass.width + px - 1) / px) * pass.height;
+    const int64_t each = MOT_WIDE_THREADS * (runs ? 1 : MOT_WIDE_TURNS), own = runs ? call.together : bands;
+    return pass.first < 0 || (!runs && pass.counted < 0)
+               ? 0
+               : (uint32_t)((all + each - 1) / each * ((call.channels + own - 1) / own));
+}
+
+/* Adds an image's tasks to the lists. */
+DEVICE void wide_list(const mot_wide_call &call, int i)
+{
+    mot_wide_pass *const passes = call.pass + (int64_t)i * call.passes;
+    for (int k = threadIdx.x; k < 2 * call.passes; k += MOT_WIDE_PLAN_THREADS) {
+        mot_wide_pass &pass = passes[k / 2];
+        const uint32_t tasks = wide_tasks(call, call.items + (int64_t)i * call.most_items, pass, k % 2);
+        pass.tasks[k % 2] = tasks;
+        pass.task[k % 2] = tasks ? atomicAdd(&call.tasks[k], tasks) : 0;
+    }
+    __syncthreads();
+    for (int k = 0; k < 2 * call.passes; k++) {
+        const mot_wide_pass &pass = passes[k / 2];
+        int32_t *const list = call.list + (int64_t)k * call.count * call.most_tasks + pass.task[k % 2];
+        for (uint32_t t = threadIdx.x; t < pass.tasks[k % 2]; t += MOT_WIDE_PLAN_THREADS)
+            list[t] = i;
+    }
+}
+
 /* The tables of one axis of a resize, whose memory begins behind that of the other one. */
 DEVICE void wide_make_table(const mot_resize_axis &axis, const mot_wide_axis &table)
 {
@@ -292,6 +325,7 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
     for (int k = 0; k < 2; k++)
         if (plan.table[k])
             wide_make_table(plan.axis[k], *plan.table[k]);
+    wide_list(call, i);
 }
 
 #endif

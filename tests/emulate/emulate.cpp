@@ -322,7 +322,8 @@ static void fiber_main()
                          mix_kernel<MOTLEY_F32>, mix_kernel<MOTLEY_F16>, mix_kernel<MOTLEY_BF16>, targets_kernel,
                          follow_kernel<float>, follow_kernel<double>, planes_kernel<uint8_t>, planes_kernel<uint16_t>,
                          planes_kernel<uint32_t>, planes_kernel<uint64_t>, wide_plan_kernel, wide_count_kernel<4>,
-                         wide_count_kernel<3>, wide_run_kernel<4>, wide_run_kernel<3>) &&
+                         wide_count_kernel<3>, wide_run_kernel<4>, wide_run_kernel<3>, wide_convert_kernel<4>,
+                         wide_convert_kernel<3>) &&
                  !emulate_resident_kernel(kernel_now, arguments_now[0]))
             call((void (*)(mot_tiles_job))kernel_now);
         const unsigned cta = self / threads;

@@ -1035,6 +1035,11 @@ cudaError_t mot_wide_count_launch(const mot_wide_call *wide, cudaStream_t stream
     return cudaSuccess;
 }
 
+cudaError_t mot_wide_convert_launch(const mot_wide_call *wide, cudaStream_t stream)
+{
+    return mot_wide_run_launch(wide, stream);
+}
+
 cudaError_t mot_wide_run_launch(const mot_wide_call *wide, cudaStream_t stream)
 {
     LAUNCH("kernel of passes", stream, ALL);
