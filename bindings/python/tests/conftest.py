@@ -107,7 +107,7 @@ for line in sys.stdin:
     for number, (arguments, environment, folder, printed) in enumerate(programs):
         child = os.fork()
         if child == 0:
-            signal.alarm(300)
+            signal.alarm(600)
             for number, name in (1, printed), (2, printed + ".errors"):
                 os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
             os.chdir(folder)

@@ -348,41 +348,6 @@ def test_a_stage_of_a_stage_keeps_its_settings(pixels):
         refused(piece, motley.Transform, stage, **{name: value})
 
 
-class Dataset:
-    """What workers augment, with ids or by counting."""
-
-    def __init__(self, stage, with_ids):
-        self.stage, self.with_ids = stage, with_ids
-        self.image = np.random.default_rng(0).integers(0, 256, (24, 24, 3), np.uint8)
-
-    def __len__(self):
-        return 24
-
-    def __getitem__(self, i):
-        return i, self.stage(self.image, sample_ids=i if self.with_ids else None, epoch=0)
-
-
-@pytest.mark.slow
-@needs_torch
-def test_dataloader_workers_draw_apart_and_by_id_alike():
-    stage = motley.RandAugment(seed=7)
-    image = Dataset(stage, True).image
-    stage(image)  # counted here: what sets this process apart is known before its workers begin
-
-    def epoch(workers, with_ids, seed=0):
-        torch.manual_seed(seed)
-        loader = torch.utils.data.DataLoader(Dataset(stage, with_ids), batch_size=4, num_workers=workers)
-        return [{int(i): bytes(x.numpy().tobytes()) for ids, xs in loader for i, x in zip(ids, xs)} for _ in range(2)]
-
-    want = {i: stage(image, sample_ids=i, epoch=0).tobytes() for i in range(24)}
-    for workers in (0, 1, 2):
-        assert epoch(workers, True) == [want, want]
-    first, second = epoch(2, False)
-    assert len(set(first.values())) > 12, "workers draw the same"
-    assert first != second, "epochs draw the same"
-    assert [first, second] == epoch(2, False) and [first, second] != epoch(2, False, seed=1)
-
-
 # ---- the fused output ----
 
 
