@@ -57,7 +57,7 @@ def resize(
         order: "pillow-13", or "pillow-12" for the bytes of Pillow up to 12.1, which passes in another order, or
             "pillow-12.2" for those of 12.2 and 12.3, where an image is over 100 times as high as wide.
         out: An array to write to, of the result's shape.
-        layout, alpha, threads: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch.
+        layout, alpha, threads: As motley.Transform's; arrays on CUDA are worked on in their library's current stream.
 
     Returns:
         For a list a list, else an array or PIL image of the kind of `batch`.

@@ -62,7 +62,7 @@ def apply(
         fill: What comes in from outside the image: a number, or one per channel; of uint16 and float32 in the data's
             units.
         out: Where to write; out=batch works in place. None: a new batch of the same kind.
-        layout: As motley.Transform's; arrays on CUDA are worked on in the current stream of torch.
+        layout: As motley.Transform's; arrays on CUDA are worked on in their library's current stream.
         alpha: As motley.Transform's, as are range, clamp and threads.
     """
     if _native.compiling():  # as outside_graphs() does it, in a third of the time
