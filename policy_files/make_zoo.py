@@ -73,6 +73,12 @@ BY_HAND = {
     "trivialaugment_wide": ["trivial_augment_wide", "dali_trivial_augment_wide"],
 }
 
+# Built-in policies that nobody has published, and what they are for.
+OWN = {
+    "trivial_augment_bands": "TrivialAugment for any number of bands: the operations of TrivialAugment Wide that mean "
+    "the same on every band, flips and a blur. No paper has tried the list"
+}
+
 # Facts without a policy file yet, and why.
 NOT_YET = {
     "trivialaugment_aa": "sample_pairing needs a second image",
@@ -364,6 +370,8 @@ def zoo_text():
         lines.append(
             f"| {name} | {row['dataset']} | {row['model']} | {row.get('num_ops', '')} | {magnitude} | {row['source']} |"
         )
+    lines += ["", "## Motley's own", "", "| policy | what |", "|---|---|"]
+    lines += [f"| `{name}` | {what} |" for name, what in OWN.items()]
     lines += ["", "## Detection", "", *wrap(DETECTION)]
     lines += ["", "## Not here yet", "", "| policy | why |", "|---|---|"]
     lines += [f"| {facts_of(name)['title']} | {reason} |" for name, reason in NOT_YET.items()]

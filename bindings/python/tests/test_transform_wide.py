@@ -404,3 +404,25 @@ def test_a_layout_that_is_not_said_is_not_guessed():
     assert motley.Transform("rand_augment", layout="hwc")(x[:1]).shape == x[:1].shape
     with pytest.raises(motley.ArgumentError, match="is 1025 channels, want 1 to 1024"):
         motley.Transform("rand_augment", layout="hwc")(np.zeros((2, 2, 1025), "float32"))
+
+
+# ---- built-in files for bands ----
+
+
+@pytest.mark.parametrize("name", ["torchgeo_simclr", "torchgeo_moco_v2"])
+def test_torchgeos_recipes(name):
+    x = pictures("uint16", count=2, height=260, width=250)
+    transform = motley.Transform(name, layout="chw", range=(0, 10000), mean=[3000] * 13, std=[1000] * 13, check=False)
+    first, second = transform(x, sample_ids=[1, 2], epoch=0)["view"]
+    assert first.shape == (2, 13, 224, 224) and first.dtype == np.float32 and (first != second).any()
+    how = {"layout": "chw", "range": (0, 10000), "check": False}
+    plain = motley.Transform(name, mean=0, std=1, **how)(x, sample_ids=[1, 2], epoch=0)["view"]
+    same(first, (plain[0] - 3000) / np.float32(1000))
+    same(motley.Transform(name, **how)(x, sample_ids=[1, 2], epoch=0)["view"][1], plain[1] / np.float32(10000))
+
+
+def test_the_list_for_bands_needs_no_colours():
+    x = pictures("float32", 5, 200, 8, 9)
+    _, draws = motley.Transform("trivial_augment_bands", layout="chw", seed=1)(x, return_draws=True)
+    drawn = {step["op"] for steps in draws for step in steps}
+    assert len(drawn) == 12 and not drawn & {"color", "posterize", "solarize", "equalize", "invert", "auto_contrast"}
