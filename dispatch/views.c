@@ -12,17 +12,24 @@
 typedef struct repeated {
     motley_image *images; /* [count * n] */
     uint64_t *ids;        /* [count * n] */
+    double *boxes;        /* [count * those of the batch][4]; NULL: no view takes any */
+    size_t *box_offsets;  /* [count * n + 1] */
     uint32_t *views;      /* [count * n] */
 } repeated;
 
-/* Lays out the arrays for so many images. */
-static motley_status make_room(motley_context *context, size_t most, repeated *r, motley_error *error)
+/* Lays out the arrays for `times` results of so many images and boxes. */
+static motley_status make_room(motley_context *context, size_t times, size_t images, size_t boxes, repeated *r,
+                               motley_error *error)
 {
-    MOT_TRY(
-        mot_keep(&context->views, mot_times(most, sizeof *r->images + sizeof *r->ids + sizeof *r->views), most, error));
+    const size_t most = mot_times(times, images), numbers = mot_times(4 * times, boxes);
+    const size_t each = sizeof *r->images + sizeof *r->ids + sizeof *r->box_offsets + sizeof *r->views;
+    const size_t bytes = mot_plus(mot_times(most, each), mot_times(numbers, sizeof *r->boxes));
+    MOT_TRY(mot_keep(&context->views, mot_plus(bytes, sizeof *r->box_offsets), most, error));
     r->images = context->views.memory;
     r->ids = (uint64_t *)(void *)(r->images + most);
-    r->views = (uint32_t *)(void *)(r->ids + most);
+    r->boxes = (double *)(void *)(r->ids + most);
+    r->box_offsets = (size_t *)(void *)(r->boxes + numbers);
+    r->views = (uint32_t *)(void *)(r->box_offsets + most + 1);
     return MOTLEY_OK;
 }
 
@@ -34,14 +41,32 @@ static motley_status check_params(const mot_transform *transform, size_t count, 
         MOT_REQUIRE((s->views ? s->views[i] : s->view) < MOT_READS, error,
                     "view is %u, want a read of 0 to %d: policy '%s' has views itself",
                     (unsigned)(s->views ? s->views[i] : s->view), MOT_READS - 1, transform->name);
-    MOT_REQUIRE(!transform->info.takes_boxes, error,
-                "a view of policy '%s' works in the boxes of an image, want that view's own policy to be applied",
-                transform->name);
+    MOT_REQUIRE(
+        !transform->info.takes_boxes || !transform->shares, error,
+        "a view of policy '%s' works in the boxes of an image, but behind stages that all views share: want that "
+        "view's own policy to be applied, with the boxes of the shared pictures",
+        transform->name);
+    for (uint32_t v = 0; v < transform->views_count; v++)
+        MOT_TRY(mot_boxes_check(mot_view_transform(transform, v), s, count, error));
     MOT_REQUIRE(!p->drawn && !p->steps && !p->step_counts, error,
                 "drawn or steps is set, want the draws of views in their results");
     MOT_REQUIRE(!p->given && !p->given_steps && p->clip_frames <= 1 && !p->followed, error,
                 "recorded draws, clips or what moves with an image is set, want a view's own policy to be applied");
     return MOTLEY_OK;
+}
+
+/* The boxes of n images `times` times. */
+static void repeat_boxes(const motley_samples *samples, size_t n, uint32_t times, const repeated *r, motley_samples *to)
+{
+    const size_t first = samples->box_offsets[0], boxes = samples->box_offsets[n] - first;
+    for (uint32_t j = 0; j < times; j++) {
+        for (size_t i = 0; i <= n; i++)
+            r->box_offsets[j * n + i] = j * boxes + samples->box_offsets[i] - first;
+        if (boxes > 0)
+            memcpy(r->boxes + 4 * j * boxes, samples->boxes + 4 * first, 4 * boxes * sizeof *r->boxes);
+    }
+    to->boxes = r->boxes;
+    to->box_offsets = r->box_offsets;
 }
 
 /* The source with every image `times` times, and its samples. */
@@ -59,6 +84,8 @@ static void repeat(const motley_batch *src, const motley_samples *samples, const
                 mot_view_word(samples->views ? samples->views[i] : samples->view, view->number, first + j);
         }
     *from = mot_batch_of_images(src, times * n, r->images);
+    if (r->boxes)
+        repeat_boxes(samples, n, times, r, to);
     to->views = r->views;
     if (times > 1)
         to->ids = r->ids;
@@ -85,7 +112,9 @@ static motley_status apply_view(motley_context *context, const motley_view *view
 {
     const motley_policy_info *const info = motley_policy_describe(view->policy);
     const uint32_t count = (uint32_t)view->count, at_once = params->counter || info->takes_levels ? 1 : count;
-    const size_t n = src->count, most = info->max_steps;
+    const size_t n = src->count;
+    size_t most;
+    MOT_TRY(mot_steps_room(mot_policy_transform(view->policy), &params->samples, n, &most, error));
     MOT_REQUIRE(to->dst.count == count * n, error, "dst has %zu images, want %u results of %zu", to->dst.count, count,
                 n);
     for (uint32_t j = 0; j < count; j += at_once) {
@@ -119,11 +148,15 @@ motley_status motley_views_apply(motley_context *context, const motley_policy *p
         return MOTLEY_OK;
     repeated r;
     motley_batch shared;
-    size_t most = 1;
+    size_t most = 1, boxes = 0;
     const uint32_t views = transform->views_count;
     for (uint32_t v = 0; v < views; v++)
         most = (size_t)transform->views[v].count > most ? (size_t)transform->views[v].count : most;
-    MOT_TRY(make_room(context, mot_times(most, src->count), &r, error));
+    if (transform->info.takes_boxes)
+        boxes = params->samples.box_offsets[src->count] - params->samples.box_offsets[0];
+    MOT_TRY(make_room(context, most, src->count, boxes, &r, error));
+    if (!transform->info.takes_boxes)
+        r.boxes = NULL;
     if (transform->shares) {
         MOT_REQUIRE(results[views].dst.dtype == src->dtype, error, "shared stages: dst is of %s, want src's %s",
                     motley_dtype_name(results[views].dst.dtype), motley_dtype_name(src->dtype));

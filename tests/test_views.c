@@ -162,6 +162,43 @@ Test(views, each_result_is_a_draw_of_the_views_transform)
     free(p);
 }
 
+/* Views that work in the boxes of an image, and others beside them; with given levels one result after the other. */
+Test(views, boxes_are_of_images_and_reach_the_views_that_take_them)
+{
+#define INSIDE \
+    "[{random_resized_crop: {size: 8}}, {policy: {bins: 9, level: %s, ops: {e: {op: contrast, range: [0.1, 2], " \
+    "inside: boxes}}, branches: [e]}}]"
+    static const double boxes[][4] = {
+        { 1, 2, 9, 9 }, { 0, 0, 14, 15 }, { 3, 3, 12, 8 }, { 1, 1, 15, 9 }, { 2, 0, 5, 14 }
+    };
+    static const size_t offsets[COUNT + 1] = { 1, 2, 2, 4, 5, 5 };
+    static const float levels[COUNT] = { 0.1f, 0.9f, 0.5f, 1, 0 };
+    motley_context *const context = context_of(2);
+    pictures *const p = made();
+    const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
+    p->results[1].drawn = p->drawn;
+    for (int given = 0; given < 2; given++) {
+        char text[600];
+        snprintf(text, sizeof text,
+                 HEAD "views:\n  - {name: global, count: 2, stages: " LARGE
+                      "}\n  - {name: local, count: 3, number: 4, stages: " INSIDE "}\n",
+                 given ? "given" : "uniform");
+        motley_policy *const transform = parsed(text);
+        const motley_samples samples = {
+            .seed = 4, .first = 7, .boxes = *boxes, .box_offsets = offsets, .levels = levels
+        };
+        motley_error error = { 0 };
+        memset(p->large, 0, sizeof p->large + sizeof p->small);
+        cr_assert_eq(motley_views_apply(context, transform, &src, p->results,
+                                        &(motley_apply_params){ .samples = samples }, &error),
+                     MOTLEY_OK, "%s", error.message);
+        expect_results(transform, p, &samples);
+        motley_policy_destroy(transform);
+    }
+    motley_context_destroy(context);
+    free(p);
+}
+
 Test(views, levels_are_of_images_and_reach_the_views_that_take_them)
 {
     motley_policy *const transform =
