@@ -46,9 +46,9 @@ typedef struct motley_view_results {
  *           pictures, as U8, of which the views are then made.
  *  Random   Each result draws by itself, as motley_view says; samples.view and .views are reads, 0..255. So views
  *           that are added at the end, and other stages in a view, change no other view's draws.
- *  Params   samples (levels: [n], and boxes of n images, for every result of an image; boxes not with shared
- *           stages, which move them), stream and counter; also of a policy with schedules. What else is set is refused: the policies of views take recorded draws, clips and what moves
- *           with an image.
+ *  Params   samples (levels: [n], and boxes of n images, for every result of an image; no boxes with shared
+ *           stages, which move them), stream and counter; also of a policy with schedules. What else is set is
+ *           refused: the policies of views take recorded draws, clips and what moves with an image.
  *  Memory, Stream, Threads   As motley_apply.
  *  Errors   As motley_apply, by name of the view. The results of views before it are then written. */
 MOTLEY_API motley_status motley_views_apply(motley_context *context, const motley_policy *policy,
