@@ -2,6 +2,7 @@
 /* Describes a policy's draws as JSON: every phase, branch and step, with its probabilities and possible values. */
 #include "base/error.h"
 #include "base/text.h"
+#include "policies/head.h"
 #include "policies/transform.h"
 
 #include <stdlib.h>
@@ -92,12 +93,8 @@ motley_status mot_policy_print_values(const motley_policy *policy, char **json, 
                 policy->staged->name);
     mot_text w = { 0 };
     mot_say(&w, "{");
-    say_pair(&w, "name", policy->name);
-    say_pair(&w, "title", policy->title);
-    say_pair(&w, "profile", policy->profile);
-    say_pair(&w, "paper", policy->paper);
-    say_pair(&w, "table", policy->table);
-    say_pair(&w, "version", policy->version);
+    for (int k = 0; k < MOT_HEAD_TEXTS; k++)
+        say_pair(&w, mot_head_keys[k], *MOT_HEAD_OF(policy).text[k]);
     mot_say(&w, "\"interpolation\": [");
     for (uint32_t i = 0; i < policy->interpolations; i++)
         mot_say(&w, "%s\"%s\"", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);

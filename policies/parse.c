@@ -3,8 +3,7 @@
  */
 #include "augmentations/ops.h"
 #include "base/error.h"
-#include "policies/policy.h"
-#include "policies/reader.h"
+#include "policies/head.h"
 
 #include <stdlib.h>
 
@@ -188,29 +187,9 @@ static void read_scale(reader *r, const mot_yaml *map)
 static bool read_head(reader *r, const mot_yaml *map)
 {
     motley_policy *policy = r->policy;
-    const mot_yaml *node = get(r, map, "motley");
-    uint32_t format;
+    const mot_yaml *node;
     int which;
-    if (!node && !r->whole)
-        ; /* the transform's text has it */
-    else if (!node)
-        PROBLEM(r, map, "key 'motley' is missing, want 'motley: 1', the version of the format");
-    else
-        whole_number(r, node, "'motley' (the version of the format)", 1, 1, &format);
-    node = get(r, map, "name");
-    if (!node && !r->whole) {
-        if (!(policy->name = strdup("inline")))
-            return false;
-    } else if (!node)
-        PROBLEM(r, map, "key 'name' is missing, want the policy's name");
-    else if (is_name(r, node, "'name'") && !(policy->name = strdup(text_of(r, node))))
-        return false;
-    if ((node = get(r, map, "profile")) &&
-        word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
-        !(policy->profile = strdup(mot_profile_names[which])))
-        return false;
-    if (!words_of(r, map, "title", &policy->title) || !words_of(r, map, "paper", &policy->paper) ||
-        !words_of(r, map, "table", &policy->table) || !words_of(r, map, "version", &policy->version))
+    if (!mot_head_read(r, map, "policy", !r->whole, MOT_HEAD_OF(policy)))
         return false;
     if ((node = get(r, map, "arithmetic")) && word(r, node, "'arithmetic'", mot_arithmetic_names, 2, &which))
         policy->arithmetic = (mot_arithmetic)which;

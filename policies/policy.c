@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/params.h"
+#include "policies/head.h"
 #include "policies/stage_keys.h"
 
 #include <errno.h>
@@ -113,12 +114,7 @@ void motley_policy_destroy(motley_policy *policy)
         motley_policy_destroy(policy->lender);
     } else {
         mot_customs_destroy(policy);
-        free(policy->name);
-        free(policy->title);
-        free(policy->profile);
-        free(policy->paper);
-        free(policy->table);
-        free(policy->version);
+        mot_head_free(MOT_HEAD_OF(policy));
         free(policy->branch);
         free(policy->phase);
         mot_transform_destroy(policy->staged);
@@ -176,14 +172,9 @@ const motley_policy_info *motley_policy_describe(const motley_policy *policy)
 void mot_policy_finish(motley_policy *policy)
 {
     policy->info = (motley_policy_info){ .struct_size = sizeof policy->info,
-                                         .name = policy->name ? policy->name : "",
-                                         .title = policy->title  ? policy->title
-                                                  : policy->name ? policy->name
-                                                                 : "",
-                                         .profile = policy->profile ? policy->profile : "",
-                                         .paper = policy->paper ? policy->paper : "",
                                          .max_steps = policy->tables.max_steps,
                                          .takes_boxes = policy->takes_boxes,
                                          .takes_levels = policy->takes_levels,
                                          .layout = MOTLEY_CHW };
+    mot_head_describe(MOT_HEAD_OF(policy), &policy->info);
 }

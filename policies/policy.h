@@ -201,9 +201,6 @@ void mot_print_repeat(mot_text *w, const motley_policy *policy);
 /* Writes a level with its key; nothing if there is none. */
 void mot_print_level(mot_text *w, const mot_level *level);
 
-/* Writes the line of a key with a quoted text; nothing if `text` is NULL. */
-void mot_print_quoted(mot_text *w, const char *key, const char *text);
-
 /* The place of an image of a policy without stages. */
 motley_place mot_whole_place(int32_t width, int32_t height);
 

@@ -3,6 +3,7 @@
  * round-trip. */
 #include "base/error.h"
 #include "base/text.h"
+#include "policies/head.h"
 #include "policies/transform.h"
 #include "policies/yaml.h"
 
@@ -10,15 +11,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-void mot_print_quoted(mot_text *w, const char *key, const char *text)
-{
-    if (!text)
-        return;
-    mot_say(w, "%s: ", key);
-    mot_say_quoted(w, text);
-    mot_say(w, "\n");
-}
 
 void mot_print_level(mot_text *w, const mot_level *level)
 {
@@ -73,13 +65,7 @@ void mot_print_repeat(mot_text *w, const motley_policy *policy)
 
 static void print_head(mot_text *w, const motley_policy *policy)
 {
-    mot_say(w, "motley: 1\nname: %s\n", policy->name);
-    mot_print_quoted(w, "title", policy->title);
-    if (policy->profile)
-        mot_say(w, "profile: %s\n", policy->profile);
-    mot_print_quoted(w, "paper", policy->paper);
-    mot_print_quoted(w, "table", policy->table);
-    mot_print_quoted(w, "version", policy->version);
+    mot_head_print(w, MOT_HEAD_OF(policy));
     if (policy->arithmetic != MOT_ARITHMETIC_DOUBLE)
         mot_say(w, "arithmetic: %s\n", mot_arithmetic_names[policy->arithmetic]);
     mot_say(w, policy->interpolations > 1 ? "interpolation: [" : "interpolation: ");

@@ -165,20 +165,6 @@ static inline bool is_name(reader *r, const mot_yaml *node, const char *what)
     return true;
 }
 
-static inline bool words_of(reader *r, const mot_yaml *map, const char *key, char **out)
-{
-    const mot_yaml *node = get(r, map, key);
-    if (!node)
-        return true;
-    if (node->kind != MOT_YAML_SCALAR)
-        PROBLEM(r, node, "'%s' is %s, want a text", key, kind_of(r, node));
-    else if (node->length > MOT_MAX_WORDS)
-        PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", key, node->length, MOT_MAX_WORDS);
-    else
-        return (*out = strdup(text_of(r, node))) != NULL;
-    return true;
-}
-
 /* Reads a level. After a problem it is the fixed level 0, so that it is not reported twice. */
 void mot_level_read(reader *r, const mot_yaml *node, mot_level *out);
 

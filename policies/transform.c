@@ -5,6 +5,7 @@
 #include "augmentations/jitter.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "policies/head.h"
 #include "policies/schedule.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
@@ -69,13 +70,10 @@ static uint64_t fingerprint_of(const mot_transform *transform)
 static motley_policy_info info_of(const mot_transform *transform)
 {
     motley_policy_info info = { .struct_size = sizeof info,
-                                .name = transform->name,
-                                .title = transform->title ? transform->title : transform->name,
-                                .profile = transform->profile ? transform->profile : "",
-                                .paper = transform->paper ? transform->paper : "",
                                 .layout = MOTLEY_CHW,
                                 .stages = (int32_t)transform->stages + transform->to_rgb,
                                 .to_rgb = transform->to_rgb };
+    mot_head_describe(MOT_HEAD_OF(transform), &info);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)stage->steps;
@@ -360,12 +358,7 @@ void mot_transform_destroy(mot_transform *transform)
         return;
     for (uint32_t i = 0; i < transform->stages; i++)
         mot_stage_clear(&transform->stage[i]);
-    free(transform->name);
-    free(transform->title);
-    free(transform->profile);
-    free(transform->paper);
-    free(transform->table);
-    free(transform->version);
+    mot_head_free(MOT_HEAD_OF(transform));
     free(transform->schedule);
     free(transform->text);
     mot_views_destroy(transform);

@@ -6,6 +6,7 @@
 #include "augmentations/ops.h"
 #include "base/error.h"
 #include "policies/builtin.h"
+#include "policies/head.h"
 #include "policies/schedule.h"
 #include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
@@ -463,24 +464,8 @@ static bool read_head(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "motley", "name",    "title",  "profile", "paper",
                                         "table",  "version", "stages", "views" };
-    const mot_yaml *node = get(r, map, "motley");
-    uint32_t format;
-    int which;
     check_keys(r, map, "the transform", keys, COUNT(keys));
-    if (!node)
-        PROBLEM(r, map, "key 'motley' is missing, want 'motley: 1', the version of the format");
-    else
-        whole_number(r, node, "'motley' (the version of the format)", 1, 1, &format);
-    node = get(r, map, "name");
-    if (!node)
-        PROBLEM(r, map, "key 'name' is missing, want the transform's name");
-    else if (is_name(r, node, "'name'") && !(transform->name = strdup(text_of(r, node))))
-        return false;
-    if ((node = get(r, map, "profile")) && word(r, node, "'profile'", mot_profile_names, 5, &which) &&
-        !(transform->profile = strdup(mot_profile_names[which])))
-        return false;
-    return words_of(r, map, "title", &transform->title) && words_of(r, map, "paper", &transform->paper) &&
-           words_of(r, map, "table", &transform->table) && words_of(r, map, "version", &transform->version);
+    return mot_head_read(r, map, "transform", false, MOT_HEAD_OF(transform));
 }
 
 bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)

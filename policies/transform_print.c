@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a transform: as canonical text, keys in a fixed order and defaults left out, or the same as JSON. */
+#include "policies/head.h"
 #include "policies/stage_keys.h"
 
 #include "base/error.h"
@@ -112,13 +113,7 @@ motley_status mot_transform_print(const mot_transform *transform, char **text, m
     if (transform->plain)
         return mot_policy_print_text(transform->stage[0].policy, text, error);
     mot_text w = { 0 };
-    mot_say(&w, "motley: 1\nname: %s\n", transform->name);
-    mot_print_quoted(&w, "title", transform->title);
-    if (transform->profile)
-        mot_say(&w, "profile: %s\n", transform->profile);
-    mot_print_quoted(&w, "paper", transform->paper);
-    mot_print_quoted(&w, "table", transform->table);
-    mot_print_quoted(&w, "version", transform->version);
+    mot_head_print(&w, MOT_HEAD_OF(transform));
     motley_status status = print_stages(&w, transform, error);
     if (status == MOTLEY_OK && w.failed)
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of transform '%s'", transform->name);

@@ -3,21 +3,10 @@
 #include "policies/views.h"
 
 #include "base/hash.h"
+#include "policies/head.h"
 #include "policies/stage_keys.h"
 
 #include <stdlib.h>
-
-/* Gives a view's transform the head of the file. */
-static bool copy_head(const mot_transform *from, mot_transform *to)
-{
-    char *const *const strings[] = { &from->name,  &from->title, &from->profile,
-                                     &from->paper, &from->table, &from->version };
-    char **const copies[] = { &to->name, &to->title, &to->profile, &to->paper, &to->table, &to->version };
-    for (size_t i = 0; i < COUNT(strings); i++)
-        if (*strings[i] && !(*copies[i] = strdup(*strings[i])))
-            return false;
-    return true;
-}
 
 /* Reads a view's name, count and number, which no view before it has. */
 static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *transform, motley_view *view)
@@ -53,7 +42,7 @@ static mot_transform *make_transform(const mot_transform *transform, motley_view
     motley_policy *const policy = calloc(1, sizeof *policy);
     view->policy = policy;
     mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
-    return made && copy_head(transform, made) ? made : NULL;
+    return made && mot_head_copy(MOT_HEAD_OF(transform), MOT_HEAD_OF(made)) ? made : NULL;
 }
 
 static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
