@@ -12,7 +12,8 @@ from . import _native
 from ._arrays import WIDE
 from ._core import ffi, lib
 from ._native import ArgumentError, check, for_channels, made_by
-from .draws import boxes_given
+from .draws import boxes_given, recorded
+from ._random import levels_on_host
 from .policy import fill_bytes
 
 
@@ -133,6 +134,19 @@ class Call:
             raise raised
         check(status, self.c.error)
 
+    def recorded(self, policy: Any, levels: Any) -> Any:
+        """The draw of each image of the last run, or that of the one image."""
+        samples = ffi.new("motley_samples *", self.c.params.samples)
+        if levels is not None and self.caller[1] is not None:
+            _copy, samples.levels = levels_on_host(levels, self.count)
+        samples.bands = self.bands
+        draws = recorded(policy, samples, self.sizes, self.channels)
+        if not self.single:
+            return draws
+        if not policy.views:
+            return draws[0]
+        return {name: own[0] if isinstance(own, list) else tuple(j[0] for j in own) for name, own in draws.items()}
+
     def give(self, drawn: Any) -> None:
         """Draws for the next run, a Drawn."""
         params = self.c.params
@@ -214,6 +228,20 @@ class ViewsCall(BatchesCall):
         if self.single:
             return written.parts
         return [images.list_of(written.parts[j * n : (j + 1) * n], written.cls) for j in range(count)]
+
+
+def replayed(batch: Any, draws: Any, out: Any, layout: Any, views: Any) -> dict[str, Any]:
+    """All views of a batch by recorded draws, each by itself; views: {name: (count, number, transform)}."""
+    results = {}
+    if out is not None:
+        raise ArgumentError("out is given, but the policy has views: want what replay() returns")
+    if "" in views:
+        batch = views.pop("")[2].replay(batch, draws[""], layout=layout)
+    for name, (count, _, transform) in views.items():
+        own = [draws[name]] if count == 1 else draws[name]
+        made = [transform.replay(batch, each, layout=layout) for each in own]
+        results[name] = made[0] if count == 1 else tuple(made)
+    return results
 
 
 class ViewTargets:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, TypedDict, Union
 
+from .follow import Kind
 from .policy import Policy
 
 
@@ -90,6 +91,7 @@ class Settings(TypedDict, total=False):
     clamp: bool
     fill_value: Union[Numbers, None]
     check: bool
+    follow: Union[Mapping[Any, Kind], None]
     counter: Union[Array, None]
 
 

@@ -234,6 +234,9 @@ class Follow:
         if self.transform.mixes:
             raise UnsupportedError(f"{self.transform!r} mixes images: nothing can follow it")
         self.image = image
+        following = self.transform.follow if following is None else following
+        if self.transform.follow not in (None, following):
+            raise ArgumentError("following is given, and the transform has another follow=: want it in one of them")
         if following is not None and not isinstance(following, Mapping):
             raise ArgumentError(
                 f"following is a {type(following).__name__}, want a dictionary such as "

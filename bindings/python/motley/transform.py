@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
 
 from . import _arrays as arrays
@@ -13,7 +13,7 @@ from . import _mixed as mix
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._calls import Call, ViewTargets, call_of, warn_of_range
+from ._calls import ViewTargets, call_of, warn_of_range, replayed
 from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
 from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given, threads_given, whole
 from .draws import Drawn, recorded, same_boxes
@@ -21,6 +21,7 @@ from .policy import Policy
 from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
+    from .follow import Kind
     from ._types import Array, CallSettings, Drawing, DtypeLike, Generator, Ids, Labels, Layout, Levels, Numbers
     from ._types import PolicyLike, Range
 
@@ -32,7 +33,7 @@ EMPTY: tuple[Any, ...] = ()
 DEFAULTS: dict[str, Any] = {  # the settings that a transform keeps, and the values that say nothing
     "seed": None, "generator": None, "epoch": None, "layout": None, "threads": None, "mean": None, "std": None,
     "dtype": None, "output_layout": None, "views": 1, "clip_frames": 0, "alpha": False, "range": None, "clamp": True,
-    "fill_value": None, "check": True,
+    "fill_value": None, "check": True, "follow": None,
 }  # fmt: skip
 SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
@@ -122,6 +123,8 @@ class Transform(Sampled):
             channel. None: what the policy says, on the scale of the range.
         check: Whether the first batch of uint16 or float32 in host memory is looked at (at most 65,536 of its values, a
             millisecond), and a warning says so where more than 1 % lie outside of the range. Later batches are not.
+        follow: What moves with the images, a motley.follow.Mask, Image, Boxes or Points by key: calls, replay() and
+            loaders then take samples that are dictionaries, as a motley.Follow of the transform does.
         counter: An array of two int64, the epoch of draws by id and the number of the next sample without one, to count
             in. In memory of the CUDA device that the images are on it is read when the work runs, so that a CUDA graph
             makes new draws each time it is replayed.
@@ -129,6 +132,7 @@ class Transform(Sampled):
 
     policy: Policy
     alpha = False  # of pickles that were made before it was an argument
+    follow: Mapping[Any, Kind] | None = None  # likewise
     _now: tuple[Policy, int, Policy] | None = None  # a policy with schedules, an epoch, and what it is in it
 
     @keeping
@@ -154,6 +158,7 @@ class Transform(Sampled):
         clamp: bool = True,
         fill_value: Numbers | None = None,
         check: bool = True,
+        follow: Mapping[Any, Kind] | None = None,
         counter: Array | None = None,
     ) -> None:
         self.policy = Policy(policy)
@@ -180,6 +185,9 @@ class Transform(Sampled):
         # Part of a kept call's key. A str, because Python keeps a str's hash.
         flavour = self.threads, self.mean, self.std, self._dtype, self.output_layout, self.clip_frames, self.alpha
         self._flavour = repr((*flavour, self.range, self.clamp, self.fill_value))
+        self.follow = follow
+        if follow is not None:
+            self.follow = self._follower().following
 
     @property
     def dtype(self) -> object:
@@ -262,6 +270,10 @@ class Transform(Sampled):
         mixing = None
         if labels is not None or classes is not None or self.policy.mixes:
             mixing = self._mixing(labels, classes)
+        if self.follow is not None:
+            self._refuse_places(out=out)
+            which = {"sample_ids": sample_ids, "view": view, "epoch": epoch, "seed": seed}
+            return self._follower()(batch, **which, views=views, levels=levels, return_draws=return_draws)
         if views == 1:
             return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels, mixing=mixing)
         if out is not None:
@@ -272,6 +284,17 @@ class Transform(Sampled):
         return tuple(
             one._run(batch, None, layout, which, return_draws, levels, mixing=mixing) for one, which in zip(own, each)
         )
+
+    def _follower(self) -> Any:
+        """What moves samples."""
+        from .follow import Follow
+
+        return Follow(self)
+
+    def _refuse_places(self, **given: Any) -> None:
+        for name, value in given.items():
+            if value is not None and self.follow is not None:
+                raise ArgumentError(f"{name} is given, but the transform has follow=, and returns new samples")
 
     def _mixing(self, labels: Labels | None, classes: int | None) -> tuple[Any, Any] | None:
         """Labels and classes of a call; None: the policy does not mix images."""
@@ -304,6 +327,8 @@ class Transform(Sampled):
         another size or type, unless it mixes images as they come."""
         if unknown:
             known_keywords("apply_", unknown, Transform.apply_.__kwdefaults__)
+        if self.follow is not None:
+            self._refuse_places(batch=batch)
         if (self.views if views is None else views) != 1:
             raise ArgumentError(f"views is {views or self.views}, want 1 in place: there is one place to write to")
         mixing = None
@@ -381,6 +406,9 @@ class Transform(Sampled):
             ArgumentError: The draws have operations that this policy does not draw, do not suit the images, or say that
                 they are of another policy or for another size; nothing is written.
         """
+        if self.follow is not None:
+            self._refuse_places(out=out, labels=labels)
+            return self._follower().replay(batch, draws)
         which, mixing = (None, 0, epoch, None), self._mixing(labels, classes)
         return self._run(batch, out, layout or self.layout, which, given=draws, mixing=mixing)
 
@@ -458,7 +486,7 @@ class Transform(Sampled):
         if policy.varies:
             policy, which = self._in_epoch(policy, which)
             if given is not None and policy.views:
-                return self._replayed(batch, given, out, layout, self._views_of(policy))
+                return replayed(batch, given, out, layout, self._views_of(policy))
         what = () if given.__class__ is Drawn and not policy.whole else policy._what
         call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
         takes = levels is not None and self._takes(levels, policy)
@@ -490,7 +518,7 @@ class Transform(Sampled):
             if status:
                 call.failed(policy, status)
             if return_draws:
-                draws = self._recorded(call, policy, levels if takes else None)
+                draws = call.recorded(policy, levels if takes else None)
                 if mixing is not None and policy.mixes:
                     for draw, one in zip(draws, mix.plain(mixed, call.count)):
                         draw["mix"] = one
@@ -594,33 +622,6 @@ class Transform(Sampled):
     def _makes_rgb(self, source: Any, policy: Policy) -> bool:
         """Whether images come out as RGB. Bands are none and stay what they are."""
         return policy.to_rgb and not (source.count and source.has_bands)
-
-    def _recorded(self, call: Call, policy: Policy, levels: Any) -> Any:
-        """The draw of each image of the last run, or that of the one image."""
-        samples = ffi.new("motley_samples *", call.c.params.samples)
-        if levels is not None and call.caller[1] is not None:
-            _copy, samples.levels = levels_on_host(levels, call.count)
-        samples.bands = call.bands
-        draws = recorded(policy, samples, call.sizes, call.channels)
-        if not call.single:
-            return draws
-        if not policy.views:
-            return draws[0]
-        return {name: own[0] if isinstance(own, list) else tuple(j[0] for j in own) for name, own in draws.items()}
-
-    def _replayed(self, batch: Any, draws: Any, out: Any, layout: Any, views: Any) -> dict[str, Any]:
-        """All views by recorded draws, each by itself."""
-        results = {}
-        if out is not None:
-            raise ArgumentError("out is given, but the policy has views: want what replay() returns")
-        if "" in views:
-            batch = views.pop("")[2].replay(batch, draws[""], layout=layout)
-        for name, (count, _, transform) in views.items():
-            made = [
-                transform.replay(batch, own, layout=layout) for own in ([draws[name]] if count == 1 else draws[name])
-            ]
-            results[name] = made[0] if count == 1 else tuple(made)
-        return results
 
     def _target(self, source: Any, batch: Any, out: Any, layout: Layout | None, policy: Policy | None) -> Any:
         """What to write to."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes with an image: masks with Pillow's bytes, boxes and points where the pixels went."""
 
+import copy
 import functools
 import json
 import pickle
@@ -849,3 +850,53 @@ def test_custom_operations_cannot_be_followed():
     for key, value in ("mask", IMAGE[..., 0]), ("points", [[1, 2]]):
         with pytest.raises(motley.UnsupportedError, match="custom op"):
             Follow('{"motley": 1, "name": "mine", "branches": ["moved_by_hand"]}')({"image": IMAGE, key: value})
+
+
+# ---- follow=, of a transform ----
+
+
+@pytest.mark.parametrize("kind", ["core", "module"])
+def test_a_transform_with_follow_is_a_follow(kind):
+    make = motley.Transform if kind == "core" else pytest.importorskip("motley.torch").Transform
+    kinds = {"mask": Mask(fill=255), "boxes": Boxes(drop=False)}
+    transform, alone = make("rand_augment", seed=3, follow=kinds), Follow(make("rand_augment", seed=3), kinds)
+    image = photographs(2)[0]
+    boxes = np.array([[1.0, 2, 9, 11]])
+    sample = {"image": image, "mask": image[..., 0].copy(), "boxes": boxes, "name": "a"}
+    wanted, draws = by_id(alone, sample, 5, return_draws=True)
+    assert same_samples([by_id(transform, sample, 5)], [wanted]) and wanted["name"] == "a"
+    assert same_samples([transform.replay(sample, draws)], [wanted])
+    assert by_id(transform, [sample, sample], [5, 6], return_draws=True)[1][0] == draws
+    assert same_samples(by_id(transform, sample, 5, views=2), by_id(alone, sample, 5, views=2))
+    assert same_samples([by_id(Follow(transform), sample, 5)], [wanted])
+    assert same_samples([by_id(make(transform), sample, 5), by_id(copy.deepcopy(transform), sample, 5)], [wanted] * 2)
+    assert "follow={'mask': Mask(fill=255" in repr(transform)
+    if kind == "module":
+        still = transform.eval()(sample, sample_ids=5, epoch=0)
+        assert same_samples([still], [sample])
+        assert transform.train().counter[1] == 0
+    for call, message in (
+        (lambda: transform(sample, out=image), "out is given, but the transform has follow=, and returns new"),
+        (lambda: transform.apply_(sample), "batch is given, but the transform has follow="),
+        (lambda: transform.replay(sample, draws, labels=[1]), "labels is given, but the transform has follow="),
+        (lambda: Follow(transform, {"mask": Mask()}), "the transform has another follow=: want it in one of them"),
+        (lambda: make("rand_augment", follow={"mask": 3}), r"following\['mask'\] is 3, want a motley.follow.Mask"),
+        (lambda: transform(image), "the sample is a ndarray, want a dictionary"),
+        (lambda: transform({"image": image}), "the sample has no 'mask', it has 'image'"),
+    ):
+        refused(message, call)
+    with pytest.raises(motley.UnsupportedError, match="mixes images: nothing can follow it"):
+        make({"stages": [{"mix": {"mixup": 0.2, "classes": 4}}]}, follow=kinds)
+
+
+def test_loaders_take_a_transform_with_follow():
+    data = pytest.importorskip("motley.torch")
+    kinds, image = {"mask": Mask(fill=255)}, photographs(1)[0]
+    samples = [{"image": image, "mask": image[..., 0].copy(), "id": data.Index(i, 2)} for i in range(3)]
+    transform = motley.Transform("rand_augment", seed=3, follow=kinds)
+    wanted = [by_id(transform, sample, i, epoch=2) for i, sample in enumerate(samples)]
+    dataset = data.Augmented(samples, transform)
+    assert same_samples([dataset[data.Index(i, 2)] for i in range(3)], wanted)
+    batch = data.MotleyCollate(transform, ids="id")(samples)
+    assert all((batch["mask"][i].numpy() == wanted[i]["mask"]).all() for i in range(3))
+    refused("or has follow=, and works on samples", data.Prefetcher, [], transform, "cpu")

@@ -232,6 +232,13 @@ def _rebuilt(cls: Any, *items: Any) -> Any:
     return _with_field(cls)(*items)
 
 
+def _follow_of(transform: object) -> motley.Follow | None:
+    """The motley.Follow that this is, or that a transform with follow= is."""
+    if isinstance(transform, motley.Transform) and transform.follow is not None:
+        return motley.Follow(transform)
+    return transform if isinstance(transform, motley.Follow) else None
+
+
 class Augmented(_Around):
     """A data set whose images are augmented one by one as they are read: by an index of a motley.torch.Sampler sample i
     with the draws of id i, in its epoch and view; by a plain index, and of an IterableDataset, with new ones.
@@ -239,7 +246,8 @@ class Augmented(_Around):
     Args:
         policy: A policy, or a motley.Transform, whose settings are kept. With a policy that has stages an image becomes
             the network's input, a NumPy array if it was a PIL image; with views a dictionary of these. Or a
-            motley.Follow, for samples that are dictionaries: masks, boxes and points move with the image.
+            motley.Follow, or a transform with `follow`, for samples that are dictionaries: masks, boxes and points move
+            with the image.
         seed: Of a policy; None is none, or that of the transform.
         images: Index or key of the image in a sample: a PIL image, or a uint8 tensor or array that motley takes. A
             sample that is neither a tuple, a list nor a dict is the image.
@@ -264,10 +272,12 @@ class Augmented(_Around):
         views: int | None = None,
     ) -> None:
         self.dataset, self._images = dataset, images
-        self._follow = policy if isinstance(policy, motley.Follow) else None
+        self._follow = _follow_of(policy)
         if self._follow is not None and seed is not None:
             raise ArgumentError(f"seed is {seed} beside a motley.Follow, want it in the Follow's transform")
-        self._augment: Any = policy.transform if isinstance(policy, motley.Follow) else transform_of(policy, seed)
+        if isinstance(policy, motley.Follow):
+            policy = policy.transform
+        self._augment: Any = self._follow.transform if self._follow else transform_of(policy, seed)
         self._views = getattr(self._augment, "views", 1) if views is None else whole("views", views, 1, 65536, "from 1")
 
     def _made(self, sample: Any, index: Any = None) -> object:
@@ -320,9 +330,9 @@ class MotleyCollate:
         labels: int | str | None = None,
         collate: Callable[[list[Any]], object] | None = None,
     ) -> None:
-        if isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike, Mapping)):
+        self.follow = _follow_of(transform)
+        if not self.follow and isinstance(transform, (motley.Transform, motley.Policy, str, os.PathLike, Mapping)):
             transform = transform_of(transform, None, mixing=True, module=Transform)
-        self.follow = transform if isinstance(transform, motley.Follow) else None
         if self.follow:
             if images is not None:
                 raise ArgumentError(f"images is {images!r}, but the Follow has its own key, {self.follow.image!r}")

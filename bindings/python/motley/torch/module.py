@@ -112,6 +112,7 @@ class Transform(motley.Transform, torch.nn.Module):
         wrong = by_position or (sample_ids is None and "seed" in options)  # as the call says
         wrong = wrong or (options.get("seed") or 0) < 0
         takes = out is None and not self._mixes and self.generator is None and not options.keys() - OPERATED
+        takes = takes and self.follow is None
         takes = takes and not (self._scheduled and getattr(sample_ids, "ndim", 1) == 2)  # whose epoch nobody knows yet
         if compiling and takes and not wrong:
             made = self._operated(images, layout or self.layout or "chw", sample_ids, view, **options)

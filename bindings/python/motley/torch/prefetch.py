@@ -121,9 +121,10 @@ class Prefetcher:
         self.device = torch.device(device if device is not None else "cuda" if torch.cuda.is_available() else "cpu")
         if isinstance(transform, (str, os.PathLike, motley.Policy, Mapping)):
             transform = transform_of(transform, None, mixing=True, module=Transform).to(self.device)
-        if isinstance(transform, motley.Follow):
+        if isinstance(transform, motley.Follow) or getattr(transform, "follow", None) is not None:
             raise motley.ArgumentError(
-                "transform is a motley.Follow, which works on whole samples: want a MotleyCollate of it in the loader"
+                "transform is a motley.Follow, or has follow=, and works on samples: want a MotleyCollate of it in "
+                "the loader"
             )
         self.transform: Any = transform
         self.loader, self.images, self.ids = loader, images, ids
