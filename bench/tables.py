@@ -154,6 +154,24 @@ def albumentations(result):
     )
 
 
+def wide(result):
+    """Each peer's time, and how many times Motley is as fast."""
+    names = ("torchvision", "kornia", "albumentations")
+    yield "| type | op | Motley | " + " | ".join(f"{name} {result[name]}" for name in names) + " |"
+    yield "|---|---|---:|" + "---:|" * len(names)
+    for row in result["rows"]:
+        us = row["us"]
+        cells = [f"{us[name]:.0f} us, **{us[name] / us['motley']:.1f}**" if us[name] else "" for name in names]
+        yield f"| {row['dtype']} | {row['op']} | {us['motley']:.0f} us | {' | '.join(cells)} |"
+    yield ""
+    yield (
+        f"One image of {result['image']} a call, one thread, processor time, the least of {result['rounds']} turns; "
+        f"bold is how many times Motley is as fast; the copy is torch's: {result['cpu']}, torch {result['torch']}, "
+        f"commit {result['commit']}{' with changes' if result['changed'] else ''}, {result['date']}. Measured by "
+        "`bench/compare_wide.py`."
+    )
+
+
 def resize(result):
     """Each peer's time, and how many times Motley is as fast."""
     peers = {"Pillow": "pillow_us", "Pillow-SIMD": "simd_us", "fast_image_resize": "fir_us", "torchvision": "tensor_us"}
@@ -798,6 +816,7 @@ TABLES = {
     "bench-cpu-ops": ("cpu", ops),
     "bench-albumentations": ("albumentations", albumentations),
     "bench-resize": ("resize", resize),
+    "bench-wide": ("wide", wide),
     "bench-one-core": ("one-core", one_core),
     "bench-transforms": ("cpu-transforms", transforms),
     "bench-views-cpu": ("views-cpu", views_cpu),

@@ -3,6 +3,9 @@
 by the recorded draws, whatever the library, layout and container; what is refused."""
 
 import json
+import pathlib
+import re
+import types
 import warnings
 
 import numpy as np
@@ -16,6 +19,7 @@ torch = pytest.importorskip("torch")
 has_uint16 = hasattr(torch, "uint16")
 
 DTYPES = ["float32", "uint16"]
+PAGE = pathlib.Path(__file__).resolve().parents[3] / "doc" / "other-pixels.md"
 IDS = {"sample_ids": list(range(8)), "epoch": 3}
 MOVES = """motley: 1
 name: moves
@@ -426,3 +430,40 @@ def test_the_list_for_bands_needs_no_colours():
     _, draws = motley.Transform("trivial_augment_bands", layout="chw", seed=1)(x, return_draws=True)
     drawn = {step["op"] for steps in draws for step in steps}
     assert len(drawn) == 12 and not drawn & {"color", "posterize", "solarize", "equalize", "invert", "auto_contrast"}
+
+
+# ---- the lines of doc/other-pixels.md ----
+
+
+@pytest.mark.skipif(not has_uint16, reason="torch is older than uint16")
+def test_lines_of_the_page():
+    import motley.torch
+
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    bands = pictures("uint16", 13, 2) // 8
+    labels = torch.from_numpy(np.random.default_rng(1).integers(0, 9, (2, 40, 52)))
+    names = {
+        "motley": motley,
+        "torch": torch,
+        "M13": [1000.0] * 13,
+        "S13": [500.0] * 13,
+        "images": tensor(bands),
+        "pixels": bands // 4,
+        "batch": {"image": tensor(bands), "mask": labels},
+        "source": types.SimpleNamespace(read=lambda: bands[0]),
+        "tifffile": types.SimpleNamespace(imread=lambda path: bands[0].transpose(1, 2, 0).copy()),
+        "path": "image.tif",
+        "monai_batch": {
+            "image": tensor(pictures("float32", 4, 2)).as_subclass(type("MetaTensor", (torch.Tensor,), {}))
+        },
+        "decoder": tensor(pictures("float32", 3, 8)),
+    }
+    exec(blocks[0], names)
+    assert names["batch"].dtype == torch.float32 and names["pixels"].dtype == np.uint16
+    names["batch"] = {"image": tensor(bands), "mask": labels}
+    names["pixels"] = (bands[0, 0] // 4).astype("int16")
+    exec(blocks[1], names)
+    assert names["batch"]["image"].shape == (2, 13, 40, 52) and names["batch"]["mask"].dtype == torch.int64
+    assert names["image"].shape == (40, 52, 13) and names["image"].dtype == np.float32
+    assert names["images"].shape == (2, 4, 40, 52) and names["frames"].shape == (8, 3, 40, 52)
+    assert names["scan"].dtype == np.uint16 and names["scan"].max() <= 4095
