@@ -112,7 +112,8 @@ static void sum_taps(const mot_wide *wide, const mot_step *step, const planes *i
                     for (int j = -reach; j <= reach; j++)
                         for (int i = -reach; i <= reach; i++)
                             sum = fmaf(*at(in, x + i, y + j, c), *weight++, sum);
-                    sum += taps.bias;
+                    if (taps.bias != 0) /* else a sum of -0 would become 0 */
+                        sum += taps.bias;
                     made = mot_wide_stencil(step->op, v, range->whole ? rintf(sum) : sum, range, &step->arg);
                 }
                 *at(out, x, y, c) = mot_wide_end(range, v, made);

@@ -264,7 +264,7 @@ template <int PX> DEVICE void wide_sums(const wide_pass &p, int x0, int y, const
         wide_sums_of<2, PX>(p, x0, y, band, sum);
 #pragma unroll
     for (int k = 0; k < PX; k++) {
-        const float all = sum[k] + bias, v = at[k];
+        const float all = bias != 0 ? sum[k] + bias : sum[k], v = at[k];
         const bool outside = edge || x0 + k < reach || x0 + k >= from.width - reach;
         const float made = none      ? v
                            : outside ? mot_range_clamp(&range, v)
