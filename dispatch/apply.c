@@ -6,6 +6,7 @@
 #include "base/values.h"
 #include "dispatch/request.h"
 #include "dispatch/wide.h"
+#include "policies/compile.h"
 
 #include <math.h>
 #include <string.h>

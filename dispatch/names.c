@@ -2,6 +2,7 @@
 /* Names of the public enumerations; interpolations have the names of the policy format. */
 #include "motley.h"
 #include "policies/policy.h"
+#include "policies/print.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define NAME(names, i) ((size_t)(i) < COUNT(names) ? (names)[i] : NULL)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles a policy's model into the tables that draws read. Every level's argument is prepared here, in double. */
+#include "policies/compile.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/number.h"
+#include "policies/custom.h"
 #include "policies/draw.h"
 #include "policies/transform.h"
 

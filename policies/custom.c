@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ops that a policy can name: those of the table, then custom ops, with ids from MOT_OP_COUNT on. */
+#include "policies/custom.h"
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "policies/transform.h"

@@ -2,7 +2,9 @@
 /* Describes a policy's draws as JSON: every phase, branch and step, with its probabilities and possible values. */
 #include "base/error.h"
 #include "base/text.h"
+#include "policies/compile.h"
 #include "policies/head.h"
+#include "policies/print.h"
 #include "policies/transform.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/values.h"
 #include "followers/boxes.h"
+#include "policies/custom.h"
 #include "policies/transform_draw.h"
 
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "policies/print.h"
 #include "policies/transform.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_read: reads back what motley_draw_json wrote. */
 #include "augmentations/table.h"
+#include "policies/print.h"
 #include "policies/stage_keys.h"
 
 #include <errno.h>

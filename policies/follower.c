@@ -6,6 +6,7 @@
 #include "base/params.h"
 #include "base/values.h"
 #include "motley/follow.h"
+#include "policies/compile.h"
 #include "policies/transform.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See head.h. */
 #include "policies/head.h"
+#include "policies/print.h"
 
 #include <stdlib.h>
 

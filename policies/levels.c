@@ -2,6 +2,8 @@
 /* Computes an op's value from a level: each profile's arithmetic, in the order in which its software does it. */
 #include "base/error.h"
 #include "base/number.h"
+#include "policies/compile.h"
+#include "policies/custom.h"
 #include "policies/draw.h"
 #include "policies/policy.h"
 

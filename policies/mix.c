@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixing: its parameters, lambda's quantiles, and what a batch draws. */
 #include "policies/mix.h"
+#include "policies/compile.h"
 
 #include "base/error.h"
 #include "base/params.h"

@@ -3,7 +3,10 @@
  */
 #include "augmentations/ops.h"
 #include "base/error.h"
+#include "policies/compile.h"
+#include "policies/custom.h"
 #include "policies/head.h"
+#include "policies/print.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/params.h"
+#include "policies/custom.h"
 #include "policies/head.h"
+#include "policies/print.h"
 #include "policies/stage_keys.h"
 
 #include <errno.h>

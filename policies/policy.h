@@ -155,52 +155,6 @@ motley_status mot_policy_text(const char *path, char **text, size_t *length, mot
 motley_status mot_policy_parse(const char *text, size_t length, const motley_parse_params *params, bool only_checked,
                                motley_policy **policy, motley_error *error);
 
-/* Used in place of a step's index for problems that do not belong to a step. */
-#define MOT_IN_POLICY (-1)
-#define MOT_IN_LEVEL (-2) /* the policy's default level */
-
-/* Checks what needs the whole policy (limits, values in the op's range) and fills `tables`. `report` gets one problem
- * per call, with the index of its step or MOT_IN_*. */
-typedef void mot_compile_report(void *user, int step, const char *message);
-motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *report, void *user, motley_error *error);
-
-/* The value of `level` in `space`, for the plus or minus sign; in a relative space, for a side of one pixel. */
-double mot_space_value(const motley_policy *policy, const mot_space *space, double level, int minus);
-
-/* The standard normal's quantile at p, to 2^-20. */
-double mot_normal_quantile(double p);
-
-/* The share of a Beta(a, a) distribution below x <= 1/2. */
-double mot_beta_below(double a, double x);
-
-/* The k-th of MOT_QUANTILES values that approximate a Gamma(alpha, 1) or a Beta(alpha, alpha) distribution: its
- * quantile in the middle of a cell, to a relative 2^-20. alpha: MOT_MIN_ALPHA .. MOT_MAX_ALPHA. */
-double mot_gamma_quantile(double alpha, int k);
-double mot_beta_quantile(double alpha, int k);
-
-/* How many levels a step with this one can take, and the k-th of them. Not for steps that give a value instead. */
-uint32_t mot_level_count(const motley_policy *policy, const mot_level *level);
-double mot_level_at(const motley_policy *policy, const mot_level *level, uint32_t k);
-
-/* A level's entry in a relative space: its value is only known together with an image's side. */
-mot_level_entry mot_space_relative(const motley_policy *policy, const mot_space *space, double level);
-
-/* The words that policy texts use for the enumerations, in their order. */
-extern const char *const mot_arithmetic_names[2];
-extern const char *const mot_choice_names[3];
-extern const char *const mot_augmix_form_names[3];
-extern const char *const mot_sign_names[3];
-extern const char *const mot_side_names[3];
-extern const char *const mot_rounding_names[3];
-extern const char *const mot_interpolation_names[3];
-extern const char *const mot_profile_names[5];
-
-/* Writes `repeat` with its key. */
-void mot_print_repeat(mot_text *w, const motley_policy *policy);
-
-/* Writes a level with its key; nothing if there is none. */
-void mot_print_level(mot_text *w, const mot_level *level);
-
 /* The place of an image of a policy without stages. */
 motley_place mot_whole_place(int32_t width, int32_t height);
 
@@ -217,25 +171,6 @@ motley_step mot_public_step(const motley_op_info *info, const mot_step *step);
 /* mot_public_step of a step that works in a part of the image. */
 motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside);
 
-/* The custom ops: checked, copied into the policy (false: no memory), compared. */
-motley_status mot_customs_check(const motley_custom_op *ops, size_t count, motley_error *error);
-bool mot_customs_copy(motley_policy *policy, const motley_custom_op *ops, size_t count);
-void mot_customs_keep_named(motley_policy *policy); /* frees those that no space names */
-void mot_customs_destroy(motley_policy *policy);
-bool mot_customs_equal(const motley_policy *a, const motley_policy *b); /* of two whose texts are equal */
-
-/* The id of the op called `name`, of the table or custom, or -1; the facts of an id, and its argument for a value. */
-int mot_policy_find_op(const motley_policy *policy, const char *name);
-const mot_op_facts *mot_policy_facts(int op);
-void mot_policy_prepare(int op, const double *value, int count, mot_arg *arg);
-
-/* Whether a text is a name: a letter, then letters, digits, '_', '.' and '-', at most MOT_MAX_NAME in all. */
-bool mot_is_name(const char *text, size_t length);
-
-/* Replaces the level of every step that has one, and the policy's. A number is the mean of a level that is normal.
- * mot_policy_compile is next. Errors: ARGUMENT, for a number that is not on the scale. */
-motley_status mot_policy_set_level(motley_policy *policy, mot_level level, motley_error *error);
-
 /* Sets the info from the other members; mot_policy_compile calls it. */
 void mot_policy_finish(motley_policy *policy);
 
@@ -244,9 +179,5 @@ motley_policy *mot_policy_share(const motley_policy *policy);
 
 /* A copy without stages, whose spaces and steps can be changed before it is compiled; or NULL. */
 motley_policy *mot_policy_copy(const motley_policy *policy);
-
-/* The formats of motley_policy_print, but JSON, which is made of the text. */
-motley_status mot_policy_print_text(const motley_policy *policy, char **text, motley_error *error);
-motley_status mot_policy_print_values(const motley_policy *policy, char **json, motley_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a policy as canonical text: keys in a fixed order, defaults left out, numbers with the fewest digits that
  * round-trip. */
+#include "policies/print.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "policies/head.h"

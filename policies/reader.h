@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/number.h"
+#include "policies/custom.h"
 #include "policies/policy.h"
 #include "policies/yaml.h"
 

@@ -7,7 +7,10 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "policies/builtin.h"
+#include "policies/compile.h"
+#include "policies/custom.h"
 #include "policies/policy.h"
+#include "policies/print.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints a transform: as canonical text, keys in a fixed order and defaults left out, or the same as JSON. */
+#include "policies/custom.h"
 #include "policies/head.h"
+#include "policies/print.h"
 #include "policies/stage_keys.h"
 
 #include "base/error.h"

@@ -10,6 +10,7 @@
 #include "tests/test.h"
 
 #include "dispatch/cuda/state.h"
+#include "policies/compile.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * chains that are applied one by one, and what is refused. tests/pillow/test_augmix.py compares them with timm's and
  * torchvision's. */
 #include "augmentations/augmix.h"
+#include "policies/compile.h"
 #include "policies/policy.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"

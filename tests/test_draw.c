@@ -7,6 +7,7 @@
 #include "augmentations/table.h"
 #include "base/hash.h"
 #include "policies/builtin.h"
+#include "policies/compile.h"
 #include "policies/draw.h"
 #include "tests/chi_square.h"
 #include "tests/policies.h"

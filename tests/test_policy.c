@@ -3,6 +3,7 @@
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "policies/builtin.h"
+#include "policies/compile.h"
 #include "policies/yaml.h"
 #include "tests/policies.h"
 #include "tests/sweep.h"

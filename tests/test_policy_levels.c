@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Levels: what number of an op each one is, as in torchvision and timm; and the shapes of published policies. */
 #include "augmentations/table.h"
+#include "policies/compile.h"
 #include "policies/draw.h"
 #include "tests/policies.h"
 

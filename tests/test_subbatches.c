@@ -8,6 +8,7 @@
 #include "augmentations/table.h"
 #include "dispatch/backend.h"
 #include "policies/builtin.h"
+#include "policies/compile.h"
 #include "policies/draw.h"
 #include "tests/inputs.h"
 #include "tests/test.h"
