@@ -36,9 +36,10 @@ static int is_reached(int32_t first, int32_t length, int32_t resized)
            length <= (int64_t)MOT_MOST_SHRINK * resized;
 }
 
-motley_status mot_check_place(const motley_place *d, size_t i, const int32_t from[2], const int32_t to[2],
-                              int32_t most_boxes, motley_error *error)
+motley_status mot_check_place(const motley_place *d, size_t i, const int32_t from[2], int32_t most_boxes,
+                              motley_error *error)
 {
+    const int32_t to[2] = { d->result_width, d->result_height };
     MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
                 "image %zu: it is resized to %dx%d, want 1 to %d each way", i, d->width, d->height, MOT_MAX_SIDE);
     MOT_REQUIRE(d->beyond ||
@@ -56,6 +57,8 @@ motley_status mot_check_place(const motley_place *d, size_t i, const int32_t fro
     MOT_REQUIRE(
         d->left >= -MOT_MAX_SIDE && d->left <= MOT_MAX_SIDE && d->top >= -MOT_MAX_SIDE && d->top <= MOT_MAX_SIDE, error,
         "image %zu: the given window begins at (%d, %d), want at most %d away", i, d->left, d->top, MOT_MAX_SIDE);
+    MOT_REQUIRE(to[0] >= 1 && to[1] >= 1 && to[0] <= MOT_MAX_SIDE && to[1] <= MOT_MAX_SIDE, error,
+                "image %zu: its result is given as %dx%d, want 1 to %d each way", i, to[0], to[1], MOT_MAX_SIDE);
     MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= most_boxes, error,
                 "image %zu: %d boxes are given, want at most %d", i, d->boxes_count, most_boxes);
     for (int b = 0; b < d->boxes_count; b++) {

@@ -35,10 +35,10 @@ motley_status mot_check_count(const char *what, size_t count, motley_error *erro
 /* Requires 1 to MOT_MAX_SIDE pixels each way. */
 motley_status mot_check_size(int32_t width, int32_t height, motley_error *error);
 
-/* Checks a given place of image i, from a source of width and height `from` to a result of `to`: the crop and the
- * erased boxes, at most `most_boxes`, are inside, and the window begins at most MOT_MAX_SIDE pixels away. */
-motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], const int32_t to[2],
-                              int32_t most_boxes, motley_error *error);
+/* Checks a given place of image i, from a source of width and height `from`: the crop and the erased boxes, at most
+ * `most_boxes`, are inside, and the window begins at most MOT_MAX_SIDE pixels away. */
+motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], int32_t most_boxes,
+                              motley_error *error);
 
 /* Requires nearest, bilinear or bicubic. */
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error);

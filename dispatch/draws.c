@@ -138,6 +138,9 @@ static motley_status check_place(const mot_request *r, size_t i, motley_error *e
 {
     const motley_place *const at = &r->params->given[i];
     const mot_view src = mot_batch_view(r->src, i), to = stepped_view(r, i);
+    MOT_REQUIRE(at->result_width == to.width && at->result_height == to.height, error,
+                "image %zu: its result is given as %" PRId32 "x%" PRId32 ", but dst has %" PRId32 "x%" PRId32, i,
+                at->result_width, at->result_height, to.width, to.height);
     if (r->transform->plain) {
         MOT_REQUIRE(at->crop.left == 0 && at->crop.top == 0 && at->crop.width == src.width &&
                         at->crop.height == src.height && at->width == src.width && at->height == src.height &&
@@ -146,11 +149,11 @@ static motley_status check_place(const mot_request *r, size_t i, motley_error *e
                     error, "image %zu is given a crop, size, flip or erased box, but the policy has no stages", i);
         return MOTLEY_OK;
     }
-    MOT_TRY(mot_check_place(at, i, (int32_t[]){ src.width, src.height }, (int32_t[]){ to.width, to.height },
-                            r->erase ? MOTLEY_MAX_ERASED_BOXES : 0, error));
+    MOT_TRY(
+        mot_check_place(at, i, (int32_t[]){ src.width, src.height }, r->erase ? MOTLEY_MAX_ERASED_BOXES : 0, error));
     MOT_REQUIRE((unsigned)at->filter <= MOTLEY_FILTER_HAMMING, error,
                 "image %zu: the given filter is %d, want one of motley_filter", i, (int)at->filter);
-    MOT_REQUIRE(mot_transform_stage(r->transform, MOT_STAGE_CENTER_CROP) ||
+    MOT_REQUIRE(r->transform->facts.draws_sizes || mot_transform_stage(r->transform, MOT_STAGE_CENTER_CROP) ||
                     mot_transform_stage(r->transform, MOT_STAGE_RANDOM_CROP) ||
                     (at->left == 0 && at->top == 0 && at->width == to.width && at->height == to.height),
                 error,

@@ -196,17 +196,13 @@ motley_status mot_follow_begin(motley_context *context, const mot_job *job, cons
         for (size_t s = first; made > 0 && s < first + (size_t)draws->counts[i]; s++)
             steps[s] = mot_step_inside(mot_step_info(draws->steps[s].op), &draws->steps[s], draws->inside[s]);
     }
-    motley_drawn drawn = { .count = n,
-                           .steps = shown ? shown : steps,
-                           .step_counts = draws->counts,
-                           .max_steps = shown ? shown_steps : draws->most,
-                           .widths = sides,
-                           .heights = sides + n,
-                           .places = draws->places };
-    if (job->request) {
-        drawn.width = job->request->info->width;
-        drawn.height = job->request->info->height;
-    }
+    const motley_drawn drawn = { .count = n,
+                                 .steps = shown ? shown : steps,
+                                 .step_counts = draws->counts,
+                                 .max_steps = shown ? shown_steps : draws->most,
+                                 .widths = sides,
+                                 .heights = sides + n,
+                                 .places = draws->places };
     return move(context, job->followed, &drawn, moved, &context->scratch, error);
 }
 

@@ -350,7 +350,7 @@ static size_t larger(size_t a, size_t b)
 static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
     size_t work = 0, rest = 0;
-    if (call->worker_bytes && !call->params->given)
+    if (call->worker_bytes && !call->draws.places)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view dst = mot_batch_view(call->dst, i);
@@ -370,7 +370,7 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
     }
     call->image_room = work;
     const size_t bytes = work + rest;
-    call->worker_bytes = call->params->given ? 0 : bytes;
+    call->worker_bytes = call->draws.places ? 0 : bytes; /* as drawn, and next time otherwise */
     return bytes;
 }
 

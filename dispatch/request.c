@@ -238,11 +238,12 @@ static motley_status check_steps(const motley_context *context, const mot_reques
                                   : NULL;
     if (mot_followed_any(&r->followed) && moves)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' %s: nothing can follow it", name, moves);
-    const char *const host = steps->inside        ? "works in boxes"
-                             : steps->customs     ? "has custom ops"
-                             : steps->late        ? "mixes chains behind other ops"
-                             : p->clip_frames > 1 ? "is applied to clips"
-                                                  : NULL;
+    const char *const host = steps->inside                     ? "works in boxes"
+                             : steps->customs                  ? "has custom ops"
+                             : steps->late                     ? "mixes chains behind other ops"
+                             : r->transform->facts.draws_sizes ? "draws sizes"
+                             : p->clip_frames > 1              ? "is applied to clips"
+                                                               : NULL;
     if ((p->counter || (r->samples.levels && context->backend->transform)) && host)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s is set, but policy '%s' %s, and so is drawn on the host",
                         p->counter ? "counter" : "levels", name, host);
@@ -260,12 +261,9 @@ mot_sizes mot_request_sides(const mot_request *r, size_t i, uint32_t way)
 {
     const mot_view src = mot_batch_view(r->src, i);
     const motley_place *const drawn = r->draws.places ? &r->draws.places[i] : NULL;
-    mot_sizes sizes = mot_result_size(r->transform, way, src.width, src.height);
-    if (drawn) {
-        sizes.crop_width = drawn->crop.width, sizes.crop_height = drawn->crop.height;
-        sizes.resized_width = drawn->width, sizes.resized_height = drawn->height;
-    }
-    return sizes;
+    if (drawn)
+        return mot_sizes_of_place(drawn);
+    return mot_result_size(r->transform, way, src.width, src.height);
 }
 
 int32_t mot_request_largest_kernel(const mot_request *r, size_t i)
@@ -279,17 +277,21 @@ int32_t mot_request_largest_kernel(const mot_request *r, size_t i)
     return largest;
 }
 
-/* Requires that images can be resized to their sizes, and mirrored at their edges by the largest kernel: that needs as
- * many pixels as half the kernel and one more. */
+/* Requires that images can be resized to their sizes, those of dst, and mirrored at their edges by the largest kernel:
+ * that needs as many pixels as half the kernel and one more. */
 static motley_status check_sides(const mot_request *r, motley_error *error)
 {
     for (size_t i = 0; i < r->src->count; i++) {
-        const mot_view src = mot_batch_view(r->src, i);
+        const mot_view src = mot_batch_view(r->src, i), dst = mot_batch_view(r->dst, i);
         const mot_sizes sizes = mot_request_sides(r, i, 0);
         MOT_TRY(mot_fail_in(error,
                             r->draws.places ? mot_sizes_check(&sizes, error)
                                             : mot_ways_check(r->transform, src.width, src.height, error),
                             "image %zu: ", i));
+        MOT_REQUIRE(sizes.width == dst.width && sizes.height == dst.height, error,
+                    "dst image %zu: size is %" PRId32 "x%" PRId32 ", but its sample draws %" PRId32 "x%" PRId32
+                    ", see motley_policy_result_sizes",
+                    i, dst.width, dst.height, sizes.width, sizes.height);
     }
     for (size_t i = 0; i < r->src->count; i++) {
         const mot_view dst = mot_batch_view(r->dst, i);
@@ -443,7 +445,8 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     r->mixes = steps.mixes;
     MOT_TRY(mot_wide_check_steps(r->src, &steps, p->clip_frames, error));
     MOT_TRY(check_places(context, r, error));
-    if (r->placed && (given || !r->sides_checked)) {
+    const bool draws_sizes = r->transform->facts.draws_sizes && !given;
+    if (r->placed && !draws_sizes && (given || !r->sides_checked)) {
         MOT_TRY(check_sides(r, error));
         r->sides_checked = !given;
     }
@@ -457,8 +460,10 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     MOT_REQUIRE(!stops || !context->rounds_busy, error,
                 "a custom op's function applies '%s', with custom ops, boxes or clips, on the context that called it",
                 r->transform->name);
-    if (!given && (stops || clips || wanted || (follows && !context->backend->follow)))
+    if (!given && (draws_sizes || stops || clips || wanted || (follows && !context->backend->follow)))
         MOT_TRY(mot_draws_make(context, r, error));
+    if (draws_sizes)
+        MOT_TRY(check_sides(r, error));
     MOT_TRY(check_clips(r, error));
     for (size_t i = 0; !r->placed && p->drawn && i < count; i++) {
         const mot_view image = mot_batch_view(r->src, i);

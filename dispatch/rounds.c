@@ -59,12 +59,13 @@ static motley_status reserve(rounds *call, motley_error *error)
     memset(call->done, 0, n * sizeof *call->done);
     for (size_t i = 0; i < places; i++) {
         const mot_view v = mot_batch_view(call->job->dst, i);
-        call->written[i] = call->draws->places[i];
-        call->written[i].crop = (motley_crop){ .width = v.width, .height = v.height };
-        call->written[i].width = v.width;
-        call->written[i].height = v.height;
-        call->written[i].left = call->written[i].top = 0;
-        call->written[i].flip_horizontal = call->written[i].flip_vertical = call->written[i].beyond = 0;
+        motley_place *const written = &call->written[i];
+        const motley_place *const drawn = &call->draws->places[i];
+        *written = mot_whole_place(v.width, v.height);
+        written->filter = drawn->filter;
+        written->boxes_count = drawn->boxes_count;
+        written->noise = drawn->noise;
+        memcpy(written->boxes, drawn->boxes, sizeof written->boxes);
     }
     return MOTLEY_OK;
 }

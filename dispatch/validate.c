@@ -365,7 +365,7 @@ motley_status mot_validate_dst(const mot_transform *t, const motley_batch *src, 
                 dst->channels, to_rgb ? "to_rgb's" : "src's", src->channels,
                 staged && dst->channels == 3 ? ", or a transform that begins with 'to_rgb: {}'" : "");
     MOT_TRY(mot_validate_alpha("dst", src, dst, error));
-    for (size_t i = 0; i < src->count; i++) {
+    for (size_t i = 0; i < src->count && !(staged && t->facts.draws_sizes); i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
         const mot_sizes want = staged ? mot_result_size(t, 0, from.width, from.height)
                                       : (mot_sizes){ .width = from.width, .height = from.height };

@@ -32,7 +32,7 @@ KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
 STAGES = (
     "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix to_rgb "
-    "zoom_out one_of"
+    "zoom_out one_of size_crop fixed_crop pad"
 ).split()
 
 
@@ -482,6 +482,37 @@ def flattened(stages):
         seen += bool(lists)
 
 
+def ruled(samples, keys, word):
+    """Width and height that a resize by another key than `size` makes, not yet rounded down."""
+    sides = np.stack([samples.width, samples.height], 1).astype(np.float64)
+    by, least, most = keys.get("rounding", "torchvision"), sides.min(1), sides.max(1)
+    listed = keys.get("square", keys.get("shortest", 0))
+    n = np.array([listed] if isinstance(listed, int) else listed)
+    n = n[choose(word, len(n))].astype(np.float64)
+    if "square" in keys:
+        return np.stack([n, n], 1)
+    if "fit" in keys:
+        (low, high), f, target = keys.get("scale", [1, 1]), np.float32, np.array(pair(keys["fit"]))
+        unit = (word >> np.uint64(8)) / (1 << 24)
+        if by == "detectron2":
+            return np.rint(sides * (target * (low + (high - low) * unit)[:, None] / sides).min(1)[:, None])
+        scale = f(low) + unit.astype(f) * f(high - low)
+        return sides.astype(f) * ((target / sides).min(1).astype(f) * scale)[:, None]
+    wide, longest = samples.width > samples.height, keys.get("longest")
+    if "shortest" not in keys:
+        other = longest / most * least + 0.5 if by == "detectron2" else longest * least / most
+        return np.where(wide[:, None], np.stack([longest + 0 * other, other], 1), np.stack([other, longest + 0 * n], 1))
+    longest = np.inf if longest is None else longest
+    if by == "torchvision":
+        return sides * np.minimum(n / least, longest / most)[:, None]
+    if by == "detr":
+        n = np.where(most / least * n > longest, np.rint(np.minimum(longest, 1e9) * least / most), n)
+        return np.where(sides == least[:, None], n[:, None], (n * most / least)[:, None])
+    longer = n / least * most
+    again = np.where(longer > longest, np.minimum(longest, 1e9) / longer, 1)
+    return np.where(sides == least[:, None], (n * again)[:, None], (longer * again)[:, None]) + 0.5
+
+
 class Transform:
     def __init__(self, text, load):
         self.stages, policies, self.to_rgb = [], 0, "to_rgb" in text["stages"][0]
@@ -512,6 +543,7 @@ class Transform:
             "resize": np.stack([width, height], 1),
             "filter": zero,
             "window": np.stack([zero, zero], 1),
+            "result": np.stack([width, height], 1),
             "flip": np.zeros((n, 2), bool),
             "erase": [[] for _ in zero],
             "noise": np.zeros(n, np.uint64),
@@ -528,22 +560,19 @@ class Transform:
             else:
                 drawn = list(getattr(self, kind)(inside, keys or {}, block, own) or [])
             columns += [(1024 * turn + s, here[which], steps) for s, (which, steps) in enumerate(drawn)]
-            width, height = width.copy(), height.copy()
             if kind == "resize":
-                width[here], height[here] = own["resize"].T
-            elif kind.endswith("crop"):
-                width[here], height[here] = pair(keys["size"])
+                own["result"] = own["resize"].copy()
+            elif kind.startswith(("random_", "center_")):
+                own["result"][:] = pair(keys["size"])
             for key in places.keys() - {"erase"}:
                 places[key][here] = own[key]
+            width, height = places["result"].T.copy()
         return (*packed(columns, n), places)
 
     def after(self, samples, places):
         """The samples as their images are behind these stages."""
         samples = copy.copy(samples)
-        samples.width, samples.height = places["resize"].T
-        for kind, keys, _, _ in self.stages:
-            if kind in ("center_crop", "random_crop"):
-                samples.width, samples.height = (np.full(len(samples.ids), side) for side in pair(keys["size"]))
+        samples.width, samples.height = places["result"].T
         samples.channels = 3 if self.to_rgb else samples.channels
         return samples
 
@@ -559,8 +588,11 @@ class Transform:
         places["filter"] = filters[choose(samples.words(block + 16)[0], len(filters))]
 
     def resize(self, samples, keys, block, places):
-        side, wide = keys["size"], samples.width > samples.height
         places["filter"] = 0 * samples.width + FILTERS.index(keys.get("filter", "bilinear"))
+        if "size" not in keys:
+            places["resize"] = ruled(samples, keys, samples.words(block)[0]).astype(np.int64)
+            return
+        side, wide = keys["size"], samples.width > samples.height
         if isinstance(side, int):
             longer = side * np.maximum(samples.width, samples.height) // np.minimum(samples.width, samples.height)
             places["resize"] = np.stack([np.where(wide, longer, side), np.where(wide, side, longer)], 1)
@@ -577,6 +609,7 @@ class Transform:
             first = ((canvas - length).astype(f) * unit[2 + k]).astype(np.int64)
             places["crop"][:, k] = np.where(here, -first, places["crop"][:, k])
             places["crop"][:, 2 + k] = np.where(here, canvas, places["crop"][:, 2 + k])
+        places["resize"], places["result"] = places["crop"][:, 2:].copy(), places["crop"][:, 2:].copy()
         places["beyond"] = here
 
     def center_crop(self, samples, keys, block, places):
@@ -587,6 +620,29 @@ class Transform:
         padding, words = keys.get("padding", 0), samples.words(block)[1::-1]
         for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):
             places["window"][:, k] = choose(words[k], np.maximum(side + 2 * padding - wanted, 0) + 1) - padding
+
+    def size_crop(self, samples, keys, block, places):
+        words, (low, high) = samples.words(block), keys["sides"]
+        for k, length in enumerate((samples.width, samples.height)):
+            most = np.minimum(length, high)
+            least = np.minimum(low, most)
+            places["result"][:, k] = least + choose(words[k], most - least + 1)
+            places["window"][:, k] += choose(words[3 - k], length - places["result"][:, k] + 1)
+
+    def fixed_crop(self, samples, keys, block, places):
+        word, f = samples.words(block)[0] >> np.uint64(8), np.float32
+        for k, (length, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):
+            over = np.maximum(length - wanted, 0)
+            half = np.rint(over * (word / (1 << 24))), np.trunc(over.astype(f) * (word.astype(f) / f(1 << 24)))
+            places["window"][:, k] += half[keys.get("rounding") != "detectron2"].astype(np.int64)
+            places["result"][:, k] = wanted
+
+    def pad(self, samples, keys, block, places):
+        multiple = keys.get("multiple")
+        for k, length in enumerate((samples.width, samples.height)):
+            size = -(-length // multiple) * multiple if multiple else np.maximum(length, pair(keys["size"])[k])
+            places["window"][:, k] -= (size - length) // 2 if keys.get("at") == "centre" else 0
+            places["result"][:, k] = size
 
     def flip(self, samples, keys, block, places):
         for k, (word, key) in enumerate(zip(samples.words(block), ("horizontal", "vertical"))):

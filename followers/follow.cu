@@ -73,10 +73,10 @@ static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t wi
     const int erased = d ? d->boxes_count : 0;
     int good = 1;
     if (d) {
-        width = job.width ? job.width : d->width;
-        height = job.width ? job.height : d->height;
+        width = d->result_width;
+        height = d->result_height;
         if (threadIdx.x == 0)
-            mot_set_places(steps, d, width, height);
+            mot_set_places(steps, d);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
         const int64_t at = (int64_t)i * job.max_steps + s;
@@ -224,7 +224,7 @@ static __device__ int set_trace(const mot_follow_job &job, int erase, int i, int
     if (d && threadIdx.x == 0) {
         int32_t source_width, source_height;
         size_of(job.src, i, &source_width, &source_height);
-        mot_trace_place(steps, d, width, height, source_width, source_height);
+        mot_trace_place(steps, d, source_width, source_height);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
         const int64_t at = (int64_t)i * job.max_steps + s;
@@ -425,8 +425,8 @@ static __global__ void __launch_bounds__(32 * PLANE_WARPS, sizeof(T) == 8 ? 3 : 
     band_of<T> b;
     size_of(job.src, i, &b.source_width, &b.source_height);
     const motley_place *const d = job.places ? &job.places[i] : NULL;
-    b.width = job.width ? job.width : d ? d->width : b.source_width;
-    b.height = job.width ? job.height : d ? d->height : b.source_height;
+    b.width = d ? d->result_width : b.source_width;
+    b.height = d ? d->result_height : b.source_height;
     b.begin = (int)((int64_t)b.height * band / bands);
     b.end = (int)((int64_t)b.height * (band + 1) / bands);
     b.count = planes.count;

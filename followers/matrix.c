@@ -51,11 +51,6 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
     MOT_TRY(mot_check_count("drawn->count", drawn->count, error));
     MOT_TRY(mot_check_array("drawn->max_steps", drawn->max_steps,
                             mot_times(drawn->count + 1, sizeof(mot_geometry) + sizeof(mot_trace_step)), error));
-    MOT_REQUIRE(
-        (drawn->width == 0 && drawn->height == 0) ||
-            (drawn->width >= 1 && drawn->height >= 1 && drawn->width <= MOT_MAX_SIDE && drawn->height <= MOT_MAX_SIDE),
-        error, "drawn: the results are %dx%d, want 1 to %d each way, or 0x0: each keeps its size", drawn->width,
-        drawn->height, MOT_MAX_SIDE);
     MOT_REQUIRE(drawn->count == 0 || (drawn->step_counts && drawn->widths && drawn->heights), error,
                 "%s is NULL, want an array of %zu images",
                 !drawn->step_counts ? "drawn->step_counts"
@@ -64,10 +59,6 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
                 drawn->count);
     for (size_t i = 0; i < drawn->count; i++) {
         MOT_TRY(mot_fail_in(error, mot_check_size(drawn->widths[i], drawn->heights[i], error), "image %zu: ", i));
-        MOT_REQUIRE(drawn->places || drawn->width == 0 ||
-                        (drawn->width == drawn->widths[i] && drawn->height == drawn->heights[i]),
-                    error, "image %zu has %dx%d pixels, but its result %dx%d, and places is NULL: want places", i,
-                    drawn->widths[i], drawn->heights[i], drawn->width, drawn->height);
         MOT_REQUIRE(drawn->step_counts[i] >= 0 && (size_t)drawn->step_counts[i] <= drawn->max_steps, error,
                     "image %zu has %d steps, want 0 to %zu", i, drawn->step_counts[i], drawn->max_steps);
         MOT_REQUIRE(drawn->step_counts[i] == 0 || drawn->steps, error,
@@ -85,14 +76,11 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
 motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
                                     int32_t *height, motley_error *error)
 {
-    *width = drawn->widths[i];
-    *height = drawn->heights[i];
     const motley_place *d = &drawn->places[i];
-    const int32_t w = drawn->width ? drawn->width : d->width, h = drawn->height ? drawn->height : d->height;
-    MOT_TRY(mot_check_place(d, i, (int32_t[]){ *width, *height }, (int32_t[]){ w, h }, MOTLEY_MAX_ERASED_BOXES, error));
-    mot_set_places(out, d, w, h);
-    *width = w;
-    *height = h;
+    MOT_TRY(mot_check_place(d, i, (int32_t[]){ drawn->widths[i], drawn->heights[i] }, MOTLEY_MAX_ERASED_BOXES, error));
+    mot_set_places(out, d);
+    *width = d->result_width;
+    *height = d->result_height;
     return MOTLEY_OK;
 }
 

@@ -104,17 +104,17 @@ MOT_FN void mot_set_axis(mot_geometry *out, int axis, int32_t from, int32_t size
 }
 
 /* The crop of an image, and its resize, window and flips as one move; width and height: of the image after them. */
-MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d, int32_t width, int32_t height)
+MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d)
 {
     const double crop[6] = { 1, 0, (double)d->crop.left, 0, 1, (double)d->crop.top };
     mot_set_move(&out[0], crop);
     out[0].width = d->crop.width;
     out[0].height = d->crop.height;
     out[1].kind = MOT_MOVES;
-    mot_set_axis(&out[1], 0, d->crop.width, d->width, d->left, width, d->flip_horizontal);
-    mot_set_axis(&out[1], 1, d->crop.height, d->height, d->top, height, d->flip_vertical);
-    out[1].width = width;
-    out[1].height = height;
+    mot_set_axis(&out[1], 0, d->crop.width, d->width, d->left, d->result_width, d->flip_horizontal);
+    mot_set_axis(&out[1], 1, d->crop.height, d->height, d->top, d->result_height, d->flip_vertical);
+    out[1].width = d->result_width;
+    out[1].height = d->result_height;
 }
 
 /* A box that a transform erased. */

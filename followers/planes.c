@@ -11,8 +11,8 @@
 static void result_size(const motley_drawn *drawn, size_t i, int32_t *width, int32_t *height)
 {
     const motley_place *const place = drawn->places ? &drawn->places[i] : NULL;
-    *width = drawn->width ? drawn->width : place ? place->width : drawn->widths[i];
-    *height = drawn->width ? drawn->height : place ? place->height : drawn->heights[i];
+    *width = place ? place->result_width : drawn->widths[i];
+    *height = place ? place->result_height : drawn->heights[i];
 }
 
 /* What image i drew. */
@@ -26,7 +26,7 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
     *count = 0;
     if (drawn->places) {
         MOT_TRY(mot_geometry_of_place(drawn, i, geometry, &width, &height, error));
-        mot_trace_place(&out[0], &drawn->places[i], width, height, drawn->widths[i], drawn->heights[i]);
+        mot_trace_place(&out[0], &drawn->places[i], drawn->widths[i], drawn->heights[i]);
         *count = out[0].kind != MOT_TRACE_STAYS;
     }
     const int first_op = *count;

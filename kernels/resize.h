@@ -26,7 +26,9 @@ typedef struct mot_resize {
     int32_t window_left, window_top;       /* where the result begins in the resized picture */
     uint8_t filter, order;                 /* motley_filter, motley_resize_order */
     uint8_t flip_horizontal, flip_vertical;
-    uint8_t fill[4]; /* by channel */
+    uint8_t flipped_first; /* bit 0: the picture is mirrored left to right before the resize, bit 1: top to bottom,
+                              which matters to nearest pixels; whether the result is, the two above say */
+    uint8_t fill[4];       /* by channel */
 } mot_resize;
 
 /* All of a picture, and all that it is resized to. */
@@ -46,6 +48,7 @@ MOT_FN mot_resize mot_resize_of(motley_filter filter, motley_resize_order order,
                              (uint8_t)order,
                              0,
                              0,
+                             0,
                              { 0, 0, 0, 0 } };
     return how;
 }
@@ -58,6 +61,7 @@ MOT_FN mot_resize mot_resize_of_place(const motley_place *place, motley_resize_o
     how.left = place->crop.left, how.top = place->crop.top;
     how.window_left = place->left, how.window_top = place->top;
     how.flip_horizontal = place->flip_horizontal, how.flip_vertical = place->flip_vertical;
+    how.flipped_first = place->flipped_first;
     for (int c = 0; c < 4; c++)
         how.fill[c] = fill[c];
     return how;
@@ -207,13 +211,16 @@ MOT_FN int mot_resize_weights(const mot_resize_axis *axis, int i, int *first, in
     return count;
 }
 
-/* The nearest filter's source component of each output component, by running sums as in Pillow; -1: outside. */
-MOT_FN void mot_resize_nearest(int in, float from, float to, int out, int *index)
+/* The nearest filter's source component of each output component, by running sums as in Pillow; -1: outside. first:
+ * != 0: those of a mirrored source, which is mirrored again. */
+MOT_FN void mot_resize_nearest(int in, float from, float to, int out, int first, int *index)
 {
     const double step = (double)(to - from) / out;
     double at = from + step * 0.5;
-    for (int i = 0; i < out; i++, at += step)
-        index[i] = at >= 0 && at < in ? (int)at : -1;
+    for (int i = 0; i < out; i++, at += step) {
+        const int read = at >= 0 && at < in ? (int)at : -1;
+        index[first ? out - 1 - i : i] = first && read >= 0 ? in - 1 - read : read;
+    }
 }
 
 MOT_FN uint8_t mot_resize_byte(int32_t sum)

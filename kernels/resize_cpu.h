@@ -325,7 +325,7 @@ static void resize_image(const mot_view *src, const mot_view *dst, const mot_res
         int32_t from, until;
         if (nearest) {
             index[k] = (int *)(void *)resize_take(&memory, (size_t)resized * sizeof *index[k]);
-            mot_resize_nearest(in, how->box[k], how->box[k + 2], resized, index[k]);
+            mot_resize_nearest(in, how->box[k], how->box[k + 2], resized, how->flipped_first >> k & 1, index[k]);
         }
         task.axis[k] = mot_resize_axis_of(filter, in, how->box[k], how->box[k + 2], resized);
         const resize_reads reads = { nearest || copies[k] ? NULL : &task.axis[k], index[k], first };

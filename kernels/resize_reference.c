@@ -146,8 +146,8 @@ void mot_resize_reference(const mot_view *src, const mot_view *to, const mot_res
     if (plan.crop) {
         copy(&whole, &dst, how, &plan, NULL, NULL);
     } else if (how->filter == MOTLEY_FILTER_NEAREST) {
-        mot_resize_nearest(how->width, how->box[0], how->box[2], how->resized_width, columns);
-        mot_resize_nearest(how->height, how->box[1], how->box[3], how->resized_height, rows);
+        mot_resize_nearest(how->width, how->box[0], how->box[2], how->resized_width, how->flipped_first & 1, columns);
+        mot_resize_nearest(how->height, how->box[1], how->box[3], how->resized_height, how->flipped_first & 2, rows);
         copy(&whole, &dst, how, &plan, columns, rows);
     } else {
         resample(&whole, &dst, how, &plan, scratch);

@@ -24,6 +24,8 @@ typedef struct mot_trace_axis {
     double first, step;
     int32_t exact; /* sums of the two are */
     int32_t mirrored, last, shift, limit, size, offset, source;
+    uint8_t first_mirrored; /* what is read, before it is resized */
+    uint8_t torch;          /* n reads floor(n * step), in binary32 */
 } mot_trace_axis;
 
 typedef struct mot_trace_step {
@@ -78,14 +80,29 @@ MOT_FN int mot_trace_sum(int exact, double first, double down, int y, double acr
     return mot_warp_index(sum, size);
 }
 
+/* torch's nearest: what number n of an axis reads. */
+MOT_FN int mot_trace_torch(const mot_trace_axis *a, int n)
+{
+    const int index = (int)floorf((float)n * (float)a->step);
+    return index < a->size ? index : a->size - 1;
+}
+
+/* Where an axis reads an index of what was resized, or -1. */
+MOT_FN int mot_trace_read(const mot_trace_axis *a, int index)
+{
+    const int read = (a->first_mirrored ? a->size - 1 - index : index) + a->offset;
+    return index < 0 || read < 0 || read >= a->source ? -1 : read;
+}
+
 /* The index that position i of an axis reads, or -1. */
 MOT_FN int mot_trace_on_axis(const mot_trace_axis *a, int i)
 {
-    const int n = (a->mirrored ? a->last - i : i) + a->shift;
-    if (n < 0 || n >= a->limit)
+    const int number = (a->mirrored ? a->last - i : i) + a->shift;
+    if (number < 0 || number >= a->limit)
         return -1;
-    const int index = mot_trace_sum(a->exact, a->first, 0, 0, a->step, n, a->size), read = index + a->offset;
-    return index < 0 || read < 0 || read >= a->source ? -1 : read;
+    const int n = a->first_mirrored ? a->limit - 1 - number : number;
+    return mot_trace_read(a, a->torch ? mot_trace_torch(a, n)
+                                      : mot_trace_sum(a->exact, a->first, 0, 0, a->step, n, a->size));
 }
 
 /* One step back. False: outside of what the step reads, or erased. */
@@ -132,7 +149,7 @@ MOT_FN int mot_trace_element(const mot_trace_step *steps, int count, int *x, int
 MOT_FN mot_trace_axis mot_trace_axis_of(double first, double step, int limit, int size)
 {
     const int exact = mot_trace_exact(first) && mot_trace_exact(step);
-    const mot_trace_axis axis = { first, step, exact, 0, 0, 0, limit, size, 0, size };
+    const mot_trace_axis axis = { first, step, exact, 0, 0, 0, limit, size, 0, size, 0, 0 };
     return axis;
 }
 
@@ -201,11 +218,10 @@ MOT_FN void mot_trace_as_fixed(mot_trace_step *s)
         s->fixed[i] = fixed[i];
 }
 
-/* Crop, resize, window and flips; width and height: of the image after them, whose source has the other two. It is
- * STAYS if the whole image stays where it is. */
-MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int width, int height, int source_width,
-                            int source_height)
+/* Crop, resize, window and flips of a source of this size. It is STAYS if the whole image stays where it is. */
+MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int source_width, int source_height)
 {
+    const int width = d->result_width, height = d->result_height;
     const mot_rect whole = { 0, 0, width, height };
     int stays = width == source_width && height == source_height;
     out->part = whole;
@@ -217,6 +233,8 @@ MOT_FN void mot_trace_place(mot_trace_step *out, const motley_place *d, int widt
         mot_trace_axis *const axis = &out->axis[k];
         *axis = mot_trace_axis_of(step * 0.5, step, to, from);
         axis->mirrored = k ? d->flip_vertical : d->flip_horizontal;
+        axis->first_mirrored = d->flipped_first >> k & 1;
+        axis->torch = d->torch_planes;
         axis->last = (k ? height : width) - 1;
         axis->shift = k ? d->top : d->left;
         axis->offset = k ? d->crop.top : d->crop.left;

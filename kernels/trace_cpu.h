@@ -17,10 +17,10 @@ static void trace_table(const mot_trace_axis *a, int32_t count, int32_t *table)
         table[i] = -1;
     double at = a->first;
     for (int32_t n = 0; n < a->limit; n++, at += a->step) {
-        const int64_t i = a->mirrored ? (int64_t)a->last + a->shift - n : (int64_t)n - a->shift;
-        const int32_t index = mot_warp_index(at, a->size), read = index + a->offset;
-        if (i >= 0 && i < count && index >= 0 && read >= 0 && read < a->source)
-            table[i] = read;
+        const int32_t number = a->first_mirrored ? a->limit - 1 - n : n;
+        const int64_t i = a->mirrored ? (int64_t)a->last + a->shift - number : (int64_t)number - a->shift;
+        if (i >= 0 && i < count)
+            table[i] = mot_trace_read(a, a->torch ? mot_trace_torch(a, n) : mot_warp_index(at, a->size));
     }
 }
 

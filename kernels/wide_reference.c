@@ -327,8 +327,8 @@ void mot_wide_resize_reference(const mot_view *src, motley_dtype dtype, const mo
     between.row = between.pixel * between.width;
     between.channel = 0;
     if (how->filter == MOTLEY_FILTER_NEAREST && !plan.crop) {
-        mot_resize_nearest(src->width, how->box[0], how->box[2], dst->width, column);
-        mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, row);
+        mot_resize_nearest(src->width, how->box[0], how->box[2], dst->width, how->flipped_first & 1, column);
+        mot_resize_nearest(src->height, how->box[1], how->box[3], dst->height, how->flipped_first & 2, row);
     }
     for (int c = 0; c < src->channels; c++) {
         if (plan.crop || how->filter == MOTLEY_FILTER_NEAREST) {

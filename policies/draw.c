@@ -69,7 +69,11 @@ motley_status mot_levels_check(const motley_policy_info *policy, const motley_sa
 
 motley_place mot_whole_place(int32_t width, int32_t height)
 {
-    return (motley_place){ .crop = { .width = width, .height = height }, .width = width, .height = height };
+    return (motley_place){ .crop = { .width = width, .height = height },
+                           .width = width,
+                           .height = height,
+                           .result_width = width,
+                           .result_height = height };
 }
 
 /* motley_draw, checked but for what depends on the transform. */

@@ -27,8 +27,7 @@ typedef struct box {
 typedef struct drawing {
     const mot_transform *transform;
     mot_drawn_sample sample;
-    motley_place place;    /* the boxes are of the image before it, */
-    int32_t width, height; /* ... and the steps work on one of this size */
+    motley_place place; /* the boxes are of the image before it, */
     size_t image, count;
     const double (*given)[4]; /* [count] */
     double (*moved)[4];       /* [count] */
@@ -80,9 +79,7 @@ static motley_status move_boxes(drawing *d, motley_error *error)
                                  .max_steps = d->transform->info.max_steps,
                                  .widths = &d->sample.width,
                                  .heights = &d->sample.height,
-                                 .places = d->transform->plain ? NULL : &d->place,
-                                 .width = d->width,
-                                 .height = d->height };
+                                 .places = d->transform->plain ? NULL : &d->place };
     const motley_box_rules rules = { 0 };
     motley_error own = { 0 };
     memcpy(d->moved, d->given, d->count * sizeof *d->moved);
@@ -164,7 +161,8 @@ static motley_status draw_stage(drawing *d, uint32_t stage, mot_step *steps, mot
 {
     mot_step drawn[MOT_MAX_STEPS + 1];
     const motley_policy *const policy = d->transform->stage[stage].policy;
-    const int n = mot_transform_steps(d->transform, stage, &d->sample, d->width, d->height, drawn);
+    const int n =
+        mot_transform_steps(d->transform, stage, &d->sample, d->place.result_width, d->place.result_height, drawn);
     for (int s = 0; s < n; s++) {
         const int op = drawn[s].op, draws = policy && op >= 0 ? mot_policy_facts(op)->draws : MOT_DRAWS_NOTHING;
         if (draws == MOT_DRAWS_BOX ||
@@ -191,6 +189,8 @@ motley_status mot_draw_image(const mot_transform *transform, const motley_sample
                   .sample = mot_sample_of(samples, i, width, height, channels),
                   .image = i,
                   .scratch = &scratch[1] };
+    if (transform->facts.draws_sizes)
+        MOT_TRY(mot_fail_in(error, mot_transform_place(transform, &d.sample, place, error), "image %zu: ", i));
     if (!transform->facts.takes_boxes) {
         *count = mot_transform_draw(transform, &d.sample, place, steps);
         return MOTLEY_OK;
@@ -204,7 +204,7 @@ motley_status mot_draw_image(const mot_transform *transform, const motley_sample
     d.moves = scratch[0].memory;
     d.moved = (double(*)[4])(void *)(d.moves + transform->info.max_steps);
     d.boxes = (box *)(void *)(d.moved + d.count);
-    mot_transform_place(transform, &d.sample, place, &d.width, &d.height);
+    mot_transform_place(transform, &d.sample, place, NULL);
     d.place = *place;
     d.place.boxes_count = 0; /* what is erased in the end moves no box */
     *count = 0;

@@ -72,9 +72,15 @@ static void say_place(mot_text *w, const motley_place *place)
         mot_say(w, ", \"beyond\": true");
     mot_say(w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", place->width, place->height,
             mot_filter_names[place->filter]);
-    mot_say(w, ", \"window\": { \"left\": %d, \"top\": %d }", place->left, place->top);
+    mot_say(w, ", \"window\": ");
+    say_rectangle(w, place->left, place->top, place->result_width, place->result_height);
     mot_say(w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flip_horizontal),
             truth(place->flip_vertical));
+    if (place->torch_planes)
+        mot_say(w, "\"torch_planes\": true, ");
+    if (place->flipped_first)
+        mot_say(w, "\"flipped_first\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flipped_first & 1),
+                truth(place->flipped_first & 2));
 }
 
 static void say_erased(mot_text *w, const motley_place *place)

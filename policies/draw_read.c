@@ -223,10 +223,18 @@ static void read_place(reader *r, motley_place *place)
     if (filter)
         word(r, filter, "\"filter\"", mot_filter_names, MOT_FILTERS, &which);
     place->filter = (motley_filter)which;
-    read_whole(r, window, "left", &place->left);
-    read_whole(r, window, "top", &place->top);
+    read_rectangle(r, window, &place->left, &place->top, &place->result_width, &place->result_height);
     read_truth(r, flip, "horizontal", &place->flip_horizontal);
     read_truth(r, flip, "vertical", &place->flip_vertical);
+    if (get(r, &r->tree.node[0], "torch_planes"))
+        read_truth(r, &r->tree.node[0], "torch_planes", &place->torch_planes);
+    if (get(r, &r->tree.node[0], "flipped_first")) {
+        const mot_yaml *const first = object(r, "flipped_first");
+        uint8_t horizontal = 0, vertical = 0;
+        read_truth(r, first, "horizontal", &horizontal);
+        read_truth(r, first, "vertical", &vertical);
+        place->flipped_first = (uint8_t)(horizontal | vertical << 1);
+    }
     if (boxes)
         read_boxes(r, boxes, place);
 }

@@ -17,6 +17,9 @@ static const char *const rules_names[] = { "torchvision", "timm" };
 static const char *const mode_names[] = { "batch", "pair", "elem" };
 static const char *const partner_names[] = { "fixed", "drawn" };
 static const char *const lambda_names[] = { "corrected", "drawn" };
+static const char *const rounding_names[] = { "torchvision", "detr", "detectron2" };
+static const char *const nearest_names[] = { "pillow", "torch" };
+static const char *const at_names[] = { "upper_left", "centre" };
 
 #define AT(field) (uint16_t)(offsetof(mot_stage, of.field) - offsetof(mot_stage, of))
 #define PLACE(field) .at = AT(field), .bytes = sizeof(((mot_stage *)0)->of.field)
@@ -50,9 +53,16 @@ static const char *const lambda_names[] = { "corrected", "drawn" };
             otherwise \
         } \
     }
-#define SIZE \
+#define SIZE_OF(key, field, how) \
     { \
-        .name = "size", .kind = MOT_KEY_SIZE, .at = AT(crop.width), .bytes = 8, .low = 1, .high = MOT_MAX_RESULT_SIDE \
+        .name = key, .kind = MOT_KEY_SIZE, .at = AT(field), .bytes = 8, .low = 1, .high = MOT_MAX_RESULT_SIDE, \
+        .flags = how \
+    }
+#define SIZE SIZE_OF("size", crop.width, MOT_KEY_NEEDED | MOT_KEY_PRINTED)
+#define SIDES(key, field, count_field) \
+    { \
+        .name = key, .kind = MOT_KEY_SIDES, PLACE(field), .count_at = AT(count_field), .low = 1, .high = UINT16_MAX, \
+        .flags = MOT_KEY_BARE \
     }
 #define FILTERS(most) \
     { .name = "filter", .kind = MOT_KEY_FILTERS, .at = AT(crop.filters), .bytes = 8, .high = most }, \
@@ -65,7 +75,40 @@ static const mot_key random_resized_crop[] = { SIZE, RANGE("scale", crop.area, 0
 static const mot_key zoom_out[] = { CHANCE("p", zoom.p, 1), RANGE("side", zoom.side, 1, 100, 1, 4),
                                     NUMBERS("fill", zoom.fill, zoom.values, 0, 255, 0) };
 
-static const mot_key resize[] = { SIZE, FILTERS(1) };
+static const mot_key resize[] = {
+    SIZE_OF("size", crop.width, MOT_KEY_BARE),
+    SIDES("shortest", crop.shortest, crop.shortests),
+    WHOLE("longest", crop.longest, 1, MOT_MAX_RESULT_SIDE),
+    SIZE_OF("fit", crop.fit, MOT_KEY_BARE),
+    SIDES("square", crop.square, crop.squares),
+    RANGE("scale", crop.scale, 1e-3, 1e3, 1, 1),
+    WORD("rounding", crop.rounding, rounding_names, 3, MOT_SIDES_TORCHVISION),
+    FILTERS(1),
+    WORD("masks", crop.masks, nearest_names, 2, 0),
+};
+
+static const mot_key size_crop[] = {
+    { .name = "sides",
+      .kind = MOT_KEY_COUNTS,
+      PLACE(size_crop.sides),
+      .low = 1,
+      .high = MOT_MAX_RESULT_SIDE,
+      .standard = { 1, 1 },
+      .flags = MOT_KEY_NEEDED | MOT_KEY_PRINTED },
+};
+
+static const mot_key fixed_crop[] = {
+    SIZE_OF("size", window.width, MOT_KEY_NEEDED | MOT_KEY_PRINTED),
+    NUMBERS("fill", window.fill, window.values, 0, 255, 0),
+    WORD("rounding", window.rounding, rounding_names, 3, MOT_SIDES_TORCHVISION),
+};
+
+static const mot_key pad[] = {
+    SIZE_OF("size", window.width, MOT_KEY_BARE),
+    WHOLE("multiple", window.multiple, 1, 4096),
+    WORD("at", window.at, at_names, 2, 0),
+    NUMBERS("fill", window.fill, window.values, 0, 255, 0),
+};
 
 static const mot_key center_crop[] = { SIZE };
 
@@ -143,9 +186,9 @@ static const mot_key mix[] = {
 const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_RANDOM_RESIZED_CROP] = FORM("random_resized_crop", random_resized_crop, 0),
     [MOT_STAGE_RESIZE] = FORM("resize", resize, 0),
-    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 1),
-    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 1),
-    [MOT_STAGE_FLIP] = FORM("flip", flip, 2),
+    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0),
+    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0),
+    [MOT_STAGE_FLIP] = FORM("flip", flip, 0),
     [MOT_STAGE_POLICY] = { "policy", NULL, 0, 3 },
     [MOT_STAGE_JITTER] = FORM("jitter", jitter, 3),
     [MOT_STAGE_GRAYSCALE] = FORM(MOT_GRAYSCALE_STAGE, grayscale, 3),
@@ -154,8 +197,11 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_ERASE] = FORM("erase", erase, 5),
     [MOT_STAGE_MIX] = FORM("mix", mix, 6),
     [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -2 },
-    [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, -1),
+    [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, 0),
     [MOT_STAGE_ONE_OF] = { "one_of", NULL, 0, 0 }, /* its lists' stages have ranks */
+    [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0),
+    [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0),
+    [MOT_STAGE_PAD] = FORM("pad", pad, 0),
 };
 
 void mot_stage_defaults(mot_stage *stage)
@@ -188,6 +234,8 @@ void mot_stage_defaults(mot_stage *stage)
             break;
         case MOT_KEY_SIZE: /* of a text with a problem */
             whole[0] = whole[1] = 1;
+            break;
+        case MOT_KEY_SIDES: /* none */
             break;
         case MOT_KEY_FILTERS:
             stage->of.crop.filters = 1;
@@ -244,8 +292,14 @@ static void print_value(mot_text *w, const mot_key *key, const mot_stage *stage)
     case MOT_KEY_COUNTS:
         mot_say(w, "[%d, %d]", whole[0], whole[1]);
         break;
+    case MOT_KEY_SIDES:
+        for (int i = 0; i < count[0]; i++)
+            mot_say(w, "%s%u", i ? ", " : count[0] > 1 ? "[" : "", ((const uint16_t *)whole)[i]);
+        mot_say(w, count[0] > 1 ? "]" : "");
+        break;
     case MOT_KEY_SIZE:
-        if (whole[1] == 0 || (whole[0] == whole[1] && stage->kind != MOT_STAGE_RESIZE))
+        if (whole[1] == 0 ||
+            (whole[0] == whole[1] && strcmp(key->name, stage->kind == MOT_STAGE_RESIZE ? "size" : "") != 0))
             mot_say(w, "%d", whole[0]);
         else
             mot_say(w, "[%d, %d]", whole[1], whole[0]);
@@ -273,7 +327,7 @@ static bool is_printed(const mot_key *key, int k, const mot_stage *stage)
         return count[0] > 0;
     if (key->kind == MOT_KEY_VALUE)
         return count[0] > 0 || count[1] > 0;
-    return key->flags & MOT_KEY_PRINTED || key->kind == MOT_KEY_SIZE || !is_default(key, stage);
+    return key->flags & MOT_KEY_PRINTED || !is_default(key, stage);
 }
 
 void mot_stage_print(mot_text *w, const mot_stage *stage)

@@ -29,6 +29,7 @@ typedef enum mot_key_kind {
     MOT_KEY_WORD,    /* one of `words`: int32_t */
     MOT_KEY_NUMBERS, /* 1, 3 or 4 numbers: double[4], and how many at `count_at` */
     MOT_KEY_SIZE,    /* one side or [height, width]: int32_t[2], width and height */
+    MOT_KEY_SIDES,   /* up to MOT_MAX_SIDES whole numbers: uint16_t[], and how many at `count_at` */
     MOT_KEY_FILTERS, /* a filter, or up to `high` of them: uint8_t[8], how many and which */
     MOT_KEY_FACTORS, /* a strength or a range of factors: double[2] */
     MOT_KEY_SHIFTS,  /* a strength or a range of shifts: double[2] */
@@ -38,7 +39,8 @@ typedef enum mot_key_kind {
 
 enum {
     MOT_KEY_PRINTED = 1, /* even if it has its default */
-    MOT_KEY_BARE = 2     /* it has no default: it is printed if the text has it, as mot_stage.given says */
+    MOT_KEY_BARE = 2,    /* it has no default: it is printed if the text has it, as mot_stage.given says */
+    MOT_KEY_NEEDED = 4   /* the text must have it */
 };
 
 typedef struct mot_key {

@@ -34,27 +34,43 @@ static void read_range(reader *r, const mot_yaml *node, const char *what, double
         memcpy(out, read, sizeof read);
 }
 
-/* One side of a square, or [height, width]. */
-static void read_size(reader *r, const mot_yaml *map, const mot_yaml *node, mot_stage *out)
+/* One side of a square, or [height, width]; of a resize's `size` alone one number is the shorter side. */
+static void read_size(reader *r, const mot_yaml *node, const char *name, const mot_stage *stage, int32_t out[2])
 {
-    mot_crop *const crop = &out->of.crop;
+    char what[40];
     uint32_t height = 1, width = 1;
-    if (!node) {
-        PROBLEM(r, map, "'%s' has no 'size', want one side, or [height, width], in pixels",
-                mot_stage_forms[out->kind].name);
-    } else if (node->kind == MOT_YAML_LIST && node->children == 2) {
+    if (node->kind == MOT_YAML_LIST && node->children == 2) {
         const mot_yaml *first = mot_yaml_child(&r->tree, node), *second = mot_yaml_next(&r->tree, first);
-        const bool good = whole_number(r, first, "the height in 'size'", 1, MOT_MAX_RESULT_SIDE, &height);
-        if (whole_number(r, second, "the width in 'size'", 1, MOT_MAX_RESULT_SIDE, &width) && good) {
-            crop->width = (int32_t)width;
-            crop->height = (int32_t)height;
-        }
-    } else if (node->kind == MOT_YAML_LIST) {
-        PROBLEM(r, node, "'size' lists %u numbers, want one side, or [height, width]", node->children);
-    } else if (whole_number(r, node, "'size'", 1, MOT_MAX_RESULT_SIDE, &width)) {
-        crop->width = (int32_t)width;
-        crop->height = out->kind == MOT_STAGE_RESIZE ? 0 : (int32_t)width;
+        snprintf(what, sizeof what, "the height in '%s'", name);
+        const bool good = whole_number(r, first, what, 1, MOT_MAX_RESULT_SIDE, &height);
+        snprintf(what, sizeof what, "the width in '%s'", name);
+        if (whole_number(r, second, what, 1, MOT_MAX_RESULT_SIDE, &width) && good)
+            out[0] = (int32_t)width, out[1] = (int32_t)height;
+        return;
     }
+    snprintf(what, sizeof what, "'%s'", name);
+    if (node->kind == MOT_YAML_LIST)
+        PROBLEM(r, node, "%s lists %u numbers, want one side, or [height, width]", what, node->children);
+    else if (whole_number(r, node, what, 1, MOT_MAX_RESULT_SIDE, &width)) {
+        out[0] = (int32_t)width;
+        out[1] = stage->kind == MOT_STAGE_RESIZE && strcmp(name, "size") == 0 ? 0 : (int32_t)width;
+    }
+}
+
+/* A whole number, or several to draw from. */
+static void read_sides(reader *r, const mot_yaml *node, const mot_key *key, const char *what, mot_stage *out)
+{
+    double sides[MOT_MAX_SIDES];
+    uint16_t *const to = mot_key_value(key, out);
+    const int count = mot_read_numbers(r, node, what, 1, MOT_MAX_SIDES, key->low, key->high, sides);
+    for (int i = 0; i < count; i++) {
+        if (sides[i] != floor(sides[i])) {
+            PROBLEM(r, node, "%s has %s, want whole numbers", what, MOT_NUMBER(sides[i]));
+            return;
+        }
+        to[i] = (uint16_t)sides[i];
+    }
+    *mot_key_count(key, out) = count;
 }
 
 static void read_filters(reader *r, const mot_yaml *node, const mot_key *key, mot_crop *crop)
@@ -163,6 +179,10 @@ static void read_key(reader *r, const mot_yaml *node, const mot_key *key, mot_st
         read_erased(r, node, key, what, out);
         break;
     case MOT_KEY_SIZE:
+        read_size(r, node, key->name, out, value);
+        break;
+    case MOT_KEY_SIDES:
+        read_sides(r, node, key, what, out);
         break;
     }
 }
@@ -227,9 +247,43 @@ static void check_fill(reader *r, const mot_yaml *map, const double *fill, int c
         }
 }
 
-static void check_stage(reader *r, const mot_yaml *map, const mot_stage *stage)
+/* Finds which key says the size that a resize makes, and refuses keys that do not go with it. */
+static void find_rule(reader *r, const mot_yaml *map, mot_crop *crop)
+{
+    static const char *const names[] = { "size", "shortest", "longest", "fit", "square" };
+    const mot_yaml *const rounding = get(r, map, "rounding"), *const scale = get(r, map, "scale");
+    int found = -1;
+    for (int k = 0; k < (int)COUNT(names); k++) {
+        const mot_yaml *const node = get(r, map, names[k]);
+        if (!node || (found == MOT_SIZE_SHORTEST && k == MOT_SIZE_LONGEST))
+            continue;
+        if (found >= 0)
+            PROBLEM(r, node, "'resize' has '%s' and '%s', want one of them", names[found], names[k]);
+        found = k;
+    }
+    if (found < 0)
+        PROBLEM(r, map, "'resize' has no size, want 'size', 'shortest', 'longest', 'fit' or 'square', in pixels");
+    crop->rule = found < 0 ? MOT_SIZE_GIVEN : found;
+    if (scale && crop->rule != MOT_SIZE_FIT)
+        PROBLEM(r, scale, "'scale' is given without 'fit', which it scales");
+    if (rounding && (crop->rule == MOT_SIZE_GIVEN || crop->rule == MOT_SIZE_SQUARE))
+        PROBLEM(r, rounding, "'rounding' is given, but 'resize' has its sides from '%s'", names[crop->rule]);
+    else if (rounding && crop->rounding == MOT_SIDES_DETR && crop->rule != MOT_SIZE_SHORTEST)
+        PROBLEM(r, rounding, "'rounding' is 'detr', which has a rule for 'shortest' alone");
+}
+
+static void check_stage(reader *r, const mot_yaml *map, mot_stage *stage)
 {
     motley_error error;
+    if (stage->kind == MOT_STAGE_RESIZE)
+        find_rule(r, map, &stage->of.crop);
+    if (stage->kind == MOT_STAGE_PAD && !get(r, map, "size") == !get(r, map, "multiple"))
+        PROBLEM(r, map, "'pad' wants one of 'size', one side or [height, width], and 'multiple', in pixels");
+    if (stage->kind == MOT_STAGE_PAD || stage->kind == MOT_STAGE_FIXED_CROP)
+        check_fill(r, map, stage->of.window.fill, stage->of.window.values);
+    if (stage->kind == MOT_STAGE_FIXED_CROP && stage->of.window.rounding == MOT_SIDES_DETR)
+        PROBLEM(r, get(r, map, "rounding"),
+                "'rounding' is 'detr', which has no fixed_crop: want torchvision or detectron2");
     if (stage->kind == MOT_STAGE_FLIP && !get(r, map, "horizontal") && !get(r, map, "vertical"))
         PROBLEM(r, map, "'flip' has neither 'horizontal' nor 'vertical', want the chance of one or both");
     if (stage->kind == MOT_STAGE_JITTER && !stage->given)
@@ -259,8 +313,9 @@ void mot_stage_read(reader *r, const mot_yaml *map, mot_stage *out)
     for (int k = 0; k < form->keys_count; k++) {
         const mot_key *const key = &form->keys[k];
         const mot_yaml *const node = get(r, map, key->name);
-        if (key->kind == MOT_KEY_SIZE)
-            read_size(r, map, node, out);
+        if (!node && key->flags & MOT_KEY_NEEDED)
+            PROBLEM(r, map, "'%s' has no '%s', want %s", form->name, key->name,
+                    key->kind == MOT_KEY_SIZE ? "one side, or [height, width], in pixels" : "[least, most], in pixels");
         if (!node)
             continue;
         if (key->flags & MOT_KEY_BARE)

@@ -27,7 +27,6 @@ const char *mot_stage_elsewhere(const char *name)
         { "random_vertical_flip", "flip: {vertical: 0.5}" },
         { "rgb", "to_rgb: {}" },
         { "convert_rgb", "to_rgb: {}" },
-        { "pad", "random_crop: {size: ..., padding: ...}" },
         { "color_jitter", "jitter: {brightness: 0.4}" },
         { "random_grayscale", "grayscale: {p: 0.1}" },
         { "random_erasing", "erase: {p: 0.25}" },
@@ -72,17 +71,15 @@ static motley_policy_info info_of(const mot_transform *transform)
     motley_policy_info info = { .struct_size = sizeof info,
                                 .layout = MOTLEY_CHW,
                                 .stages = (int32_t)transform->stages + transform->to_rgb,
-                                .to_rgb = transform->to_rgb };
+                                .to_rgb = transform->to_rgb,
+                                .draws_sizes = transform->facts.draws_sizes };
+    int32_t size[2] = { 0, 0 };
     mot_head_describe(MOT_HEAD_OF(transform), &info);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)stage->steps;
         info.takes_levels |= stage->policy && stage->policy->takes_levels;
         info.takes_boxes |= stage->policy && stage->policy->takes_boxes;
-        if (stage->kind <= MOT_STAGE_RANDOM_CROP && stage->of.crop.height > 0) {
-            info.width = stage->of.crop.width;
-            info.height = stage->of.crop.height;
-        }
         if (stage->kind == MOT_STAGE_OUTPUT) {
             info.has_output = 1;
             info.dtype = (motley_dtype)stage->of.output.dtype;
@@ -94,6 +91,15 @@ static motley_policy_info info_of(const mot_transform *transform)
             info.smoothing = stage->of.mix.smoothing;
         }
     }
+    for (uint32_t way = 0; way < transform->facts.ways; way++) {
+        int32_t own[2] = { 0, 0 };
+        mot_way_only_size(transform, way, own);
+        const bool same = way == 0 || (own[0] == size[0] && own[1] == size[1]);
+        size[0] = same ? own[0] : 0;
+        size[1] = same ? own[1] : 0;
+    }
+    info.width = size[0];
+    info.height = size[1];
     return info;
 }
 
@@ -141,6 +147,9 @@ static mot_stage_drawn drawn_of(mot_stage_kind kind)
     case MOT_STAGE_RANDOM_RESIZED_CROP:
         return MOT_DRAWN_CROP;
     case MOT_STAGE_ZOOM_OUT:
+    case MOT_STAGE_SIZE_CROP:
+    case MOT_STAGE_FIXED_CROP:
+    case MOT_STAGE_PAD:
     case MOT_STAGE_RESIZE:
     case MOT_STAGE_CENTER_CROP:
     case MOT_STAGE_RANDOM_CROP:
@@ -222,15 +231,25 @@ static void find_facts(mot_transform *transform)
     }
     all->only = drawing == 1 ? all->only : NULL;
     mot_transform_find_ways(transform);
+    all->draws_sizes = mot_transform_draws_sizes(transform);
 }
 
-/* Converts the numbers of a zoom_out's fill to the channels of an image: one for all, or RGB, whose alpha is opaque. */
+bool mot_stage_fill(const mot_stage *stage, uint8_t fill[4])
+{
+    const bool zooms = stage->kind == MOT_STAGE_ZOOM_OUT;
+    const double *const from = zooms ? stage->of.zoom.fill : stage->of.window.fill;
+    const int values = zooms ? stage->of.zoom.values : stage->of.window.values;
+    if (!zooms && stage->kind != MOT_STAGE_PAD && stage->kind != MOT_STAGE_FIXED_CROP)
+        return false;
+    for (int c = 0; c < 4; c++)
+        fill[c] = (uint8_t)(values < 2 ? from[0] : c < values ? from[c] : 255);
+    return true;
+}
+
 static void find_fill(mot_transform *transform)
 {
-    const mot_stage *const stage = mot_transform_stage(transform, MOT_STAGE_ZOOM_OUT);
-    const int values = stage ? stage->of.zoom.values : 0;
-    for (int c = 0; stage && !transform->follower && c < 4; c++)
-        transform->fill[c] = (uint8_t)(values < 2 ? stage->of.zoom.fill[0] : c < values ? stage->of.zoom.fill[c] : 255);
+    for (uint32_t i = 0; !transform->follower && i < transform->stages; i++)
+        mot_stage_fill(&transform->stage[i], transform->fill);
 }
 
 void mot_transform_finish(mot_transform *transform)

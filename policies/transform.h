@@ -18,6 +18,7 @@
 #define MOT_MAX_RESULT_SIDE 65536 /* pixels */
 #define MOT_CROP_TRIES 10         /* as in torchvision's and timm's RandomResizedCrop and RandomErasing */
 #define MOT_FILTERS 6
+#define MOT_MAX_SIDES 16 /* that a resize draws from */
 #define MOT_ORDERS 3
 
 typedef enum mot_stage_kind { /* in the order that a text must have; stages of one rank may be in any order */
@@ -36,6 +37,9 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_TO_RGB, /* first in a text, but here: draws depend on a kind's number */
                               MOT_STAGE_ZOOM_OUT,
                               MOT_STAGE_ONE_OF, /* marks where its lists' stages begin, and draws nothing */
+                              MOT_STAGE_SIZE_CROP,
+                              MOT_STAGE_FIXED_CROP,
+                              MOT_STAGE_PAD,
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -44,14 +48,48 @@ enum { MOT_BRIGHTNESS, MOT_CONTRAST, MOT_SATURATION, MOT_HUE, MOT_JITTERS };
 
 /* The settings of each kind of stage, as its text has them. stage_keys.c has a row for every field. */
 
+/* Which key says what size a resize makes. */
+typedef enum mot_size_rule {
+    MOT_SIZE_GIVEN,
+    MOT_SIZE_SHORTEST,
+    MOT_SIZE_LONGEST,
+    MOT_SIZE_FIT,
+    MOT_SIZE_SQUARE
+} mot_size_rule;
+
+/* Whose arithmetic rounds the sides of results. */
+typedef enum mot_side_rounding { MOT_SIDES_TORCHVISION, MOT_SIDES_DETR, MOT_SIDES_DETECTRON2 } mot_side_rounding;
+
 typedef struct mot_crop { /* random_resized_crop, resize, center_crop, random_crop */
+    int64_t rule;         /* of a resize: mot_size_rule, which follows from its keys */
     double area[2], ratio[2];
     int32_t width, height; /* resize with height 0: width is the shorter side */
     int32_t padding;       /* pixels on each side */
     int32_t order;         /* motley_resize_order */
     uint8_t filters;
     uint8_t filter[7]; /* motley_filter */
+    /* Of a resize: */
+    double scale[2]; /* of `fit`, width and height */
+    int32_t fit[2];
+    int32_t rounding;           /* mot_side_rounding */
+    int32_t longest;            /* the most pixels of the longer side, or all of them; 0: any */
+    int32_t masks;              /* 1: planes read torch's nearest elements, 0: Pillow's */
+    int32_t shortests, squares; /* how many there are to draw from */
+    uint16_t shortest[MOT_MAX_SIDES], square[MOT_MAX_SIDES];
 } mot_crop;
+
+typedef struct mot_size_crop {
+    int32_t sides[2]; /* the least and the most pixels of each side */
+} mot_size_crop;
+
+typedef struct mot_window { /* fixed_crop, pad */
+    double fill[4];         /* 0..255 */
+    int32_t values;         /* how many numbers `fill` has: 0, 1, 3 or 4 */
+    int32_t width, height;
+    int32_t multiple; /* pad: of both sides; 0: `width` and `height` are given */
+    int32_t at;       /* pad: 0: the image is at the upper left, 1: in the middle */
+    int32_t rounding; /* fixed_crop: mot_side_rounding */
+} mot_window;
 
 typedef struct mot_zoom { /* zoom_out */
     double p;
@@ -139,6 +177,8 @@ typedef struct mot_stage {
     union {
         mot_crop crop;
         mot_zoom zoom;
+        mot_size_crop size_crop;
+        mot_window window;
         mot_flip flip;
         mot_jitter jitter;
         mot_gray grayscale;
@@ -181,6 +221,7 @@ typedef struct mot_transform_facts {
     uint32_t ways;          /* through the lists of all one_of: 1 if there is none */
     bool takes_boxes;       /* some steps need the boxes of an image */
     bool runs_customs;      /* a sample can draw a custom op */
+    bool draws_sizes;       /* mot_transform_draws_sizes */
     int32_t customs;        /* custom ops that the policies name */
     motley_resize_order order;
     uint32_t filters; /* of resizes that may be drawn, bit k for motley_filter k */
@@ -224,6 +265,42 @@ static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
 {
     return kind < MOT_STAGE_OUTPUT || kind > MOT_STAGE_MIX;
 }
+
+/* Whether a stage says where pixels come from: it crops, pads, resizes or mirrors. */
+static inline bool mot_stage_places(mot_stage_kind kind)
+{
+    return kind <= MOT_STAGE_FLIP || (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF);
+}
+
+/* What a stage that places pixels can do: resize, show less of what there is, show more of it. */
+static inline bool mot_stage_resizes(mot_stage_kind kind)
+{
+    return kind <= MOT_STAGE_RESIZE;
+}
+
+static inline bool mot_stage_cuts(mot_stage_kind kind)
+{
+    return kind == MOT_STAGE_CENTER_CROP || kind == MOT_STAGE_RANDOM_CROP || kind == MOT_STAGE_SIZE_CROP ||
+           kind == MOT_STAGE_FIXED_CROP;
+}
+
+static inline bool mot_stage_extends(mot_stage_kind kind)
+{
+    return kind == MOT_STAGE_ZOOM_OUT || kind == MOT_STAGE_PAD || (kind != MOT_STAGE_SIZE_CROP && mot_stage_cuts(kind));
+}
+
+/* The fill of a stage that has one, by channel: one number is for all, and the alpha of three is opaque. */
+bool mot_stage_fill(const mot_stage *stage, uint8_t fill[4]);
+
+/* The one size, width and height, that all images have behind a stage; before it they had that of `size`, 0: many. */
+void mot_stage_only_size(const mot_stage *stage, int32_t size[2]);
+
+/* The same of all stages on a way through the lists of one_of. */
+void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t size[2]);
+
+/* Whether the host draws places and sizes: some depend on what is drawn, or stages stand in an order, or are of a kind,
+ * that the device does not draw. */
+bool mot_transform_draws_sizes(const mot_transform *transform);
 
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);

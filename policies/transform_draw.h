@@ -6,7 +6,10 @@
  *
  *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
  *   zoom_out             block 0: word 0: applied or not, 1: the canvas' sides, 2: left, 3: top
+ *   resize               block 0: word 0: the side, or the scale
  *   random_crop          block 0: word 0: row, 1: column
+ *   size_crop            block 0: word 0: width, 1: height, 2: row, 3: column
+ *   fixed_crop           block 0: word 0: row and column
  *   flip                 block 0: word 0: horizontal, 1: vertical
  *   jitter               block 0: word 0: applied or not; block 1: word 0..2: the order; block 2: the four factors
  *   grayscale            block 0: word 0: applied or not
@@ -282,8 +285,8 @@ MOT_FN void mot_draw_zoom(const mot_zoom *zoom, const mot_drawn_sample *sample, 
     if (!mot_coin(words.w[0], zoom->p))
         return;
     drawn->beyond = 1;
-    drawn->crop.width = (int32_t)((float)sample->width * side);
-    drawn->crop.height = (int32_t)((float)sample->height * side);
+    drawn->crop.width = drawn->width = (int32_t)((float)sample->width * side);
+    drawn->crop.height = drawn->height = (int32_t)((float)sample->height * side);
     drawn->crop.left = -(int32_t)((float)(drawn->crop.width - sample->width) * (float)mot_unit(words.w[2]));
     drawn->crop.top = -(int32_t)((float)(drawn->crop.height - sample->height) * (float)mot_unit(words.w[3]));
 }
@@ -291,11 +294,12 @@ MOT_FN void mot_draw_zoom(const mot_zoom *zoom, const mot_drawn_sample *sample, 
 /* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */
 MOT_FN void mot_draw_whole(const mot_drawn_sample *sample, motley_place *drawn)
 {
-    drawn->crop.width = drawn->width = sample->width;
-    drawn->crop.height = drawn->height = sample->height;
+    drawn->crop.width = drawn->width = drawn->result_width = sample->width;
+    drawn->crop.height = drawn->height = drawn->result_height = sample->height;
 }
 
-/* What a stage without steps draws for an image that is width x height at this stage. */
+/* What a stage without steps draws for an image that is width x height at this stage, but for the size of the result.
+ */
 MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block, int32_t width,
                                   int32_t height, motley_place *drawn)
 {
@@ -374,9 +378,14 @@ typedef struct mot_sizes {
     int32_t crop_width, crop_height, resized_width, resized_height, width, height;
 } mot_sizes;
 
-/* The sizes of an image of width x height that goes way `way` through the lists of all one_of. Its result has one size
- * by all ways. */
+/* The sizes of an image of width x height that goes way `way` through the lists of all one_of, where sizes are not
+ * drawn: its result has one size by all ways. And those of a place. */
 mot_sizes mot_result_size(const mot_transform *transform, uint32_t way, int32_t width, int32_t height);
+mot_sizes mot_sizes_of_place(const motley_place *place);
+
+/* The sizes that a sample's image gets, drawn or not, which are checked. Errors: ARGUMENT. */
+motley_status mot_sample_sizes(const mot_transform *transform, const mot_drawn_sample *sample, mot_sizes *sizes,
+                               motley_error *error);
 
 /* Requires that images can be resized to their sizes; and that an image of width x height can be, and cropped, by every
  * way. */
@@ -388,15 +397,28 @@ motley_status mot_ways_check(const mot_transform *transform, int32_t width, int3
 motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],
                                   motley_error *error);
 
-/* A transform's draw on the host, unless it takes boxes: `drawn` and steps [max_steps]; returns how many steps. */
+/* A transform's draw on the host, unless it takes boxes: `drawn` and steps [max_steps]; returns how many steps. The
+ * sizes were checked. */
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);
 
-/* Its parts. The place, and the size of the image that its steps work on; and the steps of stage s. */
-void mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
-                         int32_t *width, int32_t *height);
+/* Its parts. The place, whose result its steps work on, and ARGUMENT where it fits no image of this size; and the steps
+ * of stage s. */
+motley_status mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
+                                  motley_error *error);
 int mot_transform_steps(const mot_transform *transform, uint32_t s, const mot_drawn_sample *sample, int32_t width,
                         int32_t height, mot_step *steps);
+
+/* The sides that a resize makes by another key than `size`; `words` draw which. And a side that is padded. */
+void mot_ruled_sides(const mot_crop *crop, mot_words words, int32_t width, int32_t height, int32_t *to_width,
+                     int32_t *to_height);
+int32_t mot_padded_side(const mot_window *window, int32_t side, int down);
+
+/* ---- places.c ---- */
+
+/* Makes `a`, of a source of this size, do what it does and then what `b` does to its result; `resizes`: b is a stage
+ * that resizes, perhaps to the size that there is. False: no place does both, and `a` is as it was. */
+bool mot_place_join(motley_place *a, const motley_place *b, bool resizes, int32_t width, int32_t height);
 
 /* ---- draw_boxes.c ---- */
 

@@ -13,7 +13,7 @@
 static bool follows(const mot_stage *stage, const void *user)
 {
     const motley_follower_params *const params = user;
-    return stage->kind <= MOT_STAGE_POLICY || stage->kind == MOT_STAGE_ZOOM_OUT || stage->kind == MOT_STAGE_ONE_OF ||
+    return mot_stage_places(stage->kind) || stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_ONE_OF ||
            (stage->kind == MOT_STAGE_ERASE && params->erase);
 }
 

@@ -187,12 +187,12 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
             continue;
         if (rank > mot_stage_forms[kind].rank) {
             PROBLEM(r, key,
-                    "'%s' stands behind '%s', want to_rgb first, then zoom_out, then crop and resize, then flip, "
+                    "'%s' stands behind '%s', want to_rgb first, then zoom_out, crops, pad, resize and flip, then "
                     "policy, jitter, grayscale and blur, then output, then erase, then mix",
                     mot_stage_forms[kind].name, mot_stage_forms[before->kind].name);
             return false;
         }
-        if (rank == mot_stage_forms[kind].rank && rank != 3) {
+        if (rank == mot_stage_forms[kind].rank && rank > 3) {
             PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_forms[kind].name,
                     mot_stage_forms[before->kind].name);
             return false;
@@ -204,6 +204,35 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
         (transform->stages == 0 || transform->stage[transform->stages - 1].kind != MOT_STAGE_OUTPUT ||
          transform->stage[transform->stages - 1].of.output.dtype == MOTLEY_U8))
         PROBLEM(r, key, "'erase' works on normalised values, want an 'output' of type f32, f16 or bf16 before it");
+    return true;
+}
+
+/* Requires that a stage and those before it take pixels of one rectangle of the image: that none is resized twice,
+ * shows again what was cut off, or has another fill. */
+static bool check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
+{
+    const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL;
+    const bool resizes = mot_stage_resizes(last->kind), extends = mot_stage_extends(last->kind);
+    uint8_t fill[4], other[4];
+    for (const mot_stage *stage = transform->stage; stage < last; stage++) {
+        if (resizes && mot_stage_resizes(stage->kind) && !are_apart(&stage->listed, &last->listed)) {
+            PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_forms[last->kind].name,
+                    mot_stage_forms[stage->kind].name);
+            return false;
+        }
+        if (are_apart(&stage->listed, &last->listed))
+            continue;
+        cut = mot_stage_resizes(stage->kind) ? NULL : mot_stage_cuts(stage->kind) ? stage : cut;
+        filled = mot_stage_fill(stage, other) ? stage : filled;
+    }
+    if (extends && cut)
+        PROBLEM(
+            r, key,
+            "'%s' stands behind '%s', whose image it would show more of: want it before, or a 'resize' between them",
+            mot_stage_forms[last->kind].name, mot_stage_forms[cut->kind].name);
+    else if (filled && mot_stage_fill(last, fill) && mot_stage_fill(filled, other) && memcmp(fill, other, sizeof fill))
+        PROBLEM(r, key, "'%s' fills with other numbers than '%s', want one fill", mot_stage_forms[last->kind].name,
+                mot_stage_forms[filled->kind].name);
     return true;
 }
 
@@ -362,6 +391,11 @@ static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choic
         transform->stages--;
         return true;
     }
+    if (!check_window(r, key, transform)) {
+        mot_stage_clear(stage);
+        transform->stages--;
+        return true;
+    }
     if (kind == MOT_STAGE_POLICY) {
         check_boxes(r, key, transform);
         return give_blocks(transform, stage->policy);
@@ -369,29 +403,11 @@ static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choic
     return r->tree.only_checked || make_tables(stage, r->tree.problems == 0);
 }
 
-/* What a zoom_out draws decides how large the image is behind it, so that is resized to one size. */
-static void check_zoom(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way)
-{
-    const mot_stage *before = NULL;
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const mot_stage *const stage = &transform->stage[i];
-        if (!(transform->fact[i].ways >> way & 1) || stage->kind == MOT_STAGE_ONE_OF)
-            continue;
-        if (before && before->kind == MOT_STAGE_ZOOM_OUT && stage->kind == MOT_STAGE_RESIZE &&
-            stage->of.crop.height > 0)
-            return;
-        before = stage->kind == MOT_STAGE_ZOOM_OUT ? stage : before;
-    }
-    if (before)
-        PROBLEM(r, list,
-                "'zoom_out' leaves images of many sizes, want a 'resize' behind it, with 'size' as "
-                "[height, width]");
-}
-
 /* Requires what a device or a follower has once for all samples to be the same in all lists of a one_of. */
 static void check_lists(reader *r, const mot_yaml *list, const mot_transform *transform)
 {
-    const mot_stage *resized = NULL, *zoomed = NULL;
+    const mot_stage *resized = NULL, *filled = NULL;
+    uint8_t fill[4], other[4];
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         if (stage->kind <= MOT_STAGE_RESIZE) {
@@ -399,10 +415,11 @@ static void check_lists(reader *r, const mot_yaml *list, const mot_transform *tr
                 PROBLEM(r, list, "the lists of 'one_of' resize by two orders, want one 'order'");
             resized = stage;
         }
-        if (stage->kind == MOT_STAGE_ZOOM_OUT) {
-            if (zoomed && memcmp(zoomed->of.zoom.fill, stage->of.zoom.fill, sizeof stage->of.zoom.fill) != 0)
-                PROBLEM(r, list, "the lists of 'one_of' have a 'zoom_out' of two fills, want one 'fill'");
-            zoomed = stage;
+        if (mot_stage_fill(stage, fill)) {
+            if (filled && are_apart(&filled->listed, &stage->listed) && mot_stage_fill(filled, other) &&
+                memcmp(fill, other, sizeof fill) != 0)
+                PROBLEM(r, list, "the lists of 'one_of' fill with two fills, want one 'fill'");
+            filled = stage;
         }
     }
     if (transform->facts.ways > MOT_MAX_WAYS)
@@ -410,39 +427,26 @@ static void check_lists(reader *r, const mot_yaml *list, const mot_transform *tr
                 transform->facts.ways, MOT_MAX_WAYS);
 }
 
-/* Checks the sizes of images that go one way through the lists of all one_of. *result: the size of all results, or 0, 0
- * if they keep their own. */
+/* Checks the sizes of images that go one way through the lists of all one_of. */
 static void check_way(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way,
-                      const int32_t from[2], int32_t result[2])
+                      const int32_t from[2])
 {
     const uint32_t problems = r->tree.problems;
-    bool open = false, sized = from != NULL;
-    int32_t side = !from ? 0 : from[0] < from[1] ? from[0] : from[1];
+    int32_t size[2] = { from ? from[0] : 0, from ? from[1] : 0 };
     motley_error error;
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         if (!(transform->fact[i].ways >> way & 1))
             continue;
-        if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
-            result[0] = stage->of.crop.width;
-            result[1] = stage->of.crop.height;
-        }
-        if (stage->kind <= MOT_STAGE_RANDOM_CROP) {
-            open = stage->of.crop.height == 0;
-            sized = !open;
-            side = stage->of.crop.width < stage->of.crop.height ? stage->of.crop.width : stage->of.crop.height;
-        }
-        const int32_t kernel = mot_stage_kernel(stage);
-        if (sized && kernel / 2 >= side)
+        mot_stage_only_size(stage, size);
+        const int32_t kernel = mot_stage_kernel(stage), side = size[0] < size[1] ? size[0] : size[1];
+        if (side > 0 && kernel / 2 >= side)
             PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d", kernel,
                     kernel / 2 + 1, side);
-        if (stage->kind == MOT_STAGE_MIX && !sized && !open && !mot_transform_only_mixes(transform))
+        if (stage->kind == MOT_STAGE_MIX && side == 0 && !mot_transform_only_mixes(transform) &&
+            transform->facts.ways == 1)
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");
     }
-    if (open)
-        PROBLEM(r, list,
-                "'resize' to a shorter side leaves images of many sizes, want a 'center_crop' or 'random_crop' "
-                "behind it, or 'size' as [height, width]");
     if (r->tree.problems == problems && mot_sizes_check_any(transform, way, from, &error) != MOTLEY_OK)
         PROBLEM(r, list, "no image fits: %s", error.message);
 }
@@ -451,13 +455,14 @@ void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform
 {
     const uint32_t problems = r->tree.problems;
     int32_t first[2] = { 0, 0 };
-    check_way(r, list, transform, 0, from, first);
-    for (uint32_t way = 1; r->tree.problems == problems && way < transform->facts.ways; way++) {
-        int32_t other[2] = { 0, 0 };
-        check_way(r, list, transform, way, from, other);
-        if (r->tree.problems == problems && (first[0] != other[0] || first[1] != other[1]))
-            PROBLEM(r, list,
-                    "the lists of 'one_of' leave images of two sizes, want one, or none that crops or resizes");
+    mot_way_only_size(transform, 0, first);
+    for (uint32_t way = 0; r->tree.problems == problems && way < transform->facts.ways; way++) {
+        int32_t size[2] = { 0, 0 };
+        check_way(r, list, transform, way, from);
+        mot_way_only_size(transform, way, size);
+        if (r->tree.problems == problems && mot_transform_stage(transform, MOT_STAGE_MIX) &&
+            transform->facts.ways > 1 && (size[0] == 0 || size[0] != first[0] || size[1] != first[1]))
+            PROBLEM(r, list, "'mix' mixes images of one size, but the lists of 'one_of' leave others");
     }
 }
 
@@ -489,8 +494,6 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
     const uint32_t problems = r->tree.problems;
     mot_transform_find_ways(transform);
     check_lists(r, list, transform);
-    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++)
-        check_zoom(r, list, transform, way);
     if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
     return true;

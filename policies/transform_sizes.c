@@ -8,6 +8,166 @@
 
 #include <inttypes.h>
 
+void mot_stage_only_size(const mot_stage *stage, int32_t size[2])
+{
+    const mot_crop *const crop = &stage->of.crop;
+    const mot_window *const window = &stage->of.window;
+    const bool many = size[0] == 0, resizes = stage->kind == MOT_STAGE_RESIZE;
+    if (stage->kind == MOT_STAGE_FIXED_CROP) {
+        size[0] = window->width, size[1] = window->height;
+    } else if (stage->kind == MOT_STAGE_PAD && !many) {
+        for (int k = 0; k < 2; k++)
+            size[k] = mot_padded_side(window, size[k], k);
+    } else if (resizes && crop->rule == MOT_SIZE_SQUARE && crop->squares == 1) {
+        size[0] = size[1] = crop->square[0];
+    } else if (resizes && crop->rule == MOT_SIZE_GIVEN && (!many || crop->height)) {
+        mot_resized_sides(stage, many ? 1 : size[0], many ? 1 : size[1], &size[0], &size[1]);
+    } else if (!resizes && stage->kind <= MOT_STAGE_RANDOM_CROP) {
+        size[0] = crop->width, size[1] = crop->height;
+    } else if (resizes || stage->kind == MOT_STAGE_ZOOM_OUT || stage->kind == MOT_STAGE_SIZE_CROP) {
+        size[0] = size[1] = 0;
+    }
+}
+
+/* When the device draws a stage, among those that place: they come in this order, one of each number. */
+static int turn_of(mot_stage_kind kind)
+{
+    return kind == MOT_STAGE_ZOOM_OUT ? 0 : kind <= MOT_STAGE_RESIZE ? 1 : kind <= MOT_STAGE_RANDOM_CROP ? 2 : 3;
+}
+
+void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t size[2])
+{
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->fact[i].ways >> way & 1)
+            mot_stage_only_size(&transform->stage[i], size);
+}
+
+/* Whether the stages of a way are such that the device draws. */
+static bool is_drawn_anywhere(const mot_transform *transform, uint32_t way)
+{
+    const mot_stage *before = NULL;
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        const bool zoomed = before && before->kind == MOT_STAGE_ZOOM_OUT;
+        const bool resizes = stage->kind == MOT_STAGE_RESIZE;
+        if (!mot_stage_places(stage->kind) || !(transform->fact[i].ways >> way & 1))
+            continue;
+        if (stage->kind > MOT_STAGE_ZOOM_OUT || (before && turn_of(stage->kind) <= turn_of(before->kind)) ||
+            (resizes && (stage->of.crop.rule != MOT_SIZE_GIVEN || stage->of.crop.masks)) ||
+            (zoomed && !(resizes && stage->of.crop.height > 0)))
+            return false;
+        before = stage;
+    }
+    return !before || before->kind != MOT_STAGE_ZOOM_OUT;
+}
+
+/* Whether a stage of a way resizes to a shorter side, or crops. */
+static bool changes_sizes(const mot_transform *transform, uint32_t way)
+{
+    for (uint32_t i = 0; i < transform->stages; i++)
+        if (transform->stage[i].kind <= MOT_STAGE_RANDOM_CROP && transform->fact[i].ways >> way & 1)
+            return true;
+    return false;
+}
+
+bool mot_transform_draws_sizes(const mot_transform *transform)
+{
+    int32_t first[2] = { 0, 0 };
+    mot_way_only_size(transform, 0, first);
+    for (uint32_t way = 0; way < transform->facts.ways; way++) {
+        int32_t size[2] = { 0, 0 };
+        mot_way_only_size(transform, way, size);
+        if (!is_drawn_anywhere(transform, way) || size[0] != first[0] || size[1] != first[1] ||
+            (way > 0 && size[0] == 0 && (changes_sizes(transform, way) || changes_sizes(transform, 0))))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what resizes to ---- */
+
+/* torchvision's RandomShortestSize, DETR's get_size_with_aspect_ratio, detectron2's ResizeShortestEdge. */
+static void to_shortest(const mot_crop *crop, double n, const int32_t from[2], double to[2])
+{
+    const int longer = from[0] > from[1] ? 0 : 1;
+    const double most = crop->longest, least_side = from[!longer], most_side = from[longer];
+    if (crop->rounding == MOT_SIDES_TORCHVISION) {
+        const double by_longest = most / most_side, by_shortest = n / least_side;
+        const double scale = most > 0 && by_longest < by_shortest ? by_longest : by_shortest;
+        to[0] = from[0] * scale, to[1] = from[1] * scale;
+    } else if (crop->rounding == MOT_SIDES_DETR) {
+        if (most > 0 && most_side / least_side * n > most)
+            n = rint(most * least_side / most_side);
+        to[!longer] = n;
+        to[longer] = n * most_side / least_side;
+    } else {
+        const double scale = n / least_side;
+        to[!longer] = n, to[longer] = scale * most_side;
+        if (most > 0 && to[longer] > most) {
+            const double again = most / to[longer];
+            to[0] *= again, to[1] *= again;
+        }
+        to[0] += 0.5, to[1] += 0.5;
+    }
+}
+
+/* torchvision's Resize with a max_size alone; detectron2's rounding. */
+static void to_longest(const mot_crop *crop, const int32_t from[2], double to[2])
+{
+    const int longer = from[0] > from[1] ? 0 : 1;
+    const double n = crop->longest, half = crop->rounding == MOT_SIDES_DETECTRON2 ? 0.5 : 0;
+    to[longer] = n;
+    to[!longer] = half > 0 ? n / from[longer] * from[!longer] + half : n * from[!longer] / from[longer];
+}
+
+/* torchvision's ScaleJitter, whose numbers are binary32, and detectron2's ResizeScale. */
+static void to_fit(const mot_crop *crop, double unit, const int32_t from[2], double to[2])
+{
+    const double across = (double)crop->fit[0] / from[0], down = (double)crop->fit[1] / from[1];
+    if (crop->rounding == MOT_SIDES_TORCHVISION) {
+        const float scale = (float)crop->scale[0] + (float)unit * (float)(crop->scale[1] - crop->scale[0]);
+        const float by = (float)(across < down ? across : down) * scale;
+        to[0] = (double)((float)from[0] * by), to[1] = (double)((float)from[1] * by);
+        return;
+    }
+    const double scale = crop->scale[0] + (crop->scale[1] - crop->scale[0]) * unit;
+    const double x = crop->fit[0] * scale / from[0], y = crop->fit[1] * scale / from[1], by = x < y ? x : y;
+    to[0] = rint(from[0] * by), to[1] = rint(from[1] * by);
+}
+
+void mot_ruled_sides(const mot_crop *crop, mot_words words, int32_t width, int32_t height, int32_t *to_width,
+                     int32_t *to_height)
+{
+    const int32_t from[2] = { width, height };
+    const double square = crop->square[mot_choose(words.w[0], (uint32_t)crop->squares)];
+    double to[2] = { square, square };
+    if (crop->rule == MOT_SIZE_SHORTEST)
+        to_shortest(crop, crop->shortest[mot_choose(words.w[0], (uint32_t)crop->shortests)], from, to);
+    else if (crop->rule == MOT_SIZE_LONGEST)
+        to_longest(crop, from, to);
+    else if (crop->rule == MOT_SIZE_FIT)
+        to_fit(crop, mot_unit(words.w[0]), from, to);
+    *to_width = to[0] < INT32_MAX ? (int32_t)to[0] : INT32_MAX;
+    *to_height = to[1] < INT32_MAX ? (int32_t)to[1] : INT32_MAX;
+}
+
+int32_t mot_padded_side(const mot_window *window, int32_t side, int down)
+{
+    const int32_t size = down ? window->height : window->width;
+    const int32_t multiple = window->multiple;
+    if (multiple)
+        return (int32_t)(((int64_t)side + multiple - 1) / multiple * multiple);
+    return side > size ? side : size;
+}
+
+/* ---- of a transform ---- */
+
+mot_sizes mot_sizes_of_place(const motley_place *place)
+{
+    return (mot_sizes){ place->crop.width, place->crop.height,  place->width,
+                        place->height,     place->result_width, place->result_height };
+}
+
 mot_sizes mot_result_size(const mot_transform *transform, uint32_t way, int32_t width, int32_t height)
 {
     mot_sizes sizes = { width, height, width, height, width, height };
@@ -84,9 +244,22 @@ motley_status mot_ways_check(const mot_transform *transform, int32_t width, int3
     return MOTLEY_OK;
 }
 
+motley_status mot_sample_sizes(const mot_transform *transform, const mot_drawn_sample *sample, mot_sizes *sizes,
+                               motley_error *error)
+{
+    motley_place place;
+    *sizes = mot_result_size(transform, 0, sample->width, sample->height);
+    if (!transform->facts.draws_sizes)
+        return mot_ways_check(transform, sample->width, sample->height, error);
+    MOT_TRY(mot_transform_place(transform, sample, &place, error));
+    *sizes = mot_sizes_of_place(&place);
+    return mot_sizes_check(sizes, error);
+}
+
 motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],
                                   motley_error *error)
 {
+    const bool draws = mot_transform_draws_sizes(transform);
     const mot_stage *const resize = stage_on(transform, way, MOT_STAGE_RESIZE);
     const mot_stage *const random = stage_on(transform, way, MOT_STAGE_RANDOM_CROP);
     const mot_stage *const mix = mot_transform_only_mixes(transform) && !from
@@ -100,8 +273,12 @@ motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, 
     }
     const int32_t tries[2][2] = { { least[0], shorter ? shorter : least[1] },
                                   { shorter ? shorter : least[0], least[1] } };
-    mot_sizes sizes;
-    motley_status status = MOTLEY_ERR_ARGUMENT;
+    mot_sizes sizes = { 0 };
+    int32_t size[2] = { 0, 0 };
+    motley_status status = draws ? MOTLEY_OK : MOTLEY_ERR_ARGUMENT;
+    if (draws)
+        mot_way_only_size(transform, way, size);
+    sizes.width = size[0], sizes.height = size[1];
     for (int k = 0; k < 2 && status != MOTLEY_OK; k++) {
         const int32_t *const image = from ? from : tries[k];
         sizes = mot_result_size(transform, way, image[0], image[1]);
@@ -112,18 +289,19 @@ motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, 
 }
 
 /* motley_policy_result_sizes of the plain transform that a policy is in an epoch; NULL: its images keep their sizes. */
-static motley_status find_sizes(const mot_transform *transform, size_t count, const int32_t *widths,
-                                const int32_t *heights, int32_t *result_widths, int32_t *result_heights,
-                                motley_error *error)
+static motley_status find_sizes(const mot_transform *transform, const motley_samples *samples, size_t count,
+                                const int32_t *widths, const int32_t *heights, int32_t *result_widths,
+                                int32_t *result_heights, motley_error *error)
 {
+    const motley_samples none = { 0 };
     if (transform)
         MOT_TRY(mot_transform_check_single(transform, error));
     for (size_t i = 0; i < count; i++) {
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "image %zu: ", i));
         mot_sizes sizes = { .width = widths[i], .height = heights[i] };
         if (transform) {
-            sizes = mot_result_size(transform, 0, widths[i], heights[i]);
-            MOT_TRY(mot_fail_in(error, mot_ways_check(transform, widths[i], heights[i], error), "image %zu: ", i));
+            const mot_drawn_sample sample = mot_sample_of(samples ? samples : &none, i, widths[i], heights[i], 1);
+            MOT_TRY(mot_fail_in(error, mot_sample_sizes(transform, &sample, &sizes, error), "image %zu: ", i));
         }
         result_widths[i] = sizes.width;
         result_heights[i] = sizes.height;
@@ -144,14 +322,18 @@ motley_status motley_policy_result_sizes(const motley_policy *policy, const motl
                                  : "result_heights",
                 count);
     const mot_transform *const transform = policy->staged;
+    MOT_REQUIRE(samples || !transform || !(transform->schedule || transform->facts.draws_sizes), error,
+                "samples is NULL, but the sizes of policy '%s' %s", transform ? transform->name : "",
+                transform && transform->schedule ? "may change with the epoch, which they have"
+                                                 : "depend on what each sample draws");
+    if (samples)
+        MOT_TRY(mot_samples_check(samples, count, error));
     if (!transform || !transform->schedule)
-        return find_sizes(transform, count, widths, heights, result_widths, result_heights, error);
+        return find_sizes(transform, samples, count, widths, heights, result_widths, result_heights, error);
     mot_transform *plain;
-    MOT_REQUIRE(samples, error, "samples is NULL, but policy '%s' changes with the epoch, which they have",
-                transform->name);
-    MOT_TRY(mot_samples_check(samples, 0, error));
     MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
-    const motley_status status = find_sizes(plain, count, widths, heights, result_widths, result_heights, error);
+    const motley_status status =
+        find_sizes(plain, samples, count, widths, heights, result_widths, result_heights, error);
     mot_transform_destroy(plain);
     return status;
 }

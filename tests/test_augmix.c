@@ -368,7 +368,9 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
     motley_step steps[8] = { { .op = MOTLEY_STEP_HUE, .values_count = 1 },
                              { .op = MOTLEY_STEP_MIX_ADD, .values = { 0.5 }, .values_count = 1 } };
-    const motley_place drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
+    const motley_place drawn = {
+        .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4, .result_width = 4, .result_height = 4
+    };
     const int32_t count = 2;
     const motley_apply_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
     motley_context *context = context_of(MOTLEY_BACKEND_CPU);

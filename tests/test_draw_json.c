@@ -57,7 +57,9 @@ Test(policy, draws_as_json)
 /* Writes a step and reads it back, alone and as one of a transform's. */
 static void expect_same(const motley_policy *policy, const motley_step *step, const char *name, int channels)
 {
-    const motley_place drawn = { .crop = { 0, 0, 9, 9 }, .width = 9, .height = 9 };
+    const motley_place drawn = {
+        .crop = { 0, 0, 9, 9 }, .width = 9, .height = 9, .result_width = 9, .result_height = 9
+    };
     for (int staged = 0; staged < 2; staged++) {
         motley_step back;
         motley_place back_drawn;

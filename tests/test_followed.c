@@ -397,7 +397,7 @@ static void check_policy(set *s, const char *name, int turn)
                                      .box_offsets = s->n.box_offsets };
     need(motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, NULL, steps, counts, &error) == MOTLEY_OK,
          error.message);
-    const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL, 0, 0 };
+    const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, NULL };
     static plane_set p;
     make_planes(&p, s, turn, 0, 0);
     for (int replays = 0; replays < 2; replays++) {
@@ -460,8 +460,7 @@ static void check_transform(set *any, set *one, size_t turn)
     motley_mixed *const mixed = allocate(IMAGES * sizeof *mixed);
     const motley_apply_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL, .followed = &f };
     const motley_status status = motley_apply(context, transform, &s->batch, &dst, &params, &error);
-    const motley_drawn drawn = { IMAGES,     steps,  counts,      info->max_steps, s->widths,
-                                 s->heights, places, info->width, info->height };
+    const motley_drawn drawn = { IMAGES, steps, counts, info->max_steps, s->widths, s->heights, places };
     if (status == MOTLEY_OK) {
         check_followed(name, &s->n, &drawn, &f);
         check_planes(name, &p, s, transform, &samples);
@@ -606,8 +605,7 @@ static void check_crop(size_t which, int32_t w, int32_t h, size_t size)
     compared += (long)(CROPPED * PLANES * out * size);
     need(motley_draw(policy, &samples, CROPPED, widths, heights, 3, places, steps, counts, &error) == MOTLEY_OK,
          error.message);
-    const motley_drawn drawn = { CROPPED, steps,  counts,      info->max_steps, widths,
-                                 heights, places, info->width, info->height };
+    const motley_drawn drawn = { CROPPED, steps, counts, info->max_steps, widths, heights, places };
     check_followed(name, &n, &drawn, &f);
     if (!crops[which].moves)
         check_cropped(name, &n, &f, results, (int32_t[]){ w, h }, (int32_t[]){ info->width, info->height });

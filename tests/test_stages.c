@@ -27,8 +27,10 @@ static const struct {
     size_t without;             /* bytes at its beginning that no text has */
 } members[] = {
 #define ENDS(type, field) offsetof(type, field) + sizeof(((type *)0)->field), sizeof(type)
-    { "crop", ENDS(mot_crop, filter), MOT_STAGE_RANDOM_RESIZED_CROP, MOT_STAGE_RANDOM_CROP, 0 },
+    { "crop", ENDS(mot_crop, square), MOT_STAGE_RANDOM_RESIZED_CROP, MOT_STAGE_RANDOM_CROP, sizeof(int64_t) },
     { "zoom", ENDS(mot_zoom, values), MOT_STAGE_ZOOM_OUT, MOT_STAGE_ZOOM_OUT, 0 },
+    { "size_crop", ENDS(mot_size_crop, sides), MOT_STAGE_SIZE_CROP, MOT_STAGE_SIZE_CROP, 0 },
+    { "window", ENDS(mot_window, rounding), MOT_STAGE_FIXED_CROP, MOT_STAGE_PAD, 0 },
     { "flip", ENDS(mot_flip, vertical), MOT_STAGE_FLIP, MOT_STAGE_FLIP, 0 },
     { "jitter", ENDS(mot_jitter, range), MOT_STAGE_JITTER, MOT_STAGE_JITTER, 0 },
     { "grayscale", ENDS(mot_gray, p), MOT_STAGE_GRAYSCALE, MOT_STAGE_GRAYSCALE, 0 },
@@ -49,7 +51,7 @@ Test(stages, every_field_has_a_row)
             for (int k = 0; k < mot_stage_forms[kind].keys_count; k++) {
                 const mot_key *const key = &mot_stage_forms[kind].keys[k];
                 memset(&covered[key->at], true, key->bytes);
-                if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_VALUE)
+                if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_VALUE || key->kind == MOT_KEY_SIDES)
                     memset(&covered[key->count_at], true, key->kind == MOT_KEY_VALUE ? 8 : 4);
             }
         for (size_t i = members[m].without; i < members[m].bytes; i++)
@@ -62,6 +64,14 @@ Test(stages, every_field_has_a_row)
 static const char *const every_stage[] = {
     "random_resized_crop: {size: 9, scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: pillow-12.2}",
     "resize: {size: [9, 8], filter: lanczos, order: pillow-12}",
+    "resize: {shortest: [9, 8, 12], longest: 30, rounding: detr}",
+    "resize: {longest: 30, rounding: detectron2, masks: torch}",
+    "resize: {fit: [9, 8], scale: [0.5, 2], filter: bicubic}",
+    "resize: {square: [9, 8]}",
+    "size_crop: {sides: [8, 9]}",
+    "fixed_crop: {size: [9, 8], fill: [1, 2, 3], rounding: detectron2}",
+    "pad: {size: 9, at: centre, fill: 3}",
+    "pad: {multiple: 32}",
     "center_crop: {size: 9}",
     "random_crop: {size: 9, padding: 3}",
     "flip: {horizontal: 0.25, vertical: 0.125}",

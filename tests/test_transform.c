@@ -630,7 +630,8 @@ Test(transform, sizes_refused)
     motley_policy_destroy(policy);
     policy = parsed(HEAD "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: 16}\n");
     cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
-    cr_expect_str_eq(error.message, "samples is NULL, but policy 'x' changes with the epoch, which they have");
+    cr_expect_str_eq(error.message,
+                     "samples is NULL, but the sizes of policy 'x' may change with the epoch, which they have");
     motley_policy_destroy(policy);
     policy = parsed("motley: 1\nname: x\nviews:\n  - {name: a, stages: [{resize: {size: [8, 8]}}]}\n");
     cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_UNSUPPORTED);
@@ -643,20 +644,22 @@ Test(transform, bad_calls)
 {
     const char *const plain =
         "  - random_resized_crop: {size: 8}\n  - output: {mean: [0.5, 0.5, 0.5], std: [1, 1, 1]}\n";
-    motley_place drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8 };
+    motley_place drawn = { .crop = { 2, 2, 0, 3 }, .width = 8, .height = 8, .result_width = 8, .result_height = 8 };
     const int32_t no_steps = 0;
     const motley_apply_params given = { .given = &drawn,
                                         .given_steps = &(motley_step){ 0 },
                                         .given_step_counts = &no_steps };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given crop of 0x3 at (2, 2) leaves the image of 20x30");
-    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8 };
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 0, .height = 8, .result_width = 8, .result_height = 8 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: it is resized to 0x8, want 1 to 1048576 each way");
-    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577 };
+    drawn = (motley_place){
+        .crop = { 0, 0, 2, 3 }, .width = 8, .height = 8, .left = 1048577, .result_width = 8, .result_height = 8
+    };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given window begins at (1048577, 0), want at most 1048576");
     drawn.left = 1;
     expect_refused(plain, 20, 30, 3, &given,
                    "image 0: the given size is 8x8, and the window begins at (1, 0), want all of 8x8");
-    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 7, .height = 8 };
+    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 7, .height = 8, .result_width = 8, .result_height = 8 };
     expect_refused(plain, 20, 30, 3, &given, "image 0: the given size is 7x8");
     drawn.width = 8;
     drawn.boxes_count = 1;
@@ -668,7 +671,8 @@ Test(transform, bad_calls)
     expect_refused(erasing, 20, 30, 3, &given, "image 0, box 0: 1x6 at (2, 3) leaves the output of 8x8");
     drawn.boxes_count = 9;
     expect_refused(erasing, 20, 30, 3, &given, "image 0: 9 boxes are given, want at most 8");
-    drawn = (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 20, .height = 30 };
+    drawn =
+        (motley_place){ .crop = { 0, 0, 2, 3 }, .width = 20, .height = 30, .result_width = 20, .result_height = 30 };
     expect_refused(erasing, 20, 30, 4, NULL, "transform 'x' erases with 3 values, the images have 4 channels");
     motley_step steps[68];
     for (int i = 0; i < 68; i++)
@@ -791,8 +795,9 @@ Test(transform, draws_that_are_no_draws_are_refused)
 {
     static const char good[] =
         "{\"sample\": 1, \"crop\": {\"left\": 0, \"top\": 0, \"width\": 9, \"height\": 9}, "
-        "\"resize\": {\"width\": 8, \"height\": 8, \"filter\": \"box\"}, \"window\": {\"left\": 0, \"top\": 0}, "
-        "\"flip\": {\"horizontal\": true, \"vertical\": false}, \"steps\": [{\"op\": \"hue\", \"value\": 0.5}]}";
+        "\"resize\": {\"width\": 8, \"height\": 8, \"filter\": \"box\"}, \"window\": {\"left\": 0, "
+        "\"top\": 0, \"width\": 8, \"height\": 8}, \"flip\": {\"horizontal\": true, \"vertical\": false}, \"steps\": "
+        "[{\"op\": \"hue\", \"value\": 0.5}]}";
     static const char *const wrong[][3] = {
         { "\"width\": 9", "\"width\": 9.5", "\"width\" is 9.5, want a whole number" },
         { "\"crop\"", "\"crap\"", "\"crop\" is missing" },
@@ -842,7 +847,9 @@ Test(transform, steps_that_stages_do_not_draw_are_refused)
     };
     uint8_t pixels[48] = { 0 };
     const motley_batch batch = { .count = 1, .channels = 3, .data = pixels, .width = 4, .height = 4 };
-    const motley_place drawn = { .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4 };
+    const motley_place drawn = {
+        .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4, .result_width = 4, .result_height = 4
+    };
     const int32_t count = 1;
     motley_policy *const t = parsed(HEAD "  - jitter: {hue: 0.5}\n");
     motley_context *context;
@@ -1077,7 +1084,9 @@ Test(transform, requests_that_are_refused)
     dst.dtype = (motley_dtype)9;
     cr_expect_eq(motley_apply(context, t, &src, &dst, NULL, &error), MOTLEY_ERR_ARGUMENT);
     dst.dtype = MOTLEY_F32;
-    const motley_place given = { .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8 };
+    const motley_place given = {
+        .crop = { 0, 0, 12, 12 }, .width = 8, .height = 8, .result_width = 8, .result_height = 8
+    };
     cr_expect_eq(motley_apply(context, t, &src, &dst, &(motley_apply_params){ .given = &given }, &error),
                  MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "want all three or none"), "%s", error.message);

@@ -211,7 +211,7 @@ static drawn_image drawn_for(const job *self, const item *at)
                           self->opened.staged,
                           in->width,
                           in->height,
-                          made_by(part_of(self, at)->policy, taken_by(&self->opened, part_of(self, at), *in)).channels,
+                          made_by(part_of(self, at)->policy, NULL, *in).channels,
                           self->pictures && !self->boxes ? motley_policy_describe(part_of(self, at)->policy)->max_steps
                                                          : self->max_steps - 1 };
 }
@@ -313,7 +313,7 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
         r.params.given_step_counts = room->counts;
         r.params.given_max_steps = most;
     }
-    const int32_t made = made_by(policy, (picture){ .channels = channels }).channels;
+    const int32_t made = made_by(policy, NULL, (picture){ .channels = channels }).channels;
     const motley_status status =
         count == 0 ? MOTLEY_OK : work_on_device(self->context, made, room->images, count, apply_policy, &r, error);
     free(boxes);
@@ -476,17 +476,20 @@ static void copy_source(void *user, size_t i)
     const picture *const from = &at->source->image;
     if (!from->pixels)
         return;
-    at->image = made_by(part_of(self, at)->policy, taken_by(&self->opened, part_of(self, at), *from));
-    if (!picture_allocate(&at->image, at->why))
-        return;
-    if (!self->pictures)
+    const part *const part = part_of(self, at);
+    motley_samples samples = part->samples;
+    samples.first = sample_id(self, at);
+    at->image = made_by(part->policy, &samples, taken_by(&self->opened, part, *from));
+    if (self->replay) {
+        const drawn_image image = drawn_for(self, at);
+        at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, &at->place, at->why);
+        if (!at->drawn)
+            return;
+        if (self->opened.staged)
+            at->image.width = at->place.result_width, at->image.height = at->place.result_height;
+    }
+    if (picture_allocate(&at->image, at->why) && !self->pictures)
         memcpy(at->image.pixels, from->pixels, picture_bytes(from));
-    if (!self->replay)
-        return;
-    const drawn_image image = drawn_for(self, at);
-    at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, &at->place, at->why);
-    if (!at->drawn)
-        picture_free(&at->image);
 }
 
 /* Draws the steps of an item again, for the draws file and the sheet. */

@@ -260,9 +260,9 @@ static motley_samples sample_of(const job *self, const part *of, size_t i, uint6
 /* What a policy makes of a picture, which is image i or its mask. */
 static picture applied(job *self, const motley_policy *policy, const part *of, const picture *in, size_t i, uint64_t id)
 {
-    const picture out = allocated(made_by(policy, *in));
-    const motley_batch src = batch_of(in), dst = batch_of(&out);
     const motley_apply_params params = { .samples = sample_of(self, of, i, id) };
+    const picture out = allocated(made_by(policy, &params.samples, *in));
+    const motley_batch src = batch_of(in), dst = batch_of(&out);
     motley_error error;
     want(motley_apply(self->context, policy, &src, &dst, &params, &error), self->arguments->policy, &error);
     return out;

@@ -103,17 +103,25 @@ motley_image image_of(const picture *in)
     return (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * in->channels, in->channels, 1 };
 }
 
-picture made_by(const motley_policy *policy, picture from)
+picture made_by(const motley_policy *policy, const motley_samples *samples, picture from)
 {
     const motley_policy_info *const info = motley_policy_describe(policy);
-    return (picture){ .width = info->width ? info->width : from.width,
-                      .height = info->height ? info->height : from.height,
-                      .channels = info->to_rgb ? 3 : from.channels };
+    picture made = { .width = info->width ? info->width : from.width,
+                     .height = info->width ? info->height : from.height,
+                     .channels = info->to_rgb ? 3 : from.channels };
+    motley_error error; /* which motley_apply repeats */
+    if (info->width || !samples || !info->stages || info->views ||
+        motley_policy_result_sizes(policy, samples, 1, &from.width, &from.height, &made.width, &made.height, &error) ==
+            MOTLEY_OK)
+        return made;
+    made.width = from.width;
+    made.height = from.height;
+    return made;
 }
 
 picture taken_by(const parts *opened, const part *taking, picture from)
 {
-    return opened->shares && taking != opened->part ? made_by(opened->part[0].policy, from) : from;
+    return opened->shares && taking != opened->part ? made_by(opened->part[0].policy, NULL, from) : from;
 }
 
 motley_status part_draw(const parts *opened, const part *drawing, const motley_samples *samples, size_t n, picture from,
@@ -132,7 +140,7 @@ motley_status part_draw(const parts *opened, const part *drawing, const motley_s
 char *part_json(const parts *opened, const part *drawn, uint64_t sample, picture from, const motley_place *place,
                 const motley_step *steps, int32_t count)
 {
-    const int32_t channels = made_by(drawn->policy, taken_by(opened, drawn, from)).channels;
+    const int32_t channels = made_by(drawn->policy, NULL, from).channels;
     char *text, *named;
     motley_error error;
     if (motley_draw_json(drawn->policy, sample, opened->staged ? place : NULL, steps, count, channels, &text, &error) !=
@@ -153,7 +161,7 @@ motley_status part_follow(const parts *opened, const part *drawn, picture from, 
                           const motley_step *steps, int32_t count, size_t n, double *boxes, double *visibility,
                           uint8_t *keep, motley_error *error)
 {
-    const picture in = taken_by(opened, drawn, from), made = made_by(drawn->policy, in);
+    const picture in = taken_by(opened, drawn, from);
     const size_t offsets[2] = { 0, n };
     double *left = need(calloc(n + 1, sizeof *left));
     uint8_t *kept = need(calloc(n + 1, 1));
@@ -163,9 +171,7 @@ motley_status part_follow(const parts *opened, const part *drawn, picture from, 
                                 .max_steps = (size_t)count,
                                 .widths = &in.width,
                                 .heights = &in.height,
-                                .places = opened->staged ? place : NULL,
-                                .width = opened->staged ? made.width : 0,
-                                .height = opened->staged ? made.height : 0 };
+                                .places = opened->staged ? place : NULL };
     const motley_followed followed = {
         .boxes_count = n, .boxes = boxes, .box_offsets = offsets, .visibility = left, .keep = kept
     };

@@ -99,7 +99,7 @@ static double share(double width, double height, double of_width, double of_heig
     return width * height / (of_width * of_height);
 }
 
-static void count_drawn(const motley_place *drawn, const motley_step *steps, int32_t count, picture in, picture made,
+static void count_drawn(const motley_place *drawn, const motley_step *steps, int32_t count, picture in,
                         op_summary *summary)
 {
     op_summary *const others = summary + motley_op_count();
@@ -112,7 +112,7 @@ static void count_drawn(const motley_place *drawn, const motley_step *steps, int
         count_one(&others[FLIP_VERTICAL]);
     for (int32_t b = 0; b < drawn->boxes_count; b++)
         count_value(&others[ERASED_AREA],
-                    share(drawn->boxes[b].width, drawn->boxes[b].height, made.width, made.height));
+                    share(drawn->boxes[b].width, drawn->boxes[b].height, drawn->result_width, drawn->result_height));
     for (int32_t s = 0; s < count; s++) {
         const motley_step *step = &steps[s];
         if (step->op < 0 && step->op != MOTLEY_STEP_HUE && step->op != MOTLEY_STEP_KERNEL_BLUR)
@@ -146,7 +146,7 @@ static bool count_draws(const parts *opened, const part *counted, const policy_o
         give_levels(options, &next, n, levels);
         good = part_draw(opened, counted, &next, n, image, places, steps, counts, error) == MOTLEY_OK;
         for (size_t i = 0; good && opened->staged && i < n; i++)
-            count_drawn(&places[i], steps + i * max_steps, counts[i], in, made_by(counted->policy, in), summary);
+            count_drawn(&places[i], steps + i * max_steps, counts[i], in, summary);
         for (size_t i = 0; good && !opened->staged && i < n; i++)
             for (int s = 0; s < counts[i]; s++)
                 if (steps[i * max_steps + (size_t)s].op >= 0) /* and not a weight of a mix */

@@ -94,12 +94,9 @@ static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motle
                           "sending the steps", error));
     MOT_TRY(mot_call_send(call, MOT_STEPS, (void *)follow.inside, job->inside, steps * sizeof *follow.inside,
                           "sending the parts of images", error));
-    if (job->request) {
-        follow.width = job->request->info->width;
-        follow.height = job->request->info->height;
+    if (job->request)
         MOT_TRY(mot_call_send(call, MOT_PLACES, (void *)follow.places, job->request->draws.places,
                               job->count * sizeof *follow.places, "sending the places", error));
-    }
     return mot_cuda_follow_queue(call, &follow, MOT_FOLLOW_WAITS_FIRST, error);
 }
 

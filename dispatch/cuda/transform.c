@@ -387,8 +387,6 @@ static motley_status queue_followed(const transform_run *r, motley_error *error)
                            .max_steps = draw->max_steps,
                            .steps = draw->steps,
                            .places = draw->drawn,
-                           .width = r->call->info->width,
-                           .height = r->call->info->height,
                            .src = draw->resize.src,
                            .followed = r->call->followed };
     return mot_cuda_follow_queue(r->cuda, &job, MOT_FOLLOW_WAITS_FIRST, error);

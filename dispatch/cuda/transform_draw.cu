@@ -85,8 +85,11 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     const int warp = threadIdx.x / 32;
     if (warp == 0) {
         const mot_drawn_sample of = sample_to_transform(job, i);
-        if (threadIdx.x == 0)
+        if (threadIdx.x == 0) {
+            const mot_view result = image_of(job.resize.dst, job.resize.channels, i);
             mot_draw_whole(&of, drawn);
+            drawn->result_width = result.width, drawn->result_height = result.height;
+        }
         __syncwarp();
         if (job.ratios)
             draw_crop(&stages[0], job.flip ? &stages[job.flip] : NULL, of, begun, drawn);

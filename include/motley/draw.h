@@ -86,8 +86,12 @@ typedef struct motley_place {
     motley_crop crop;      /* of the source image; beyond it, if `beyond` is set */
     int32_t width, height; /* what the crop is resized to, pixels */
     motley_filter filter;
-    int32_t left, top; /* of the output in the resized image, pixels; parts outside of that image are filled */
+    int32_t left, top; /* of the result in the resized image, pixels; parts outside of that image are filled */
+    int32_t result_width, result_height; /* pixels */
     uint8_t flip_horizontal, flip_vertical;
+    uint8_t flipped_first; /* bit 0: it is mirrored left to right before the resize, whose weights round in another way
+                              then, bit 1: top to bottom. Whether the result is mirrored is in the two above */
+    uint8_t torch_planes;  /* 1: planes (motley/follow.h) are resized as torch's nearest does it, else as Pillow's */
     uint8_t beyond; /* 1: the crop may reach beyond the image, up to 1048576 pixels, and what is outside reads the
                        policy's fill; each side becomes at most 2048 times smaller. 0: such a crop is refused, since it
                        was drawn for another image */
@@ -110,12 +114,12 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
                                      motley_place *places, motley_step *steps, int32_t *step_counts,
                                      motley_error *error);
 
-/** Finds how large the results of motley_apply are, for `dst`.
+/** Finds how large the results of motley_apply are, for `dst`, before the call.
  *
  *  Shapes   widths, heights, result_widths, result_heights: [count] pixels, of the source images and of their results.
  *           The results may overwrite the sources: result_widths may be widths, and result_heights heights.
- *  Samples  Those of the images, as for motley_apply. May be NULL for a policy without schedules, because sizes do not
- *           depend on what a sample draws.
+ *  Samples  Those of the images, as for motley_apply. May be NULL for a policy without schedules whose sizes do not
+ *           depend on what a sample draws (`sizes_drawn` of motley_policy_describe).
  *  Memory   The caller's, in host memory. No context is needed.
  *  Errors   ARGUMENT: an image is too small or too large for the policy, or there are no samples; UNSUPPORTED: a policy
  *           with views, each of which has sizes of its own; MEMORY. The results are then unspecified. */
@@ -128,8 +132,9 @@ MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy,
  *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
  *
  *  Keys     With a place, before the steps: crop: left, top, width, height; beyond: true, if it may leave the image;
- *           resize: width, height, filter; window: left, top; flip: horizontal, vertical; behind them, if something is
- *           erased, erase: [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.
+ *           resize: width, height, filter; window: left, top, width, height; flip: horizontal, vertical; flipped_first:
+ *           the same two, if one is true; torch_planes: true, if it is; behind them, if something is erased, erase:
+ *           [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.
  *  Shapes   place: NULL: none is written. steps: [count], from motley_draw, motley_apply_params or motley_subbatches.
  *           channels: of the image; a fill has as many numbers.
  *  Values   Numbers read back as the same doubles.

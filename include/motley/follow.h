@@ -48,8 +48,7 @@ typedef struct motley_drawn {
     const int32_t *step_counts; /* [count] */
     size_t max_steps;
     const int32_t *widths, *heights; /* [count], pixels, of the images before the first step */
-    const motley_place *places;      /* [count]; NULL: of policies without stages */
-    int32_t width, height;           /* of the results, pixels, by motley_policy_describe; 0: each keeps its size */
+    const motley_place *places;      /* [count]; NULL: of policies without stages, whose images keep their sizes */
 } motley_drawn;
 
 /** Extracts the part of recorded draws that applies to followers: the steps that move pixels, with the interpolation

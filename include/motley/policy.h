@@ -130,6 +130,9 @@ typedef struct motley_policy_info {
                       first view. 0: it makes one result */
     int32_t takes_levels; /* 1: steps have the level `given`, or `repeat` is given: motley_samples must have the level
                              of every image. With schedules, in epoch 0; with views, of some view */
+    int32_t draws_sizes;  /* 1: sizes depend on what a sample draws, so motley_policy_result_sizes takes samples, and
+                            calls on CUDA are drawn on the host, which refuses a counter and given levels. With
+                            schedules, in epoch 0 */
 } motley_policy_info;
 
 /** Describes a policy. The result is owned by the policy; NULL for NULL. */

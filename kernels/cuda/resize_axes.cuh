@@ -17,8 +17,9 @@ struct axis_plan {
     int window, out, flip; /* where the result begins in the resized axis, its length, mirrored or not */
     int single;            /* != 0: component i is that of the picture at i + shift */
     int shift;
-    int from, until; /* the components of the picture that the source has */
-    bool clamps;     /* as mot_cuda_axes.clamps */
+    int from, until;   /* the components of the picture that the source has */
+    int flipped_first; /* as that of mot_resize */
+    bool clamps;       /* as mot_cuda_axes.clamps */
 };
 
 /* The tables of one axis of an image. */
@@ -197,10 +198,12 @@ DEVICE void fill_nearest(const axis_plan &a, const axis_table &table, float from
     const double step = (double)(to - from) / a.axis.out;
     double place = from + step * 0.5;
     for (int number = 0; number < a.axis.out; number++, place += step) {
-        const int behind = number - a.window, i = a.flip ? a.out - 1 - behind : behind;
+        const int behind = (a.flipped_first ? a.axis.out - 1 - number : number) - a.window;
+        const int i = a.flip ? a.out - 1 - behind : behind;
         if (i < 0 || i >= a.out)
             continue;
-        const int read = place >= 0 && place < a.axis.in ? (int)place : a.axis.in;
+        const int nearest = place >= 0 && place < a.axis.in ? (int)place : a.axis.in;
+        const int read = a.flipped_first && nearest < a.axis.in ? a.axis.in - 1 - nearest : nearest;
         const bool inside = read >= a.from && read < a.until;
         const int moved = moved_window(a, read, 1);
         int32_t weight[4];
@@ -355,6 +358,7 @@ DEVICE void make_axes(const mot_resize_job &job, int image, const mot_resize &pl
     a.window = axis ? place.window_top : place.window_left;
     a.out = axis ? out[1] : out[0];
     a.flip = axis ? place.flip_vertical : place.flip_horizontal;
+    a.flipped_first = place.flipped_first >> axis & 1;
     a.single = plan.crop || !(axis ? plan.rows : plan.columns);
     a.shift = !plan.crop ? 0 : axis ? plan.top : plan.left;
     const axis_window own = window_of(a, self);

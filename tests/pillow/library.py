@@ -170,6 +170,7 @@ class PolicyInfo(ctypes.Structure):
         ("epochs", ctypes.c_uint32),
         ("views", c_int32),
         ("takes_levels", c_int32),
+        ("draws_sizes", c_int32),
     ]
 
 
@@ -185,8 +186,12 @@ class Drawn(ctypes.Structure):
         ("filter", c_int),
         ("left", c_int32),
         ("top", c_int32),
+        ("result_width", c_int32),
+        ("result_height", c_int32),
         ("flip_horizontal", c_uint8),
         ("flip_vertical", c_uint8),
+        ("flipped_first", c_uint8),
+        ("torch_planes", c_uint8),
         ("beyond", c_uint8),
         ("boxes_count", c_int32),
         ("boxes", Crop * MAX_BOXES),
@@ -234,8 +239,6 @@ class Draws(ctypes.Structure):
         ("widths", POINTER(c_int32)),
         ("heights", POINTER(c_int32)),
         ("places", POINTER(Drawn)),
-        ("width", c_int32),
-        ("height", c_int32),
     ]
 
 

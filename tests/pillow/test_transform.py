@@ -63,7 +63,7 @@ def kernel_step(sigma, size):
 
 def whole(array):
     height, width, _ = array.shape
-    drawn = Drawn(width=width, height=height)
+    drawn = Drawn(width=width, height=height, result_width=width, result_height=height)
     drawn.crop = Crop(0, 0, width, height)
     return drawn
 
@@ -123,7 +123,7 @@ class Transforms(Test):
 
     def torch_draws(self, replayer, picture, size, interpolation, jitter, erase):
         """What the recipe draws, in its order, as Motley's draws in."""
-        drawn = Drawn(width=size, height=size, filter=MODES.index(interpolation))
+        drawn = Drawn(width=size, height=size, result_width=size, result_height=size, filter=MODES.index(interpolation))
         top, left, height, width = transforms.RandomResizedCrop.get_params(picture, [0.08, 1.0], [3 / 4, 4 / 3])
         drawn.crop = Crop(left, top, width, height)
         drawn.flip_horizontal = bool(torch.rand(1) < 0.5)
@@ -264,7 +264,13 @@ class Transforms(Test):
                 if width == 0 or height == 0:
                     continue
                 mode = getattr(chosen, "value", chosen)
-                drawn = Drawn(width=size, height=size, filter={"bilinear": 0, "bicubic": 1, 2: 0, 3: 1}[mode])
+                drawn = Drawn(
+                    width=size,
+                    height=size,
+                    result_width=size,
+                    result_height=size,
+                    filter={"bilinear": 0, "bicubic": 1, 2: 0, 3: 1}[mode],
+                )
                 drawn.crop = Crop(left, top, width, height)
                 drawn.flip_horizontal, drawn.flip_vertical = bool(torch.rand(1) < 0.5), bool(torch.rand(1) < 0.5)
                 order, *factors = transforms.ColorJitter.get_params(
@@ -422,8 +428,7 @@ stages:
             *((float(np.float32(v)), every[int(r.integers(64)) :: 64]) for v in [0, 0.5, -0.5, 0.003, -0.21, 0.33]),
         ]:
             part = np.ascontiguousarray(part)
-            drawn = Drawn(width=part.shape[1], height=part.shape[0])
-            drawn.crop = Crop(0, 0, part.shape[1], part.shape[0])
+            drawn = whole(part)
             out, _, _ = transform.apply(
                 context, [Placed(part, LAYOUTS["packed"])], "u8", "hwc", given=([drawn], [[hue_step(shift)]])
             )
@@ -550,7 +555,7 @@ stages:
             train.apply(context, [good], "u8")
         with self.assertRaisesRegex(Failed, "normalises 3 channels, the images have 4"):
             train.apply(context, [Placed(np.zeros((20, 30, 4), np.uint8), LAYOUTS["packed"])])
-        drawn = Drawn(width=16, height=16)
+        drawn = Drawn(width=16, height=16, result_width=16, result_height=16)
         drawn.crop = Crop(20, 0, 11, 5)
         with self.assertRaisesRegex(Failed, r"the given crop of 11x5 at \(20, 0\) leaves the image of 30x20"):
             train.apply(context, [good], given=([drawn], [[]]))

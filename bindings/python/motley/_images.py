@@ -430,7 +430,8 @@ class Many:
             finish = source.finish_for()
             made = self.given if finish is None else list(map(finish, self.given, source.given))
         else:
-            made = [part.result(from_) for part, from_ in zip(self.parts, source.parts)]
+            sources = source.parts if isinstance(source, Many) else [source] * len(self.parts)
+            made = [part.result(from_) for part, from_ in zip(self.parts, sources)]
         return tuple(made) if self.cls is tuple else made
 
     def finish_for(self) -> Any:
@@ -519,13 +520,13 @@ def given_target(out: Any, source: Any, layout: str | None, dtype: str, shape: A
 
 def target_of(
     source: Any, sizes: Any, out: Any, dtype: str, layout: str | None, picture: bool, stacked: bool, channels: int = 0,
-    times: int = 1,
+    times: int = 1, own: bool = False,
 ) -> Any:  # fmt: skip
     """What images are written to that come out in these sizes, [(height, width)]: `out`, or new ones.
 
     layout: None is the images' own; picture: PIL images become PIL images; stacked: a list becomes one array where all
     of it comes out in one size; channels: 0 is the images' own; times: how often each image comes out, all of them
-    behind all of them."""
+    behind all of them; own: images have sizes of their own, so that a batch becomes a list."""
     many = isinstance(source, Many)
     if many and not source.count:
         return source.made_of([])
@@ -540,14 +541,16 @@ def target_of(
             layout = first.wide
         shape = shape_in(layout, lead, channels or first.channels, sizes[0])
         return given_target(out, source, layout, dtype, shape)
-    if (not many and (times == 1 or not pictures)) or (stacked and one and not pictures):
+    if not (own and not source.single) and (
+        (not many and (times == 1 or not pictures)) or (stacked and one and not pictures)
+    ):
         channels = channels or source.channels  # which raises, and says which image has another number
         return new_batch(first, sizes[0], lead, dtype, layout or first.layout, pictures, channels)
     return list_of(
         [
             new_batch(part, size, (), dtype, layout or part.layout, pictures, channels)
             for _ in range(times)
-            for part, size in zip(source.parts if many else [source], sizes)
+            for part, size in zip(source.parts if many else [source] * source.count, sizes)
         ],
         source.cls if many else list,
     )

@@ -7,6 +7,7 @@ own, by the library's follower policies."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import struct
@@ -52,6 +53,19 @@ class Moves:
         self.device: int | None = source.device
         self.levels = levels if transform._takes(levels) else None
         self._which = which
+
+    @functools.cached_property
+    def result_sizes(self) -> list[Size] | None:
+        """(height, width) of each result, where they come out in sizes of their own; else None."""
+        policy = self.transform.policy_now
+        if not policy.whole or policy.size or policy.only_mixes or policy.views:
+            return None
+        return self.draw().result_sizes
+
+    @property
+    def listed(self) -> bool:
+        """Whether results are a list of images of their own sizes."""
+        return bool(self.transform.policy_now.lists)
 
     # ---- one value for all images, and one for each ----
 
@@ -241,7 +255,7 @@ class Planes(Mover):
     def __init__(self, name: str, value: Any, fill: float, erase: bool, moves: Moves) -> None:
         self.name, self.value, self.moves, self.erase = name, value, moves, bool(erase)
         self.held: list[Any] = []  # the arrays that the addresses are of
-        self.dense = not moves.single and not isinstance(value, (list, tuple))
+        self.dense = not moves.single and not isinstance(value, (list, tuple)) and not moves.listed
         if self.dense and KINDS[type(value)] is Pillow:
             raise ArgumentError(f"{name} is a {type(value).__name__}, want an array")
         if self.dense or moves.single:
@@ -252,7 +266,10 @@ class Planes(Mover):
         arrays = [self._array(at, mask, size) for (at, mask), size in zip(masks.items(), sizes)]
         there = all(array is None or device_of(array) == moves.device for array in arrays)
         self.device = moves.device if there else None
-        self.pieces = [self._piece(at, mask, array, fill) for (at, mask), array in zip(masks.items(), arrays)]
+        self.pieces = [
+            self._piece(at, mask, array, fill, size)
+            for (at, mask), array, size in zip(masks.items(), arrays, moves.result_sizes or [None] * len(arrays))
+        ]
         self.count = sum(piece.addresses[2] for piece in self.pieces)
 
     def _array(self, name: str, value: Any, size: Size | None) -> Any:
@@ -280,7 +297,7 @@ class Planes(Mover):
                 f"{name} has shape {shape}, the image is {height} high and {width} wide: want {wanted} of its size"
             )
 
-    def _piece(self, name: str, value: Any, array: Any, fill: float) -> Piece:
+    def _piece(self, name: str, value: Any, array: Any, fill: float, size: Size | None) -> Piece:
         if array is None:
             return Piece((0, 0, 0), b"", type(value))
         dtype, like = name_of(array.dtype), array
@@ -291,7 +308,8 @@ class Planes(Mover):
         array = kind.contiguous(array)
         if kind is NumPy and not array.flags.aligned:
             array = array.copy()
-        result = kind.new(array, (*array.shape[:-2], *(self.moves.transform.size or array.shape[-2:])), dtype)
+        size = size or self.moves.transform.size or array.shape[-2:]
+        result = kind.new(array, (*array.shape[:-2], *size), dtype)
         self.held.append(array)
         planes = array.shape[int(self.dense) : -2]
         count = 0 if 0 in array.shape else planes[0] if planes else 1

@@ -59,8 +59,6 @@ class Drawn:
         self.c = c = ffi.new("motley_drawn *")
         c.count, c.max_steps, c.steps, c.step_counts = count, self.max_steps, self.steps, self.counts
         c.widths, c.heights, c.places = self.widths, self.heights, self.places
-        if transform is not None and transform.size is not None:
-            c.height, c.width = transform.size
 
     def __len__(self) -> int:
         count: int = self.c.count
@@ -119,6 +117,13 @@ class Drawn:
             if lib.motley_draw_read(text, len(text), channels, sample, self.place(i), *steps, error):
                 raise PolicyError(f"draws of image {i}: {text_of(error.message)}")
         return self
+
+    @property
+    def result_sizes(self) -> list[tuple[int, int]]:
+        """(height, width) of each image's result."""
+        if self.transform is None:
+            return list(zip(self.heights, self.widths))
+        return [(self.places[i].result_height, self.places[i].result_width) for i in range(len(self))]
 
     def matrices(self) -> list[tuple[Row, Row]]:
         """Of each image ((a, b, c), (d, e, f)), as of matrices()."""

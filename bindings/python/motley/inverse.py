@@ -68,7 +68,7 @@ class Inverse:
         self.sizes = [_size_of(i, draw, size, len(given)) for i, draw in enumerate(given)]
         steps = [draw["steps"] if isinstance(draw, Mapping) else draw for draw in given]
         self._drawn = Drawn.read(given, [(w, h) for h, w in self.sizes], _channels_of(steps), policy)
-        self._results = [policy.size or size for size in self.sizes]
+        self._results = self._drawn.result_sizes
         self.matrices = self._drawn.matrices()
         """Of each image ((a, b, c), (d, e, f)): (x, y) of the result was at (a x + b y + c, d x + e y + f)."""
         self._grids: list[Any] = [None] * len(given)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 from . import _native, custom
 from ._core import ffi, lib
 from ._arrays import DTYPE_NAMES
-from ._native import ArgumentError, PolicyError, UnsupportedError, check, epoch_given, made_by, text_from, text_of
+from ._native import (
+    ArgumentError,
+    PolicyError,
+    UnsupportedError,
+    check,
+    checked,
+    epoch_given,
+    made_by,
+    text_from,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from ._types import Fill, PolicyLike
@@ -82,7 +92,8 @@ class Policy:
         whole: Whether it has stages.
         name, title, paper: What the text says, or "".
         profile: Whose conventions it follows.
-        size: (height, width) of what comes out; None: each image keeps its own.
+        size: (height, width) of what comes out; None: images come out in sizes of their own, see `result_sizes`.
+        draws_sizes: Whether sizes depend on what an image draws.
         mixes: Whether its last stage mixes images, so that calls want labels and return targets.
         takes_boxes: Whether it works in the boxes of an image, which motley.Follow has.
         takes_levels: Whether its steps have the level `given`, so that calls want `levels`.
@@ -93,7 +104,7 @@ class Policy:
     __slots__ = (
         "_handle", "_what", "_made", "_mix", "_still", "_views", "mixes", "only_mixes", "varies", "on_host", "whole",
         "name", "title", "profile", "paper", "size", "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb",
-        "has_output", "scheduled", "epochs", "__weakref__",
+        "has_output", "scheduled", "epochs", "draws_sizes", "lists", "__weakref__",
     )  # fmt: skip
 
     def __new__(cls, policy: PolicyLike) -> Policy:
@@ -137,10 +148,21 @@ class Policy:
             text_of, (info.name, info.title, info.profile, info.paper)
         )
         self._what = "policy", self._handle  # as _calls.Call takes it
-        self.varies, self.on_host = self.scheduled or info.views > 0, bool(custom_ops) or info.views > 0
+        self.draws_sizes = bool(info.draws_sizes)
+        self.lists = self.draws_sizes and not info.width  # of results of their own sizes
+        self.varies = self.scheduled or info.views > 0
+        self.on_host = bool(custom_ops) or info.views > 0 or self.draws_sizes
         readers = [self.views[""]] if "" in self.views else self.views.values()
         self.to_rgb: bool = all(own.to_rgb for *_, own in readers) if info.views else bool(info.to_rgb)
         self.has_output = bool(info.has_output)
+
+    def result_sizes(self, sizes: Sequence[tuple[int, int]], samples: Any = ffi.NULL) -> list[tuple[int, int]]:
+        """(height, width) of what comes out of images of these sizes, (width, height). samples: a motley_samples *, of
+        a policy that draws sizes or has schedules."""
+        widths, heights = (ffi.new("int32_t[]", [size[k] for size in sizes]) for k in (0, 1))
+        numbers = len(sizes), widths, heights, widths, heights
+        checked(lib.motley_policy_result_sizes, self._handle, samples, *numbers)
+        return list(zip(heights, widths))
 
     @classmethod
     def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:

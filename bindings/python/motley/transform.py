@@ -18,6 +18,7 @@ from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_ar
 from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given, threads_given, whole
 from .draws import Drawn, recorded, same_boxes
 from .policy import Policy
+from ._sized import prepare_drawn
 from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
 
 if TYPE_CHECKING:
@@ -488,14 +489,18 @@ class Transform(Sampled):
             if given is not None and policy.views:
                 return replayed(batch, given, out, layout, self._views_of(policy))
         what = () if given.__class__ is Drawn and not policy.whole else policy._what
-        call, source, target, pixels, written, result = self._prepare(batch, out, layout, policy, what)
         takes = levels is not None and self._takes(levels, policy)
         follows, more = followed is not NULL, EMPTY
         set_params = follows or given is not None or mixing is not None
-        if given is None:
+        if policy.draws_sizes:
+            made, numbers, _keep, given = prepare_drawn(self, batch, out, layout, policy, which, given)
+        else:
+            made = self._prepare(batch, out, layout, policy, what)
+        call, source, target, pixels, written, result = made
+        if given is None and not policy.draws_sizes:
             on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
             numbers, _keep = self._numbers(call.count, which, call.caller[1], on_host)
-        else:
+        elif given is not None:
             numbers = 0, 0, 0, 0, 0, 0, 0
             given = [given] if call.single and given.__class__ is not Drawn else given
         try:
@@ -659,10 +664,11 @@ class Transform(Sampled):
         return ViewTargets(views, targets + last)
 
     def _target_of_stages(
-        self, source: Any, batch: Any, out: Any, policy: Policy, times: int = 1, shared: bool = False
-    ) -> Any:
+        self, source: Any, batch: Any, out: Any, policy: Policy, times: int = 1, shared: bool = False,
+        sizes: list[tuple[int, int]] | None = None,
+    ) -> Any:  # fmt: skip
         """What a policy with stages writes to. times: how often each image comes out; shared: the pictures of which
-        views are made."""
+        views are made; sizes: of the results, (height, width), where they are drawn."""
         if out is batch:
             raise ArgumentError(
                 f"policy '{policy.name}' has stages, which cannot work in place: their result has another size or type"
@@ -673,18 +679,12 @@ class Transform(Sampled):
         pictures = dtype == own and not policy.has_output and layout is None and (shared or self.mean is None)
         if policy.has_output:
             layout = layout or policy._made[1]
-        many = isinstance(source, images.Many)
         if policy.size:
             sizes = [policy.size] * (max(source.count, 1) if pictures else 1)
-        else:
-            sizes = [(height, width) for width, height in source.sizes() or [source.size[::-1]]]
-        if many and dtype != own and len(set(sizes)) > 1:
-            raise ArgumentError(
-                f"the images have {len(set(sizes))} sizes and policy '{policy.name}' resizes none, want one size, or "
-                "a stage that crops or resizes"
-            )
+        elif sizes is None:
+            sizes = policy.result_sizes(source.sizes() or [source.size[::-1]])
         channels = 3 if self._makes_rgb(source, policy) else 0
-        return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times)
+        return images.target_of(source, sizes, out, dtype, layout, pictures, True, channels, times, policy.lists)
 
     @property
     def _dtype_out(self) -> str:
