@@ -18,6 +18,16 @@
 #define MOT_GRAYSCALE_STAGE_OP MOT_OP_GRAYSCALE
 #define MOT_BLUR_STAGE_OP MOT_OP_GAUSSIAN_BLUR /* by a radius; by a kernel it is MOTLEY_STEP_KERNEL_BLUR */
 
+/* Whether an op of the table is one of a jitter's changes. */
+MOT_FN int mot_is_change(int op)
+{
+    const int ops[] = MOT_JITTER_OPS;
+    int is = 0;
+    for (int i = 0; i < (int)(sizeof ops / sizeof *ops); i++)
+        is |= op == ops[i];
+    return is;
+}
+
 /* Prepares one of these ops, which takes one value or none. It also runs on the device. */
 MOT_FN void mot_stage_op_prepare(int op, double value, mot_arg *arg)
 {

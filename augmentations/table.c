@@ -68,6 +68,15 @@ static const motley_op_info other_steps[] = {
       .paper = "AugMix, Hendrycks et al. 2019, arXiv:1912.02781",
       .shape = MOTLEY_SHAPE_MIX,
       .neutral = NAN },
+    { .name = "permute",
+      .summary = "Puts red, green and blue in another order.",
+      .unit = "which order, 0 to 5",
+      .matches = "torchvision permute_channels",
+      .shape = MOTLEY_SHAPE_COLOR,
+      .values_min = 1,
+      .values_max = 1,
+      .maximum = 5,
+      .example = 3 },
 };
 #undef MIX
 #define OTHER_STEPS ((int)(sizeof other_steps / sizeof other_steps[0]))

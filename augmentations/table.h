@@ -46,7 +46,7 @@ const motley_op_info *mot_step_info(int op);
 /* The op or MOTLEY_STEP_* called `name`, or -1. */
 int mot_step_find(const char *name);
 
-/* Whether only stages have the step: MOTLEY_STEP_HUE, MOTLEY_STEP_KERNEL_BLUR. */
+/* Whether only stages have the step: MOTLEY_STEP_HUE, MOTLEY_STEP_KERNEL_BLUR, MOTLEY_STEP_PERMUTE. */
 static inline int mot_step_of_stages(int op)
 {
     return op < 0 && mot_step_info(op) && mot_step_info(op)->shape != MOTLEY_SHAPE_MIX;

@@ -91,10 +91,13 @@ static void draw_image(const task *t, size_t in_block)
         drawn = mot_request_draw(job->drawer, i, place ? place : &unused, steps);
     else
         memcpy(steps, &job->steps[i * job->max_steps], job->max_steps * sizeof *steps);
+    const int before = place ? place->before : 0;
     uint32_t kept = 0;
     for (int s = 0; s < drawn; s++)
         if (!(steps[s].arg.flags & MOT_ARG_IDENTITY) || (job->wide && mot_wide_counts(steps[s].op)))
             steps[kept++] = steps[s];
+        else if (s < before)
+            place->before--;
     state->work[in_block] =
         (image_work){ (uint32_t)first, kept, mot_image_cost(state->rows, job, i, place, steps, (int)kept) };
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See draws.h. */
 #include "augmentations/augmix.h"
+#include "augmentations/jitter.h"
 #include "augmentations/kernel_blur.h"
 #include "augmentations/table.h"
 #include "base/values.h"
@@ -8,6 +9,7 @@
 #include "policies/transform_draw.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 motley_status mot_draws_take(motley_context *context, size_t count, size_t most, bool placed, mot_host_draws *draws,
@@ -133,6 +135,22 @@ static motley_status check_counts(const mot_request *r, size_t *most, motley_err
     return MOTLEY_OK;
 }
 
+/* Checks the steps that are given to change the source of image i. */
+static motley_status check_before(const mot_request *r, size_t i, int32_t before, motley_error *error)
+{
+    const motley_apply_params *const p = r->params;
+    const motley_step *const steps = before ? &p->given_steps[i * mot_given_row(p, r->info)] : NULL;
+    MOT_REQUIRE(before <= p->given_step_counts[i] && before <= r->transform->facts.before, error,
+                "image %zu: %d of %d given steps change the source, want at most %d", i, before,
+                p->given_step_counts[i], r->transform->facts.before);
+    for (int32_t s = 0; s < before; s++) {
+        const int op = steps[s].op;
+        MOT_REQUIRE(op == MOTLEY_STEP_HUE || op == MOTLEY_STEP_PERMUTE || mot_is_change(op), error,
+                    "image %zu, step %d has op %d, which changes no source", i, s, op);
+    }
+    return MOTLEY_OK;
+}
+
 /* Checks the place that is given for image i. */
 static motley_status check_place(const mot_request *r, size_t i, motley_error *error)
 {
@@ -144,11 +162,12 @@ static motley_status check_place(const mot_request *r, size_t i, motley_error *e
     if (r->transform->plain) {
         MOT_REQUIRE(at->crop.left == 0 && at->crop.top == 0 && at->crop.width == src.width &&
                         at->crop.height == src.height && at->width == src.width && at->height == src.height &&
-                        at->left == 0 && at->top == 0 && !at->beyond && !at->flip_horizontal && !at->flip_vertical &&
-                        at->boxes_count == 0,
+                        at->left == 0 && at->top == 0 && !at->beyond && !at->before && !at->flip_horizontal &&
+                        !at->flip_vertical && at->boxes_count == 0,
                     error, "image %zu is given a crop, size, flip or erased box, but the policy has no stages", i);
         return MOTLEY_OK;
     }
+    MOT_TRY(check_before(r, i, at->before, error));
     MOT_TRY(
         mot_check_place(at, i, (int32_t[]){ src.width, src.height }, r->erase ? MOTLEY_MAX_ERASED_BOXES : 0, error));
     MOT_REQUIRE((unsigned)at->filter <= MOTLEY_FILTER_HAMMING, error,
@@ -188,12 +207,15 @@ static motley_status check_step(const mot_request *r, const motley_step *step, s
                         i, s, op);
     MOT_REQUIRE(info && (!t->plain || (!mot_step_of_stages(op) && op != MOTLEY_STEP_MIX_BEGIN)), error,
                 "image %zu, step %d has op %d, want 0 to %d%s", i, s, op, MOT_OP_COUNT - 1,
-                t->plain ? "" : ", MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR");
+                t->plain ? "" : ", MOTLEY_STEP_HUE, MOTLEY_STEP_KERNEL_BLUR or MOTLEY_STEP_PERMUTE");
     MOT_REQUIRE(t->stages == 0 || (t->plain ? draws(t->stage[0].policy, op) : !mixing || t->facts.mixes), error,
                 "image %zu, step %d is %s, which policy '%s' does not draw", i, s, info->name, t->name);
     MOT_REQUIRE(!chained || mixing || (op >= 0 && !custom), error,
                 "image %zu, step %d is not an op of the table, but is in a chain that is mixed", i, s);
     MOT_TRY(mot_fail_in(error, mot_validate_step(info, step, error), "image %zu, step %d: ", i, s));
+    MOT_REQUIRE(op != MOTLEY_STEP_PERMUTE || step->values[0] == floor(step->values[0]), error,
+                "image %zu, step %d: the order of channels is %g, want a whole number of 0 to 5", i, s,
+                step->values[0]);
     MOT_REQUIRE(op != MOTLEY_STEP_KERNEL_BLUR || mot_is_kernel_size(step->values[1]), error,
                 "image %zu, step %d: the kernel's size is %g, want an odd number of 3 to %d", i, s, step->values[1],
                 MOTLEY_MAX_KERNEL);

@@ -203,6 +203,10 @@ void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count,
             if (!same_pixels(from, end))
                 rows->copy(from, end);
             rows->hue(end, mot_hue_value(steps[s++].value));
+        } else if (steps[s].op == MOTLEY_STEP_PERMUTE) {
+            if (!same_pixels(from, end))
+                rows->copy(from, end);
+            rows->permute(end, (int)steps[s++].value);
         } else { /* MOTLEY_STEP_KERNEL_BLUR */
             float half[MOTLEY_KERNEL_WEIGHTS];
             memcpy(half, steps[s].arg.u, sizeof half);
@@ -293,12 +297,20 @@ static void write_stages(const mot_request *call, const mot_cpu_rows *rows, cons
         erase(call, place, &dst);
 }
 
-/* Images that are placed first. */
+/* Images that are placed, some of them changed first. */
 static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t i, const motley_place *place,
                        const mot_step *steps, int count, uint8_t *memory)
 {
-    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
-    uint8_t *const work = memory, *const rest = work + call->image_room;
+    const mot_view dst = mot_batch_view(call->dst, i);
+    uint8_t *const work = memory + call->source_room, *const rest = work + call->image_room;
+    mot_view src = mot_batch_view(call->src, i);
+    if (place->before > 0) {
+        const mot_view source = dense_view(&src, memory);
+        mot_image_steps(rows, steps, place->before, &src, &source, rest);
+        src = source;
+        steps += place->before;
+        count -= place->before;
+    }
     const bool stays = shows_all(place, &src, &dst),
                direct = call->dst->dtype == MOTLEY_U8 && (count == 0 || has_fast_rows(&dst));
     const mot_view image = direct ? dst : stays && count == 0 ? src : mot_packed(&dst, dst.width, dst.height, work);
@@ -349,7 +361,7 @@ static size_t larger(size_t a, size_t b)
 /* An image, and behind it what the steps need. */
 static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
-    size_t work = 0, rest = 0;
+    size_t source = 0, work = 0, rest = 0;
     if (call->worker_bytes && !call->draws.places)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
@@ -365,11 +377,18 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
             rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
                                                      most.resized_height, dst.channels));
         }
+        if (call->transform->facts.before > 0) {
+            const mot_view src = mot_batch_view(call->src, i);
+            const size_t bytes = mot_image_bytes(src.width, src.height, src.channels);
+            source = larger(source, bytes);
+            rest = larger(rest, bytes + mot_cpu_scratch_bytes(src.width, src.height, src.channels));
+        }
         if (call->transform->facts.mixes)
             rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
     }
+    call->source_room = source;
     call->image_room = work;
-    const size_t bytes = work + rest;
+    const size_t bytes = source + work + rest;
     call->worker_bytes = call->draws.places ? 0 : bytes; /* as drawn, and next time otherwise */
     return bytes;
 }

@@ -225,7 +225,9 @@ static motley_status check_steps(const motley_context *context, const mot_reques
     const motley_apply_params *const p = r->params;
     const char *const name = r->transform->name, *const clips = steps->mixes    ? "where chains of ops are mixed"
                                                                 : steps->inside ? "where ops work in parts of images"
-                                                                                : NULL;
+                                                                : r->transform->facts.before
+                                                                    ? "where a stage changes images before their crop"
+                                                                    : NULL;
     MOT_REQUIRE(p->clip_frames <= 1 || r->src->count % p->clip_frames == 0, error,
                 "clip_frames is %zu, but there are %zu images, want whole clips", p->clip_frames, r->src->count);
     if (p->clip_frames > 1 && clips)

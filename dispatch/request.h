@@ -20,6 +20,7 @@ typedef struct mot_request {
                     than U8. Otherwise the steps alone run, in place or from src to dst. */
     bool sides_checked;  /* what new draws make of the sources' sizes */
     size_t image_room;   /* CPU: bytes of the images that a worker works on */
+    size_t source_room;  /* CPU: bytes of a source that steps change before it is cropped; 0: there are none */
     size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws; 0: not known */
     /* Of this run. */
     const motley_apply_params *params;

@@ -18,10 +18,13 @@ motley_status mot_wide_check(const motley_batch *src, const mot_transform *trans
         return MOTLEY_OK;
     }
     const char *const type = motley_dtype_name(src->dtype);
-    for (uint32_t s = 0; transform && src->channels == 3 && s < transform->stages; s++) {
+    for (uint32_t s = 0; transform && s < transform->stages; s++) {
         const mot_stage *const stage = &transform->stage[s];
         const double *const turn = stage->of.jitter.range[MOT_JITTERS - 1];
-        if (stage->kind == MOT_STAGE_JITTER && (turn[0] != 0 || turn[1] != 0))
+        if (stage->kind == MOT_STAGE_PHOTOMETRIC)
+            return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                            "the stage 'photometric' is not supported yet of %s: want images of uint8", type);
+        if (src->channels == 3 && stage->kind == MOT_STAGE_JITTER && (turn[0] != 0 || turn[1] != 0))
             return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                             "the hue is turned, which is not supported yet of 3 channels of %s: want a jitter without "
                             "hue, or images of uint8",

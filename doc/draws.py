@@ -32,7 +32,7 @@ KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
 STAGES = (
     "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix to_rgb "
-    "zoom_out one_of size_crop fixed_crop pad"
+    "zoom_out one_of size_crop fixed_crop pad photometric"
 ).split()
 
 
@@ -664,6 +664,19 @@ class Transform:
                     drawn = np.flatnonzero(here & (order[:, i] == which))
                     op = "color" if key == "saturation" else key
                     yield drawn, one_step(op, factor(factors[which], *given)[drawn])
+
+    def photometric(self, samples, keys, block, places):
+        coins, factors, last = (samples.words(block + k) for k in range(3))
+        standard = [0.875, 1.125], [0.5, 1.5], [0.5, 1.5], [-0.05, 0.05]
+        ops, names = ("brightness", "contrast", "color", "hue"), ("brightness", "contrast", "saturation", "hue")
+        p, second = keys.get("p", 0.5), coin(last[0], 0.5)
+        for i, which in enumerate((0, 1, 2, 3, 1)):
+            there = second == (i == 1) if which == 1 else True
+            drawn = np.flatnonzero(coin(coins[which], p) & there)
+            yield drawn, one_step(ops[which], factor(factors[which], *keys.get(names[which], standard[which]))[drawn])
+        order = choose(last[2], 6)
+        drawn = np.flatnonzero(coin(last[1], keys.get("channels", p)) & (order > 0))
+        yield drawn, one_step("permute", order[drawn].astype(np.float64))
 
     def grayscale(self, samples, keys, block, places):
         here = np.flatnonzero(coin(samples.words(block)[0], keys.get("p", 1)))

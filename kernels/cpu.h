@@ -51,6 +51,9 @@ typedef void mot_cpu_augmix(int op, float weight, const uint8_t *chain, float *s
 /* Turns the hue of every pixel (augmentations/hue.h), in place; grey images do not change. */
 typedef void mot_cpu_hue(const mot_view *image, uint8_t value);
 
+/* Puts the first three channels in another order (augmentations/permute.h), in place; grey images do not change. */
+typedef void mot_cpu_permute(const mot_view *image, int order);
+
 /* torchvision's blur with `size` weights each way; half: from the middle outward. src and dst do not overlap, and are
  * larger than size / 2 each way. `scratch` is mot_cpu_kernel_blur_scratch, aligned to MOT_CPU_ALIGN. */
 typedef void mot_cpu_kernel_blur(const mot_view *src, const mot_view *dst, const float *half, int size, void *scratch);
@@ -95,6 +98,7 @@ typedef struct mot_cpu_rows {
     mot_cpu_augmix *mix;
     mot_cpu_kernel_blur *kernel_blur;
     mot_cpu_hue *hue;
+    mot_cpu_permute *permute;
     mot_cpu_trace *trace;
     mot_cpu_wide *wide;
     mot_cpu_wide_resize *wide_resize;

@@ -2,6 +2,7 @@
 /* The reference: every shape on any strides, written for reading. The fast kernels and CUDA must write its bits. */
 #include "augmentations/hue.h"
 #include "augmentations/kernel_blur.h"
+#include "augmentations/permute.h"
 #include "kernels/augmix_cpu.h"
 #include "kernels/blur.h"
 #include "kernels/color.h"
@@ -318,6 +319,19 @@ static void hue(const mot_view *image, uint8_t value)
         }
 }
 
+static void permute(const mot_view *image, int order)
+{
+    if (mot_color_channels(image) != 3)
+        return;
+    for (int32_t y = 0; y < image->height; y++)
+        for (int32_t x = 0; x < image->width; x++) {
+            uint8_t *const pixel = image->data + y * image->row + x * image->pixel;
+            const uint8_t before[3] = { pixel[0], pixel[image->channel], pixel[2 * image->channel] };
+            for (int c = 0; c < 3; c++)
+                pixel[c * image->channel] = before[mot_permuted(order, c)];
+        }
+}
+
 static void trace(const mot_planes *planes, const mot_trace_step *steps, int count, int32_t *tables)
 {
     (void)tables;
@@ -336,5 +350,5 @@ static void trace(const mot_planes *planes, const mot_trace_step *steps, int cou
 /* clang-format off */
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur, hue,
-                                          trace, mot_wide_reference, mot_wide_resize_reference };
+                                          permute, trace, mot_wide_reference, mot_wide_resize_reference };
 /* clang-format on */

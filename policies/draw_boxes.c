@@ -210,7 +210,10 @@ motley_status mot_draw_image(const mot_transform *transform, const motley_sample
     *count = 0;
     if (d.count)
         MOT_TRY(move_boxes(&d, error)); /* wrong boxes are reported whatever is drawn */
-    for (uint32_t s = 0; s < transform->stages; s++)
+    for (uint32_t s = 0; s < transform->stages; s++) {
         MOT_TRY(draw_stage(&d, s, steps, inside, count, error));
+        if (transform->fact[s].before)
+            place->before = (uint8_t)*count;
+    }
     return MOTLEY_OK;
 }

@@ -70,6 +70,8 @@ static void say_place(mot_text *w, const motley_place *place)
     say_rectangle(w, place->crop.left, place->crop.top, place->crop.width, place->crop.height);
     if (place->beyond)
         mot_say(w, ", \"beyond\": true");
+    if (place->before)
+        mot_say(w, ", \"before\": %d", place->before);
     mot_say(w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", place->width, place->height,
             mot_filter_names[place->filter]);
     mot_say(w, ", \"window\": ");

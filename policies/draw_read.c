@@ -209,8 +209,9 @@ static void read_boxes(reader *r, const mot_yaml *list, motley_place *place)
                 noise->kind == MOT_YAML_SCALAR ? text_of(r, noise) : kind_of(r, noise));
 }
 
-static void read_place(reader *r, motley_place *place)
+static void read_place(reader *r, int32_t count, motley_place *place)
 {
+    int32_t before = 0;
     const mot_yaml *const crop = object(r, "crop"), *const resize = object(r, "resize"),
                           *const window = object(r, "window"), *const flip = object(r, "flip");
     const mot_yaml *const filter = required(r, resize, "filter"), *const boxes = get(r, &r->tree.node[0], "erase");
@@ -218,6 +219,12 @@ static void read_place(reader *r, motley_place *place)
     read_rectangle(r, crop, &place->crop.left, &place->crop.top, &place->crop.width, &place->crop.height);
     if (get(r, &r->tree.node[0], "beyond"))
         read_truth(r, &r->tree.node[0], "beyond", &place->beyond);
+    if (get(r, &r->tree.node[0], "before")) {
+        read_whole(r, &r->tree.node[0], "before", &before);
+        if (before < 0 || before > (count < UINT8_MAX ? count : UINT8_MAX))
+            PROBLEM(r, get(r, &r->tree.node[0], "before"), "\"before\" is %d, but there are %d steps", before, count);
+        place->before = (uint8_t)before;
+    }
     read_whole(r, resize, "width", &place->width);
     read_whole(r, resize, "height", &place->height);
     if (filter)
@@ -278,7 +285,7 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
             PROBLEM(&r, id ? id : root, "\"sample\" is missing or not an id, want a whole number");
         read_steps(&r, channels, place != NULL, steps, max_steps, count);
         if (place)
-            read_place(&r, place);
+            read_place(&r, *count, place);
     }
     if (status == MOTLEY_OK)
         status = mot_yaml_report(&r.tree, NULL, error);

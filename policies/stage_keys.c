@@ -127,6 +127,15 @@ static const mot_key jitter[] = {
     BARE(MOT_JITTER_HUE, MOT_KEY_SHIFTS, jitter.range[MOT_HUE], -0.5, 0.5, 0),
 };
 
+static const mot_key photometric[] = {
+    CHANCE("p", photometric.p, 0.5),
+    RANGE(MOT_JITTER_BRIGHTNESS, photometric.range[MOT_BRIGHTNESS], 0, 10000, 0.875, 1.125),
+    RANGE(MOT_JITTER_CONTRAST, photometric.range[MOT_CONTRAST], 0, 10000, 0.5, 1.5),
+    RANGE(MOT_JITTER_SATURATION, photometric.range[MOT_SATURATION], 0, 10000, 0.5, 1.5),
+    RANGE(MOT_JITTER_HUE, photometric.range[MOT_HUE], -0.5, 0.5, -0.05, 0.05),
+    CHANCE("channels", photometric.channels, -1),
+};
+
 static const mot_key grayscale[] = { CHANCE("p", grayscale.p, 1) };
 
 static const mot_key blur[] = {
@@ -202,6 +211,7 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0),
     [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0),
     [MOT_STAGE_PAD] = FORM("pad", pad, 0),
+    [MOT_STAGE_PHOTOMETRIC] = FORM("photometric", photometric, 3), /* or first, before what places images */
 };
 
 void mot_stage_defaults(mot_stage *stage)

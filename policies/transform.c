@@ -28,6 +28,7 @@ const char *mot_stage_elsewhere(const char *name)
         { "rgb", "to_rgb: {}" },
         { "convert_rgb", "to_rgb: {}" },
         { "color_jitter", "jitter: {brightness: 0.4}" },
+        { "random_photometric_distort", "photometric: {p: 0.5}" },
         { "random_grayscale", "grayscale: {p: 0.1}" },
         { "random_erasing", "erase: {p: 0.25}" },
         { "random_zoom_out", "zoom_out: {p: 0.5}" },
@@ -130,6 +131,11 @@ static mot_step_facts steps_of(const mot_stage *stage)
                                  .shapes =
                                      1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT,
                                  .statistics = 1 };
+    case MOT_STAGE_PHOTOMETRIC:
+        return (mot_step_facts){ .steps = MOT_JITTERS + 1,
+                                 .shapes =
+                                     1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT,
+                                 .statistics = 1 };
     case MOT_STAGE_GRAYSCALE:
         return (mot_step_facts){ .steps = 1, .shapes = 1u << MOTLEY_SHAPE_COLOR };
     case MOT_STAGE_BLUR:
@@ -201,6 +207,16 @@ static void add_policy(const mot_stage *stage, mot_stage_facts *fact, mot_transf
     all->customs += (int32_t)policy->customs;
 }
 
+bool mot_transform_resizes_from(const mot_transform *transform, uint32_t s)
+{
+    for (; s < transform->stages; s++) {
+        const mot_stage_drawn drawn = drawn_of(transform->stage[s].kind);
+        if (drawn == MOT_DRAWN_CROP || drawn == MOT_DRAWN_WINDOW)
+            return true;
+    }
+    return false;
+}
+
 /* Finds the facts of each stage, and of all. */
 static void find_facts(mot_transform *transform)
 {
@@ -215,6 +231,8 @@ static void find_facts(mot_transform *transform)
                                    .block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++),
                                    .first_step = all->steps.steps,
                                    .steps = steps_of(stage) };
+        fact->before = stage->kind == MOT_STAGE_PHOTOMETRIC && mot_transform_resizes_from(transform, i);
+        all->before += fact->before ? fact->steps.steps : 0;
         if (stage->kind <= MOT_STAGE_RESIZE) {
             all->order = (motley_resize_order)stage->of.crop.order;
             for (int f = 0; f < stage->of.crop.filters && f < (int)sizeof stage->of.crop.filter; f++)

@@ -40,6 +40,7 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_SIZE_CROP,
                               MOT_STAGE_FIXED_CROP,
                               MOT_STAGE_PAD,
+                              MOT_STAGE_PHOTOMETRIC,
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -106,6 +107,12 @@ typedef struct mot_jitter {
     double p;
     double range[MOT_JITTERS][2]; /* of factors, 1 changes nothing; of a hue's shift, 0 changes nothing */
 } mot_jitter;
+
+typedef struct mot_photometric {
+    double p;                     /* of each change */
+    double range[MOT_JITTERS][2]; /* as mot_jitter's */
+    double channels;              /* the chance that they are permuted; below 0: p */
+} mot_photometric;
 
 typedef struct mot_gray {
     double p;
@@ -181,6 +188,7 @@ typedef struct mot_stage {
         mot_window window;
         mot_flip flip;
         mot_jitter jitter;
+        mot_photometric photometric;
         mot_gray grayscale;
         mot_blur blur;
         mot_normalize output;
@@ -207,6 +215,7 @@ typedef struct mot_stage_facts {
     int32_t first_step;   /* among a sample's, if each stage before draws its most */
     int32_t first_custom; /* how many custom ops the policies before have: ids of one transform differ */
     uint64_t ways;        /* bit w: a sample that goes way w has this stage */
+    bool before;          /* its steps change the source, before it is cropped or resized */
     bool begins;          /* its policy mixes chains behind other steps, which MOTLEY_STEP_MIX_BEGIN ends */
     mot_step_facts steps;
 } mot_stage_facts;
@@ -223,6 +232,7 @@ typedef struct mot_transform_facts {
     bool runs_customs;      /* a sample can draw a custom op */
     bool draws_sizes;       /* mot_transform_draws_sizes */
     int32_t customs;        /* custom ops that the policies name */
+    int32_t before;         /* the most steps of a sample that change the source before it is cropped or resized */
     motley_resize_order order;
     uint32_t filters; /* of resizes that may be drawn, bit k for motley_filter k */
     mot_step_facts steps;
@@ -260,6 +270,9 @@ static inline int32_t mot_stage_kernel(const mot_stage *stage)
     return stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0;
 }
 
+/* Whether the stages from number s on crop or resize images. */
+bool mot_transform_resizes_from(const mot_transform *transform, uint32_t s);
+
 /* Whether images are still pictures behind a stage: not normalised, erased or mixed. */
 static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
 {
@@ -269,7 +282,7 @@ static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
 /* Whether a stage says where pixels come from: it crops, pads, resizes or mirrors. */
 static inline bool mot_stage_places(mot_stage_kind kind)
 {
-    return kind <= MOT_STAGE_FLIP || (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF);
+    return kind <= MOT_STAGE_FLIP || (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF && kind != MOT_STAGE_PHOTOMETRIC);
 }
 
 /* What a stage that places pixels can do: resize, show less of what there is, show more of it. */

@@ -142,7 +142,10 @@ int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *s
 {
     int count = 0;
     mot_transform_place(transform, sample, drawn, NULL); /* which was checked */
-    for (uint32_t s = 0; s < transform->stages; s++)
+    for (uint32_t s = 0; s < transform->stages; s++) {
         count += mot_transform_steps(transform, s, sample, drawn->result_width, drawn->result_height, &steps[count]);
+        if (transform->fact[s].before) /* those stages are the first that draw steps */
+            drawn->before = (uint8_t)count;
+    }
     return count;
 }

@@ -12,6 +12,8 @@
  *   fixed_crop           block 0: word 0: row and column
  *   flip                 block 0: word 0: horizontal, 1: vertical
  *   jitter               block 0: word 0: applied or not; block 1: word 0..2: the order; block 2: the four factors
+ *   photometric          block 0: brightness, contrast, saturation, hue or not; block 1: the four factors;
+ *                        block 2: word 0: contrast second or last, 1: permuted or not, 2: which order
  *   grayscale            block 0: word 0: applied or not
  *   blur                 block 0: word 0: applied or not, 1: radius
  *   one_of               block 0: word 0: which list
@@ -23,6 +25,7 @@
 #define MOT_TRANSFORM_DRAW_H
 
 #include "augmentations/jitter.h"
+#include "augmentations/permute.h"
 #include "policies/draw.h"
 #include "policies/transform.h"
 
@@ -206,10 +209,47 @@ MOT_FN void mot_put_op(mot_step *step, int op, double value, int values)
     mot_stage_op_prepare(op, value, &step->arg);
 }
 
+/* Writes the step of change `which` of a jitter. */
+MOT_FN void mot_put_change(mot_step *step, int which, float factor)
+{
+    const int ops[MOT_HUE] = MOT_JITTER_OPS;
+    if (which == MOT_HUE) {
+        mot_clear_step(step);
+        step->op = MOTLEY_STEP_HUE;
+        step->value = factor;
+    } else {
+        mot_put_op(step, ops[which], factor, 1);
+    }
+}
+
+/* torchvision's RandomPhotometricDistort. */
+MOT_RANDOM_FN int mot_draw_photometric(const mot_photometric *photo, const mot_drawn_sample *sample, uint32_t block,
+                                       mot_step *steps)
+{
+    const mot_words coins = mot_words_of(sample, block), factors = mot_words_of(sample, block + 1);
+    const mot_words last = mot_words_of(sample, block + 2);
+    const int second = mot_coin(last.w[0], 0.5); /* where contrast stands, else it is last */
+    int n = 0;
+    MOT_ROLLED
+    for (int i = 0; i <= MOT_JITTERS; i++) {
+        const int which = i == MOT_JITTERS ? MOT_CONTRAST : i;
+        if ((which == MOT_CONTRAST && second != (i == MOT_CONTRAST)) || !mot_coin(coins.w[which], photo->p))
+            continue;
+        const double *const range = photo->range[which];
+        mot_put_change(&steps[n++], which, mot_draw_factor(factors.w[which], range[0], range[1]));
+    }
+    const int order = (int)mot_choose(last.w[2], MOT_PERMUTATIONS);
+    if (order > 0 && mot_coin(last.w[1], photo->channels < 0 ? photo->p : photo->channels)) {
+        mot_clear_step(&steps[n]);
+        steps[n].op = MOTLEY_STEP_PERMUTE;
+        steps[n++].value = order;
+    }
+    return n;
+}
+
 MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block,
                                   mot_step *steps)
 {
-    const int ops[MOT_HUE] = MOT_JITTER_OPS;
     if (!mot_coin(mot_words_of(sample, block).w[0], stage->of.jitter.p))
         return 0;
     uint8_t order[MOT_JITTERS];
@@ -221,14 +261,7 @@ MOT_RANDOM_FN int mot_draw_jitter(const mot_stage *stage, const mot_drawn_sample
         const double *range = stage->of.jitter.range[which], neutral = which == MOT_HUE ? 0 : 1;
         if (range[0] == neutral && range[1] == neutral)
             continue;
-        const float factor = mot_draw_factor(factors.w[which], range[0], range[1]);
-        if (which == MOT_HUE) {
-            mot_clear_step(&steps[n]);
-            steps[n].op = MOTLEY_STEP_HUE;
-            steps[n++].value = factor;
-        } else {
-            mot_put_op(&steps[n++], ops[which], factor, 1);
-        }
+        mot_put_change(&steps[n++], which, mot_draw_factor(factors.w[which], range[0], range[1]));
     }
     return n;
 }
@@ -350,6 +383,8 @@ MOT_RANDOM_FN int mot_draw_steps(const mot_stage *stage, const mot_tables *table
         inside.height = height;
         return mot_draw_sample(tables, &inside, steps);
     }
+    if (stage->kind == MOT_STAGE_PHOTOMETRIC)
+        return mot_draw_photometric(&stage->of.photometric, sample, block, steps);
     if (stage->kind == MOT_STAGE_JITTER)
         return mot_draw_jitter(stage, sample, block, steps);
     const mot_words words = mot_words_of(sample, block);

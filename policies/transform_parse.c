@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#define FIRST (-2)    /* the rank of a photometric before those that crop or resize */
 #define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
 
 /* Reads which interpolations a step chooses from; their order in the text has no meaning. False if there are none. */
@@ -166,10 +167,25 @@ static bool check_listed(reader *r, const mot_yaml *key, mot_stage_kind kind)
     return false;
 }
 
+/* The place of stage i in the order of a text. A photometric that no other stage precedes comes before those that crop
+ * or resize. */
+static int rank_of(const mot_transform *transform, uint32_t i, mot_stage_kind kind, const mot_listing *listed)
+{
+    if (kind != MOT_STAGE_PHOTOMETRIC)
+        return mot_stage_forms[kind].rank;
+    for (uint32_t k = 0; k < i; k++) {
+        const mot_stage *const before = &transform->stage[k];
+        if (before->kind != kind && before->kind != MOT_STAGE_ONE_OF && !are_apart(&before->listed, listed))
+            return mot_stage_forms[kind].rank;
+    }
+    return FIRST;
+}
+
 /* Checks that a stage may follow those before it. */
 static bool check_place(reader *r, const mot_yaml *key, const mot_transform *transform, mot_stage_kind kind,
                         const mot_listing *choice)
 {
+    const int own = rank_of(transform, transform->stages, kind, choice);
     int same = 0;
     if (choice->one_of && !check_listed(r, key, kind))
         return false;
@@ -177,7 +193,7 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
         PROBLEM(r, key, "'to_rgb' follows 'to_rgb', want one of them");
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *before = &transform->stage[i];
-        const int rank = mot_stage_forms[before->kind].rank;
+        const int rank = rank_of(transform, i, before->kind, &before->listed);
         same += before->kind == kind;
         if (kind == MOT_STAGE_ONE_OF && !mot_stage_makes_pictures(before->kind)) {
             PROBLEM(r, key, "'one_of' stands behind '%s', want it before that", mot_stage_forms[before->kind].name);
@@ -185,14 +201,14 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
         }
         if (before->kind == MOT_STAGE_ONE_OF || kind == MOT_STAGE_ONE_OF || are_apart(&before->listed, choice))
             continue;
-        if (rank > mot_stage_forms[kind].rank) {
+        if (rank > own) {
             PROBLEM(r, key,
-                    "'%s' stands behind '%s', want to_rgb first, then zoom_out, crops, pad, resize and flip, then "
-                    "policy, jitter, grayscale and blur, then output, then erase, then mix",
+                    "'%s' stands behind '%s', want to_rgb first, then photometric, then zoom_out, crops, pad, resize and "
+                    "flip, then policy, jitter, grayscale and blur, then output, then erase, then mix",
                     mot_stage_forms[kind].name, mot_stage_forms[before->kind].name);
             return false;
         }
-        if (rank == mot_stage_forms[kind].rank && rank > 3) {
+        if (rank == own && rank > 3) {
             PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_forms[kind].name,
                     mot_stage_forms[before->kind].name);
             return false;

@@ -92,6 +92,13 @@ static const char *const texts[] = {
          "  - flip: {horizontal: 0.5}\n  - output: {}\n",
     HEAD "  - to_rgb: {}\n  - zoom_out: {side: [1, 2], fill: 9}\n  - resize: {size: [300, 200]}\n"
          "  - random_crop: {size: 240, padding: 30}\n  - flip: {vertical: 0.5}\n  - policy: {name: rand_augment}\n",
+    /* steps that change the sources */
+    HEAD "  - photometric: {p: 0.7}\n  - zoom_out: {p: 0.6, fill: 7}\n  - resize: {size: [50, 40]}\n"
+         "  - flip: {horizontal: 0.5}\n  - output: {}\n",
+    HEAD
+    "  - to_rgb: {}\n  - one_of: [{stages: [{photometric: {p: 0.9}}, {random_resized_crop: {size: 40}}]}, {stages: "
+    "[{resize: {size: [40, 40]}}]}]\n  - policy: {name: rand_augment}\n  - photometric: {p: 0.5}\n"
+    "  - output: {}\n  - erase: {p: 0.5}\n",
     /* a choice between lists of stages: of steps, of places */
     HEAD "  - resize: {size: [40, 52]}\n  - one_of: [{weight: 2, stages: [{jitter: {hue: [-0.2, 0.2]}}, {policy: "
          "rand_augment}]}, {stages: []}, {stages: [{grayscale: {}}]}]\n  - jitter: {contrast: [0.5, 1.5]}\n"

@@ -135,6 +135,16 @@ OTHERS = {  # what no built-in has
         stages: [{zoom_out: {p: 0.6, side: [1.25, 3.7], fill: 7}}, {resize: {size: [20, 30], filter: bicubic}},
                  {flip: {horizontal: 0.5}}, {policy: trivial_augment_wide}]
         """,
+    "photometric": """
+        motley: 1
+        name: photometric
+        stages:
+          - photometric: {p: 0.7, brightness: [0.2, 1], hue: [0, 0.3], channels: 0.9}
+          - one_of: [{stages: [{photometric: {}}]}, {stages: []}]
+          - resize: {size: [30, 40]}
+          - policy: trivial_augment_wide
+          - photometric: {p: 0.4}
+        """,
     "choices": """
         motley: 1
         name: choices
@@ -452,7 +462,7 @@ def main():
     args = parser.parse_args()
     lib = library.Library(args.library)
     names = dict(enumerate(lib.op_names))
-    names.update({-2: "hue", -3: "mix_add", -4: "mix_blend", -5: "mix_sum", -6: "kernel_blur"})
+    names.update({-2: "hue", -3: "mix_add", -4: "mix_blend", -5: "mix_sum", -6: "kernel_blur", -8: "permute"})
     failed = passed = 0
     for name, text in texts():
         if args.names and name not in args.names:

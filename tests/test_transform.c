@@ -842,7 +842,10 @@ Test(transform, steps_that_stages_do_not_draw_are_refused)
         { { .op = MOTLEY_STEP_HUE }, "hue takes 1 value (of a turn), 0 were given" },
         { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 0, 3 }, .values_count = 2 }, "value is 0, want 0.001 to 1000" },
         { { .op = MOTLEY_STEP_KERNEL_BLUR, .values = { 2, 4 }, .values_count = 2 }, "size is 4, want an odd number" },
-        { { .op = -8, .values_count = 1 }, "has op -8, want 0 to 36, MOTLEY_STEP_HUE or MOTLEY_STEP_KERNEL_BLUR" },
+        { { .op = MOTLEY_STEP_PERMUTE, .values = { 6 }, .values_count = 1 }, "permute: value is 6, want 0 to 5" },
+        { { .op = MOTLEY_STEP_PERMUTE, .values = { 0.5 }, .values_count = 1 }, "is 0.5, want a whole number" },
+        { { .op = -9, .values_count = 1 },
+          "has op -9, want 0 to 36, MOTLEY_STEP_HUE, MOTLEY_STEP_KERNEL_BLUR or MOTLEY_STEP_PERMUTE" },
         { { .op = MOTLEY_STEP_MIX_BEGIN }, "step 0 is mix_begin, which policy 'x' does not draw" },
     };
     uint8_t pixels[48] = { 0 };

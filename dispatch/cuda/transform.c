@@ -120,11 +120,11 @@ static motley_status send_tables(const mot_cuda_call *call, const mot_transform 
 /* What is assembled on the host and uploaded as one piece; NULL: the call does not have it. */
 typedef struct upload {
     int64_t *offsets;
-    motley_image *src, *dst, *images;
+    motley_image *src, *dst, *images, *sources;
     uint64_t *ids;
     uint32_t *views;
     motley_place *given;
-    mot_step *given_steps;
+    mot_step *given_steps, *given_before;
 } upload;
 
 /* A call under way. */
@@ -145,6 +145,9 @@ typedef struct transform_run {
     motley_output output;
     mot_job job; /* the steps */
     mot_cuda_steps steps;
+    motley_batch sources; /* what is resized, if steps change that first */
+    mot_job before;       /* these steps */
+    mot_cuda_steps steps_before;
     size_t upload_bytes; /* the first of the host's memory */
     int64_t table_bytes; /* of one image when there are no offsets, else of all */
     int row_groups, width, height;
@@ -172,17 +175,54 @@ static int64_t most_table_bytes(const mot_request *call, size_t i, transform_run
     return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
 }
 
-/* Bytes of a dense image of the results' size. */
-static size_t result_bytes(const mot_request *call, size_t i)
+/* Bytes of a dense image of the size of image i. */
+static size_t image_bytes(const motley_batch *batch, size_t i)
 {
-    const mot_view v = mot_batch_view(call->dst, i);
+    const mot_view v = mot_batch_view(batch, i);
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
 }
 
-/* The steps of an image, at most. */
+/* The steps of an image that change its source, at most. */
+static size_t before_room(const mot_request *call)
+{
+    size_t most = 0;
+    if (!call->draws.steps)
+        return (size_t)call->transform->facts.before;
+    for (size_t i = 0; i < call->draws.count && call->transform->facts.before > 0; i++)
+        most = call->draws.places[i].before > most ? call->draws.places[i].before : most;
+    return most;
+}
+
+/* The other steps of an image, at most. */
 static size_t steps_room(const mot_request *call)
 {
-    return call->draws.steps ? call->draws.most : call->info->max_steps;
+    return call->draws.steps ? call->draws.most : call->info->max_steps - (size_t)call->transform->facts.before;
+}
+
+/* Whether steps work on what was resized. */
+static int has_steps(const mot_request *call)
+{
+    int others = 0;
+    if (!call->draws.steps || call->transform->facts.before == 0)
+        return steps_room(call) > 0 && call->info->max_steps > 0;
+    for (size_t i = 0; i < call->draws.count; i++)
+        others |= call->draws.counts[i] > call->draws.places[i].before;
+    return others;
+}
+
+/* Copies the steps that the host knows: those that change the sources, and the others. */
+static void copy_steps(const mot_request *call, mot_step *before, mot_step *steps)
+{
+    const size_t first = before_room(call), most = call->draws.most;
+    const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY };
+    for (size_t i = 0; i < call->draws.count; i++) {
+        const mot_step *const own = call->draws.steps + i * most;
+        const size_t count = first > 0 ? call->draws.places[i].before : 0;
+        for (size_t s = 0; s < first; s++)
+            before[i * first + s] = s < count ? own[s] : nothing;
+        for (size_t s = 0; s < most; s++)
+            steps[i * most + s] = s + count < most ? own[s + count] : nothing;
+    }
 }
 
 /* Frames of a clip, which are contiguous, or 1. */
@@ -200,10 +240,16 @@ static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_aren
     u.src = mot_take_copy(arena, MOT_SENT, call->src->images, n * sizeof *u.src);
     u.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, n * sizeof *u.dst);
     u.images = mot_take_if(needs_pixels && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
+    u.sources = mot_take_if(before_room(call) > 0 && call->src->images, arena, MOT_SENT, n * sizeof *u.sources);
     u.ids = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.ids, n * sizeof *u.ids);
     u.views = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.views, n * sizeof *u.views);
     u.given = mot_take_copy(arena, MOT_PLACES, call->draws.places, n * sizeof *u.given);
-    u.given_steps = mot_take_copy(arena, MOT_STEPS, call->draws.steps, n * steps_room(call) * sizeof *u.given_steps);
+    const int given = call->draws.steps != NULL;
+    u.given_steps = mot_take_if(given, arena, MOT_STEPS, n * steps_room(call) * sizeof *u.given_steps);
+    u.given_before =
+        mot_take_if(given && before_room(call) > 0, arena, MOT_STEPS, n * before_room(call) * sizeof *u.given_before);
+    if (given && arena->base && arena->host)
+        copy_steps(call, u.given_before, u.given_steps);
     return u;
 }
 
@@ -218,39 +264,41 @@ static void count_axes(transform_run *r)
     }
 }
 
-/* Lays out the pixels that are resized, and describes them: planes where the images are planes, which the resize turns
- * into packed pixels more slowly. A clip's images are packed and have no gaps between them: together they are one tall
- * image, from which statistics are taken. Of bands, the first ones of all images, or of a clip's, lie together, then
- * the second ones. */
-static void lay_out_pixels(transform_run *r, mot_arena *scratch)
+/* Lays out dense bytes of images, each of the size that it has in `sized`, and describes them: planes where the sources
+ * are planes, which the resize turns into packed pixels more slowly. A clip's images are packed and have no gaps
+ * between them: together they are one tall image, from which statistics are taken. Of bands, the first ones of all
+ * images, or of a clip's, lie together, then the second ones. list: [count] to be uploaded, or NULL: they have one
+ * size. */
+static motley_batch lay_out_pixels(const mot_request *call, const motley_batch *sized, motley_image *list,
+                                   mot_arena *scratch)
 {
-    const mot_request *const call = r->call;
     const size_t n = call->src->count, together = images_together(call);
     const int64_t bands = mot_batch_bands(call->src);
-    const int planes =
-        together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES && (int64_t)r->width * r->height % 16 == 0;
-    if (!r->host.images) {
-        void *const memory = mot_take(scratch, MOT_IMAGES, n * result_bytes(call, 0));
-        r->pixels = mot_batch_dense(call->src, n, r->width, r->height, memory);
-        r->pixels.layout = planes ? MOTLEY_CHW : MOTLEY_HWC;
+    const mot_view one = mot_batch_view(sized, 0);
+    const int planes = together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES &&
+                       (int64_t)one.width * one.height % 16 == 0;
+    if (!list) {
+        void *const memory = mot_take(scratch, MOT_IMAGES, n * image_bytes(sized, 0));
+        motley_batch pixels = mot_batch_dense(call->src, n, one.width, one.height, memory);
+        pixels.layout = planes ? MOTLEY_CHW : MOTLEY_HWC;
         if (bands > 1) {
-            r->pixels.image_stride = (int64_t)r->width * r->height;
-            r->pixels.row_stride = r->width;
-            r->pixels.pixel_stride = 1;
-            r->pixels.channel_stride = (int64_t)n * r->pixels.image_stride;
+            pixels.image_stride = (int64_t)one.width * one.height;
+            pixels.row_stride = one.width;
+            pixels.pixel_stride = 1;
+            pixels.channel_stride = (int64_t)n * pixels.image_stride;
         }
-        return;
+        return pixels;
     }
-    r->pixels = mot_batch_of_images(call->src, n, r->host.images);
     uint8_t *clip = NULL;
     for (size_t i = 0; i < n; i++) {
-        const mot_view v = mot_batch_view(call->dst, i);
-        clip = i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * result_bytes(call, i)) : clip;
+        const mot_view v = mot_batch_view(sized, i);
+        clip = i % together == 0 ? mot_take(scratch, MOT_IMAGES, together * image_bytes(sized, i)) : clip;
         const int64_t channels = v.channels / bands, bytes = channels * v.width * v.height;
-        r->host.images[i] =
+        list[i] =
             (motley_image){ clip + (int64_t)(i % together) * bytes,   v.width, v.height, v.width * channels, channels,
                             bands > 1 ? (int64_t)together * bytes : 1 };
     }
+    return mot_batch_of_images(call->src, n, list);
 }
 
 /* The job of the steps, from the resized pixels. */
@@ -269,6 +317,16 @@ static void describe_steps(transform_run *r)
     r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
     r->job.max_steps = steps_room(call);
     r->job.stream = r->cuda->stream;
+}
+
+/* The job of the steps that change the sources before they are resized. */
+static void describe_before(transform_run *r)
+{
+    const mot_request *const call = r->call;
+    r->before = mot_job_of(call->src, &r->sources);
+    r->before.drawn_steps = r->draw.before;
+    r->before.max_steps = before_room(call);
+    r->before.stream = r->cuda->stream;
 }
 
 /* Runs steps with breaks; cuda NULL: only counts their memory. */
@@ -301,8 +359,18 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
         mot_cuda_wide_lay_out(&r->wide, slot, scratch);
         return MOTLEY_OK;
     }
+    draw->before = call->draws.steps ? r->sent.given_before
+                                     : mot_take_if(before_room(call) > 0, slot, MOT_STEPS,
+                                                   n * before_room(call) * sizeof *draw->before);
+    if (draw->before) {
+        r->sources = lay_out_pixels(call, call->src, r->host.sources, scratch);
+        describe_before(r);
+        if (counts)
+            r->steps_before = mot_cuda_choose(s, &r->before);
+        mot_cuda_lay_out(&r->steps_before, &r->before, 1, r->cuda->slot, slot, scratch);
+    }
     if (r->apart)
-        lay_out_pixels(r, scratch);
+        r->pixels = lay_out_pixels(call, call->dst, r->host.images, scratch);
     if (!r->has_steps)
         return MOTLEY_OK;
     describe_steps(r);
@@ -350,6 +418,14 @@ static motley_status queue_wide(transform_run *r, motley_error *error)
     return mot_cuda_wide_queue(r->cuda, &r->wide, 1, error);
 }
 
+/* Changes the sources, and resizes what they become. */
+static motley_status queue_before(transform_run *r, motley_error *error)
+{
+    const mot_cuda_draw draw = samples_of(&r->draw);
+    MOT_TRY(mot_cuda_queue_steps(r->cuda, &r->before, &r->steps_before, &draw, error));
+    return mot_cuda_queue_resize(r->cuda, &r->draw.resize, error);
+}
+
 /* Draws the chains of a policy that mixes, which the kernel of all draws does not. It is the first stage with steps. */
 static motley_status draw_chains(const transform_run *r, motley_error *error)
 {
@@ -360,6 +436,16 @@ static motley_status draw_chains(const transform_run *r, motley_error *error)
     draw.src = job->resize.dst;
     draw.plan.steps = job->steps;
     return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->steps, error);
+}
+
+/* Resizes the images, changed first if they are, and does their other steps. */
+static motley_status queue_pixels(transform_run *r, motley_error *error)
+{
+    MOT_TRY(r->draw.before ? queue_before(r, error)
+                           : mot_call_late(r->cuda, mot_cuda_queue_resize, &r->draw.resize, error));
+    if (r->call->transform->facts.mixes && !r->call->draws.steps)
+        MOT_TRY(draw_chains(r, error));
+    return r->has_steps ? queue_steps(r, error) : MOTLEY_OK;
 }
 
 static motley_status erase_boxes(const transform_run *r, motley_error *error)
@@ -401,15 +487,19 @@ static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mo
     };
     const int places = 3, warps = job->threads / 32;
     int turns = 0;
+    int32_t before = 0;
+    for (int s = 0; s < job->stages; s++)
+        before += fact[s].before ? fact[s].steps.steps : 0;
     for (int s = 0; s < job->stages; s++) {
         const mot_stage_drawn drawn = fact[s].drawn;
-        job->turn[s] = (mot_stage_turn){ fact[s].block, fact[s].first_step };
+        const int32_t first = fact[s].first_step - (fact[s].before ? 0 : before);
+        job->turn[s] = (mot_stage_turn){ fact[s].block, first, fact[s].before };
         if (drawn == MOT_DRAWN_MIRRORS && job->ratios && !stage[s].listed.one_of)
             job->flip = s;
         else if ((drawn == MOT_DRAWN_CROP && !job->ratios) || drawn == MOT_DRAWN_WINDOW || drawn == MOT_DRAWN_MIRRORS ||
                  drawn == MOT_DRAWN_BOXES)
             job->own[warp_of[drawn]] |= (uint16_t)(1u << s);
-        else if (drawn == MOT_DRAWN_STEPS && fact[s].steps.steps > 0 && job->max_steps > 0)
+        else if (drawn == MOT_DRAWN_STEPS && fact[s].steps.steps > 0 && (job->max_steps > 0 || fact[s].before))
             job->own[places + turns++ % (warps - places)] |= (uint16_t)(1u << s);
     }
 }
@@ -419,11 +509,12 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
 {
     const mot_request *const call = r->call;
     const motley_apply_params *const params = call->params;
-    const motley_batch *const src = call->src, *const resized = r->apart ? &r->pixels : call->dst;
+    const motley_batch *const src = r->draw.before ? &r->sources : call->src;
+    const motley_batch *const resized = r->apart ? &r->pixels : call->dst;
     const upload *const sent = &r->sent;
     mot_transform_draw_job *const draw = &r->draw;
     mot_resize_job *const resize = &draw->resize;
-    resize->src = mot_cuda_batch_of(src, sent->src);
+    resize->src = mot_cuda_batch_of(src, r->draw.before ? sent->sources : sent->src);
     resize->dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst);
     resize->channels = src->channels;
     resize->format = (int32_t)mot_cuda_format_of(src);
@@ -435,6 +526,7 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->table = r->tables.policies;
     draw->stages = (int32_t)call->transform->stages;
     draw->max_steps = draw->steps ? (int32_t)steps_room(call) : 0;
+    draw->max_before = draw->before ? (int32_t)before_room(call) : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
     memcpy(draw->fill, call->transform->fill, sizeof draw->fill);
@@ -484,7 +576,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
                         .is_wide = mot_batch_is_wide(call->src),
                         .parts = parts_of(call),
                         .only = call->draws.steps ? NULL : call->transform->facts.only,
-                        .has_steps = call->info->max_steps > 0 };
+                        .has_steps = has_steps(call) };
     r.draws_late = r.only && !r.is_wide && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && !r.is_wide && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     if (r.is_wide)
@@ -503,15 +595,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
                                .waits = MOT_WAITS_FIRST };
     MOT_TRY(mot_call_next(cuda, &drawing, error));
     CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
-    if (r.is_wide) {
-        MOT_TRY(queue_wide(&r, error));
-    } else {
-        MOT_TRY(mot_call_late(cuda, mot_cuda_queue_resize, &draw->resize, error));
-        if (call->transform->facts.mixes && !call->draws.steps)
-            MOT_TRY(draw_chains(&r, error));
-        if (r.has_steps)
-            MOT_TRY(queue_steps(&r, error));
-    }
+    MOT_TRY(r.is_wide ? queue_wide(&r, error) : queue_pixels(&r, error));
     if (call->erase)
         MOT_TRY(erase_boxes(&r, error));
     if (mot_followed_any(&call->followed))

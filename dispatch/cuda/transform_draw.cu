@@ -75,7 +75,7 @@ static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, m
     if (stages[s].steps == 0)
         mot_draw_place(&stages[s], &of, turn.block, width, height, drawn);
     else
-        mot_draw_steps(&stages[s], tables, &of, turn.block, width, height, steps + turn.first_step);
+        mot_draw_steps(&stages[s], tables, &of, turn.block, width, height, steps);
 }
 
 /* Each warp draws its stages. */
@@ -98,7 +98,9 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     MOT_ROLLED
     for (; left; left &= left - 1) {
         const int s = __ffs(left) - 1;
-        draw_stage(stages, s, job.turn[s], sample_to_transform(job, i), &job.table[s], drawn, steps);
+        const mot_stage_turn turn = job.turn[s];
+        mot_step *const own = turn.before ? job.before + (int64_t)i * job.max_before : steps;
+        draw_stage(stages, s, turn, sample_to_transform(job, i), &job.table[s], drawn, own + turn.first_step);
     }
 }
 
@@ -132,6 +134,11 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     for (int s = threadIdx.x; s < job.max_steps && !job.given; s += THREADS) {
         steps[s] = mot_step{};
         steps[s].arg.flags = MOT_ARG_IDENTITY;
+    }
+    MOT_ROLLED
+    for (int s = threadIdx.x; s < job.max_before && !job.given; s += THREADS) {
+        job.before[(int64_t)i * job.max_before + s] = mot_step{};
+        job.before[(int64_t)i * job.max_before + s].arg.flags = MOT_ARG_IDENTITY;
     }
     __syncthreads();
     if (!job.given)

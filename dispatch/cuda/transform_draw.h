@@ -15,7 +15,8 @@ extern "C" {
 /* Where the random words and the steps of a stage begin. */
 typedef struct mot_stage_turn {
     uint32_t block;
-    int32_t first_step; /* among the image's */
+    int32_t first_step; /* among the image's; among those of `before`, if it is one of their stages */
+    int32_t before;     /* it is */
 } mot_stage_turn;
 
 typedef struct mot_transform_draw_job {
@@ -33,6 +34,8 @@ typedef struct mot_transform_draw_job {
     const double *ratios;                     /* of a random_resized_crop, which is stage 0; NULL: there is none */
     int32_t flip;                             /* the stage that is drawn together with it; 0: none */
     mot_step *steps;                          /* [count][max_steps]; steps that are not drawn change nothing */
+    mot_step *before;                         /* [count][max_before], likewise: those that change the source */
+    int32_t max_before;                       /* 0: none do */
 } mot_transform_draw_job;
 
 /* Draws, and makes the tables of the resize kernel. `overlap`: the kernel may begin while the previous one finishes. */

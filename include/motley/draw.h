@@ -74,6 +74,7 @@ typedef struct motley_step {
 
 #define MOTLEY_STEP_HUE (-2)         /* values: the shift, -0.5..0.5 of a turn, as torchvision's adjust_hue */
 #define MOTLEY_STEP_KERNEL_BLUR (-6) /* values: sigma in pixels, the kernel's size, as torchvision's gaussian_blur */
+#define MOTLEY_STEP_PERMUTE (-8) /* values: the new order of channels, 0: 012, 1: 021, 2: 102, 3: 120, 4: 201, 5: 210 */
 
 #define MOTLEY_MAX_KERNEL 23     /* the largest size of a kernel */
 #define MOTLEY_KERNEL_WEIGHTS 12 /* the most different weights of a blur's kernel, from the middle outward */
@@ -95,6 +96,7 @@ typedef struct motley_place {
     uint8_t beyond; /* 1: the crop may reach beyond the image, up to 1048576 pixels, and what is outside reads the
                        policy's fill; each side becomes at most 2048 times smaller. 0: such a crop is refused, since it
                        was drawn for another image */
+    uint8_t before; /* so many of the image's first steps change the source, before it is cropped and resized */
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
     uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
@@ -132,6 +134,7 @@ MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy,
  *  "value": -9.0, "interpolation": "nearest", "fill": [ 0, 0, 0 ], "applied": true } ] }. See doc/motley.1.scd, DRAWS.
  *
  *  Keys     With a place, before the steps: crop: left, top, width, height; beyond: true, if it may leave the image;
+ *           before: how many of the steps change the source, if any do;
  *           resize: width, height, filter; window: left, top, width, height; flip: horizontal, vertical; flipped_first:
  *           the same two, if one is true; torch_planes: true, if it is; behind them, if something is erased, erase:
  *           [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.

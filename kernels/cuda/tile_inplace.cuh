@@ -97,6 +97,13 @@ template <int FORMAT, bool MARKS> OUTLINE void chain_tile(int from, int to)
                 for (int i = 0; i < 4; i++)
                     px[i] = mot_hue_turned(px[i], table);
             });
+        } else if (item.kind == MOT_ITEM_PERMUTE) {
+            const uint32_t bytes = s.program.arg[item.step].u[0];
+            change_quads<2, MARKS>(item.level, [&](int, uint32_t px[4]) {
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    px[i] = __byte_perm(px[i], 0, bytes);
+            });
         } else {
             const int quads = s.image.pitch / 4, left = s.tile_x, top = s.tile_y;
             const uint32_t by_pitch = inverse_of(quads), fill = s.program.fill[item.step];

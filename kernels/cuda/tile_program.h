@@ -11,6 +11,7 @@
 
 #include "augmentations/hue.h"
 #include "augmentations/ops.h"
+#include "augmentations/permute.h"
 #include "augmentations/step.h"
 #include "kernels/blur.h"
 #include "kernels/erase.h"
@@ -73,7 +74,13 @@ typedef struct mot_program_op {
     uint8_t unused;
 } mot_program_op;
 
-typedef enum mot_item_kind { MOT_ITEM_TABLE, MOT_ITEM_COLOR, MOT_ITEM_ERASE, MOT_ITEM_HUE } mot_item_kind;
+typedef enum mot_item_kind {
+    MOT_ITEM_TABLE,
+    MOT_ITEM_COLOR,
+    MOT_ITEM_ERASE,
+    MOT_ITEM_HUE,
+    MOT_ITEM_PERMUTE
+} mot_item_kind;
 
 /* What is done to a pixel besides moving it: an item. */
 typedef struct mot_item {
@@ -515,6 +522,8 @@ MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts,
     p->path[step] = 0;
     if (what->op == MOTLEY_STEP_HUE)
         p->arg[step].u[0] = mot_hue_value(what->value);
+    if (what->op == MOTLEY_STEP_PERMUTE)
+        p->arg[step].u[0] = mot_permuting_bytes((int)what->value);
     if (mot_shape_of(what->op) != MOTLEY_SHAPE_WARP)
         return;
     mot_warp warp;
@@ -530,6 +539,11 @@ MOT_FN void mot_program_step(mot_program_state *s, int step, const mot_step *wha
     if (what->op == MOTLEY_STEP_HUE) {
         if (s->facts->channels >= 3)
             mot_add_item(s, MOT_ITEM_HUE, mot_new_table(s), step);
+        return;
+    }
+    if (what->op == MOTLEY_STEP_PERMUTE) {
+        if (s->facts->channels >= 3)
+            mot_add_item(s, MOT_ITEM_PERMUTE, 0, step);
         return;
     }
     switch (mot_shape_of(what->op)) {
