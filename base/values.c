@@ -59,6 +59,12 @@ motley_status mot_check_place(const motley_place *d, size_t i, const int32_t fro
         "image %zu: the given window begins at (%d, %d), want at most %d away", i, d->left, d->top, MOT_MAX_SIDE);
     MOT_REQUIRE(to[0] >= 1 && to[1] >= 1 && to[0] <= MOT_MAX_SIDE && to[1] <= MOT_MAX_SIDE, error,
                 "image %zu: its result is given as %dx%d, want 1 to %d each way", i, to[0], to[1], MOT_MAX_SIDE);
+    MOT_REQUIRE(d->overlap <= MOTLEY_OVERLAP_UNDECIDED, error, "image %zu: overlap is %d, want one of motley_overlap",
+                i, d->overlap);
+    MOT_REQUIRE(d->canvas_left >= 0 && d->canvas_left <= MOT_MAX_SIDE && d->canvas_top >= 0 &&
+                    d->canvas_top <= MOT_MAX_SIDE,
+                error, "image %zu: its canvas begins (%d, %d) before it, want 0 to %d pixels", i, d->canvas_left,
+                d->canvas_top, MOT_MAX_SIDE);
     MOT_REQUIRE(d->boxes_count >= 0 && d->boxes_count <= most_boxes, error,
                 "image %zu: %d boxes are given, want at most %d", i, d->boxes_count, most_boxes);
     for (int b = 0; b < d->boxes_count; b++) {

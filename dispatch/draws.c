@@ -121,14 +121,14 @@ static motley_status check_counts(const mot_request *r, size_t *most, motley_err
     const motley_apply_params *const p = r->params;
     const mot_transform *const t = r->transform;
     const size_t row = mot_given_row(p, r->info), n = r->src->count;
-    MOT_REQUIRE(!p->steps || !(t->plain || t->facts.takes_boxes), error,
+    MOT_REQUIRE(!p->steps || !(t->plain || t->facts.inside), error,
                 "given_steps is set, and so is steps or step_counts: nothing is drawn");
     MOT_TRY(mot_check_array("given_max_steps", row, mot_times(n, sizeof *p->given_steps), error));
     for (size_t i = 0; i < n; i++) {
         const int32_t count = p->given_step_counts[i];
         MOT_REQUIRE(count >= 0 && (size_t)count <= row, error, "image %zu has %d steps, want 0 to %zu", i, count, row);
         MOT_REQUIRE(count == 0 || p->given_steps, error, "given_steps is NULL, but image %zu has %d steps", i, count);
-        MOT_REQUIRE(t->stages == 0 || t->facts.takes_boxes || (size_t)count <= r->info->max_steps, error,
+        MOT_REQUIRE(t->stages == 0 || t->facts.inside || (size_t)count <= r->info->max_steps, error,
                     "image %zu has %d steps, but policy '%s' draws %zu at most", i, count, t->name, r->info->max_steps);
         *most = (size_t)count > *most ? (size_t)count : *most;
     }

@@ -213,9 +213,8 @@ static mot_draw_facts facts_of(const mot_request *r, const mot_draw_facts *given
     const mot_transform_facts *const f = &r->transform->facts;
     if (mot_is_given(r->params))
         return *given;
-    return (mot_draw_facts){
-        .mixes = f->mixes != NULL, .late = f->late, .inside = f->takes_boxes, .customs = f->runs_customs
-    };
+    return (
+        mot_draw_facts){ .mixes = f->mixes != NULL, .late = f->late, .inside = f->inside, .customs = f->runs_customs };
 }
 
 /* Refuses clips and what moves with images, where the steps allow neither, and what the host must know to draw. */
@@ -240,7 +239,9 @@ static motley_status check_steps(const motley_context *context, const mot_reques
                                   : NULL;
     if (mot_followed_any(&r->followed) && moves)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' %s: nothing can follow it", name, moves);
+    const bool by_boxes = r->transform->facts.takes_boxes && !mot_is_given(p);
     const char *const host = steps->inside                     ? "works in boxes"
+                             : by_boxes                        ? "crops by boxes"
                              : steps->customs                  ? "has custom ops"
                              : steps->late                     ? "mixes chains behind other ops"
                              : r->transform->facts.draws_sizes ? "draws sizes"
@@ -462,7 +463,8 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     MOT_REQUIRE(!stops || !context->rounds_busy, error,
                 "a custom op's function applies '%s', with custom ops, boxes or clips, on the context that called it",
                 r->transform->name);
-    if (!given && (draws_sizes || stops || clips || wanted || (follows && !context->backend->follow)))
+    const bool by_boxes = r->transform->facts.takes_boxes;
+    if (!given && (draws_sizes || by_boxes || stops || clips || wanted || (follows && !context->backend->follow)))
         MOT_TRY(mot_draws_make(context, r, error));
     if (draws_sizes)
         MOT_TRY(check_sides(r, error));

@@ -32,7 +32,7 @@ KINDS = ["nearest", "bilinear", "bicubic"]
 FILTERS = ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"]
 STAGES = (
     "random_resized_crop resize center_crop random_crop flip policy jitter grayscale blur output erase mix to_rgb "
-    "zoom_out one_of size_crop fixed_crop pad photometric"
+    "zoom_out one_of size_crop fixed_crop pad photometric iou_crop"
 ).split()
 
 
@@ -73,6 +73,8 @@ class Samples:
         part.ids, part.view, part.width, part.height, part.levels = (
             x[which] for x in (self.ids, self.view, self.width, self.height, self.levels)
         )
+        if self.boxes is not None:
+            part.boxes = [self.boxes[i] for i in np.arange(len(self.ids))[which]]
         return part
 
 
@@ -457,6 +459,29 @@ def tries(samples, block, width, height, area_px, share, ratio, erases=False):
     return box, found
 
 
+def overlapping(seed, size, boxes, overlaps, scale, ratio):
+    """The crop (left, top, width, height) by the overlap of boxes, 0 for none, 2 where none was found; in binary32."""
+    F, low, corners = np.float32, np.float32(scale[0]), (boxes[:, :2], boxes[:, 2:])
+    for r in range(64 if len(boxes) else 0):
+        least = overlaps[int(choose(philox([0, 0, 0, r], seed)[0][0], len(overlaps)))]
+        if least >= 1:
+            return 0
+        for t in range(40):
+            u = [F(unit(word)[0]) for word in philox([1, 0, t, r], seed)]
+            sides = [int(F(side) * (low + F(scale[1] - scale[0]) * one)) for side, one in zip(size, u)]
+            if min(sides) < 1 or not ratio[0] <= sides[0] / sides[1] <= ratio[1]:
+                continue
+            first = [int(F(side - own) * one) for side, own, one in zip(size, sides, u[2:])]
+            begin, end = np.array(first, F), np.array([a + b for a, b in zip(first, sides)], F)
+            centre = F(0.5) * (corners[0] + corners[1])
+            there = ((begin < centre) & (centre < end)).all(1)
+            common = np.maximum(np.minimum(corners[1], end) - np.maximum(corners[0], begin), 0).prod(1)
+            whole = (corners[1] - corners[0]).prod(1) + (end - begin).prod() - common
+            if there.any() and (common / whole)[there].max() >= F(least):
+                return (*first, *sides)
+    return 2 if len(boxes) else 0
+
+
 class Listed:
     """One list of a one_of: the words that choose it, of the word at `block`."""
 
@@ -540,6 +565,8 @@ class Transform:
         places = {
             "crop": np.stack([zero, zero, width, height], 1),
             "beyond": np.zeros(n, bool),
+            "overlap": zero.copy(),
+            "canvas": np.stack([zero, zero], 1),
             "resize": np.stack([width, height], 1),
             "filter": zero,
             "window": np.stack([zero, zero], 1),
@@ -609,8 +636,22 @@ class Transform:
             first = ((canvas - length).astype(f) * unit[2 + k]).astype(np.int64)
             places["crop"][:, k] = np.where(here, -first, places["crop"][:, k])
             places["crop"][:, 2 + k] = np.where(here, canvas, places["crop"][:, 2 + k])
+            places["canvas"][:, k] = np.where(here, first, 0)
         places["resize"], places["result"] = places["crop"][:, 2:].copy(), places["crop"][:, 2:].copy()
         places["beyond"] = here
+
+    def iou_crop(self, samples, keys, block, places):
+        here, key, F = coin(samples.words(block)[0], keys.get("p", 1)), samples.words(block + 1), np.float32
+        overlaps, scale = keys.get("overlap", [0, 0.1, 0.3, 0.5, 0.7, 0.9, 1]), keys.get("scale", [0.3, 1])
+        ratio = keys.get("ratio", [0.5, 2])
+        for i in np.flatnonzero(here):
+            seed, canvas = [int(word[i]) for word in key[:2]], places["canvas"][i]
+            boxes = np.reshape(samples.boxes[i] if samples.boxes is not None else [], (-1, 4)).astype(F)
+            boxes += np.tile(canvas, 2).astype(F)
+            found = overlapping(seed, [int(side) for side in places["crop"][i, 2:]], boxes, overlaps, scale, ratio)
+            places["overlap"][i] = found if isinstance(found, int) else 1
+            if not isinstance(found, int):
+                places["crop"][i] = [found[0] - canvas[0], found[1] - canvas[1], *found[2:]]
 
     def center_crop(self, samples, keys, block, places):
         for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):

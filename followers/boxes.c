@@ -45,7 +45,8 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
     const mot_box_fault fault = mot_box_check(box, drawn->widths[i], drawn->heights[i]);
     if (fault != MOT_BOX_GOOD)
         return refuse_box(fault, drawn, i, number, in, box, error);
-    const double seen = mot_move_box(p, steps, count, drawn->widths[i], drawn->heights[i], params->torchvision, box);
+    const double seen =
+        mot_move_box(p, steps, count, drawn->widths[i], drawn->heights[i], mot_boxing(params, single), box);
     if (visibility)
         *visibility = seen;
     if (keep)

@@ -102,7 +102,7 @@ static __device__ void move_box(const motley_followed &f, size_t b, REAL in[4], 
     good = good && mot_box_check(box, width, height) == MOT_BOX_GOOD;
     double seen = 0, out[4] = { NAN, NAN, NAN, NAN };
     if (good) {
-        seen = mot_move_box(p, steps, count, width, height, f.box_params.torchvision, box);
+        seen = mot_move_box(p, steps, count, width, height, mot_boxing(&f.box_params, f.single), box);
         mot_write_box(f.box_params.format, box, out);
     }
     for (int k = 0; k < 4; k++)

@@ -4,6 +4,7 @@
 #ifndef MOT_FOLLOWERS_MOVES_H
 #define MOT_FOLLOWERS_MOVES_H
 
+#include "augmentations/overlap.h"
 #include "kernels/erase.h"
 #include "kernels/warp.h"
 #include "motley/follow.h"
@@ -16,12 +17,22 @@
  * the image. A crop is a move, too. */
 typedef enum mot_geometry_kind { MOT_STAYS, MOT_MOVES, MOT_ERASES, MOT_MOVES_INSIDE } mot_geometry_kind;
 
+/* A move that a place makes: of whole pixels, by a factor, by a mirror. centred: boxes whose centre is not in the crop
+ * are gone. */
+enum { MOT_PLACED_NOT, MOT_PLACED_CROP, MOT_PLACED_CENTRED, MOT_PLACED_RESIZE };
+
 typedef struct mot_geometry {
     mot_geometry_kind kind;
     double a[6];           /* MOVES, MOVES_INSIDE: output to input */
     double inverse[6];     /* MOVES, MOVES_INSIDE: input to output, times `divisor` */
     double divisor[2];     /* of x and y, 1 unless it resizes: so that an image's edges become exactly its result's */
     mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part; matrices are relative to its corner */
+    int32_t placed;        /* MOVES: MOT_PLACED_*, whose next members are: */
+    int32_t offset[2];     /* pixels of x and y that the canvas has before the image, or of what is resized, */
+    int32_t corner[2];     /* ... and that are cut off before the crop, or the window */
+    float scale[2];        /* of the resize */
+    int32_t flip[2];       /* 0: it does not mirror, 1: before the resize, 2: last */
+    int32_t window;        /* it shows a part of what was resized */
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 
@@ -49,6 +60,7 @@ MOT_FN int mot_set_move(mot_geometry *out, const double a[6])
     out->inverse[4] = i4;
     out->inverse[5] = -(i3 * a[2] + i4 * a[5]);
     out->divisor[0] = out->divisor[1] = 1;
+    out->placed = MOT_PLACED_NOT;
     out->kind = MOT_MOVES;
     return det != 0 && mot_is_finite(det);
 }
@@ -110,7 +122,18 @@ MOT_FN void mot_set_places(mot_geometry out[2], const motley_place *d)
     mot_set_move(&out[0], crop);
     out[0].width = d->crop.width;
     out[0].height = d->crop.height;
+    out[0].placed = d->overlap == MOTLEY_OVERLAP_CROPPED ? MOT_PLACED_CENTRED : MOT_PLACED_CROP;
+    out[0].offset[0] = d->canvas_left, out[0].offset[1] = d->canvas_top;
+    out[0].corner[0] = d->crop.left + d->canvas_left, out[0].corner[1] = d->crop.top + d->canvas_top;
     out[1].kind = MOT_MOVES;
+    out[1].placed = MOT_PLACED_RESIZE;
+    out[1].offset[0] = d->crop.width, out[1].offset[1] = d->crop.height;
+    out[1].corner[0] = d->left, out[1].corner[1] = d->top;
+    out[1].window = d->left || d->top || d->width != d->result_width || d->height != d->result_height;
+    out[1].scale[0] = (float)((double)d->width / d->crop.width);
+    out[1].scale[1] = (float)((double)d->height / d->crop.height);
+    out[1].flip[0] = !d->flip_horizontal ? 0 : d->flipped_first & 1 ? 1 : 2;
+    out[1].flip[1] = !d->flip_vertical ? 0 : d->flipped_first & 2 ? 1 : 2;
     mot_set_axis(&out[1], 0, d->crop.width, d->width, d->left, d->result_width, d->flip_horizontal);
     mot_set_axis(&out[1], 1, d->crop.height, d->height, d->top, d->result_height, d->flip_vertical);
     out[1].width = d->result_width;
@@ -324,6 +347,54 @@ MOT_FN double mot_between(double v, double most)
     return v < 0 ? 0 : v > most ? most : v;
 }
 
+/* Moves a box as a place does, with torchvision's roundings: binary32 after each of its changes.
+ * Returns whether a part was cut off. */
+MOT_FN int mot_place_box(const mot_geometry *g, double box[4])
+{
+    const int resizes = g->placed == MOT_PLACED_RESIZE, cuts = !resizes || g->window;
+    float sides[4] = { 0 };
+    int cut = 0;
+    for (int i = 0; i < 4; i++) {
+        const int axis = i & 1, size = axis ? g->height : g->width, flip = resizes ? g->flip[axis] : 0;
+        float side = (float)box[i];
+        if (!resizes)
+            side += (float)g->offset[axis];
+        if (flip == 1)
+            side = (float)g->offset[axis] - side;
+        if (resizes)
+            side *= g->scale[axis];
+        if (cuts) {
+            const float before = side - (float)g->corner[axis];
+            side = (float)mot_between(before, size);
+            cut |= side != before;
+        }
+        sides[flip ? i ^ 2 : i] = flip == 2 ? (float)size - side : side;
+    }
+    for (int i = 0; i < 4; i++)
+        box[i] = sides[i];
+    return cut;
+}
+
+/* Whether the place leaves the box in its image: not if the centre is cut off where centres count. */
+MOT_FN int mot_stays_centred(const mot_geometry *g, const double box[4])
+{
+    const float crop[4] = { (float)g->corner[0], (float)g->corner[1], (float)(g->corner[0] + g->width),
+                            (float)(g->corner[1] + g->height) };
+    float own[4];
+    if (g->placed != MOT_PLACED_CENTRED)
+        return 1;
+    mot_box_in_canvas(box, g->offset[0], g->offset[1], own);
+    return mot_is_centred(own, crop);
+}
+
+/* How the box of a box is found. */
+enum { MOT_BOXED_LAST, MOT_BOXED_EACH, MOT_BOXED_EACH_SINGLE };
+
+MOT_FN int mot_boxing(const motley_box_rules *rules, int single)
+{
+    return !rules->torchvision ? MOT_BOXED_LAST : single ? MOT_BOXED_EACH_SINGLE : MOT_BOXED_EACH;
+}
+
 /* Moves one box (left, top, right, bottom) through the steps of its image. If `boxed`, the polygon becomes its bounding
  * box, clamped to the image, after each step. Returns the share of the box that remains: 1 if nothing was cut off. */
 MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
@@ -331,6 +402,10 @@ MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t co
 {
     double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that the whole box would have */
     const int empty = !(box[0] < box[2] && box[1] < box[3]);
+    if (count > 0 && !mot_stays_centred(&steps[0], box)) {
+        box[0] = box[1] = box[2] = box[3] = 0;
+        return 0;
+    }
     mot_polygon_of(p, box);
     int cut = boxed ? 0 : mot_clip(p, width, height);
     for (int32_t s = 0; s < count; s++) {
@@ -338,10 +413,15 @@ MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t co
         const double *m = g->inverse;
         if (g->kind != MOT_MOVES)
             continue;
-        for (int32_t i = 0; i < p->corners; i++)
+        const int placed = boxed == MOT_BOXED_EACH_SINGLE && g->placed;
+        for (int32_t i = 0; i < p->corners && !placed; i++)
             mot_move_by(g, &MOT_X(p, at, i), &MOT_Y(p, at, i));
         whole *= fabs(m[0] * m[4] - m[1] * m[3]) / (g->divisor[0] * g->divisor[1]);
-        if (boxed) {
+        if (placed) {
+            mot_polygon_box(p, box);
+            cut |= mot_place_box(g, box);
+            mot_polygon_of(p, box);
+        } else if (boxed) {
             mot_polygon_box(p, box);
             for (int i = 0; i < 4; i++) {
                 const double side = box[i];

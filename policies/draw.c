@@ -90,7 +90,7 @@ static motley_status draw_samples(const mot_transform *transform, const motley_s
     MOT_TRY(mot_boxes_check(transform, samples, count, error));
     MOT_TRY(mot_steps_room(transform, samples, count, &room, error));
     if (transform->facts.takes_boxes) {
-        if (!(drawn = malloc(room * (sizeof *drawn + sizeof *inside))))
+        if (!(drawn = malloc((room + 1) * (sizeof *drawn + sizeof *inside))))
             return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for %zu steps", room);
         inside = (mot_rect *)(void *)(drawn + room);
     }

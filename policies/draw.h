@@ -91,6 +91,10 @@ typedef struct mot_drawn_sample {
     uint32_t view;
     float level; /* that is given for it */
     int bands;   /* != 0: 2 or 4 channels without alpha */
+#ifndef __CUDACC__
+    const double (*boxes)[4]; /* [boxes_count], left, top, right, bottom, for a crop by boxes; the host draws it */
+    size_t boxes_count;
+#endif
 } mot_drawn_sample;
 
 MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
@@ -111,6 +115,10 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
     sample.height = height;
     sample.channels = channels;
     sample.bands = samples->bands;
+#ifndef __CUDACC__
+    sample.boxes = NULL;
+    sample.boxes_count = 0;
+#endif
     return sample;
 }
 

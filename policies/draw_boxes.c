@@ -41,7 +41,7 @@ motley_status mot_steps_room(const mot_transform *transform, const motley_sample
                              motley_error *error)
 {
     size_t most = 1; /* boxes of an image */
-    for (size_t i = 0; transform->facts.takes_boxes && i < count; i++) {
+    for (size_t i = 0; transform->facts.inside && i < count; i++) {
         const size_t own = samples->box_offsets[i + 1] - samples->box_offsets[i];
         most = own > most ? own : most;
     }
@@ -57,7 +57,7 @@ motley_status mot_boxes_check(const mot_transform *transform, const motley_sampl
         return MOTLEY_OK;
     const size_t *offsets = samples->box_offsets;
     MOT_REQUIRE(offsets, error,
-                "policy '%s' works in the boxes of an image, but samples.box_offsets is NULL: want the boxes",
+                "policy '%s' draws by the boxes of an image, but samples.box_offsets is NULL: want the boxes",
                 transform->name);
     for (size_t i = 0; i < count; i++)
         MOT_REQUIRE(offsets[i] <= offsets[i + 1], error,
@@ -204,6 +204,8 @@ motley_status mot_draw_image(const mot_transform *transform, const motley_sample
     d.moves = scratch[0].memory;
     d.moved = (double(*)[4])(void *)(d.moves + transform->info.max_steps);
     d.boxes = (box *)(void *)(d.moved + d.count);
+    d.sample.boxes = d.given;
+    d.sample.boxes_count = d.count;
     mot_transform_place(transform, &d.sample, place, NULL);
     d.place = *place;
     d.place.boxes_count = 0; /* what is erased in the end moves no box */

@@ -70,6 +70,10 @@ static void say_place(mot_text *w, const motley_place *place)
     say_rectangle(w, place->crop.left, place->crop.top, place->crop.width, place->crop.height);
     if (place->beyond)
         mot_say(w, ", \"beyond\": true");
+    if (place->canvas_left || place->canvas_top)
+        mot_say(w, ", \"canvas\": { \"left\": %d, \"top\": %d }", place->canvas_left, place->canvas_top);
+    if (place->overlap)
+        mot_say(w, ", \"overlap\": \"%s\"", mot_overlap_names[place->overlap - 1]);
     if (place->before)
         mot_say(w, ", \"before\": %d", place->before);
     mot_say(w, ", \"resize\": { \"width\": %d, \"height\": %d, \"filter\": \"%s\" }", place->width, place->height,
@@ -106,8 +110,8 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE(!place ||
-                    ((unsigned)place->filter < MOT_FILTERS && (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
+    MOT_REQUIRE(!place || ((unsigned)place->filter < MOT_FILTERS && place->overlap <= MOTLEY_OVERLAP_UNDECIDED &&
+                           (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
                 error, "filter is %d and boxes_count %d, want what was drawn", (int)place->filter, place->boxes_count);
     for (int32_t i = 0; i < count; i++) {
         MOT_REQUIRE(motley_policy_op(policy, steps[i].op) && (place || !mot_step_of_stages(steps[i].op)), error,

@@ -219,6 +219,14 @@ static void read_place(reader *r, int32_t count, motley_place *place)
     read_rectangle(r, crop, &place->crop.left, &place->crop.top, &place->crop.width, &place->crop.height);
     if (get(r, &r->tree.node[0], "beyond"))
         read_truth(r, &r->tree.node[0], "beyond", &place->beyond);
+    const mot_yaml *const canvas = get(r, &r->tree.node[0], "canvas"), *const overlap =
+                                                                           get(r, &r->tree.node[0], "overlap");
+    if (canvas) {
+        read_whole(r, canvas, "left", &place->canvas_left);
+        read_whole(r, canvas, "top", &place->canvas_top);
+    }
+    if (overlap && word(r, overlap, "\"overlap\"", mot_overlap_names, 2, &which))
+        place->overlap = (uint8_t)(which + 1);
     if (get(r, &r->tree.node[0], "before")) {
         read_whole(r, &r->tree.node[0], "before", &before);
         if (before < 0 || before > (count < UINT8_MAX ? count : UINT8_MAX))

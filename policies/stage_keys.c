@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 const char *const mot_filter_names[MOT_FILTERS] = { "bilinear", "bicubic", "lanczos", "nearest", "box", "hamming" };
+const char *const mot_overlap_names[2] = { "cropped", "undecided" };
 static const char *const order_names[MOT_ORDERS] = { "pillow-13", "pillow-12", "pillow-12.2" };
 static const char *const convention_names[] = { "torchvision_v1", "torchvision_v2", "timm" };
 static const char *const dtype_names[] = { "u8", "f32", "f16", "bf16", "uint8", "float32", "float16", "bfloat16" };
@@ -74,6 +75,15 @@ static const mot_key random_resized_crop[] = { SIZE, RANGE("scale", crop.area, 0
 
 static const mot_key zoom_out[] = { CHANCE("p", zoom.p, 1), RANGE("side", zoom.side, 1, 100, 1, 4),
                                     NUMBERS("fill", zoom.fill, zoom.values, 0, 255, 0) };
+
+static const double overlaps[] = { 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1 };
+
+static const mot_key iou_crop[] = {
+    CHANCE("p", overlap.p, 1),
+    { .name = "overlap", .kind = MOT_KEY_CHOICES, PLACE(overlap.overlap), .count_at = AT(overlap.overlaps), .high = 1 },
+    RANGE("scale", overlap.scale, 0, 1, 0.3, 1),
+    RANGE("ratio", overlap.ratio, 1e-3, 1e3, 0.5, 2)
+};
 
 static const mot_key resize[] = {
     SIZE_OF("size", crop.width, MOT_KEY_BARE),
@@ -205,13 +215,14 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_OUTPUT] = FORM("output", output, 4),
     [MOT_STAGE_ERASE] = FORM("erase", erase, 5),
     [MOT_STAGE_MIX] = FORM("mix", mix, 6),
-    [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -2 },
+    [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -3 },
     [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, 0),
     [MOT_STAGE_ONE_OF] = { "one_of", NULL, 0, 0 }, /* its lists' stages have ranks */
     [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0),
     [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0),
     [MOT_STAGE_PAD] = FORM("pad", pad, 0),
     [MOT_STAGE_PHOTOMETRIC] = FORM("photometric", photometric, 3), /* or first, before what places images */
+    [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0),
 };
 
 void mot_stage_defaults(mot_stage *stage)
@@ -241,6 +252,11 @@ void mot_stage_defaults(mot_stage *stage)
             break;
         case MOT_KEY_COUNTS:
             whole[0] = (int32_t)key->standard[0], whole[1] = (int32_t)key->standard[1];
+            break;
+        case MOT_KEY_CHOICES:
+            memset(numbers, 0, key->bytes);
+            memcpy(numbers, overlaps, sizeof overlaps);
+            *mot_key_count(key, stage) = COUNT(overlaps);
             break;
         case MOT_KEY_SIZE: /* of a text with a problem */
             whole[0] = whole[1] = 1;
@@ -293,6 +309,11 @@ static void print_value(mot_text *w, const mot_key *key, const mot_stage *stage)
     case MOT_KEY_NUMBERS:
         print_list(w, numbers, count[0]);
         break;
+    case MOT_KEY_CHOICES:
+        mot_say(w, count[0] > 1 ? "" : "[");
+        print_list(w, numbers, count[0]);
+        mot_say(w, count[0] > 1 ? "" : "]");
+        break;
     case MOT_KEY_VALUE:
         if (count[1])
             mot_say(w, "%s", key->words[count[1] - 1]);
@@ -335,6 +356,8 @@ static bool is_printed(const mot_key *key, int k, const mot_stage *stage)
         return stage->given >> k & 1;
     if (key->kind == MOT_KEY_NUMBERS)
         return count[0] > 0;
+    if (key->kind == MOT_KEY_CHOICES && count[0] != COUNT(overlaps))
+        return true;
     if (key->kind == MOT_KEY_VALUE)
         return count[0] > 0 || count[1] > 0;
     return key->flags & MOT_KEY_PRINTED || !is_default(key, stage);

@@ -34,6 +34,7 @@ typedef enum mot_key_kind {
     MOT_KEY_FACTORS, /* a strength or a range of factors: double[2] */
     MOT_KEY_SHIFTS,  /* a strength or a range of shifts: double[2] */
     MOT_KEY_COUNTS,  /* a whole number or a range of them: int32_t[2] */
+    MOT_KEY_CHOICES, /* 1 to MOT_MAX_OVERLAPS numbers: double[], and how many at `count_at` */
     MOT_KEY_VALUE    /* 1, 3 or 4 numbers, or one of `words`: as NUMBERS; the word's place + 1 at `count_at` + 4 */
 } mot_key_kind;
 

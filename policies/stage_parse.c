@@ -140,6 +140,20 @@ static void read_erased(reader *r, const mot_yaml *node, const mot_key *key, con
         PROBLEM(r, node, "%s lists 2 numbers, want 1, 3 (RGB) or 4 (RGBA)", what);
 }
 
+static void read_choices(reader *r, const mot_yaml *node, const mot_key *key, const char *what, mot_stage *out)
+{
+    double read[MOT_MAX_OVERLAPS] = { 0 };
+    if (node->kind != MOT_YAML_LIST || node->children < 1 || node->children > MOT_MAX_OVERLAPS) {
+        PROBLEM(r, node, "%s wants a list of 1 to %d numbers", what, MOT_MAX_OVERLAPS);
+        return;
+    }
+    const int count = mot_read_numbers(r, node, what, 1, MOT_MAX_OVERLAPS, key->low, key->high, read);
+    if (count == 0)
+        return;
+    memcpy(mot_key_value(key, out), read, sizeof read);
+    *mot_key_count(key, out) = count;
+}
+
 static void read_key(reader *r, const mot_yaml *node, const mot_key *key, mot_stage *out)
 {
     void *const value = mot_key_value(key, out);
@@ -164,6 +178,9 @@ static void read_key(reader *r, const mot_yaml *node, const mot_key *key, mot_st
         break;
     case MOT_KEY_NUMBERS:
         *mot_key_count(key, out) = mot_read_numbers(r, node, what, 1, 4, key->low, key->high, value);
+        break;
+    case MOT_KEY_CHOICES:
+        read_choices(r, node, key, what, out);
         break;
     case MOT_KEY_FILTERS:
         read_filters(r, node, key, &out->of.crop);

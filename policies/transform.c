@@ -32,6 +32,7 @@ const char *mot_stage_elsewhere(const char *name)
         { "random_grayscale", "grayscale: {p: 0.1}" },
         { "random_erasing", "erase: {p: 0.25}" },
         { "random_zoom_out", "zoom_out: {p: 0.5}" },
+        { "random_iou_crop", "iou_crop: {p: 0.8}" },
         { "random_choice", "one_of: [{stages: [...]}, {stages: [...]}]" },
         { "random_select", "one_of: [{stages: [...]}, {stages: [...]}]" },
         { "mixup", "mix: {mixup: 0.2}" },
@@ -80,7 +81,7 @@ static motley_policy_info info_of(const mot_transform *transform)
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)stage->steps;
         info.takes_levels |= stage->policy && stage->policy->takes_levels;
-        info.takes_boxes |= stage->policy && stage->policy->takes_boxes;
+        info.takes_boxes |= stage->kind == MOT_STAGE_IOU_CROP ? 2 : stage->policy && stage->policy->takes_boxes;
         if (stage->kind == MOT_STAGE_OUTPUT) {
             info.has_output = 1;
             info.dtype = (motley_dtype)stage->of.output.dtype;
@@ -156,6 +157,7 @@ static mot_stage_drawn drawn_of(mot_stage_kind kind)
     case MOT_STAGE_SIZE_CROP:
     case MOT_STAGE_FIXED_CROP:
     case MOT_STAGE_PAD:
+    case MOT_STAGE_IOU_CROP:
     case MOT_STAGE_RESIZE:
     case MOT_STAGE_CENTER_CROP:
     case MOT_STAGE_RANDOM_CROP:
@@ -203,6 +205,7 @@ static void add_policy(const mot_stage *stage, mot_stage_facts *fact, mot_transf
     all->mixes = fact->steps.chains > 0 ? stage : all->mixes;
     all->late |= fact->begins;
     all->takes_boxes |= policy->takes_boxes;
+    all->inside |= policy->takes_boxes;
     all->runs_customs |= policy->runs_customs;
     all->customs += (int32_t)policy->customs;
 }
@@ -243,6 +246,7 @@ static void find_facts(mot_transform *transform)
         all->only = stage->policy && !stage->listed.one_of ? stage : all->only;
         if (stage->policy)
             add_policy(stage, fact, all);
+        all->takes_boxes |= stage->kind == MOT_STAGE_IOU_CROP;
         stage->steps = fact->steps.steps;
         drawing += fact->drawn == MOT_DRAWN_STEPS;
         add_steps(&all->steps, &fact->steps);

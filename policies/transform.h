@@ -9,6 +9,9 @@
 
 #define MOT_MAX_STAGES 16             /* of a transform */
 #define MOT_MAX_SAME_STAGES 4         /* of one kind */
+#define MOT_MAX_OVERLAPS 8            /* from which an iou_crop draws */
+#define MOT_OVERLAP_ROUNDS 64         /* each draws an overlap and up to MOT_OVERLAP_TRIES crops */
+#define MOT_OVERLAP_TRIES 40          /* as in torchvision's RandomIoUCrop */
 #define MOT_MAX_LISTS 8               /* among which one_of chooses */
 #define MOT_MAX_WAYS 64               /* through the lists of all one_of of a transform */
 #define MOT_STAGE_POLICY_BLOCKS 8192u /* blocks of Philox words for each policy of a transform */
@@ -41,6 +44,7 @@ typedef enum mot_stage_kind { /* in the order that a text must have; stages of o
                               MOT_STAGE_FIXED_CROP,
                               MOT_STAGE_PAD,
                               MOT_STAGE_PHOTOMETRIC,
+                              MOT_STAGE_IOU_CROP,
                               MOT_STAGE_KINDS
 } mot_stage_kind;
 
@@ -98,6 +102,13 @@ typedef struct mot_zoom { /* zoom_out */
     double fill[4]; /* 0..255 */
     int32_t values; /* how many numbers `fill` has: 0, 1, 3 or 4 */
 } mot_zoom;
+
+typedef struct mot_overlap { /* iou_crop */
+    double p;
+    double scale[2], ratio[2];        /* of sides to the image's; of width to height */
+    double overlap[MOT_MAX_OVERLAPS]; /* that one box at least must have with the crop; 1 leaves the image as it is */
+    int32_t overlaps;                 /* how many there are to draw from */
+} mot_overlap;
 
 typedef struct mot_flip {
     double horizontal, vertical; /* probabilities */
@@ -186,6 +197,7 @@ typedef struct mot_stage {
         mot_zoom zoom;
         mot_size_crop size_crop;
         mot_window window;
+        mot_overlap overlap;
         mot_flip flip;
         mot_jitter jitter;
         mot_photometric photometric;
@@ -228,7 +240,8 @@ typedef struct mot_transform_facts {
     const mot_stage *mixes; /* whose policy mixes chains; unless some begin late, the first that draws steps */
     bool late;              /* some chains begin behind other steps, or are in a list of a one_of */
     uint32_t ways;          /* through the lists of all one_of: 1 if there is none */
-    bool takes_boxes;       /* some steps need the boxes of an image */
+    bool takes_boxes;       /* some stages need the boxes of an image */
+    bool inside;            /* some steps work in them */
     bool runs_customs;      /* a sample can draw a custom op */
     bool draws_sizes;       /* mot_transform_draws_sizes */
     int32_t customs;        /* custom ops that the policies name */
@@ -260,6 +273,7 @@ typedef struct mot_transform {
 } mot_transform;
 
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
+extern const char *const mot_overlap_names[2];          /* by motley_overlap - 1 */
 
 /* How a stage is written here that other libraries know by this name, or NULL. */
 const char *mot_stage_elsewhere(const char *name);
@@ -282,7 +296,8 @@ static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
 /* Whether a stage says where pixels come from: it crops, pads, resizes or mirrors. */
 static inline bool mot_stage_places(mot_stage_kind kind)
 {
-    return kind <= MOT_STAGE_FLIP || (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF && kind != MOT_STAGE_PHOTOMETRIC);
+    return kind <= MOT_STAGE_FLIP ||
+           (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF && kind != MOT_STAGE_PHOTOMETRIC);
 }
 
 /* What a stage that places pixels can do: resize, show less of what there is, show more of it. */
@@ -294,12 +309,13 @@ static inline bool mot_stage_resizes(mot_stage_kind kind)
 static inline bool mot_stage_cuts(mot_stage_kind kind)
 {
     return kind == MOT_STAGE_CENTER_CROP || kind == MOT_STAGE_RANDOM_CROP || kind == MOT_STAGE_SIZE_CROP ||
-           kind == MOT_STAGE_FIXED_CROP;
+           kind == MOT_STAGE_FIXED_CROP || kind == MOT_STAGE_IOU_CROP;
 }
 
 static inline bool mot_stage_extends(mot_stage_kind kind)
 {
-    return kind == MOT_STAGE_ZOOM_OUT || kind == MOT_STAGE_PAD || (kind != MOT_STAGE_SIZE_CROP && mot_stage_cuts(kind));
+    return kind == MOT_STAGE_ZOOM_OUT || kind == MOT_STAGE_PAD ||
+           (kind != MOT_STAGE_SIZE_CROP && kind != MOT_STAGE_IOU_CROP && mot_stage_cuts(kind));
 }
 
 /* The fill of a stage that has one, by channel: one number is for all, and the alpha of three is opaque. */

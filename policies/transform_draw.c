@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each image of a transform draws: its stages in order, as a place and steps. */
-#include "policies/transform_draw.h"
 #include "base/error.h"
 #include "base/values.h"
+#include "policies/overlap_draw.h"
 #include "policies/stage_keys.h"
 
 #include <inttypes.h>
@@ -113,9 +113,16 @@ motley_status mot_transform_place(const mot_transform *transform, const mot_draw
         here.width = width, here.height = height;
         mot_draw_whole(&here, &own);
         draw_place(stage, &here, block, &own);
+        if (stage->kind == MOT_STAGE_IOU_CROP)
+            mot_draw_overlap(&stage->of.overlap, sample, block, drawn, &own);
         MOT_TRY(check_drawn(stage, &own, width, height, error));
         MOT_REQUIRE(mot_place_join(drawn, &own, mot_stage_resizes(stage->kind), sample->width, sample->height), error,
                     "'%s' cannot follow the stages before it", mot_stage_forms[stage->kind].name);
+        if (stage->kind == MOT_STAGE_ZOOM_OUT) {
+            drawn->canvas_left = own.canvas_left;
+            drawn->canvas_top = own.canvas_top;
+        }
+        drawn->overlap |= own.overlap;
     }
     return MOTLEY_OK;
 }

@@ -7,6 +7,7 @@
  *   random_resized_crop  block t: try t's area, ratio, row, column; block 16: word 0: filter
  *   zoom_out             block 0: word 0: applied or not, 1: the canvas' sides, 2: left, 3: top
  *   resize               block 0: word 0: the side, or the scale
+ *   iou_crop             block 0: word 0: applied or not; block 1: word 0, 1: the seed of its rounds (overlap_draw.h)
  *   random_crop          block 0: word 0: row, 1: column
  *   size_crop            block 0: word 0: width, 1: height, 2: row, 3: column
  *   fixed_crop           block 0: word 0: row and column
@@ -322,6 +323,8 @@ MOT_FN void mot_draw_zoom(const mot_zoom *zoom, const mot_drawn_sample *sample, 
     drawn->crop.height = drawn->height = (int32_t)((float)sample->height * side);
     drawn->crop.left = -(int32_t)((float)(drawn->crop.width - sample->width) * (float)mot_unit(words.w[2]));
     drawn->crop.top = -(int32_t)((float)(drawn->crop.height - sample->height) * (float)mot_unit(words.w[3]));
+    drawn->canvas_left = -drawn->crop.left;
+    drawn->canvas_top = -drawn->crop.top;
 }
 
 /* The draw of a transform that neither crops nor resizes; the rest of `drawn` is 0. */

@@ -18,7 +18,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define FIRST (-2)    /* the rank of a photometric before those that crop or resize */
+#define FIRST (-3)    /* the rank of a photometric before those that crop or resize */
 #define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
 
 /* Reads which interpolations a step chooses from; their order in the text has no meaning. False if there are none. */
@@ -202,10 +202,11 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
         if (before->kind == MOT_STAGE_ONE_OF || kind == MOT_STAGE_ONE_OF || are_apart(&before->listed, choice))
             continue;
         if (rank > own) {
-            PROBLEM(r, key,
-                    "'%s' stands behind '%s', want to_rgb first, then photometric, then zoom_out, crops, pad, resize and "
-                    "flip, then policy, jitter, grayscale and blur, then output, then erase, then mix",
-                    mot_stage_forms[kind].name, mot_stage_forms[before->kind].name);
+            PROBLEM(
+                r, key,
+                "'%s' stands behind '%s', want to_rgb first, then photometric, then zoom_out, crops, pad, resize and "
+                "flip, then policy, jitter, grayscale and blur, then output, then erase, then mix",
+                mot_stage_forms[kind].name, mot_stage_forms[before->kind].name);
             return false;
         }
         if (rank == own && rank > 3) {
@@ -227,7 +228,7 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
  * shows again what was cut off, or has another fill. */
 static bool check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
 {
-    const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL;
+    const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL, *moved = NULL;
     const bool resizes = mot_stage_resizes(last->kind), extends = mot_stage_extends(last->kind);
     uint8_t fill[4], other[4];
     for (const mot_stage *stage = transform->stage; stage < last; stage++) {
@@ -240,8 +241,12 @@ static bool check_window(reader *r, const mot_yaml *key, const mot_transform *tr
             continue;
         cut = mot_stage_resizes(stage->kind) ? NULL : mot_stage_cuts(stage->kind) ? stage : cut;
         filled = mot_stage_fill(stage, other) ? stage : filled;
+        moved = mot_stage_places(stage->kind) && stage->kind != MOT_STAGE_ZOOM_OUT ? stage : moved;
     }
-    if (extends && cut)
+    if (last->kind == MOT_STAGE_IOU_CROP && moved)
+        PROBLEM(r, key, "'iou_crop' stands behind '%s', want it before that, or behind a zoom_out alone",
+                mot_stage_forms[moved->kind].name);
+    else if (extends && cut)
         PROBLEM(
             r, key,
             "'%s' stands behind '%s', whose image it would show more of: want it before, or a 'resize' between them",
@@ -419,6 +424,24 @@ static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choic
     return r->tree.only_checked || make_tables(stage, r->tree.problems == 0);
 }
 
+/* Requires one size behind an iou_crop, whose own a call without boxes does not know. */
+static void check_overlap(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way)
+{
+    bool crops = false;
+    for (uint32_t i = 0; i < transform->stages; i++) {
+        const mot_stage *const stage = &transform->stage[i];
+        if (!(transform->fact[i].ways >> way & 1))
+            continue;
+        crops |= stage->kind == MOT_STAGE_IOU_CROP;
+        if (crops && stage->kind == MOT_STAGE_RESIZE && stage->of.crop.rule == MOT_SIZE_GIVEN &&
+            stage->of.crop.height > 0)
+            return;
+    }
+    if (crops)
+        PROBLEM(r, list,
+                "'iou_crop' leaves images of many sizes, want a 'resize' behind it, with 'size' as [height, width]");
+}
+
 /* Requires what a device or a follower has once for all samples to be the same in all lists of a one_of. */
 static void check_lists(reader *r, const mot_yaml *list, const mot_transform *transform)
 {
@@ -510,6 +533,8 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
     const uint32_t problems = r->tree.problems;
     mot_transform_find_ways(transform);
     check_lists(r, list, transform);
+    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++)
+        check_overlap(r, list, transform, way);
     if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
     return true;

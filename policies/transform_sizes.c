@@ -24,7 +24,8 @@ void mot_stage_only_size(const mot_stage *stage, int32_t size[2])
         mot_resized_sides(stage, many ? 1 : size[0], many ? 1 : size[1], &size[0], &size[1]);
     } else if (!resizes && stage->kind <= MOT_STAGE_RANDOM_CROP) {
         size[0] = crop->width, size[1] = crop->height;
-    } else if (resizes || stage->kind == MOT_STAGE_ZOOM_OUT || stage->kind == MOT_STAGE_SIZE_CROP) {
+    } else if (resizes || stage->kind == MOT_STAGE_ZOOM_OUT || stage->kind == MOT_STAGE_SIZE_CROP ||
+               stage->kind == MOT_STAGE_IOU_CROP) {
         size[0] = size[1] = 0;
     }
 }

@@ -168,7 +168,7 @@ static bool print_policy(FILE *out, const char *name, int width, int height)
             facts.one_tile ? "a tile for each CTA" : "several tiles for each CTA");
     for (int id = 0; id < SAMPLES; id++) {
         static char ops[SAMPLES][256];
-        const mot_drawn_sample sample = { 2026, (uint64_t)id, 0, width, height, 3, 0, 0, 0 };
+        const mot_drawn_sample sample = { 2026, (uint64_t)id, 0, width, height, 3, 0, 0, 0, NULL, 0 };
         const int count = mot_draw_sample(&policy->tables, &sample, step);
         size_t used = 0;
         for (int i = 0; i < count && used < sizeof ops[id]; i++)

@@ -386,7 +386,8 @@ static bool slots_are_the_sample(const motley_policy *policy)
     const mot_tables *t = &policy->tables;
     const bool has_slots = t->choice == MOT_WITH_REPLACEMENT && t->chains == 0;
     for (uint32_t sample = 0; has_slots && sample < 500; sample++) {
-        const mot_drawn_sample one = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0, (float)(sample % 11) / 10, 0 };
+        const mot_drawn_sample one = { 99, sample, sample % 7, WIDTH, HEIGHT, 3, 0, (float)(sample % 11) / 10,
+                                       0,  NULL,   0 };
         mot_step wanted[MOT_MAX_STEPS] = { 0 }, got[MOT_MAX_STEPS] = { 0 };
         const int n = mot_draw_sample(t, &one, wanted);
         int count = 0;
@@ -430,7 +431,7 @@ static void joint_chi_square(motley_policy *policy, uint32_t samples)
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step drawn_steps[MOT_MAX_STEPS];
         const int n =
-            mot_draw_sample(t, &(mot_drawn_sample){ 2026, sample, 0, WIDTH, HEIGHT, 3, 0, 0, 0 }, drawn_steps);
+            mot_draw_sample(t, &(mot_drawn_sample){ 2026, sample, 0, WIDTH, HEIGHT, 3, 0, 0, 0, NULL, 0 }, drawn_steps);
         uint64_t key = 1;
         for (int s = 0; s < n; s++)
             key = mix(key, drawn_steps[s].op, (uint32_t)drawn_steps[s].level, drawn_steps[s].value);
@@ -485,9 +486,9 @@ Test(draw, repetitions_are_independent)
             probability[i * cells + j] = share[i] * share[j];
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(
-            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 11, sample, 1, WIDTH, HEIGHT, 3, 0, 0, 0 }, steps),
-            2);
+        cr_assert_eq(mot_draw_sample(&policy->tables,
+                                     &(mot_drawn_sample){ 11, sample, 1, WIDTH, HEIGHT, 3, 0, 0, 0, NULL, 0 }, steps),
+                     2);
         int cell[2];
         for (int s = 0; s < 2; s++) {
             const double neutral = steps[s].op == MOT_OP_BRIGHTNESS || steps[s].op == MOT_OP_COLOR ||
@@ -516,7 +517,8 @@ Test(draw, applied_as_often_as_asked)
     const uint32_t samples = 200000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 3, sample, 0, 10, 10, 3, 0, 0, 0 }, steps);
+        const int n =
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 3, sample, 0, 10, 10, 3, 0, 0, 0, NULL, 0 }, steps);
         for (int s = 0; s < n; s++)
             count[steps[s].op]++;
     }
@@ -540,7 +542,8 @@ Test(draw, weights_are_kept)
     const uint32_t samples = 300000;
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        const int n = mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 4, sample, 0, 10, 10, 3, 0, 0, 0 }, steps);
+        const int n =
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 4, sample, 0, 10, 10, 3, 0, 0, 0, NULL, 0 }, steps);
         repeats[n]++;
         drawn_branches += n;
         for (int s = 0; s < n; s++)
@@ -572,8 +575,9 @@ Test(draw, without_replacement_permutes)
     }
     for (uint32_t sample = 0; sample < samples; sample++) {
         mot_step steps[MOT_MAX_STEPS];
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 6, sample, 0, 10, 10, 3, 0, 0, 0 }, steps),
-                     4); /* then none is left */
+        cr_assert_eq(
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 6, sample, 0, 10, 10, 3, 0, 0, 0, NULL, 0 }, steps),
+            4); /* then none is left */
         int order = 0;
         for (int place = 0; place < 4; place++)
             for (int i = 0; i < 4; i++)
@@ -593,8 +597,9 @@ Test(draw, interpolation_is_drawn_for_warps_only)
     uint32_t count[3] = { 0 }, warps = 0;
     for (uint32_t sample = 0; sample < 60000; sample++) {
         mot_step step;
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 5, sample, 0, 10, 10, 3, 0, 0, 0 }, &step),
-                     1);
+        cr_assert_eq(
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 5, sample, 0, 10, 10, 3, 0, 0, 0, NULL, 0 }, &step),
+            1);
         if (step.op == MOT_OP_INVERT) {
             cr_expect_eq(step.interpolation, MOTLEY_NEAREST);
         } else {

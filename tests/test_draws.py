@@ -206,6 +206,16 @@ OTHERS = {  # what no built-in has
         name: longest
         stages: [{resize: {longest: 33, rounding: detectron2}}, {pad: {size: 40, at: centre, fill: 114}}]
         """,
+    "overlaps": """
+        motley: 1
+        name: overlaps
+        stages:
+          - {zoom_out: {p: 0.5}}
+          - {iou_crop: {p: 0.8, overlap: [0, 0.1, 0.3, 0.5, 0.7, 1]}}
+          - {resize: {size: [20, 30]}}
+          - {flip: {horizontal: 0.5}}
+          - {policy: {ops: {rotate: {range: [0, 30]}}, bins: 3, level: uniform, branches: [rotate]}}
+        """,
     "schedules": """
         motley: 1
         name: schedules
@@ -373,7 +383,7 @@ class Loaded:
         samples, sizes, keep = struct_of(s)
         n, error, most_boxes = len(s.ids), library.Error(), max(map(len, s.boxes))
         info = self.c.motley_policy_describe(self.handle).contents
-        most = max(1, info.max_steps * (max(1, most_boxes) if info.takes_boxes else 1))
+        most = max(1, info.max_steps * (max(1, most_boxes) if info.takes_boxes & 1 else 1))
         steps, counts, places = (library.Step * (n * most))(), (ctypes.c_int32 * n)(), (library.Drawn * n)()
         self.lib.check(
             self.c.motley_draw(
@@ -419,6 +429,8 @@ def differences(names, s, got, want):
         pairs = [(key, a, b) for key, a, b in pairs] + [
             ("crop", box, ref_places["crop"]),
             ("beyond", places["beyond"], ref_places["beyond"]),
+            ("overlap", places["overlap"], ref_places["overlap"]),
+            ("canvas", np.stack([places["canvas_left"], places["canvas_top"]], 1), ref_places["canvas"]),
             ("filter", places["filter"], ref_places["filter"]),
             ("resize", np.stack([places["width"], places["height"]], 1), ref_places["resize"]),
             ("window", np.stack([places["left"], places["top"]], 1), ref_places["window"]),

@@ -345,8 +345,8 @@ Test(policy, shape_of_pba)
     int seen[3] = { 0 };
     for (uint32_t sample = 0; sample < 20000; sample++) { /* 30 branches leave hardly a sample short of its number */
         mot_step steps[MOT_MAX_STEPS];
-        const int n =
-            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, sample, sample % 300, 32, 32, 3, 0, 0, 0 }, steps);
+        const int n = mot_draw_sample(
+            &policy->tables, &(mot_drawn_sample){ 1, sample, sample % 300, 32, 32, 3, 0, 0, 0, NULL, 0 }, steps);
         cr_assert(n >= 0 && n <= 2);
         seen[n]++;
         const int phase = (int)(sample % 300) / 12 > 16 ? 16 : (int)(sample % 300) / 12;
@@ -369,8 +369,9 @@ Test(policy, phases_follow_the_epoch)
                                 MOT_OP_EQUALIZE, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR, MOT_OP_FLIP_LR };
     for (uint32_t epoch = 0; epoch < 9; epoch++) {
         mot_step step;
-        cr_assert_eq(mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, 3, epoch, 32, 32, 3, 0, 0, 0 }, &step),
-                     1);
+        cr_assert_eq(
+            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 1, 3, epoch, 32, 32, 3, 0, 0, 0, NULL, 0 }, &step),
+            1);
         cr_expect_eq(step.op, want[epoch], "epoch %u", epoch);
     }
     motley_policy_destroy(policy);
@@ -390,8 +391,9 @@ Test(policy, shape_of_timm_weighted)
     const int samples = 60000;
     for (int sample = 0; sample < samples; sample++) {
         mot_step s[MOT_MAX_STEPS];
-        cr_assert_eq(
-            mot_draw_sample(&policy->tables, &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0, 0, 0 }, s), 3);
+        cr_assert_eq(mot_draw_sample(&policy->tables,
+                                     &(mot_drawn_sample){ 2, (uint64_t)sample, 0, 32, 32, 3, 0, 0, 0, NULL, 0 }, s),
+                     3);
         cr_assert(s[0].op != s[1].op && s[1].op != s[2].op && s[0].op != s[2].op, "sample %d draws one twice", sample);
         first[s[0].op]++;
         second[s[0].op][s[1].op]++;

@@ -31,6 +31,7 @@ static const struct {
     { "zoom", ENDS(mot_zoom, values), MOT_STAGE_ZOOM_OUT, MOT_STAGE_ZOOM_OUT, 0 },
     { "size_crop", ENDS(mot_size_crop, sides), MOT_STAGE_SIZE_CROP, MOT_STAGE_SIZE_CROP, 0 },
     { "window", ENDS(mot_window, rounding), MOT_STAGE_FIXED_CROP, MOT_STAGE_PAD, 0 },
+    { "overlap", ENDS(mot_overlap, overlaps), MOT_STAGE_IOU_CROP, MOT_STAGE_IOU_CROP, 0 },
     { "flip", ENDS(mot_flip, vertical), MOT_STAGE_FLIP, MOT_STAGE_FLIP, 0 },
     { "jitter", ENDS(mot_jitter, range), MOT_STAGE_JITTER, MOT_STAGE_JITTER, 0 },
     { "photometric", ENDS(mot_photometric, channels), MOT_STAGE_PHOTOMETRIC, MOT_STAGE_PHOTOMETRIC, 0 },
@@ -52,7 +53,8 @@ Test(stages, every_field_has_a_row)
             for (int k = 0; k < mot_stage_forms[kind].keys_count; k++) {
                 const mot_key *const key = &mot_stage_forms[kind].keys[k];
                 memset(&covered[key->at], true, key->bytes);
-                if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_VALUE || key->kind == MOT_KEY_SIDES)
+                if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_CHOICES || key->kind == MOT_KEY_VALUE ||
+                    key->kind == MOT_KEY_SIDES)
                     memset(&covered[key->count_at], true, key->kind == MOT_KEY_VALUE ? 8 : 4);
             }
         for (size_t i = members[m].without; i < members[m].bytes; i++)

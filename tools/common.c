@@ -516,7 +516,7 @@ motley_policy *open_policy(const char *name, struct json_object *changes)
 size_t most_steps(const motley_policy *policy, size_t boxes)
 {
     const motley_policy_info *info = motley_policy_describe(policy);
-    return info->max_steps * (info->takes_boxes && boxes > 1 ? boxes : 1);
+    return info->max_steps * ((info->takes_boxes & 1) && boxes > 1 ? boxes : 1);
 }
 
 void give_levels(const policy_options *options, motley_samples *samples, size_t count, float *room)

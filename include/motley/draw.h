@@ -81,6 +81,13 @@ typedef struct motley_step {
 
 #define MOTLEY_MAX_ERASED_BOXES 8
 
+/** What a crop by the overlap of boxes did. */
+typedef enum motley_overlap {
+    MOTLEY_OVERLAP_NONE = 0,     /* it left the image as it was, or there is none */
+    MOTLEY_OVERLAP_CROPPED = 1,  /* it cropped: boxes whose centre is not in the crop are gone */
+    MOTLEY_OVERLAP_UNDECIDED = 2 /* 64 rounds found no crop that fits the boxes, and the image was left as it was */
+} motley_overlap;
+
 /** What one image draws, besides its steps: which pixels are taken, and where they go. Of a policy without stages, the
  *  whole image, which stays where it is. */
 typedef struct motley_place {
@@ -93,10 +100,12 @@ typedef struct motley_place {
     uint8_t flipped_first; /* bit 0: it is mirrored left to right before the resize, whose weights round in another way
                               then, bit 1: top to bottom. Whether the result is mirrored is in the two above */
     uint8_t torch_planes;  /* 1: planes (motley/follow.h) are resized as torch's nearest does it, else as Pillow's */
-    uint8_t beyond; /* 1: the crop may reach beyond the image, up to 1048576 pixels, and what is outside reads the
+    uint8_t beyond;  /* 1: the crop may reach beyond the image, up to 1048576 pixels, and what is outside reads the
                        policy's fill; each side becomes at most 2048 times smaller. 0: such a crop is refused, since it
                        was drawn for another image */
-    uint8_t before; /* so many of the image's first steps change the source, before it is cropped and resized */
+    uint8_t before;  /* so many of the image's first steps change the source, before it is cropped and resized */
+    uint8_t overlap; /* motley_overlap */
+    int32_t canvas_left, canvas_top; /* pixels that a zoom_out put before the image: then the crop is of the canvas */
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
     uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
@@ -106,7 +115,7 @@ typedef struct motley_place {
  *
  *  Shapes   count: at most 2^31 - 1. places: [count], or NULL: not wanted. steps: [count][max_steps of
  *           motley_policy_describe], step_counts: [count]. Steps that were drawn but not applied are left out. widths
- *           and heights: [count] pixels, of the source images. For a policy that takes boxes, steps:
+ *           and heights: [count] pixels, of the source images. For a policy whose steps take boxes, steps:
  *           [count][max_steps * the boxes of the image that has most], with one step for each box that is changed.
  *           channels: of the images, 1 to 4; `fill` of each step gets as many values.
  *  Memory   The caller's, in host memory. No context is needed.
@@ -135,6 +144,7 @@ MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy,
  *
  *  Keys     With a place, before the steps: crop: left, top, width, height; beyond: true, if it may leave the image;
  *           before: how many of the steps change the source, if any do;
+ *           canvas: left, top, if the image lies in a canvas; overlap: "cropped" or "undecided";
  *           resize: width, height, filter; window: left, top, width, height; flip: horizontal, vertical; flipped_first:
  *           the same two, if one is true; torch_planes: true, if it is; behind them, if something is erased, erase:
  *           [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.

@@ -113,9 +113,9 @@ typedef struct motley_policy_info {
     const char *paper;            /* citation */
     int32_t stages;               /* how many the text has; 0: it draws ops, and images keep their sizes */
     size_t max_steps;             /* the most steps that one image can draw: the second dimension of steps; of a
-                                     policy that takes boxes, times the boxes of the image that has most */
-    int32_t takes_boxes;          /* 1: steps work inside an image's boxes or choose one of them. motley_samples must
-                                     have the boxes of every image */
+                                     policy whose steps take boxes, times the boxes of the image that has most */
+    int32_t takes_boxes;          /* bit 0: steps work inside an image's boxes or choose one of them; bit 1: images are
+                                     cropped by them. Not 0: motley_samples must have the boxes of every image */
     int32_t width, height;        /* of every result, pixels; 0: see motley_policy_result_sizes */
     int32_t to_rgb;               /* 1: it has the stage to_rgb; images come out with three channels */
     int32_t has_output;           /* 1: there is an output stage; 0: results are pictures, as U8 */

@@ -84,7 +84,8 @@ class Drawn:
         if boxes_given(source, boxes) and boxes and sizes:
             samples.boxes, samples.box_offsets = boxes
             most_boxes = max(boxes[1][i + 1] - boxes[1][i] for i in range(len(sizes)))
-            self = cls(sizes, source.max_steps * max(most_boxes, 1))
+            steps = source.max_steps * (max(most_boxes, 1) if source._steps_by_boxes else 1)
+            self = cls(sizes, steps, transform_in(source))
         checked(lib.motley_draw, source._handle, samples, *images, *self.structs)
         return self
 
@@ -189,7 +190,7 @@ def boxes_given(policy: Policy, boxes: tuple[Any, Any] | None) -> bool:
     """Whether this policy takes boxes; refuses to go without."""
     if policy.takes_boxes and boxes is None:
         raise UnsupportedError(
-            f"policy '{policy.name}' works in the boxes of an image: want them, as in motley.Follow's samples"
+            f"policy '{policy.name}' draws by the boxes of an image: want them, as in motley.Follow's samples"
         )
     return bool(policy.takes_boxes)
 

@@ -388,7 +388,7 @@ class Follow:
         """Draws by the sample's boxes, for a policy that works in them."""
         if len(boxes) != 1:
             raise ArgumentError(
-                f"policy '{self.transform.policy.name}' works in the boxes of an image, and {len(boxes)} entries of "
+                f"policy '{self.transform.policy.name}' draws by the boxes of an image, and {len(boxes)} entries of "
                 "the sample are followed as boxes: want one"
             )
         moves.given = moves.draw(boxes[0].corners())

@@ -95,7 +95,7 @@ class Policy:
         size: (height, width) of what comes out; None: images come out in sizes of their own, see `result_sizes`.
         draws_sizes: Whether sizes depend on what an image draws.
         mixes: Whether its last stage mixes images, so that calls want labels and return targets.
-        takes_boxes: Whether it works in the boxes of an image, which motley.Follow has.
+        takes_boxes: Whether it works in the boxes of an image, or crops by them: motley.Follow has them.
         takes_levels: Whether its steps have the level `given`, so that calls want `levels`.
         max_steps: The most steps that one image can draw.
         custom_ops: The custom operations that it names.
@@ -104,7 +104,7 @@ class Policy:
     __slots__ = (
         "_handle", "_what", "_made", "_mix", "_still", "_views", "mixes", "only_mixes", "varies", "on_host", "whole",
         "name", "title", "profile", "paper", "size", "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb",
-        "has_output", "scheduled", "epochs", "draws_sizes", "lists", "__weakref__",
+        "has_output", "scheduled", "epochs", "_steps_by_boxes", "draws_sizes", "lists", "__weakref__",
     )  # fmt: skip
 
     def __new__(cls, policy: PolicyLike) -> Policy:
@@ -143,6 +143,7 @@ class Policy:
         self._mix = info.mix, info.classes or None, info.smoothing
         self.scheduled, self.epochs = bool(info.scheduled), int(info.epochs) or None
         self.max_steps, self.takes_boxes = int(info.max_steps), bool(info.takes_boxes)
+        self._steps_by_boxes = bool(info.takes_boxes & 1)  # an image draws steps for each of its boxes
         self.takes_levels = bool(info.takes_levels)
         self.name, self.title, self.profile, self.paper = map(
             text_of, (info.name, info.title, info.profile, info.paper)

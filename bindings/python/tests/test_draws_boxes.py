@@ -162,9 +162,9 @@ def test_masks_move_inside_boxes():
 
 def test_what_is_refused():
     image = picture()
-    with pytest.raises(motley.Error, match="works in the boxes of an image: want them, as in motley.Follow"):
+    with pytest.raises(motley.Error, match="draws by the boxes of an image: want them, as in motley.Follow"):
         motley.Transform("tf_auto_augment_detection_v0")(image)
-    with pytest.raises(motley.Error, match="works in the boxes of an image: want them"):
+    with pytest.raises(motley.Error, match="draws by the boxes of an image: want them"):
         motley.Transform("tf_auto_augment_detection_v0").draw(2)
     with pytest.raises(motley.Error, match="0 entries of the sample are followed as boxes: want one"):
         motley.Follow("tf_auto_augment_detection_v0")({"image": image})

@@ -139,3 +139,148 @@ def test_photometric_that_is_refused(photographs):  # noqa: F811
     plain = motley.Transform(HEAD + "  - resize: {size: [33, 21]}\n  - grayscale: {}\n", seed=3)
     with pytest.raises(ValueError, match="given steps change the source, want at most 0"):
         plain.replay(x, {**draw, "steps": [{"op": "permute", "value": 1.0}], "before": 1})
+
+
+# ---- crops by the overlap of boxes: torchvision's RandomIoUCrop, by formulas of its arithmetic ----
+
+F = np.float32
+OVERLAPS = [0, 0.1, 0.3, 0.5, 0.7, 0.9, 1]
+
+
+def crop_by_overlap(words, width, height, boxes, overlaps=OVERLAPS, scale=(0.3, 1), ratio=(0.5, 2)):
+    """left, top, width, height of the crop, None where the image stays, or "undecided". words(r, t, block): four
+    uniform numbers of 24 bits, the first of them in block 0 a word; boxes [n, 4] binary32."""
+    if len(boxes) == 0:
+        return None
+    for r in range(64):
+        least = overlaps[(words(r, 0, 0)[0] * len(overlaps)) >> 32]
+        if least >= 1:
+            return None
+        for t in range(40):
+            rand = [F((word >> 8) * 2.0**-24) for word in words(r, t, 1)]
+            w, h = (int(F(s) * (F(scale[0]) + F(scale[1] - scale[0]) * u)) for s, u in zip((width, height), rand))
+            if w < 1 or h < 1 or not ratio[0] <= w / h <= ratio[1]:
+                continue
+            left, top = int(F(width - w) * rand[2]), int(F(height - h) * rand[3])
+            cx, cy = F(0.5) * (boxes[:, 0] + boxes[:, 2]), F(0.5) * (boxes[:, 1] + boxes[:, 3])
+            own = boxes[(left < cx) & (cx < left + w) & (top < cy) & (cy < top + h)]
+            if len(own) == 0:
+                continue
+            corner, edge = np.array([left, top], F), np.array([left + w, top + h], F)
+            sides = np.maximum(np.minimum(own[:, 2:], edge) - np.maximum(own[:, :2], corner), 0)
+            common = sides[:, 0] * sides[:, 1]
+            area = (own[:, 2] - own[:, 0]) * (own[:, 3] - own[:, 1])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                if (common / (area + F(w) * F(h) - common)).max() >= F(least):
+                    return left, top, w, h
+    return "undecided"
+
+
+def some_boxes(random, count, width, height):
+    corners = np.sort(random.random((count, 2, 2)), 1) * [width, height]
+    return corners.reshape(-1, 4).astype(F)
+
+
+def words_by(seed, key):
+    from draws import philox  # the reference of doc/draws.md
+
+    def words(r, t, block):
+        return [int(word[0]) for word in philox([block, 0, t, r], [int(key[0]), int(key[1])])]
+
+    return words
+
+
+IOU = HEAD + (
+    "  - zoom_out: {p: 0.5, fill: 7}\n  - iou_crop: {p: 0.8}\n"
+    f"  - resize: {{size: [60, 70], order: {ORDER}}}\n  - flip: {{horizontal: 0.5}}\n"
+)
+
+
+def test_iou_crop_by_the_boxes_as_they_are(photographs):  # noqa: F811
+    import pathlib
+    import sys
+
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "doc"))
+    from draws import STAGES, Samples
+
+    transform = motley.Transform(IOU, seed=9)
+    follow = motley.Follow(transform, {"boxes": motley.follow.Boxes(rule="torchvision", drop=False)})
+    random, crops = np.random.default_rng(2), 0
+    for i in range(400):
+        x = photographs[i % 6]
+        height, width = x.shape[:2]
+        boxes = some_boxes(random, i % 5, width, height)
+        sample, draw = follow({"image": x, "boxes": boxes}, sample_ids=i, epoch=3, return_draws=True)
+        canvas = draw.get("canvas", {"left": 0, "top": 0})
+        cw, ch = width, height
+        zoomed = Samples(seed=9, epoch=3, ids=[i], width=width, height=height)
+        zoom = [int(word[0]) for word in zoomed.words(32768 + 1024 * STAGES.index("zoom_out"))]
+        if zoom[0] < 2**31:
+            side = F(1) + F((zoom[1] >> 8) * 2.0**-24) * F(3)
+            cw, ch = int(F(width) * side), int(F(height) * side)
+        block = 32768 + 1024 * STAGES.index("iou_crop")
+        coin, key = (([int(w[0]) for w in zoomed.words(block + k)]) for k in (0, 1))
+        moved = boxes + np.array([canvas["left"], canvas["top"]] * 2, F)
+        wanted = None
+        if coin[0] < round(0.8 * 2**32):
+            wanted = crop_by_overlap(words_by(9, key[:2]), cw, ch, moved)
+        crop = draw["crop"]
+        left, top = crop["left"] + canvas["left"], crop["top"] + canvas["top"]
+        assert draw.get("overlap") == ("cropped" if isinstance(wanted, tuple) else wanted)
+        gone = np.zeros(len(boxes), bool)
+        if isinstance(wanted, tuple):
+            crops += 1
+            assert (left, top, crop["width"], crop["height"]) == wanted
+            cx, cy = F(0.5) * (moved[:, 0] + moved[:, 2]), F(0.5) * (moved[:, 1] + moved[:, 3])
+            gone = ~((left < cx) & (cx < left + wanted[2]) & (top < cy) & (cy < top + wanted[3]))
+        else:
+            assert (left, top, crop["width"], crop["height"]) == (0, 0, cw, ch)
+        edge = np.array([crop["width"], crop["height"]] * 2, F)
+        moved = np.clip(moved - np.array([left, top] * 2, F), 0, edge)
+        moved = moved * np.array([70 / crop["width"], 60 / crop["height"]] * 2, F)
+        if draw["flip"]["horizontal"]:
+            moved[:, [0, 2]] = F(70) - moved[:, [2, 0]]
+        moved[gone] = 0
+        assert sample["boxes"].dtype == F and np.array_equal(sample["boxes"], moved)
+        picture = PIL.Image.new("RGB", (crop["width"], crop["height"]), (7, 7, 7))
+        picture.paste(PIL.Image.fromarray(x), (-crop["left"], -crop["top"]))
+        image = np.asarray(picture.resize((70, 60), PIL.Image.BILINEAR))
+        assert np.array_equal(sample["image"], image[:, :: -1 if draw["flip"]["horizontal"] else 1])
+        again = follow.replay({"image": x, "boxes": boxes}, draw)
+        assert np.array_equal(again["image"], sample["image"]) and np.array_equal(again["boxes"], sample["boxes"])
+        assert np.array_equal(transform.replay(x, draw), sample["image"])  # without boxes
+    assert crops > 150
+
+
+def test_an_iou_crop_that_finds_nothing(photographs):  # noqa: F811
+    """A box without area has no overlap: where no list of overlaps ends the rounds, they end by their number."""
+    text = HEAD + "  - iou_crop: {overlap: [0.5, 0.9]}\n  - resize: {size: [20, 20]}\n"
+    follow = motley.Follow(motley.Transform(text, seed=9))
+    x = photographs[0]
+    sample, draw = follow({"image": x, "boxes": np.array([[3, 4, 3, 4]], F)}, sample_ids=0, epoch=0, return_draws=True)
+    assert draw["overlap"] == "undecided" and draw["crop"]["width"] == x.shape[1]
+    none, draw = follow({"image": x, "boxes": np.zeros((0, 4), F)}, sample_ids=0, epoch=0, return_draws=True)
+    assert "overlap" not in draw and np.array_equal(none["image"], sample["image"])
+    with pytest.raises(motley.Error, match="draws by the boxes of an image: want them"):
+        motley.Transform(text, seed=9)(x, sample_ids=0, epoch=0)
+
+
+@pytest.mark.parametrize(
+    "stages, why",
+    [
+        ("iou_crop: {}", "'iou_crop' leaves images of many sizes, want a 'resize' behind it"),
+        ("iou_crop: {overlap: []}\n  - resize: {size: [4, 4]}", "wants a list of 1 to 8 numbers"),
+        ("iou_crop: {overlap: [2]}\n  - resize: {size: [4, 4]}", "want 0..1"),
+        ("resize: {size: [4, 4]}\n  - iou_crop: {}", "'iou_crop' stands behind 'resize'"),
+        ("iou_crop: {}\n  - zoom_out: {}\n  - resize: {size: [4, 4]}", "'zoom_out' stands behind 'iou_crop'"),
+    ],
+)
+def test_iou_crop_that_is_refused(stages, why):
+    with pytest.raises(motley.PolicyError, match=why):
+        motley.Policy(f"{HEAD}  - {stages}\n")
+
+
+def test_iou_crop_reads_back():
+    for keys in ("", "overlap: [0.5]", "p: 0.5, overlap: [0, 1], scale: [0.5, 1], ratio: [1, 2]"):
+        policy = motley.Policy(f"{HEAD}  - iou_crop: {{{keys}}}\n  - resize: {{size: [4, 4]}}\n")
+        assert f"iou_crop: {{{keys}}}" in str(policy) and motley.Policy(policy.as_dict()) == policy
