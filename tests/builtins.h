@@ -10,11 +10,13 @@
 
 #define PART_NAME 100
 
-/* How many parts a transform has. */
+/* How many parts a transform has; none if it needs boxes, which tests of detection recipes give. */
 static inline size_t parts_of(const motley_policy *transform)
 {
     const size_t views = (size_t)motley_policy_describe(transform)->views;
-    return views ? views + (motley_policy_view(transform, views) != NULL) : 1;
+    return motley_policy_describe(transform)->takes_boxes ? 0
+           : views                                        ? views + (motley_policy_view(transform, views) != NULL)
+                                                          : 1;
 }
 
 /* The t-th transform as it is in epoch 0, or NULL. */

@@ -284,3 +284,103 @@ def test_iou_crop_reads_back():
     for keys in ("", "overlap: [0.5]", "p: 0.5, overlap: [0, 1], scale: [0.5, 1], ratio: [1, 2]"):
         policy = motley.Policy(f"{HEAD}  - iou_crop: {{{keys}}}\n  - resize: {{size: [4, 4]}}\n")
         assert f"iou_crop: {{{keys}}}" in str(policy) and motley.Policy(policy.as_dict()) == policy
+
+
+# ---- whole recipes ----
+
+RECIPES = {"rtdetr": None, "rtdetrv2": 71, "dfine_n": 148, "dfine_s": 120, "dfine_l": 72}
+LABELS = ("labels", "masks")
+SANITIZED = {
+    "boxes": motley.follow.Boxes(rule="torchvision", min_side=1, min_area=1, label_fields=LABELS),
+    "masks": motley.follow.Mask(),
+}
+
+
+def torch_nearest(mask, width, height):
+    """torch's nearest: floor(i * scale), the scale in binary32."""
+    rows, columns = (
+        np.minimum(np.floor(np.arange(n, dtype=F) * F(F(old) / F(n))).astype(int), old - 1)
+        for n, old in zip((height, width), mask.shape)
+    )
+    return mask[rows][:, columns]
+
+
+def by_formulas(x, boxes, masks, labels, draw):
+    """What a recipe makes of a picture by the numbers of a draw: everything in the source's order."""
+    canvas, crop = draw.get("canvas", {"left": 0, "top": 0}), draw["crop"]
+    boxes = boxes + np.array([canvas["left"], canvas["top"]] * 2, F)
+    left, top, w, h = crop["left"] + canvas["left"], crop["top"] + canvas["top"], crop["width"], crop["height"]
+    centre = F(0.5) * (boxes[:, :2] + boxes[:, 2:])
+    gone = np.zeros(len(boxes), bool)
+    if draw.get("overlap") == "cropped":
+        gone = ~((np.array([left, top], F) < centre) & (centre < np.array([left + w, top + h], F))).all(1)
+    boxes = np.clip(boxes - np.array([left, top] * 2, F), 0, np.array([w, h] * 2, F))
+    boxes[gone] = 0
+    box = (crop["left"], crop["top"], crop["left"] + w, crop["top"] + h)
+    image = PIL.Image.fromarray(changed(x, draw["steps"])).crop(box)  # crop() pads with 0
+    masks = [np.asarray(PIL.Image.fromarray(mask).crop(box)) for mask in masks]
+    if draw["flip"]["horizontal"]:
+        image, masks = image.transpose(PIL.Image.FLIP_LEFT_RIGHT), [mask[:, ::-1] for mask in masks]
+        boxes[:, [0, 2]] = F(w) - boxes[:, [2, 0]]
+        boxes[gone] = 0
+    image = np.asarray(image.resize((640, 640), PIL.Image.BILINEAR)).astype(F).transpose(2, 0, 1) / F(255)
+    boxes = boxes * np.array([640 / w, 640 / h] * 2, F)
+    size = boxes[:, 2:] - boxes[:, :2]
+    kept = (size >= 1).all(1) & (size.prod(1) >= 1)
+    return image, boxes[kept], [torch_nearest(mask, 640, 640) for mask, keep in zip(masks, kept) if keep], labels[kept]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_of_detection(name):
+    policy = motley.Policy(motley.Policy(name).show().replace("masks: torch", f"masks: torch, order: {ORDER}"))
+    random = np.random.default_rng(4)
+    closes = RECIPES[name]
+    follow = motley.Follow(motley.Transform(policy, seed=6), SANITIZED)
+    zoomed = cropped = 0
+    for i in range(24):
+        width, height, n = random.integers(30, 500), random.integers(30, 400), i % 8
+        x = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        boxes, labels = some_boxes(random, n, width, height), np.arange(n)
+        masks = (random.random((n, height, width)) < 0.5).astype(np.uint8) * 255
+        sample = {"image": x, "boxes": boxes, "masks": masks, "labels": labels}
+        epochs = [0] if closes is None else [closes - 1, closes]
+        for epoch in epochs:
+            made, draw = follow(sample, sample_ids=i, epoch=epoch, return_draws=True)
+            image, boxes_, masks_, labels_ = by_formulas(x, boxes, masks, labels, draw)
+            assert made["image"].dtype == F and np.array_equal(made["image"], image)
+            assert np.array_equal(made["boxes"], boxes_) and np.array_equal(made["labels"], labels_)
+            assert len(made["masks"]) == len(masks_) and all(map(np.array_equal, made["masks"], masks_))
+            if closes is not None and epoch >= closes:
+                assert not draw["steps"] and "overlap" not in draw and "canvas" not in draw
+                assert (draw["crop"]["width"], draw["crop"]["height"]) == (width, height)
+            zoomed, cropped = zoomed + ("canvas" in draw), cropped + (draw.get("overlap") == "cropped")
+    assert zoomed > 3 and cropped > 3
+
+
+def test_closing_epochs_reach_persistent_workers():
+    data = pytest.importorskip("torch.utils.data")
+    import motley.torch
+
+    class Samples(data.Dataset):
+        def __init__(self):
+            self.follow = motley.Follow(motley.Transform("dfine_l", seed=6), SANITIZED)
+
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, index):
+            random = np.random.default_rng(int(index))
+            sample = {"image": random.integers(0, 256, (50, 60, 3), dtype=np.uint8), "labels": np.arange(3)}
+            sample["boxes"], sample["masks"] = some_boxes(random, 3, 60, 50), np.ones((3, 50, 60), np.uint8)
+            made, draw = self.follow(sample, sample_ids=index, return_draws=True)
+            return int(index), "canvas" in draw or "overlap" in draw or bool(draw["steps"]), made["image"].sum()
+
+    sampler = motley.torch.Sampler(data.SequentialSampler(range(6)))
+    loader = data.DataLoader(
+        Samples(), None, sampler=sampler, num_workers=2, persistent_workers=True, multiprocessing_context="fork"
+    )
+    seen = {}
+    for epoch in (70, 71, 72, 73, 3):
+        sampler.set_epoch(epoch)
+        seen[epoch] = [opened for _, opened, _ in loader]
+    assert any(seen[70]) and any(seen[71]) and any(seen[3]) and not any(seen[72]) and not any(seen[73])
