@@ -538,7 +538,9 @@ static void check_draws(const motley_policy *policy, uint64_t random)
         need(emulated_run(NULL, &job, &error) == MOTLEY_OK, error.message);
         memcpy(made, pixels, sizeof pixels);
         memcpy(pixels, before, sizeof pixels);
-        need(mot_backend_cpu.run(cpu->state, &job, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(cpu, policy, &src, &src, &(motley_apply_params){ .samples = job.samples }, &error) ==
+                 MOTLEY_OK,
+             error.message);
         check(memcmp(made, pixels, sizeof pixels) == 0, motley_policy_describe(policy)->name);
         draws[emulated.last_run.route] += emulated.last.count ? counts[turn / 2] : 0;
     }
