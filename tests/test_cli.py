@@ -571,6 +571,18 @@ class Check(Case):
             "'rand_augment'?\n",
         )
 
+    def test_check_says_what_needs_three_colours(self):
+        for name, bands, steps in (
+            ("trivial_augment_wide", "13", ["color"]),
+            ("trivial_augment_wide", "3", []),
+            ("trivial_augment_bands", "13", []),
+            ("moco_v2", "13", ["view: hue", "view: color", "view: grayscale"]),
+        ):
+            said = [
+                f"{name}: {step} needs three colours, and leaves images of {bands} bands as they are" for step in steps
+            ]
+            self.assertEqual(self.good("check", "--bands", bands, name).splitlines(), said)
+
     def test_a_policy_file_with_mistakes_stops_draw_and_apply(self):
         path = self.file("p.yaml", "motley: 1\nname: p\nbogus: 1\n")
         for args in (["draw", path], ["apply", path, self.image(), "--out", self.path("out")], ["show", path]):
