@@ -43,7 +43,7 @@ template <int PX> DEVICE void wide_store(const wide_image &to, int x, int y, int
 }
 
 /* Task `task` of an image's pass. */
-template <int B, int PX, bool LOOKS> DEVICE void wide_run(const wide_pass &p, int image, uint32_t task)
+template <int B, int PX, int HOW> DEVICE void wide_run(const wide_pass &p, int image, uint32_t task)
 {
     const mot_wide_call &call = p.call;
     const wide_image to = wide_image_of(call, p.of.to, p.of.width, p.of.height, image);
@@ -63,7 +63,7 @@ template <int B, int PX, bool LOOKS> DEVICE void wide_run(const wide_pass &p, in
     for (int c = first; c < last; c += B) {
         const int bands = last - c;
         float made[B][PX];
-        wide_make<B, PX, LOOKS>(p, spot, aim, p.of.end, c, bands, made);
+        wide_make<B, PX, HOW>(p, spot, aim, p.of.end, c, bands, made);
 #pragma unroll
         for (int g = 0; g < B; g++) {
             if (!MOT_WIDE_HAS(g))
@@ -87,11 +87,13 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS, B == 3 ? 2 : MOT_WIDE
         const mot_wide_pass of = call.pass[(int64_t)image * call.passes + call.now];
         const wide_pass p = wide_begin(call, of, image);
         if (!p.source)
-            wide_run<B, 4, false>(p, image, t - of.task[1]);
+            wide_run<B, 4, MOT_WIDE_PLAIN>(p, image, t - of.task[1]);
+        else if (p.source->kind == MOT_WIDE_RESIZES)
+            wide_run<B, 1, MOT_WIDE_SCALES>(p, image, t - of.task[1]);
         else if (mot_wide_neighbours(&of, p.source) == 4)
-            wide_run<B == 3 ? 3 : 1, 4, true>(p, image, t - of.task[1]);
+            wide_run<B == 3 ? 3 : 1, 4, MOT_WIDE_LOOKS>(p, image, t - of.task[1]);
         else
-            wide_run<B == 3 ? 3 : 1, 1, true>(p, image, t - of.task[1]);
+            wide_run<B == 3 ? 3 : 1, 1, MOT_WIDE_LOOKS>(p, image, t - of.task[1]);
     }
 }
 
@@ -108,7 +110,7 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS, B == 3 ? 2 : MOT_WIDE
     const uint32_t blocks = ((uint32_t)((dst.width + 3) / 4) * (uint32_t)dst.height + MOT_WIDE_THREADS - 1) /
                             MOT_WIDE_THREADS * (uint32_t)((call.channels + call.together - 1) / call.together);
     for (uint32_t t = blockIdx.x - image * ctas; t < blocks; t += ctas)
-        wide_run<B, 4, false>(p, image, t);
+        wide_run<B, 4, MOT_WIDE_PLAIN>(p, image, t);
 }
 
 /* ---- statistics ---- */
@@ -214,7 +216,7 @@ DEVICE void wide_add_seen(mot_wide_total *totals, int needs, int bands, wide_see
     }
 }
 
-template <int B, int PX, bool LOOKS>
+template <int B, int PX, int HOW>
 DEVICE void wide_count(const wide_pass &p, int image, uint32_t task, int needs, uint32_t (*histogram)[256])
 {
     const mot_wide_call &call = p.call;
@@ -235,7 +237,7 @@ DEVICE void wide_count(const wide_pass &p, int image, uint32_t task, int needs, 
         wide_find(p, p.of.counted, x, y, spot);
         if (PX == 1)
             wide_aim_at(p, spot.x[0], spot.y[0], aim);
-        wide_make<B, PX, LOOKS>(p, spot, aim, p.of.counted, c, bands, made);
+        wide_make<B, PX, HOW>(p, spot, aim, p.of.counted, c, bands, made);
         wide_see<B, PX>(p, needs, c, bands, min(PX, p.of.width - x), made, seen, histogram);
     }
     wide_add_seen<B>(call.totals + (int64_t)image * call.channels + c, needs, bands, seen, histogram);
@@ -297,11 +299,11 @@ static __global__ void __launch_bounds__(MOT_WIDE_THREADS, MOT_WIDE_COUNT_CTAS)
         const mot_wide_item &item = p.items[of.counted];
         const int needs = mot_wide_needs(item.step.op);
         if (!p.source)
-            wide_count<B, 4, false>(p, image, t - of.task[0], needs, histogram);
+            wide_count<B, 4, MOT_WIDE_PLAIN>(p, image, t - of.task[0], needs, histogram);
         else if (mot_wide_neighbours(&of, p.source) == 4)
-            wide_count<B == 3 ? 3 : 1, 4, true>(p, image, t - of.task[0], needs, histogram);
+            wide_count<B == 3 ? 3 : 1, 4, MOT_WIDE_LOOKS>(p, image, t - of.task[0], needs, histogram);
         else
-            wide_count<B == 3 ? 3 : 1, 1, true>(p, image, t - of.task[0], needs, histogram);
+            wide_count<B == 3 ? 3 : 1, 1, MOT_WIDE_LOOKS>(p, image, t - of.task[0], needs, histogram);
         __threadfence();
         __syncthreads();
         if (threadIdx.x == 0) {

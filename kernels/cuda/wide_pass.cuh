@@ -437,17 +437,56 @@ DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, in
 
 #include "kernels/shapes_off.h"
 
-/* What the items up to `end` make of bands c.. of a spot. LOOKS: the first one looks at other pixels. */
-template <int B, int PX, bool LOOKS>
-DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int end, int c, int bands,
-                      float at[B][PX])
+/* A resize of bands c.., whose loads are under way side by side. */
+template <int B>
+DEVICE void wide_resizes(const wide_pass &p, const wide_aim &aim, int x, int y, int c, int bands, float at[B][1])
 {
+    const mot_view &from = p.from.view;
+    const uint8_t *const first = from.data + c * from.channel + aim.at[0];
+    double sum[B] = {};
+#pragma unroll
+    for (int t = 0; t < MOT_WIDE_TAPS; t++) {
+        if (t >= aim.taps || !aim.inside)
+            break;
+        float v[B];
+#pragma unroll
+        for (int g = 0; g < B; g++)
+            v[g] = MOT_WIDE_HAS(g) ? wide_load(first + g * from.channel + t * aim.at[1], p.from.dtype) : 0.0f;
+#pragma unroll
+        for (int g = 0; g < B; g++)
+            sum[g] += (double)v[g] * aim.by[t];
+    }
 #pragma unroll
     for (int g = 0; g < B; g++) {
         if (!MOT_WIDE_HAS(g))
             continue;
+        if (!aim.inside)
+            sum[g] = wide_resize_any(p, x, y, c + g);
+        at[g][0] = mot_wide_resized(sum[g], p.call.range[0].whole);
+    }
+}
+
+enum { MOT_WIDE_PLAIN, MOT_WIDE_LOOKS, MOT_WIDE_SCALES };
+
+/* What the items up to `end` make of bands c.. of a spot. HOW: whether the first one looks at other pixels, and is a
+ * resize. */
+template <int B, int PX, int HOW>
+DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int end, int c, int bands,
+                      float at[B][PX])
+{
+    if constexpr (HOW == MOT_WIDE_SCALES) {
+        if (spot.born[0] < 0)
+            wide_resizes<B>(p, aim, spot.x[0], spot.y[0], c, bands, at);
+        else
+            for (int g = 0; g < B; g++)
+                at[g][0] = 0;
+    }
+#pragma unroll
+    for (int g = 0; g < B && HOW != MOT_WIDE_SCALES; g++) {
+        if (!MOT_WIDE_HAS(g))
+            continue;
         const uint8_t *const band = p.from.view.data + (c + g) * p.from.view.channel;
-        if constexpr (LOOKS) {
+        if constexpr (HOW == MOT_WIDE_LOOKS) {
             if (PX > 1 || spot.born[0] < 0)
                 wide_source<PX>(p, spot, aim, c + g, at[g]);
             else
@@ -461,7 +500,7 @@ DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_
         }
     }
     MOT_ROLLED
-    for (int s = p.of.first + LOOKS; s < end; s++) {
+    for (int s = p.of.first + (HOW != MOT_WIDE_PLAIN); s < end; s++) {
         const mot_wide_item &item = p.items[s];
         if (item.kind != MOT_WIDE_MOVES) {
             wide_change<B, PX>(p, item, c, bands, at);
