@@ -23,6 +23,7 @@ from ._native import (
 from .named import AutoAugment, RandAugment, TrivialAugmentWide
 from .named import augmix, auto_augment, from_timm, mix, rand_augment, trivial_augment_wide
 from .policy import Policy
+from ._padded import Padded, padded
 from ._random import group_ids
 from .transform import Transform
 from . import draws, ops
@@ -34,10 +35,10 @@ if _TYPE_CHECKING:
 
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
-    "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError", "Inverse",
-    "OutOfMemoryError", "Policy", "PolicyError", "RandAugment", "Transform", "TrivialAugmentWide", "UnsupportedError",
-    "augmix", "auto_augment", "custom_op", "draws", "follow", "from_timm", "group_ids", "mix", "ops", "rand_augment",
-    "trivial_augment_wide",
+    "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError",
+    "Inverse", "OutOfMemoryError", "Padded", "Policy", "PolicyError", "RandAugment", "Transform",
+    "TrivialAugmentWide", "UnsupportedError", "augmix", "auto_augment", "custom_op", "draws", "follow", "from_timm",
+    "group_ids", "mix", "ops", "padded", "rand_augment", "trivial_augment_wide",
 ]  # fmt: skip
 
 

@@ -188,3 +188,40 @@ def test_refused():
     crops = {"stages": [{"resize": {"longest": 20}}, {"random_crop": {"size": 30}}]}
     refused("image 0: 20x10 .* smaller than the random_crop of 30x30", motley.Transform(crops, seed=3),
             np.zeros((40, 80, 3), np.uint8), sample_ids=0, epoch=0)  # fmt: skip
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_padded(library):
+    stages = [*RECIPES["shortest"], {"output": {"mean": 0.5, "std": 0.25}}]
+    images = [sample["image"] for sample in photographs(4)]
+    if library == "torch":
+        torch = pytest.importorskip("torch")
+        images = [torch.from_numpy(image).permute(2, 0, 1) for image in images]
+    made = motley.Transform(with_order(stages), seed=3)(images, sample_ids=range(4), epoch=2)
+    layout = "chw"
+    batch, mask = motley.padded(made, multiple=32, value=-7, layout=layout)
+    height, width = (max(side) for side in zip(*(image.shape[1:] for image in made)))
+    assert batch.shape == (4, 3, -(-height // 32) * 32, -(-width // 32) * 32) and mask.shape == (4, *batch.shape[2:])
+    assert batch.dtype == made[0].dtype and type(batch) is type(mask) is type(made[0])
+    for image, one, hidden in zip(made, np.asarray(batch), np.asarray(mask)):
+        h, w = image.shape[1:]
+        assert (
+            np.array_equal(one[:, :h, :w], image) and not hidden[:h, :w].any() and hidden.sum() == hidden.size - h * w
+        )
+        assert (one[:, hidden] == -7).all()
+    large = motley.padded(made, size=(1000, 1400), layout=layout).images
+    assert large.shape == (4, 3, 1000, 1400)
+
+
+def test_padded_that_is_refused():
+    image = np.zeros((4, 5, 3), np.uint8)
+    for images, how, why in (
+        ([], {}, "images is empty"),
+        ([b"image"], {}, "image 0 is a bytes"),
+        ([image, image[..., :1]], {}, "image 1 has 1 channels of uint8, image 0 has 3 channels of uint8"),
+        ([image, image.astype(np.float32)], {}, "image 1 has 3 channels of float32"),
+        ([image[None]], {}, r"image 0 has shape \(1, 4, 5, 3\), want that of one image"),
+        ([image], {"size": (4, 4)}, "image 0 is 4 high and 5 wide, more than size, 4 and 4"),
+        ([image], {"multiple": 0}, "multiple is 0"),
+    ):
+        refused(why, motley.padded, images, **how)
