@@ -25,6 +25,7 @@ FILES = [
     "kernels/cuda/mix.cu",
     "kernels/cuda/resize.cu",
     "kernels/cuda/resident_kernel.cu",
+    "kernels/cuda/wide.cu",
     "dispatch/cuda/draw.cu",
     "dispatch/cuda/parts_draw.cu",
     "dispatch/cuda/transform_draw.cu",
@@ -53,11 +54,15 @@ MOST = {
     "blur_kernel": 28,  # sm_100
     "plane_blur_kernel": 16,  # once for a plane
     "chains_kernel": 36,
+    "wide_run_kernel": 608,  # around the functions that it calls, once for a task of four bands
+    "wide_count_kernel": 436,  # likewise
     # draws and numbers, once for an image
     "draw_kernel": 28,
     "transform_draw_kernel": 364,
     "draw_stage": 128,
-    "fill_other": 216,
+    "fill_other": 240,
+    "order_images": 24,
+    "wide_plan_kernel": 72,
     "planes_kernel": 64,  # of eight bytes an element, outside of its loops
 }
 

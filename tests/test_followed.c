@@ -736,15 +736,7 @@ static void check_graph(set *s, const char *name, int is_transform)
                    : motley_draw(policy, &samples, IMAGES, s->widths, s->heights, 3, NULL, steps, counts, &error)) ==
                  MOTLEY_OK,
              error.message);
-        const motley_drawn drawn = { IMAGES,
-                                     steps,
-                                     counts,
-                                     most,
-                                     s->widths,
-                                     s->heights,
-                                     info ? places : NULL,
-                                     transformed.width,
-                                     transformed.height };
+        const motley_drawn drawn = { IMAGES, steps, counts, most, s->widths, s->heights, info ? places : NULL };
         check_followed(name, &s->n, &drawn, &f);
     }
     need_cuda(cudaGraphExecDestroy(replay));

@@ -497,9 +497,7 @@ static void compare_followed(const drawn_batch *b, const motley_batch *src, cons
                                  .max_steps = b->row,
                                  .widths = b->widths,
                                  .heights = b->heights,
-                                 .places = motley_policy_describe(b->policy)->stages ? b->places : NULL,
-                                 .width = motley_policy_describe(b->policy)->width,
-                                 .height = motley_policy_describe(b->policy)->height };
+                                 .places = motley_policy_describe(b->policy)->stages ? b->places : NULL };
     memcpy(boxes[0], b->boxes, sizeof boxes[0]);
     const motley_followed wanted = {
         .boxes_count = all, .boxes = boxes[0], .box_offsets = b->offsets, .matrices = matrices[0][0]
