@@ -248,8 +248,11 @@ static motley_status check_steps(const motley_context *context, const mot_reques
                              : p->clip_frames > 1              ? "is applied to clips"
                                                                : NULL;
     if ((p->counter || (r->samples.levels && context->backend->transform)) && host)
-        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "%s is set, but policy '%s' %s, and so is drawn on the host",
-                        p->counter ? "counter" : "levels", name, host);
+        return mot_fail(
+            error, MOTLEY_ERR_UNSUPPORTED,
+            "%s is set, but policy '%s' %s, and so is drawn on the host: draw with motley_draw, ids, levels "
+            "and boxes in host memory, and give the draws",
+            p->counter ? "counter" : "levels", name, host);
     return MOTLEY_OK;
 }
 

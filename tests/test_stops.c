@@ -598,12 +598,45 @@ static void check_refused(void)
     }
 }
 
+/* A crop by boxes has no counter on a device, and what is to be done instead can be done. */
+static void check_remedy(void)
+{
+    static const char text[] = HEAD "stages:\n- iou_crop: {}\n- resize: {size: [20, 20]}\n";
+    static const double boxes[COUNT][4] = { { 3, 4, 20, 18 }, { 9, 9, 19, 29 }, { 0, 0, 24, 24 } };
+    static const size_t offsets[COUNT + 1] = { 0, 1, 2, 3, 3, 3, 3 };
+    static const int32_t from_sides[COUNT] = { 30, 30, 30, 30, 30, 30 }, to_sides[COUNT] = { 20, 20, 20, 20, 20, 20 };
+    static const uint64_t counter[2] = { 0 };
+    int32_t counts[COUNT];
+    motley_place places[COUNT];
+    motley_step steps[COUNT];
+    motley_policy *policy;
+    motley_error error = { .message = "" };
+    need(motley_policy_parse(text, strlen(text), NULL, &policy, &error) == MOTLEY_OK, error.message);
+    channels = 3;
+    buffer from = create(from_sides, from_sides, MOTLEY_U8, MOTLEY_HWC);
+    buffer to = create(to_sides, to_sides, MOTLEY_U8, MOTLEY_HWC);
+    const motley_batch src = batch_in(&from), dst = batch_in(&to);
+    const motley_samples samples = { .seed = 11, .boxes = &boxes[0][0], .box_offsets = offsets };
+    const motley_apply_params counted = { .samples = samples, .counter = counter };
+    wants_error(
+        motley_apply(context, policy, &src, &dst, &counted, &error), MOTLEY_ERR_UNSUPPORTED, &error,
+        "counter is set, but policy 'x' crops by boxes, and so is drawn on the host: draw with motley_draw, ids, "
+        "levels and boxes in host memory, and give the draws");
+    check(motley_draw(policy, &samples, COUNT, from_sides, from_sides, channels, places, steps, counts, &error) ==
+              MOTLEY_OK,
+          error.message);
+    const motley_apply_params given = { .given = places, .given_steps = steps, .given_step_counts = counts };
+    check(motley_apply(context, policy, &src, &dst, &given, &error) == MOTLEY_OK, error.message);
+    motley_memory_destroy(context, from.memory);
+    motley_memory_destroy(context, to.memory);
+    motley_policy_destroy(policy);
+}
+
 int main(int argc, char **argv)
 {
     motley_error error;
     need(argc > 1, "usage: test_stops cpu|reference|cuda [--require]");
 #ifdef MOT_EMULATE
-    (void)argv;
     context = emulated_create();
 #else
     const motley_context_params params = { .backend = strcmp(argv[1], "cuda") == 0        ? MOTLEY_BACKEND_CUDA
@@ -627,6 +660,8 @@ int main(int argc, char **argv)
                 check_case(which, FRAMES);
         }
     check_refused();
+    if (strcmp(argv[1], "cuda") == 0)
+        check_remedy();
     motley_context_destroy(reference);
 #ifdef MOT_EMULATE
     emulated_destroy(context);

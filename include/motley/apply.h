@@ -76,8 +76,8 @@ typedef struct motley_apply_params {
  *  Shapes   src and dst: n images, U8, U16 or F32, any strides. dst[i] has the size of src[i]; sizes may
  *           differ between images. n == 0 is allowed. dst may also be F32, F16 or BF16: of U8 it gets u8 / 255,
  *           as the output of a mean of 0 and a std of 1, of others the components as they are.
- *  Wide     U16 and F32: on CPU contexts; without custom ops, ops inside boxes, mixed chains, clips, and a hue of three
- *           channels. Steps that are recorded have a fill of 0..255, and so are the same for every type.
+ *  Wide     U16 and F32: without custom ops, ops inside boxes, mixed chains, clips, and a hue of three channels. Steps
+ *           that are recorded have a fill of 0..255, and so are the same for every type.
  *  Stages   Of a policy with stages, dst has the size that motley_policy_describe says (src's own sizes if that is 0),
  *           and is U8, F32, F16 or BF16. With the stage to_rgb dst has 3 channels, and where src has 3, or 4 with
  *           alpha, each of its images with a channel_stride of 0 is grey; bands stay what they are. U8 gets the bytes
@@ -92,9 +92,10 @@ typedef struct motley_apply_params {
  *           reaches the call, on a stream of the context's own for which it then waits. CPU: the work is done on
  *           return; threads share the images.
  *  Threads  One thread per context at a time.
- *  Custom   A policy with custom ops, with ops in boxes, or with AugMix behind other stages is drawn on the host, so
- *           `counter`, and on CUDA given levels, cannot be used; custom ops' functions run on this thread. Between its
- *           steps an image's bytes are in dst, or in the first byte of each of dst's components.
+ *  Custom   A policy with custom ops, with ops in boxes or crops by boxes, or with AugMix behind other stages is drawn
+ *           on the host, so `counter`, and on CUDA given levels, are refused: draw with motley_draw, ids, levels and
+ *           boxes in host memory, and give the draws. Custom ops' functions run on this thread. Between the steps of a
+ *           policy that has some an image's bytes are in dst, or in the first byte of each of dst's components.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal
