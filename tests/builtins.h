@@ -10,13 +10,14 @@
 
 #define PART_NAME 100
 
-/* How many parts a transform has; none if it needs boxes, which tests of detection recipes give. */
+/* How many parts a transform has; none if it needs boxes or draws sizes: recipes of detection have their own tests. */
 static inline size_t parts_of(const motley_policy *transform)
 {
-    const size_t views = (size_t)motley_policy_describe(transform)->views;
-    return motley_policy_describe(transform)->takes_boxes ? 0
-           : views                                        ? views + (motley_policy_view(transform, views) != NULL)
-                                                          : 1;
+    const motley_policy_info *const info = motley_policy_describe(transform);
+    const size_t views = (size_t)info->views;
+    return info->takes_boxes || info->draws_sizes ? 0
+           : views                                ? views + (motley_policy_view(transform, views) != NULL)
+                                                  : 1;
 }
 
 /* The t-th transform as it is in epoch 0, or NULL. */

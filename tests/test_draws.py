@@ -190,12 +190,6 @@ OTHERS = {  # what no built-in has
         stages: [{resize: {fit: [100, 120], scale: [0.3, 2]}}, {fixed_crop: {size: [100, 120], fill: [1, 2, 3]}},
                  {flip: {horizontal: 0.5}}, {jitter: {brightness: 0.4}}, {output: {}}]
         """,
-    "detectron2_lsj": """
-        motley: 1
-        name: detectron2_lsj
-        stages: [{resize: {fit: 128, scale: [0.3, 2], rounding: detectron2}},
-                 {fixed_crop: {size: 128, fill: 128, rounding: detectron2}}, {flip: {horizontal: 0.5}}]
-        """,
     "squares": """
         motley: 1
         name: squares
@@ -266,7 +260,8 @@ OTHERS = {  # what no built-in has
 }
 
 
-DRAWN_SIZES = {"shortest", "detr", "detectron2", "lsj", "detectron2_lsj", "squares", "longest"}
+DRAWN_SIZES = {"shortest", "detr", "detectron2", "lsj", "squares", "longest"}
+DRAWN_SIZES |= {"detectron2_lsj", "tv_lsj", "tv_multiscale"}
 
 
 def texts():
