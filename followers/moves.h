@@ -23,16 +23,20 @@ enum { MOT_PLACED_NOT, MOT_PLACED_CROP, MOT_PLACED_CENTRED, MOT_PLACED_RESIZE };
 
 typedef struct mot_geometry {
     mot_geometry_kind kind;
-    double a[6];           /* MOVES, MOVES_INSIDE: output to input */
-    double inverse[6];     /* MOVES, MOVES_INSIDE: input to output, times `divisor` */
-    double divisor[2];     /* of x and y, 1 unless it resizes: so that an image's edges become exactly its result's */
-    mot_rect rect;         /* ERASES: what is erased; MOVES_INSIDE: the part; matrices are relative to its corner */
-    int32_t placed;        /* MOVES: MOT_PLACED_*, whose next members are: */
-    int32_t offset[2];     /* pixels of x and y that the canvas has before the image, or of what is resized, */
-    int32_t corner[2];     /* ... and that are cut off before the crop, or the window */
-    float scale[2];        /* of the resize */
-    int32_t flip[2];       /* 0: it does not mirror, 1: before the resize, 2: last */
-    int32_t window;        /* it shows a part of what was resized */
+    int8_t placed;     /* MOVES: MOT_PLACED_*, of which: */
+    int8_t window;     /* it shows a part of what was resized */
+    int8_t flip[2];    /* of x and y, 0: it does not mirror, 1: before the resize, 2: last */
+    double a[6];       /* MOVES, MOVES_INSIDE: output to input */
+    double inverse[6]; /* MOVES, MOVES_INSIDE: input to output, times `divisor` */
+    double divisor[2]; /* of x and y, 1 unless it resizes: so that an image's edges become exactly its result's */
+    union {            /* all steps of an image lie in a CTA's shared memory */
+        mot_rect rect; /* ERASES: what is erased; MOVES_INSIDE: the part; matrices are relative to its corner */
+        struct {       /* of x and y, of a place: */
+            int32_t offset[2]; /* pixels that the canvas has before the image, or of what is resized, */
+            int32_t corner[2]; /* ... and that are cut off before the crop, or the window */
+            float scale[2];    /* of the resize */
+        };
+    };
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 
@@ -381,7 +385,7 @@ MOT_FN int mot_stays_centred(const mot_geometry *g, const double box[4])
     const float crop[4] = { (float)g->corner[0], (float)g->corner[1], (float)(g->corner[0] + g->width),
                             (float)(g->corner[1] + g->height) };
     float own[4];
-    if (g->placed != MOT_PLACED_CENTRED)
+    if (g->kind != MOT_MOVES || g->placed != MOT_PLACED_CENTRED)
         return 1;
     mot_box_in_canvas(box, g->offset[0], g->offset[1], own);
     return mot_is_centred(own, crop);
