@@ -485,7 +485,7 @@ static void copy_source(void *user, size_t i)
         at->drawn = draws_file_steps(self->replay, &image, at->steps, &at->count, &at->place, at->why);
         if (!at->drawn)
             return;
-        if (self->opened.staged)
+        if (motley_policy_describe(part->policy)->draws_sizes)
             at->image.width = at->place.result_width, at->image.height = at->place.result_height;
     }
     if (picture_allocate(&at->image, at->why) && !self->pictures)

@@ -266,9 +266,9 @@ class Planes(Mover):
         arrays = [self._array(at, mask, size) for (at, mask), size in zip(masks.items(), sizes)]
         there = all(array is None or device_of(array) == moves.device for array in arrays)
         self.device = moves.device if there else None
+        results: Sequence[Size | None] = moves.result_sizes or [None] * len(masks)
         self.pieces = [
-            self._piece(at, mask, array, fill, size)
-            for (at, mask), array, size in zip(masks.items(), arrays, moves.result_sizes or [None] * len(arrays))
+            self._piece(at, mask, array, fill, size) for (at, mask), array, size in zip(masks.items(), arrays, results)
         ]
         self.count = sum(piece.addresses[2] for piece in self.pieces)
 
