@@ -40,6 +40,7 @@ AXES = {
     ("hw", 3): (0, None, 1, 2),
 }
 HELD = 4  # calls of other libraries' arrays
+DEFAULT_STREAMS = 2  # 0 to 2 are CUDA's own, which live as long as the device
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 
 
@@ -223,13 +224,14 @@ def stream_of(source: Any) -> Any:
 
 def hold_until_done(call: Any, *batches: Any) -> None:
     """Keeps arrays of other libraries alive until the device is done: theirs could give their memory to someone else.
-    No library is asked when that is; every few calls this waits."""
+    No library is asked when that is; every few calls this waits, and at once for a stream of the caller's, which may be
+    gone by then."""
     if any(batch.foreign and batch.device is not None and batch.count for batch in batches):
-        held = _native.local.held
-        held.append(call)
-        if len(held) == HELD:
-            for one in held:
-                checked(lib.motley_context_wait, one.context.handle, cast(VOID, one.stream()))
+        held, stream = _native.local.held, call.stream()
+        held.append((call, stream))
+        if len(held) == HELD or stream > DEFAULT_STREAMS:
+            for one, queued in held:
+                checked(lib.motley_context_wait, one.context.handle, cast(VOID, queued))
             held.clear()
 
 
