@@ -438,8 +438,23 @@ static void check_policy(subject *s)
     say(which < texts ? policies[which] + strlen(POLICY) : named[which - texts]);
     motley_apply_params host = { .samples = samples_of_case() };
     host.fill = below(4) == 0 ? s->fill : NULL;
-    motley_apply_params device = host;
     motley_error error = { 0 };
+    const size_t n = s->src.batch.count, most = motley_policy_describe(policy)->max_steps;
+    motley_step *const steps = calloc(n * most, sizeof *steps);
+    int32_t *const counts = calloc(n, sizeof *counts);
+    need(steps && counts, "no memory");
+    if (below(2)) {
+        say(", given");
+        int32_t width[MOST_IMAGES], height[MOST_IMAGES];
+        for (size_t i = 0; i < n; i++)
+            width[i] = s->src.images[i].width, height[i] = s->src.images[i].height;
+        must(motley_draw(policy, &host.samples, n, width, height, s->src.batch.channels < 4 ? s->src.batch.channels : 4,
+                         NULL, steps, counts, &error),
+             &error);
+        host.given_steps = steps;
+        host.given_step_counts = counts;
+    }
+    motley_apply_params device = host;
     const int outputs = !s->src.batch.images && below(3) == 0;
     room to = result_of(s), out = { 0 };
     point_at_images(&to);
@@ -477,6 +492,8 @@ static void check_policy(subject *s)
         compare(&out, "output");
         drop(&out);
     }
+    free(steps);
+    free(counts);
     motley_policy_destroy(policy);
 }
 

@@ -75,6 +75,7 @@ static needs needs_of_given(const mot_step *steps, size_t images, size_t each, c
             own.passes += more.passes;
             most.counts |= more.counts;
         }
+        own.passes += own.passes > 0 && own.items > own.passes; /* steps that begin none may stand before the first */
         most.items = larger(most.items, own.items);
         most.passes = larger(most.passes, own.passes);
     }
