@@ -429,6 +429,11 @@ void record_release(void *user, void *memory, void *stream)
         return;
     }
     b->released = 1;
+    size_t left = 0; /* of the arrays: a call that stops lays out its memory for each run between two stops */
+    for (size_t i = 0; i < arrays_count; i++)
+        if (block_of(arrays[i].begin) != b)
+            arrays[left++] = arrays[i];
+    arrays_count = left;
     begin("use after release", record_streamless ? (cudaStream_t)(uintptr_t)(STREAMS - 1) : stream);
     WRITES(b->memory, b->bytes);
 }
