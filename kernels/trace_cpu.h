@@ -43,7 +43,7 @@ static void trace_fixed(const mot_trace_step *s, int32_t *restrict columns, int3
     const uint32_t xx = s->fixed[0], xy = s->fixed[1], x1 = s->fixed[2], yx = s->fixed[3], yy = s->fixed[4],
                    y1 = s->fixed[5];
     for (int i = 0; i < n; i++) {
-        const uint32_t x = (uint32_t)(columns[i] - part.left), y = (uint32_t)(rows[i] - part.top);
+        const uint32_t x = (uint32_t)columns[i] - (uint32_t)part.left, y = (uint32_t)rows[i] - (uint32_t)part.top;
         const int32_t to_x = (int32_t)(x1 + x * xx + y * xy) >> 16, to_y = (int32_t)(y1 + x * yx + y * yy) >> 16;
         const int inside = ((uint32_t)to_x < part.width) & ((uint32_t)to_y < part.height);
         const int32_t column = inside ? to_x + part.left : -1;
@@ -58,7 +58,7 @@ static void trace_axes(const mot_trace_step *s, const int32_t *restrict table, i
 {
     const trace_part part = trace_part_of(s);
     for (int i = 0; i < n; i++) {
-        const uint32_t x = (uint32_t)(columns[i] - part.left), y = (uint32_t)(rows[i] - part.top);
+        const uint32_t x = (uint32_t)columns[i] - (uint32_t)part.left, y = (uint32_t)rows[i] - (uint32_t)part.top;
         const int moves = (x < part.width) & (y < part.height);
         const int32_t to_x = table[moves ? x : 0], to_y = table[part.width + (moves ? y : 0)];
         const int32_t column = (to_x | to_y) >= 0 ? to_x + part.left : -1;
