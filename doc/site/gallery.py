@@ -7,6 +7,7 @@ doc/site/gallery.py MOTLEY PHOTO      writes doc/site/gallery.md and its picture
 import html
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -102,12 +103,13 @@ class Gallery:
             pictures.append((f"{stem}-{i}.png", steps(draw)))
         return strip(pictures)
 
-    def boxes(self, path):
-        """The cat's face, for policies that work in boxes."""
-        if "_only_bboxes" not in path.read_text():
+    def boxes(self, path, photo):
+        """The cat's face, for policies that work in boxes or crop by them."""
+        if not re.search("_only_bboxes|iou_crop:", path.read_text()):
             return ()
+        width, small = (int.from_bytes(png.read_bytes()[16:20], "big") for png in (photo, self.small))  # of the header
         face = self.scratch / "boxes.jsonl"
-        face.write_text(json.dumps({"image": str(self.small), "boxes": [[55, 15, 130, 100]]}))
+        face.write_text(json.dumps({"image": str(photo), "boxes": [[x * width / small for x in (55, 15, 130, 100)]]}))
         return "--boxes", face
 
     def page(self):
@@ -116,9 +118,11 @@ class Gallery:
         parts = [HEAD, strip(small), "\n## Ops\n"]
         parts += [self.op(op) for op in json.loads(self.run("ops", "--json"))]
         parts += ["\n## Policies\n\nFive draws of each; below a picture is what was drawn.\n"]
-        parts += [self.policy(path.stem, self.small, *self.boxes(path)) for path in sorted(POLICIES.glob("*.yaml"))]
+        for path in sorted(POLICIES.glob("*.yaml")):
+            parts.append(self.policy(path.stem, self.small, *self.boxes(path, self.small)))
         parts += ["\n## Transforms\n\nWhole recipes, from the photograph to what a network gets.\n"]
-        parts += [self.policy(path.stem, self.photo) for path in sorted((POLICIES / "transforms").glob("*.yaml"))]
+        for path in sorted((POLICIES / "transforms").glob("*.yaml")):
+            parts.append(self.policy(path.stem, self.photo, *self.boxes(path, self.photo)))
         return "".join(parts)
 
 

@@ -73,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         image[i] =
             make_image(&c, channels, in_place ? c.src_strides : c.dst_strides, data, size, &memory[i], &extent[i]);
     if (memory[0] && memory[1] && memory[2]) {
-        const motley_op_params params = { .interpolation = (motley_interpolation)(c.interpolation % 3),
-                                          .fill = c.fill };
+        const double fill[4] = { c.fill[0], c.fill[1], c.fill[2], c.fill[3] };
+        const motley_op_params params = { .interpolation = (motley_interpolation)(c.interpolation % 3), .fill = fill };
         motley_status status[2];
         for (int i = 1; i < 3; i++) {
             const motley_batch src = {

@@ -63,7 +63,12 @@ static void draw(const motley_policy *policy, uint32_t random)
         const motley_samples samples = {
             .seed = 1, .epoch = epochs[k], .boxes = boxes[0], .box_offsets = offsets, .levels = levels
         };
-        MUST(motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, NULL) == MOTLEY_OK);
+        motley_error error = { 0 };
+        const motley_status status =
+            motley_draw(policy, &samples, SAMPLES, sides, sides, 3, NULL, steps, counts, &error);
+        if (info->stages && strstr(error.message, "each way")) /* a stage makes an image larger than any may be */
+            continue;
+        MUST(status == MOTLEY_OK);
         for (int i = 0; i < SAMPLES; i++)
             MUST(counts[i] >= 0 && (size_t)counts[i] <= most);
         for (int i = 0; i < SAMPLES; i++)
