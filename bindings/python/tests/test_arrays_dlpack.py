@@ -274,14 +274,16 @@ def test_on_cuda_what_follows(pixels, streams):
     assert len(wanted["labels"]) < 3 and all(on_device(found[key], wanted[key]) for key in sample)
 
 
-def test_on_cuda_memory_is_held_until_the_device_is_done(pixels, streams):
-    """Four calls at most are held: then the library waits for the stream."""
+@pytest.mark.parametrize("callers", [False, True])
+def test_on_cuda_memory_is_held_until_the_device_is_done(pixels, streams, callers, monkeypatch):
+    """Four calls at most are held in CUDA's own streams: then the library waits. In a caller's it waits at once."""
+    monkeypatch.setattr("motley._images.DEFAULT_STREAMS", 2 if callers else STREAM)
     held = _native.local.held
     held.clear()
-    for calls in 1, 2, 3, 0, 1:
+    for calls in (0, 0, 0, 0, 0) if callers else (1, 2, 3, 0, 1):
         STAGE(OnDevice(pixels))
-        assert len(held) == calls and all(type(one.keep[0].given) is OnDevice for one in held)
-    assert streams.used.count(STREAM) == 5 + 4
+        assert len(held) == calls and all(type(one.keep[0].given) is OnDevice for one, _ in held)
+    assert streams.used.count(STREAM) == 5 + (5 if callers else 4)
     held.clear()
 
 
@@ -289,7 +291,7 @@ def test_on_cuda_without_torch():
     """All of these again where torch cannot be imported."""
     hidden = "import sys, pytest; sys.modules['torch'] = None; sys.exit(pytest.main(sys.argv[1:]))"
     tests = "on_cuda and not without_torch"
-    assert "6 passed" in output_of(sys.executable, "-c", hidden, "-p", "no:cacheprovider", "-k", tests, __file__)
+    assert "7 passed" in output_of(sys.executable, "-c", hidden, "-p", "no:cacheprovider", "-k", tests, __file__)
 
 
 def test_on_cuda_what_has_no_library(pixels, monkeypatch):
