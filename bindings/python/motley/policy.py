@@ -158,7 +158,7 @@ class Policy:
         self.has_output = bool(info.has_output)
 
     def result_sizes(self, sizes: Sequence[tuple[int, int]], samples: Any = ffi.NULL) -> list[tuple[int, int]]:
-        """(height, width) of what comes out of images of these sizes, (width, height). samples: a motley_samples *, of
+        """(height, width) of what comes out of images of these sizes, (width, height). samples: motley_samples in C, of
         a policy that draws sizes or has schedules."""
         widths, heights = (ffi.new("int32_t[]", [size[k] for size in sizes]) for k in (0, 1))
         numbers = len(sizes), widths, heights, widths, heights
