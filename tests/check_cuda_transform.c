@@ -744,8 +744,9 @@ static void check_mix(void)
     printf("%-40s %s\n", "mix", failures == before ? "ok" : "FAILED");
 }
 
-/* FAULT, not found yet: brightness by a chance, contrast by a chance of its own and a kernel blur behind them, into 16
- * bits, differ as emulated on sm_75, in some images; on sm_90 they do not. --only runs them. */
+/* FAULT, not found yet: in transforms with a kernel blur, the tile kernel leaves out a change of brightness or contrast
+ * that is all that an image draws, where its program is light (mot_is_light). The image kernel, which runs on larger
+ * chips, does not. --only runs them. */
 static int is_faulty(const char *name)
 {
 #ifdef MOT_EMULATE
