@@ -198,9 +198,9 @@ DEVICE void make_programs(const mot_tiles_job &job, planner_scratch &w, int i, c
         counts += w.counts;
         __syncwarp();
     }
-    if (lane == 0 && light) {
+    if (lane == 0 && light) { /* by no more CTAs than its tiles, for which there is memory */
         w.image.cut = w.pieces;
-        w.image.ctas = mot_tile_ctas(&w.image.cut, job.max_image_ctas, job.large_image_ctas);
+        w.image.ctas = min(w.image.ctas, mot_tile_ctas(&w.pieces, job.max_image_ctas, job.large_image_ctas));
     } else if (lane == 0 && cost >= COST_OF_HALVES && 2 * w.image.cut.across * w.image.cut.down <= job.max_image_ctas) {
         mot_halve_tiles(&w.image.cut, w.image.height); /* else such an image ends after all others */
         w.image.ctas = w.image.cut.across * w.image.cut.down;
