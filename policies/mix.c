@@ -63,8 +63,12 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
 {
     MOT_REQUIRE(p->mixup >= 0 && p->mixup <= 1000 && p->cutmix >= 0 && p->cutmix <= 1000, error,
                 "mixup is %g and cutmix %g, want numbers of 0 to 1000", p->mixup, p->cutmix);
-    MOT_REQUIRE(p->mixup > 0 || p->cutmix > 0 || p->minmax[1] > 0, error,
-                "neither mixup nor cutmix is above 0, want one of them");
+    MOT_REQUIRE(p->mixup > 0 || p->cutmix > 0 || p->minmax[1] > 0 || p->share[1] > 0, error,
+                "neither mixup nor cutmix is above 0, want one of them, or share");
+    MOT_REQUIRE(p->share[0] >= 0 && p->share[0] <= p->share[1] && p->share[1] <= 1, error,
+                "share is %g to %g, want two numbers of 0 to 1, the lower first", p->share[0], p->share[1]);
+    MOT_REQUIRE(p->share[1] == 0 || p->mixup == 0, error,
+                "both mixup and share are set, want one of the two, as each says what MixUp's lambda is");
     MOT_REQUIRE(p->p >= 0 && p->p <= 1 && p->switch_p >= 0 && p->switch_p <= 1, error,
                 "p is %g and switch_p %g, want 0 to 1", p->p, p->switch_p);
     MOT_REQUIRE((unsigned)p->rules <= MOTLEY_MIX_TIMM, error, "rules is %d, want one of motley_mix_rules",
@@ -144,5 +148,47 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
         const mot_drawn_sample drawer = mot_sample_of(&drawers, mot_mix_drawer(p, i, count), width, height, 1);
         drawn[i] = mot_mix_draw(mix, &drawer, &self, i, count);
     }
+    return MOTLEY_OK;
+}
+
+/* Lists `count` objects of an image. Those that have no room are only counted. */
+static size_t list_objects(int32_t image, size_t count, float share, motley_mixed_object *objects, size_t room,
+                           size_t listed)
+{
+    for (size_t k = 0; k < count; k++, listed++)
+        if (listed < room)
+            objects[listed] = (motley_mixed_object){ image, (int32_t)k, share };
+    return listed;
+}
+
+motley_status motley_mix_objects(const motley_mixed *drawn, size_t count, const size_t *offsets,
+                                 motley_mixed_object *objects, size_t room, size_t *mixed_offsets, motley_error *error)
+{
+    MOT_REQUIRE(offsets && mixed_offsets, error, "%s is NULL, want an array of %zu",
+                offsets ? "mixed_offsets" : "offsets", count + 1);
+    MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want how %zu images are mixed", count);
+    MOT_REQUIRE(objects || room == 0, error, "objects is NULL, want room for %zu", room);
+    for (size_t i = 0; i < count; i++) {
+        MOT_REQUIRE(offsets[i] <= offsets[i + 1] && offsets[i + 1] - offsets[i] <= INT32_MAX, error,
+                    "offsets goes from %zu to %zu at image %zu, want it to rise", offsets[i], offsets[i + 1], i);
+        MOT_REQUIRE(drawn[i].partner >= 0 && (size_t)drawn[i].partner < count, error,
+                    "image %zu: its partner is image %d, there are %zu", i, (int)drawn[i].partner, count);
+        MOT_REQUIRE(
+            drawn[i].kind == MOTLEY_MIX_NONE || drawn[i].kind == MOTLEY_MIX_MIXUP, error,
+            "image %zu is mixed by CutMix, want MixUp or nothing, as what its box leaves of objects is not known", i);
+    }
+    size_t listed = mixed_offsets[0] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const motley_mixed *const m = &drawn[i];
+        const size_t other = (size_t)m->partner;
+        const int mixes = m->kind == MOTLEY_MIX_MIXUP;
+        listed =
+            list_objects((int32_t)i, offsets[i + 1] - offsets[i], mixes ? (float)m->lambda : 1, objects, room, listed);
+        if (mixes)
+            listed = list_objects(m->partner, offsets[other + 1] - offsets[other], (float)(1.0 - m->lambda), objects,
+                                  room, listed);
+        mixed_offsets[i + 1] = listed;
+    }
+    MOT_REQUIRE(listed <= room, error, "there is room for %zu objects, the mixed images have %zu", room, listed);
     return MOTLEY_OK;
 }

@@ -35,6 +35,13 @@ MOT_FN int32_t mot_clamp_to(int32_t v, int32_t most)
     return v < 0 ? 0 : v > most ? most : v;
 }
 
+/* One of the millionths from low to high. Python's round(x, 6) gives the same numbers. */
+MOT_FN double mot_millionths(uint32_t word, double low, double high)
+{
+    const double first = floor(low * 1e6 + 0.5), last = floor(high * 1e6 + 0.5);
+    return (first + mot_choose(word, (uint32_t)(last - first) + 1)) / 1e6;
+}
+
 /* The box between rows top..bottom and columns left..right, clipped to the image. */
 MOT_FN motley_erased_box mot_mix_box(int32_t left, int32_t top, int32_t right, int32_t bottom, int32_t width,
                                      int32_t height)
@@ -96,8 +103,10 @@ MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_s
     }
     if (!mot_coin(words.w[0], p->p))
         return out;
-    const int cut = p->cutmix > 0 && (p->mixup == 0 || mot_coin(words.w[1], p->switch_p));
-    out.lambda = (cut ? mix->cutmix : mix->mixup)[mot_choose(words.w[2], MOT_LAMBDA_CELLS)];
+    const int shares = p->share[1] > 0, mixup = p->mixup > 0 || shares;
+    const int cut = p->cutmix > 0 && (!mixup || mot_coin(words.w[1], p->switch_p));
+    out.lambda = shares && !cut ? mot_millionths(words.w[2], p->share[0], p->share[1])
+                                : (cut ? mix->cutmix : mix->mixup)[mot_choose(words.w[2], MOT_LAMBDA_CELLS)];
     if (out.lambda == 1)
         return out;
     out.kind = cut ? MOTLEY_MIX_CUTMIX : MOTLEY_MIX_MIXUP;

@@ -186,6 +186,7 @@ static const mot_key erase[] = {
 static const mot_key mix[] = {
     NUMBER("mixup", mix.params.mixup, 0, 1000, 0),
     NUMBER("cutmix", mix.params.cutmix, 0, 1000, 0),
+    RANGE("share", mix.params.share, 0, 1, 0, 0),
     CHANCE("p", mix.params.p, 1),
     NUMBER("switch", mix.params.switch_p, 1e-9, 1, 0.5),
     WORD("rules", mix.params.rules, rules_names, 2, 0),

@@ -319,7 +319,7 @@ static void check_stage(reader *r, const mot_yaml *map, mot_stage *stage)
 void mot_stage_read(reader *r, const mot_yaml *map, mot_stage *out)
 {
     const mot_stage_form *const form = &mot_stage_forms[out->kind];
-    const char *names[16];
+    const char *names[24];
     char what[MOT_MAX_NAME];
     snprintf(what, sizeof what, "'%s'", form->name);
     for (int k = 0; k < form->keys_count; k++)

@@ -10,14 +10,16 @@
 
 #define PART_NAME 100
 
-/* How many parts a transform has; none if it needs boxes or draws sizes: recipes of detection have their own tests. */
+/* How many parts a transform has; none if it needs boxes, draws sizes, or only mixes: recipes of detection have their
+ * own tests. */
 static inline size_t parts_of(const motley_policy *transform)
 {
     const motley_policy_info *const info = motley_policy_describe(transform);
     const size_t views = (size_t)info->views;
-    return info->takes_boxes || info->draws_sizes ? 0
-           : views                                ? views + (motley_policy_view(transform, views) != NULL)
-                                                  : 1;
+    const bool only_mixes = info->mix && info->stages == 1;
+    return info->takes_boxes || info->draws_sizes || only_mixes ? 0
+           : views                                              ? views + (motley_policy_view(transform, views) != NULL)
+                                                                : 1;
 }
 
 /* The t-th transform as it is in epoch 0, or NULL. */

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,80 @@ Test(mix, who_draws_for_whom)
     motley_mix_destroy(mix);
 }
 
+Test(mix, share_is_of_millionths)
+{
+    static motley_mixed drawn[SAMPLES];
+    motley_mix *mix = created((motley_mix_params){ .share = { 0.45, 0.55 }, .p = 0.5, .mode = MOTLEY_MIX_ELEM });
+    drawn_of(mix, &(motley_samples){ .seed = 5 }, SAMPLES, drawn);
+    uint32_t mixed = 0, observed[16] = { 0 };
+    for (int i = 0; i < SAMPLES; i++) {
+        if (drawn[i].kind == MOTLEY_MIX_NONE)
+            continue;
+        char decimal[16];
+        snprintf(decimal, sizeof decimal, "%.6f", drawn[i].lambda);
+        cr_assert_eq(drawn[i].lambda, strtod(decimal, NULL), "%.17g is no number of six digits", drawn[i].lambda);
+        cr_assert(drawn[i].lambda >= 0.45 && drawn[i].lambda <= 0.55 && drawn[i].share == drawn[i].lambda);
+        cr_assert_eq(drawn[i].kind, MOTLEY_MIX_MIXUP);
+        observed[(int)fmin(15, (drawn[i].lambda - 0.45) * 160)]++;
+        mixed++;
+    }
+    double chance[16];
+    for (int k = 0; k < 16; k++)
+        chance[k] = 1.0 / 16;
+    cr_expect(fabs(chi_square_z(chance, observed, 16, (int)mixed)) < MAX_Z);
+    cr_expect(abs((int)mixed - SAMPLES / 2) < 1000, "%u of %d", mixed, SAMPLES);
+    motley_mix_destroy(mix);
+    mix = created((motley_mix_params){ .share = { 0.3, 0.3 }, .cutmix = 1, .mode = MOTLEY_MIX_ELEM });
+    drawn_of(mix, &(motley_samples){ .seed = 5 }, SAMPLES, drawn);
+    uint32_t kinds[3] = { 0 };
+    for (int i = 0; i < SAMPLES; i++) {
+        kinds[drawn[i].kind]++;
+        cr_assert(drawn[i].kind == MOTLEY_MIX_CUTMIX || drawn[i].lambda == 0.3);
+    }
+    cr_expect(abs((int)kinds[MOTLEY_MIX_CUTMIX] - SAMPLES / 2) < 1000, "%u", kinds[MOTLEY_MIX_CUTMIX]);
+    motley_mix_destroy(mix);
+}
+
+Test(mix, objects_are_joined_with_their_shares)
+{
+    enum { COUNT = 4, ROOM = 12 };
+    static const size_t offsets[COUNT + 1] = { 0, 2, 2, 5, 6 }; /* 2, 0, 3 and 1 objects */
+    motley_mixed drawn[COUNT] = { { .kind = MOTLEY_MIX_MIXUP, .partner = 3, .lambda = 0.476251, .share = 0.476251 },
+                                  { .kind = MOTLEY_MIX_MIXUP, .partner = 0, .lambda = 0.476251, .share = 0.476251 },
+                                  { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 },
+                                  { .kind = MOTLEY_MIX_MIXUP, .partner = 2, .lambda = 0.476251, .share = 0.476251 } };
+    const float own = (float)0.476251, other = (float)(1 - 0.476251);
+    const motley_mixed_object wanted[] = { { 0, 0, own },   { 0, 1, own },   { 3, 0, other }, { 0, 0, other },
+                                           { 0, 1, other }, { 2, 0, 1 },     { 2, 1, 1 },     { 2, 2, 1 },
+                                           { 3, 0, own },   { 2, 0, other }, { 2, 1, other }, { 2, 2, other } };
+    static const size_t wanted_offsets[COUNT + 1] = { 0, 3, 5, 8, 12 };
+    motley_mixed_object objects[ROOM + 1], guard = { -7, -7, -7 };
+    size_t ends[COUNT + 1];
+    motley_error error = { 0 };
+    for (size_t room = ROOM + 1; room-- > 0;) {
+        for (int k = 0; k <= ROOM; k++)
+            objects[k] = guard;
+        const motley_status status = motley_mix_objects(drawn, COUNT, offsets, objects, room, ends, &error);
+        cr_expect_eq(status, room == ROOM ? MOTLEY_OK : MOTLEY_ERR_ARGUMENT);
+        cr_expect_arr_eq(ends, wanted_offsets, sizeof ends);
+        cr_expect_arr_eq(objects, wanted, room * sizeof *objects);
+        cr_expect_arr_eq(&objects[room], &guard, sizeof guard, "something was written behind the room");
+    }
+    cr_expect_str_eq(error.message, "there is room for 0 objects, the mixed images have 12");
+    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, NULL, 0, ends, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(ends[COUNT], 12);
+    cr_expect_eq(motley_mix_objects(NULL, 0, offsets, NULL, 0, ends, NULL), MOTLEY_OK);
+    drawn[1].kind = MOTLEY_MIX_CUTMIX;
+    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "image 1 is mixed by CutMix, want MixUp or nothing"), "%s", error.message);
+    drawn[1].kind = MOTLEY_MIX_NONE;
+    drawn[1].partner = COUNT;
+    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    static const size_t falling[COUNT + 1] = { 0, 2, 1, 5, 6 };
+    cr_expect_eq(motley_mix_objects(drawn, COUNT, falling, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect(strstr(error.message, "offsets goes from 2 to 1 at image 1, want it to rise"), "%s", error.message);
+}
+
 Test(mix, minmax_gives_the_sides)
 {
     static motley_mixed drawn[SAMPLES];
@@ -171,6 +246,9 @@ Test(mix, parameters_that_are_refused)
     EXPECT_REFUSED("neither mixup nor cutmix", .p = 1);
     EXPECT_REFUSED("mixup is -1", .mixup = -1);
     EXPECT_REFUSED("mixup is nan", .mixup = NAN);
+    EXPECT_REFUSED("both mixup and share are set", .mixup = 1, .share = { 0.4, 0.6 });
+    EXPECT_REFUSED("share is 0.6 to 0.4", .share = { 0.6, 0.4 });
+    EXPECT_REFUSED("share is 0.6 to 1.5", .share = { 0.6, 1.5 });
     EXPECT_REFUSED("p is 2", .mixup = 1, .p = 2);
     EXPECT_REFUSED("mode is 7", .mixup = 1, .mode = (motley_mix_mode)7);
     EXPECT_REFUSED("mode is pair, want timm's rules", .mixup = 1, .mode = MOTLEY_MIX_PAIR);

@@ -87,6 +87,7 @@ static const char *const every_stage[] = {
     "erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: [1, 2, 3], boxes: [2, 3]}",
     "mix: {mixup: 0.2, cutmix: 1, p: 0.9, switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, "
     "partner: drawn, classes: 10, smoothing: 0.1}",
+    "mix: {share: [0.25, 0.5], p: 0.5}",
 };
 
 /* A text that has the stage, and what has to stand before it. */

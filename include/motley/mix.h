@@ -27,7 +27,7 @@ typedef enum motley_mix_mode {
 /** Zhang et al. 2017, arXiv:1710.09412 (MixUp); Yun et al. 2019, arXiv:1905.04899 (CutMix). */
 typedef struct motley_mix_params {
     size_t struct_size;   /* 0 or sizeof; see motley.h */
-    double mixup, cutmix; /* a of Beta(a, a), from which lambda is drawn; 0: never used. At least one is above 0 */
+    double mixup, cutmix; /* a of Beta(a, a), from which lambda is drawn; 0: never used. One or `share` is above 0 */
     double p;             /* probability of being mixed; 0: always */
     double switch_p;      /* probability of CutMix if both are used; 0: 0.5 */
     motley_mix_rules rules;
@@ -37,6 +37,8 @@ typedef struct motley_mix_params {
     int keep_lambda;   /* != 0: targets are mixed by lambda even if the image's edge cuts off part of a box (timm's
                           correct_lam=False) */
     int drawn_partner; /* != 0: each image's partner is drawn from the other images, in place of the rule; ELEM mode */
+    double share[2];   /* the second above 0: MixUp's lambda is one of the millionths from the first to the second, as
+                          DEIM's is, in place of `mixup` */
 } motley_mix_params;
 
 typedef struct motley_mix motley_mix;
@@ -65,7 +67,7 @@ typedef struct motley_mixed {
  *  Shapes   drawn: [count]. width and height: of every image, pixels.
  *  Memory   The caller's, in host memory. No context is needed.
  *  Random   Depends on (seed, epoch, sample id, view), as policies do, but uses other random words; `mode` says whose
- *           sample id counts. lambda is one of 4096 quantiles of Beta(a, a), a multiple of 2^-24.
+ *           sample id counts. lambda is one of 4096 quantiles of Beta(a, a), a multiple of 2^-24, or of `share`.
  *  Errors   ARGUMENT: an odd count in PAIR mode, a minmax that leaves no side to draw. */
 MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count,
                                          int32_t width, int32_t height, motley_mixed *drawn, motley_error *error);
@@ -100,6 +102,26 @@ MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_
 MOTLEY_API motley_status motley_mix_targets(motley_context *context, const motley_mixed *drawn, size_t count,
                                             int32_t classes, const int64_t *labels, const float *soft, double smoothing,
                                             float *targets, void *stream, motley_error *error);
+
+/** An object of a mixed image: which of the batch's objects it is, and how much of its picture shows. */
+typedef struct motley_mixed_object {
+    int32_t image;  /* of the batch, from which it is */
+    int32_t object; /* which one of that image, from 0 */
+    float share;    /* lambda, or 1 - lambda, in binary32; 1 where nothing is mixed */
+} motley_mixed_object;
+
+/** Lists the objects that each image has when it is mixed as drawn: its own, then its partner's. Boxes, labels and all
+ *  else that has one entry per object are gathered by it.
+ *
+ *  Shapes   offsets: [count + 1]; image i has objects offsets[i] .. offsets[i + 1] - 1 of the batch. objects: [room].
+ *           mixed_offsets: [count + 1], receives the same of `objects`; its last number is how many there are.
+ *  Memory   The caller's, in host memory. objects may be NULL if room is 0.
+ *  Errors   ARGUMENT: CutMix, as nobody knows what its boxes leave of an object. ARGUMENT, too, if room is too small:
+ *           mixed_offsets is complete then, and the call can be made again. Twice the batch's objects is always enough
+ *           where partners follow a rule. */
+MOTLEY_API motley_status motley_mix_objects(const motley_mixed *drawn, size_t count, const size_t *offsets,
+                                            motley_mixed_object *objects, size_t room, size_t *mixed_offsets,
+                                            motley_error *error);
 
 #ifdef __cplusplus
 }

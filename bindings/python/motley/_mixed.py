@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """MixUp and CutMix of a transform's images: how they are mixed, as plain data, and the targets, mixed by the same
-shares."""
+shares, or the objects of detection, joined."""
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _images as images
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 KINDS = "none", "mixup", "cutmix"
 BOX = "left", "top", "width", "height"
+OF_OBJECTS = "boxes", "labels", "area", "iscrowd", "masks", "keypoints"  # what has one entry for each object
+SHARE = "mixup"  # where the shares of joined objects are; DEIM's loss reads it there
 
 
 # ---- draws: an array of motley_mixed, as plain data ----
@@ -86,6 +89,8 @@ def begun(
     else:
         mixed = params.given_mixed = structs(given, count)
     params.mixed = mixed
+    if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):
+        return mixed, (joined(mixed, labels, count),)
     like = like.first if isinstance(like, images.Many) and count else like
     return mixed, (targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
 
@@ -105,6 +110,82 @@ def check_gradients(batch: Any) -> None:
             "the images require grad, which mixing does not pass on: want images.detach(), or for a loss that is "
             "derived by them their mixing in torch"
         )
+
+
+# ---- the objects of detection ----
+
+
+def joined(mixed: Any, targets: Sequence[Any], count: int) -> list[dict[str, Any]]:
+    """The targets of mixed images, each a dictionary: where images are mixed, their own objects and their partners',
+    with the shares of each, float32, under "mixup"."""
+    for_each("labels", len(targets), count, "targets")
+    numbers = [_objects_in(target, i) for i, target in enumerate(targets)]
+    if not any(one.kind for one in mixed[0:count]):
+        return [dict(target) for target in targets]
+    offsets = ffi.new("size_t[]", list(itertools.accumulate(numbers, initial=0)))
+    room = sum(numbers[i] + numbers[one.partner] for i, one in enumerate(mixed[0:count]))
+    objects, ends = ffi.new("motley_mixed_object[]", max(room, 1)), ffi.new("size_t[]", count + 1)
+    checked(lib.motley_mix_objects, mixed, count, offsets, objects, room, ends)
+    return [_of_image(targets, i, objects[ends[i] : ends[i + 1]]) for i in range(count)]
+
+
+def _objects_in(target: Any, i: int) -> int:
+    """How many objects a target has."""
+    if not isinstance(target, Mapping) or "boxes" not in target:
+        what = f"has no 'boxes': {', '.join(map(repr, target))}" if isinstance(target, Mapping) else "is no dictionary"
+        raise ArgumentError(f"the target of image {i} {what}, want a dictionary with boxes, labels and such")
+    number = len(target["boxes"])
+    for name in OF_OBJECTS:
+        if name in target and len(target[name]) != number:
+            raise ArgumentError(f"the target of image {i} has {number} boxes, but {len(target[name])} of {name!r}")
+    return number
+
+
+def _of_image(targets: Sequence[Any], i: int, objects: Any) -> dict[str, Any]:
+    """The target of image i, which has these objects of the batch."""
+    runs: list[list[int]] = []  # image, from which of its objects, and until which
+    for one in objects:
+        if runs and (runs[-1][0], runs[-1][2]) == (one.image, one.object):
+            runs[-1][2] += 1
+        else:
+            runs.append([one.image, one.object, one.object + 1])
+    result = dict(targets[i])
+    for name in filter(result.__contains__, OF_OBJECTS):
+        parts = []
+        for image, first, end in runs:
+            if name not in targets[image]:
+                raise ArgumentError(
+                    f"the target of image {i} has {name!r}, that of its partner, image {image}, has not"
+                )
+            parts.append(targets[image][name][first:end])
+        result[name] = _together(parts, result[name])
+    result[SHARE] = _floats([one.share for one in objects], result["boxes"])
+    return result
+
+
+def _together(parts: list[Any], like: Any) -> Any:
+    """Entries of several images behind each other, of the type of `like`."""
+    parts = parts or [like]
+    if kind_of(type(like)) is Torch:
+        entries = sys.modules["torch"].cat(parts)
+        finish = Torch.finish_for(type(like))
+        return entries if finish is None else finish(entries, like)
+    if isinstance(like, (list, tuple)):
+        return [entry for part in parts for entry in part]
+    import numpy
+
+    return numpy.concatenate(parts)
+
+
+def _floats(numbers: list[float], like: Any) -> Any:
+    if kind_of(type(like)) is Torch:
+        torch = sys.modules["torch"]
+        return torch.tensor(numbers, dtype=torch.float32, device=like.device)
+    if isinstance(like, (list, tuple)):
+        return numbers
+    import numpy
+
+    return numpy.array(numbers, "float32")
 
 
 # ---- targets ----

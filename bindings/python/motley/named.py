@@ -187,6 +187,7 @@ def mix(
     drawn_partner: bool = False,
     classes: int | None = None,
     smoothing: float = 0.0,
+    share: tuple[float, float] | None = None,
     **settings: Unpack[Settings],
 ) -> Transform:
     """A Transform of MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
@@ -198,8 +199,15 @@ def mix(
     of torchvision.transforms.v2.MixUp and CutMix, or of timm.data.Mixup. Images are an array of one size, float32,
     float16, bfloat16 or uint8, as they leave other transforms; a policy's last stage `mix` does the same.
 
+    Objects of detection: labels are a list of dictionaries, a target for each image. Where images are mixed, "boxes",
+    "labels", "area", "iscrowd", "masks" and "keypoints" come back joined, an image's own first, and "mixup" says how
+    much of each object's picture shows; other entries stay the image's. That needs MixUp alone.
+
+        mix = motley.mix(share=(0.45, 0.55), p=0.5)      # or motley.Transform("deim_batch_n"), with its epochs
+        images, targets = mix(images, labels=[{"boxes": boxes, "labels": classes}, ...])
+
     Args:
-        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed.
+        mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed, or `share`.
         p: Chance of being mixed.
         switch: Chance of CutMix where both are done.
         rules: "torchvision" mixes image i with i - 1; "timm" with the i-th from the end; boxes as each makes them.
@@ -211,11 +219,12 @@ def mix(
         classes: Of targets, where labels are whole numbers; a call can say it, too.
         smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
             A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
+        share: (low, high): MixUp's lambda is one of the millionths between, as DEIM's is, in place of `mixup`.
         settings: Other keywords are Transform's.
     """
     stage = {"mixup": mixup, "cutmix": cutmix, "p": p, "switch": switch, "rules": rules, "mode": mode,
              "minmax": minmax, "lambda": keep_lambda and "drawn" or None, "partner": drawn_partner and "drawn" or None,
-             "classes": classes, "smoothing": smoothing}  # fmt: skip
+             "classes": classes, "smoothing": smoothing, "share": share}  # fmt: skip
     stages = [{"mix": {key: value for key, value in stage.items() if value is not None}}]
     return Transform(NO_AUGMENTATION._edited({"motley": 1, "name": "mix", "stages": stages}), **settings)
 

@@ -240,7 +240,8 @@ class Transform(Sampled):
             seed: Of draws by id, in place of the transform's.
             views: How many views to make, in place of the transform's; more than one: the result is a tuple of that
                 many, views view * views, view * views + 1, ... of each sample. Samples without ids are counted once.
-            labels: Of a policy that mixes images: a whole number for each, or an array [N, classes] of soft targets.
+            labels: Of a policy that mixes images: a whole number for each, an array [N, classes] of soft targets, or
+                for detection a list of dictionaries, as motley.mix() has them.
             classes: How many there are, where the policy's `mix` does not say.
             levels: Of a policy whose steps have the level `given`: how strongly each image is augmented, from 0 (the
                 weakest; NaN and what is below count as 0) to 1 (the strongest): a list, an array or tensor of any
