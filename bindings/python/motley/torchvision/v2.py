@@ -7,8 +7,9 @@ from typing import Any
 
 from torchvision.transforms import v2 as _v2
 
-from motley.torchvision.fused import Fused, composed
-from motley.torchvision.policies import PolicyOfSamples
+from motley.torchvision.fused import Fused
+from motley.torchvision.policies import Drawn
+from motley.torchvision._runs import composed
 
 __all__ = ["AugMix", "AutoAugment", "Compose", "RandAugment", "TrivialAugmentWide"]
 
@@ -21,17 +22,17 @@ class Compose(Fused, _v2.Compose):
         return composed(self._parts_now(), inputs)
 
 
-class RandAugment(PolicyOfSamples, _v2.RandAugment):
+class RandAugment(Drawn, _v2.RandAugment):
     """v2's RandAugment on Motley, under which masks, boxes and keypoints move."""
 
 
-class TrivialAugmentWide(PolicyOfSamples, _v2.TrivialAugmentWide):
+class TrivialAugmentWide(Drawn, _v2.TrivialAugmentWide):
     """v2's TrivialAugmentWide on Motley, under which masks, boxes and keypoints move."""
 
 
-class AutoAugment(PolicyOfSamples, _v2.AutoAugment):
+class AutoAugment(Drawn, _v2.AutoAugment):
     """v2's AutoAugment on Motley, under which masks, boxes and keypoints move."""
 
 
-class AugMix(PolicyOfSamples, _v2.AugMix):
+class AugMix(Drawn, _v2.AugMix):
     """v2's AugMix on Motley, with Pillow's pixels in its chains: see motley.torchvision.AugMix."""
