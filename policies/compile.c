@@ -261,7 +261,7 @@ static void fill_phase(compiler *c, uint32_t index, uint32_t *next_branch, doubl
     if (policy->choice == MOT_UNTIL_APPLIED && out->branches > MOT_MAX_WALK)
         problem(c, MOT_IN_POLICY, "choice 'until_applied' walks through %u branches, want at most %d", out->branches,
                 MOT_MAX_WALK);
-    uint32_t turns = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
+    uint32_t turns = policy->repeat.weights ? policy->repeat.weights - 1 : policy->repeat.most;
     if (policy->choice != MOT_WITH_REPLACEMENT && turns > out->branches)
         turns = out->branches;
     if (turns * most_steps > policy->tables.max_steps)
@@ -282,7 +282,7 @@ static uint32_t chain_steps(const motley_policy *policy)
 static void check_augmix(compiler *c)
 {
     motley_policy *policy = c->policy;
-    const uint32_t most = policy->repeat_weights ? policy->repeat_weights - 1 : policy->repeat;
+    const uint32_t most = policy->repeat.weights ? policy->repeat.weights - 1 : policy->repeat.most;
     if (!policy->augmix.width)
         return;
     if (policy->chance < 1)
@@ -306,12 +306,12 @@ static void fill_common(motley_policy *policy)
     t->phases = policy->phases;
     t->first_block = policy->first_block;
     t->chance = (uint64_t)rint(policy->chance * 4294967296.0);
-    t->repeat = policy->repeat;
-    t->repeat_given = policy->repeat_given;
-    t->repeat_weights = policy->repeat_weights;
+    t->repeat = policy->repeat.most;
+    t->repeat_given = policy->repeat.given;
+    t->repeat_weights = policy->repeat.weights;
     uint32_t whole[MOT_MAX_REPEAT + 1] = { 0 };
-    whole_weights(policy->repeat_weight, policy->repeat_weights, whole);
-    for (uint32_t i = 0; i < policy->repeat_weights; i++)
+    whole_weights(policy->repeat.weight, policy->repeat.weights, whole);
+    for (uint32_t i = 0; i < policy->repeat.weights; i++)
         t->repeat_below[i + 1] = t->repeat_below[i] + whole[i];
     t->choice = policy->choice;
     t->interpolations = policy->interpolations;
@@ -327,7 +327,7 @@ static void summarise(compiler *c)
     policy->runs_customs = false;
     *facts = (mot_step_facts){ .steps = (int32_t)policy->tables.max_steps, .chains = policy->augmix.width };
     policy->takes_boxes = false;
-    policy->takes_levels = policy->repeat_given > 0;
+    policy->takes_levels = policy->repeat.given > 0;
     for (const mot_table_branch *b = c->branch; b < c->branch + policy->branches; b++) { /* those of weight 0: empty */
         int32_t own = 0;
         for (uint32_t s = b->first_step; s < b->first_step + b->steps; s++) {

@@ -57,7 +57,7 @@ static void say_step(mot_text *w, const motley_policy *policy, const mot_policy_
     }
     mot_say(w, "]");
     if (space->side != MOT_SIDE_NONE)
-        mot_say(w, ", \"of\": \"%s\"", mot_side_names[space->side]);
+        mot_say(w, ", \"of\": \"%s\"", mot_side_names[space->side - MOT_SIDE_WIDTH]);
     if (space->side != MOT_SIDE_NONE && space->rounding != MOT_ROUND_NONE)
         mot_say(w, ", \"round\": \"%s\"", mot_rounding_names[space->rounding]);
     if (info->shape == MOTLEY_SHAPE_WARP || info->shape == MOTLEY_SHAPE_ERASE) {
@@ -102,19 +102,19 @@ motley_status mot_policy_print_values(const motley_policy *policy, char **json, 
         mot_say(&w, "%s\"%s\"", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);
     mot_say_number(&w, "], \"p\": ", policy->chance);
     mot_say(&w, ", \"repeat\": [");
-    if (policy->repeat_given) {
-        mot_say(&w, "%u, %u", policy->repeat + 1 - policy->repeat_given, policy->repeat);
-    } else if (policy->repeat_weights) {
+    if (policy->repeat.given) {
+        mot_say(&w, "%u, %u", policy->repeat.most + 1 - policy->repeat.given, policy->repeat.most);
+    } else if (policy->repeat.weights) {
         double total = 0;
-        for (uint32_t i = 0; i < policy->repeat_weights; i++)
-            total += policy->repeat_weight[i];
-        for (uint32_t i = 0; i < policy->repeat_weights; i++)
-            mot_say_number(&w, i ? ", " : "", policy->repeat_weight[i] / total);
+        for (uint32_t i = 0; i < policy->repeat.weights; i++)
+            total += policy->repeat.weight[i];
+        for (uint32_t i = 0; i < policy->repeat.weights; i++)
+            mot_say_number(&w, i ? ", " : "", policy->repeat.weight[i] / total);
     } else { /* the probabilities of 0, 1, ... repetitions */
-        for (uint32_t i = 0; i <= policy->repeat; i++)
-            mot_say(&w, "%s%d", i ? ", " : "", i == policy->repeat);
+        for (uint32_t i = 0; i <= policy->repeat.most; i++)
+            mot_say(&w, "%s%d", i ? ", " : "", i == policy->repeat.most);
     }
-    mot_say(&w, "], \"repeat_given\": %s, \"choice\": \"%s\", ", policy->repeat_given ? "true" : "false",
+    mot_say(&w, "], \"repeat_given\": %s, \"choice\": \"%s\", ", policy->repeat.given ? "true" : "false",
             mot_choice_names[policy->choice]);
     if (policy->augmix.width) {
         mot_say(&w, "\"augmix\": {\"width\": %d, ", policy->augmix.width);

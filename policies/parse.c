@@ -10,210 +10,17 @@
 
 #include <stdlib.h>
 
-/* --- the head: everything but ops and branches --- */
-
-/* Reads the two levels of `key`, between which a level is. */
-static void read_bounds(reader *r, const mot_yaml *list, const char *key, mot_level_kind kind, mot_level *out)
+/* Finds the scale of levels. After a problem it accepts every level, so that levels are not reported too. */
+static void find_scale(reader *r, const mot_yaml *map)
 {
-    double a = 0, b = 0;
-    if (list->kind != MOT_YAML_LIST || list->children != 2) {
-        PROBLEM(r, list, "'%s' wants a list of two levels, as in {%s: [0, 3]}", key, key);
-        return;
-    }
-    const mot_yaml *low = mot_yaml_child(&r->tree, list), *high = mot_yaml_next(&r->tree, low);
-    if (!number(r, low, "the lower level", 0, HUGE_VAL, &a) || !number(r, high, "the upper level", 0, HUGE_VAL, &b))
-        return;
-    if (a < b)
-        *out = (mot_level){ kind, a, b };
-    else
-        PROBLEM(r, list, "'%s' goes from %g to %g, want a lower level first", key, a, b);
-}
-
-void mot_level_read(reader *r, const mot_yaml *node, mot_level *out)
-{
-    static const char *const keys[] = { "uniform", "normal", "std", "given" };
-    *out = (mot_level){ .kind = MOT_LEVEL_FIXED };
-    if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "uniform") == 0) {
-        *out = (mot_level){ .kind = MOT_LEVEL_UNIFORM };
-        return;
-    }
-    if (node->kind == MOT_YAML_SCALAR && strcmp(text_of(r, node), "given") == 0) {
-        *out = (mot_level){ .kind = MOT_LEVEL_GIVEN };
-        return;
-    }
-    if (node->kind != MOT_YAML_MAP) {
-        double level;
-        if (number(r, node, "level", 0, HUGE_VAL, &level))
-            *out = (mot_level){ MOT_LEVEL_FIXED, level, 0 };
-        return;
-    }
-    if (!check_keys(r, node, "'level'", keys, COUNT(keys)))
-        return;
-    const mot_yaml *uniform = get(r, node, "uniform"), *normal = get(r, node, "normal"), *std = get(r, node, "std");
-    const mot_yaml *given = get(r, node, "given");
-    double a = 0, b = 0;
-    if (node->children == 2 && (uniform || given)) {
-        read_bounds(r, uniform ? uniform : given, uniform ? "uniform" : "given",
-                    uniform ? MOT_LEVEL_RANGE : MOT_LEVEL_GIVEN, out);
-    } else if (normal && std && !uniform && !given) {
-        const bool mean_fits = number(r, normal, "the mean level", 0, HUGE_VAL, &a);
-        if (!number(r, std, "'std'", 0, 1e6, &b) || !mean_fits)
-            return;
-        if (b > 0)
-            *out = (mot_level){ MOT_LEVEL_NORMAL, a, b };
-        else
-            PROBLEM(r, std, "'std' is 0, want more; a fixed level is written 'level: %g'", a);
-    } else {
-        PROBLEM(r, node,
-                "'level' wants a number, 'uniform', {uniform: [low, high]}, {normal: mean, std: deviation}, 'given' or "
-                "{given: [low, high]}");
-    }
-}
-
-static void read_interpolation(reader *r, const mot_yaml *node)
-{
-    motley_policy *policy = r->policy;
-    const bool list = node->kind == MOT_YAML_LIST;
-    if (list && (node->children < 1 || node->children > 3)) {
-        PROBLEM(r, node, "'interpolation' lists %u, want 1 to 3", node->children);
-        return;
-    }
-    policy->interpolations = 0;
-    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
-         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
-        int which;
-        if (!word(r, item, "'interpolation'", mot_interpolation_names, 3, &which))
-            continue;
-        if (memchr(policy->interpolation, which, policy->interpolations))
-            PROBLEM(r, item, "interpolation '%s' is listed twice", mot_interpolation_names[which]);
-        else
-            policy->interpolation[policy->interpolations++] = (uint8_t)which;
-    }
-}
-
-/* *fills: how many numbers there are. */
-static void read_fill(reader *r, const mot_yaml *node, uint32_t *fills, uint8_t fill[4])
-{
-    const bool list = node->kind == MOT_YAML_LIST;
-    if (list && node->children != 3 && node->children != 4) {
-        PROBLEM(r, node, "'fill' lists %u numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)", node->children);
-        return;
-    }
-    *fills = list ? node->children : 1;
-    int i = 0;
-    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
-         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
-        uint32_t value;
-        if (whole_number(r, item, "'fill'", 0, 255, &value))
-            fill[i++] = (uint8_t)value;
-    }
-}
-
-void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy)
-{
-    static const char *const keys[] = { "weights", "given" };
-    if (node->kind != MOT_YAML_MAP) {
-        policy->repeat_weights = policy->repeat_given = 0; /* it may replace another `repeat` */
-        whole_number(r, node, "'repeat'", 1, MOT_MAX_REPEAT, &policy->repeat);
-        return;
-    }
-    check_keys(r, node, "'repeat'", keys, COUNT(keys));
-    const mot_yaml *const given = get(r, node, "given"), *const weights = get(r, node, "weights");
-    const mot_yaml *const list = given ? given : weights;
-    const uint32_t count = list && list->kind == MOT_YAML_LIST ? list->children : 0;
-    double numbers[MOT_MAX_REPEAT + 1] = { 0 }, sum = 0;
-    if (count < 2 || count > (given ? 2 : MOT_MAX_REPEAT + 1) || (given && weights)) {
-        PROBLEM(r, list ? list : node,
-                "'repeat' wants a number, {weights: [...]} with 2 to %d weights, or {given: [least, most]}",
-                MOT_MAX_REPEAT + 1);
-        return;
-    }
-    const mot_yaml *item = mot_yaml_child(&r->tree, list);
-    for (uint32_t i = 0; i < count; i++, item = mot_yaml_next(&r->tree, item)) {
-        numbers[i] = i + 1; /* after a problem, so that what follows is not reported too */
-        number(r, item, given ? "a number of 'repeat'" : "a weight of 'repeat'", 0, given ? MOT_MAX_REPEAT : 1e12,
-               &numbers[i]);
-        sum += numbers[i];
-    }
-    if (given && (numbers[0] != floor(numbers[0]) || numbers[1] != floor(numbers[1]) || numbers[0] >= numbers[1])) {
-        PROBLEM(r, list, "'repeat' is given between %g and %g, want whole numbers, the lower first", numbers[0],
-                numbers[1]);
-        numbers[0] = 1, numbers[1] = 2;
-    } else if (!(sum > 0)) {
-        PROBLEM(r, list, "the weights of 'repeat' sum to 0, want more");
-    }
-    policy->repeat = given ? (uint32_t)numbers[1] : 0;
-    policy->repeat_given = given ? (uint32_t)(numbers[1] - numbers[0]) + 1 : 0;
-    policy->repeat_weights = given ? 0 : count;
-    memcpy(policy->repeat_weight, numbers, sizeof numbers);
-}
-
-static void read_augmix(reader *r, const mot_yaml *node)
-{
-    static const char *const keys[] = { "width", "alpha", "form" };
-    mot_augmix *augmix = &r->policy->augmix;
-    uint32_t width = 3;
-    int form = MOT_AUGMIX_SUM;
-    *augmix = (mot_augmix){ .alpha = 1 };
-    if (!check_keys(r, node, "'augmix'", keys, COUNT(keys)))
-        return;
-    const mot_yaml *width_node = get(r, node, "width"), *alpha = get(r, node, "alpha"), *name = get(r, node, "form");
-    if (width_node)
-        whole_number(r, width_node, "'width', the number of chains,", 1, MOT_MAX_CHAINS, &width);
-    if (alpha)
-        number(r, alpha, "'alpha'", MOT_MIN_ALPHA, MOT_MAX_ALPHA, &augmix->alpha);
-    if (name)
-        word(r, name, "'form'", mot_augmix_form_names, 3, &form);
-    augmix->width = (int)width;
-    augmix->form = (mot_augmix_form)form;
-}
-
-static void read_scale(reader *r, const mot_yaml *map)
-{
-    motley_policy *policy = r->policy;
-    const mot_yaml *bins = get(r, map, "bins"), *top = get(r, map, "top");
-    uint32_t n;
-    if (bins || top) { /* after a problem, a scale that accepts every level, so that levels are not reported too */
-        policy->top_bins = bins ? 2 : 0;
+    motley_policy *const policy = r->policy;
+    const bool bins = get(r, map, "bins") != NULL, top = get(r, map, "top") != NULL;
+    if (bins && policy->top_bins && !top)
+        policy->top = policy->top_bins - 1.0;
+    else if (bins)
+        policy->top_bins = 2, policy->top = HUGE_VAL;
+    else if (top && policy->top == 0)
         policy->top = HUGE_VAL;
-    }
-    if (bins && top) {
-        PROBLEM(r, top, "both 'bins' and 'top' are given, want one of them");
-    } else if (bins && whole_number(r, bins, "'bins'", 2, MOT_MAX_LEVELS, &n)) {
-        policy->top_bins = (int)n;
-        policy->top = n - 1.0;
-    } else if (top) {
-        number(r, top, "'top'", 1e-6, 1e6, &policy->top);
-    }
-}
-
-static bool read_head(reader *r, const mot_yaml *map)
-{
-    motley_policy *policy = r->policy;
-    const mot_yaml *node;
-    int which;
-    if (!mot_head_read(r, map, "policy", !r->whole, MOT_HEAD_OF(policy)))
-        return false;
-    if ((node = get(r, map, "arithmetic")) && word(r, node, "'arithmetic'", mot_arithmetic_names, 2, &which))
-        policy->arithmetic = (mot_arithmetic)which;
-    if ((node = get(r, map, "choice")) && word(r, node, "'choice'", mot_choice_names, 3, &which))
-        policy->choice = (mot_choice)which;
-    if ((node = get(r, map, "interpolation")))
-        read_interpolation(r, node);
-    if ((node = get(r, map, "fill")))
-        read_fill(r, node, &policy->fills, policy->fill);
-    if ((node = get(r, map, "p")))
-        number(r, node, "'p'", 0, 1, &policy->chance);
-    if ((node = get(r, map, "repeat")))
-        mot_repeat_read(r, node, policy);
-    if ((node = get(r, map, "augmix")))
-        read_augmix(r, node);
-    read_scale(r, map);
-    if ((node = get(r, map, "level"))) {
-        mot_level_read(r, node, &policy->level);
-        r->level_offset = node->offset;
-    }
-    return true;
 }
 
 /* --- ops: magnitude spaces --- */
@@ -337,38 +144,12 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
                 MOT_NUMBER(space->maximum));
 }
 
-/* What an op's entry says besides its range. */
-static void read_conventions(reader *r, const mot_yaml *map, mot_space *space)
-{
-    static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
-    const mot_yaml *node;
-    int which;
-    if ((node = get(r, map, "base")))
-        number(r, node, "'base'", -1e9, 1e9, &space->base);
-    if ((node = get(r, map, "min")))
-        number(r, node, "'min'", -1e9, 1e9, &space->minimum);
-    if ((node = get(r, map, "max")))
-        number(r, node, "'max'", -1e9, 1e9, &space->maximum);
-    if ((node = get(r, map, "sign")) && word(r, node, "'sign'", mot_sign_names, 3, &which))
-        space->sign = (mot_sign)which;
-    if ((node = get(r, map, "of")) && word(r, node, "'of'", mot_side_names + 1, 2, &which))
-        space->side = (mot_side)(which + 1);
-    if ((node = get(r, map, "round")) && word(r, node, "'round'", mot_rounding_names, 3, &which))
-        space->rounding = (mot_rounding)which;
-    if ((node = get(r, map, "via")) && word(r, node, "'via'", via_names, 1, &which))
-        space->via_degrees = true;
-    if ((node = get(r, map, "inside")) && word(r, node, "'inside'", inside_names, 1, &which))
-        space->in_boxes = true;
-    if ((node = get(r, map, "fill")))
-        read_fill(r, node, &space->fills, space->fill);
-}
-
 static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
-    static const char *const keys[] = { "op",    "range", "low", "span", "base", "sign",  "of",
-                                        "round", "min",   "max", "via",  "fill", "inside" };
+    static const char *const others[] = { "op", "range", "low", "span" };
     char what[MOT_MAX_NAME + 8];
-    uint32_t index;
+    uint32_t index, given;
+    mot_space own = { 0 };
     if (!is_name(r, key, "the name of an operation"))
         return true;
     snprintf(what, sizeof what, "op '%s'", text_of(r, key));
@@ -377,7 +158,7 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
             PROBLEM(r, key, "%s is given twice", what);
             return true;
         }
-    if (!check_keys(r, map, what, keys, COUNT(keys)))
+    if (!mot_keys_read(r, map, what, &mot_space_keys, others, COUNT(others), &own, &given))
         return true;
     const mot_yaml *named = get(r, map, "op");
     if (named && named->kind != MOT_YAML_SCALAR) {
@@ -393,6 +174,9 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     mot_space *space = &r->policy->space[index];
     if (space->op < 0)
         return true;
+    own.name = space->name;
+    own.op = op;
+    *space = own;
     const mot_yaml *range = get(r, map, "range"), *fill = get(r, map, "fill"), *inside = get(r, map, "inside");
     if (range || get(r, map, "low") || get(r, map, "span")) {
         if (motley_policy_op(r->policy, op)->values_max == 0)
@@ -402,7 +186,6 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
     } else if (map->children > (named ? 2u : 0u) + (fill ? 2u : 0u) + (inside ? 2u : 0u)) {
         PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
     }
-    read_conventions(r, map, space);
     check_space(r, map, space);
     return true;
 }
@@ -590,14 +373,16 @@ static bool read_phases(reader *r, const mot_yaml *list)
 
 static bool read_policy(reader *r, const mot_yaml *map)
 {
-    static const char *const keys[] = { "motley", "name",     "title",      "profile",       "paper",
-                                        "table",  "version",  "arithmetic", "interpolation", "fill",
-                                        "repeat", "choice",   "bins",       "top",           "level",
-                                        "ops",    "branches", "phases",     "augmix",        "p" };
-    if (!check_keys(r, map, "the policy", keys, COUNT(keys)))
+    static const char *const others[] = { "motley", "name",    "title", "profile",  "paper",
+                                          "table",  "version", "ops",   "branches", "phases" };
+    uint32_t given;
+    if (!mot_keys_read(r, map, "the policy", &mot_policy_keys, others, COUNT(others), r->policy, &given))
         return true;
-    if (!read_head(r, map))
+    if (!mot_head_read(r, map, "policy", !r->whole, MOT_HEAD_OF(r->policy)))
         return false;
+    find_scale(r, map);
+    if (get(r, map, "level"))
+        r->level_offset = get(r, map, "level")->offset;
     const mot_yaml *ops = get(r, map, "ops"), *branches = get(r, map, "branches"), *phases = get(r, map, "phases");
     if (ops && !read_ops(r, ops))
         return false;
@@ -647,9 +432,6 @@ static bool make_room(reader *r)
     if (!policy || !r->step_offset)
         return false;
     policy->only_checked = r->tree.only_checked;
-    policy->repeat = 1;
-    policy->chance = 1;
-    policy->interpolations = 1;
     policy->fills = 1;
     policy->space = malloc(MOT_MAX_SPACES * sizeof *policy->space);
     policy->step = malloc(MOT_MAX_ALL_STEPS * sizeof *policy->step);

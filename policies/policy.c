@@ -19,10 +19,61 @@ const char *const mot_arithmetic_names[2] = { "double", "torch" };
 const char *const mot_choice_names[3] = { "with_replacement", "without_replacement", "until_applied" };
 const char *const mot_augmix_form_names[3] = { "sum", "blends", "one_sum" };
 const char *const mot_sign_names[3] = { "plus", "minus", "random" };
-const char *const mot_side_names[3] = { "none", "width", "height" };
+const char *const mot_side_names[2] = { "width", "height" };
 const char *const mot_rounding_names[3] = { "none", "trunc", "half_even" };
 const char *const mot_interpolation_names[3] = { "nearest", "bilinear", "bicubic" };
 const char *const mot_profile_names[5] = { "torchvision", "timm", "dali", "tf", "paper" };
+static const char *const via_names[] = { "degrees" }, *const inside_names[] = { "boxes" };
+
+/* ---- the keys of texts, in the order in which they are printed ---- */
+
+#define AT(field) (uint16_t) offsetof(OWNER, field)
+#define PLACE(field) .at = AT(field), .bytes = sizeof(((OWNER *)0)->field)
+#define WORD(key, field, names, ...) MOT_KEY(key, WORD, field, MOT_KEY_OF(names, COUNT(names)), __VA_ARGS__)
+#define FILL MOT_KEY("fill", BYTES, fill, .count_at = AT(fills), .high = 255)
+
+#define OWNER mot_augmix
+static const mot_key augmix[] = {
+    MOT_KEY("width", WHOLE, width, MOT_KEY_IN(1, MOT_MAX_CHAINS), MOT_KEY_ELSE(3), .flags = MOT_KEY_PRINTED,
+            .what = "'width', the number of chains,"),
+    MOT_KEY("alpha", NUMBER, alpha, MOT_KEY_IN(MOT_MIN_ALPHA, MOT_MAX_ALPHA), MOT_KEY_ELSE(1),
+            .flags = MOT_KEY_PRINTED),
+    WORD("form", form, mot_augmix_form_names, MOT_KEY_ELSE(MOT_AUGMIX_SUM)),
+};
+static const mot_keys augmix_keys = MOT_KEYS(augmix);
+
+#undef OWNER
+#define OWNER struct motley_policy
+static const mot_key policy_keys[] = {
+    WORD("arithmetic", arithmetic, mot_arithmetic_names, MOT_KEY_ELSE(MOT_ARITHMETIC_DOUBLE)),
+    MOT_KEY_AT("interpolation", WORDS, interpolations, 4, .high = 3, MOT_KEY_OF(mot_interpolation_names, 3),
+               .flags = MOT_KEY_PRINTED),
+    FILL,
+    MOT_KEY("p", NUMBER, chance, .high = 1, MOT_KEY_ELSE(1)),
+    MOT_KEY("repeat", REPEAT, repeat, .flags = MOT_KEY_PRINTED),
+    WORD("choice", choice, mot_choice_names, MOT_KEY_ELSE(MOT_WITH_REPLACEMENT)),
+    MOT_KEY("augmix", KEYS, augmix, .keys = &augmix_keys),
+    MOT_KEY("bins", WHOLE, top_bins, MOT_KEY_IN(2, MOT_MAX_LEVELS)),
+    MOT_KEY("top", NUMBER, top, MOT_KEY_IN(1e-6, 1e6), .flags = MOT_KEY_OR),
+    MOT_KEY("level", LEVEL, level, .flags = 0),
+};
+const mot_keys mot_policy_keys = MOT_KEYS(policy_keys);
+
+#undef OWNER
+#define OWNER mot_space
+static const mot_key space_keys[] = {
+    MOT_KEY("base", NUMBER, base, MOT_KEY_IN(-1e9, 1e9)),
+    WORD("sign", sign, mot_sign_names, MOT_KEY_ELSE(MOT_SIGN_PLUS)),
+    WORD("of", side, mot_side_names, .first = MOT_SIDE_WIDTH),
+    WORD("round", rounding, mot_rounding_names, MOT_KEY_ELSE(MOT_ROUND_NONE)),
+    MOT_KEY("min", NUMBER, minimum, MOT_KEY_IN(-1e9, 1e9), MOT_KEY_ELSE(-HUGE_VAL)),
+    MOT_KEY("max", NUMBER, maximum, MOT_KEY_IN(-1e9, 1e9), MOT_KEY_ELSE(HUGE_VAL)),
+    WORD("via", via_degrees, via_names, .first = 1),
+    FILL,
+    WORD("inside", in_boxes, inside_names, .first = 1),
+};
+const mot_keys mot_space_keys = MOT_KEYS(space_keys);
+#undef OWNER
 
 motley_status mot_policy_text(const char *path, char **text, size_t *length, motley_error *error)
 {

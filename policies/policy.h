@@ -50,6 +50,14 @@ typedef struct mot_augmix {
     mot_augmix_form form;
 } mot_augmix;
 
+/* How often a sample draws from the branches. */
+typedef struct mot_repeat {
+    uint32_t most;    /* fixed, when there are no weights */
+    uint32_t given;   /* how many numbers up to `most` a sample's level chooses from; 0: none */
+    uint32_t weights; /* of 0 and more repetitions */
+    double weight[MOT_MAX_REPEAT + 1];
+} mot_repeat;
+
 /* A magnitude space: how a level becomes the value of an op. With position = level / top,
  *   m = low + span * position, times the side when relative, then rounded;
  *   value = base + sign * m, then clamped to minimum..maximum. */
@@ -63,8 +71,8 @@ typedef struct mot_space {
     mot_side side;
     mot_rounding rounding;
     double minimum, maximum; /* -HUGE_VAL, HUGE_VAL when not given */
-    bool via_degrees;        /* shear: the entry is tan(radians(degrees(atan(value)))), as in torchvision */
-    bool in_boxes;           /* its steps work inside the image's boxes, each of which is changed or not */
+    int32_t via_degrees;     /* 1, shear: the entry is tan(radians(degrees(atan(value)))), as in torchvision */
+    int32_t in_boxes;        /* 1: its steps work inside the image's boxes, each of which is changed or not */
     uint32_t fills;          /* 1, 3 or 4 numbers in `fill`; 0: the policy's fill */
     uint8_t fill[4];
 } mot_space;
@@ -112,17 +120,14 @@ struct motley_policy {
     char *title, *profile;
     char *paper, *table, *version; /* citation; version: what software the numbers follow */
     mot_arithmetic arithmetic;
-    int top_bins;          /* number of bins; 0 if the text has `top` instead */
-    double top;            /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
-    mot_level level;       /* of steps without one; kind NONE if there is none */
-    double chance;         /* that a sample gets any of it */
-    uint32_t repeat;       /* fixed, when repeat_weights is 0 */
-    uint32_t repeat_given; /* how many numbers up to `repeat` a sample's level chooses from; 0: none */
-    uint32_t repeat_weights;
-    double repeat_weight[MOT_MAX_REPEAT + 1];
+    int top_bins;    /* number of bins; 0 if the text has `top` instead */
+    double top;      /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
+    mot_level level; /* of steps without one; kind NONE if there is none */
+    double chance;   /* that a sample gets any of it */
+    mot_repeat repeat;
     mot_choice choice;
     mot_augmix augmix; /* width 0: none */
-    uint32_t interpolations;
+    uint8_t interpolations;
     uint8_t interpolation[3]; /* in the order given */
     uint32_t fills;           /* 1, 3 or 4 numbers in `fill` */
     uint8_t fill[4];

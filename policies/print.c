@@ -13,130 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mot_print_level(mot_text *w, const mot_level *level)
-{
-    switch (level->kind) {
-    case MOT_LEVEL_NONE:
-        break;
-    case MOT_LEVEL_FIXED:
-        mot_say_number(w, "level: ", level->a);
-        break;
-    case MOT_LEVEL_UNIFORM:
-        mot_say(w, "level: uniform");
-        break;
-    case MOT_LEVEL_RANGE:
-    case MOT_LEVEL_GIVEN:
-        if (level->kind == MOT_LEVEL_GIVEN && level->b == 0) {
-            mot_say(w, "level: given");
-            break;
-        }
-        mot_say_number(w, level->kind == MOT_LEVEL_GIVEN ? "level: {given: [" : "level: {uniform: [", level->a);
-        mot_say_number(w, ", ", level->b);
-        mot_say(w, "]}");
-        break;
-    case MOT_LEVEL_NORMAL:
-        mot_say_number(w, "level: {normal: ", level->a);
-        mot_say_number(w, ", std: ", level->b);
-        mot_say(w, "}");
-        break;
-    case MOT_LEVEL_VALUE:
-        mot_say_number(w, "value: ", level->a);
-        break;
-    }
-}
-
-static void print_fill(mot_text *w, uint32_t fills, const uint8_t *fill)
-{
-    for (uint32_t i = 0; i < fills; i++)
-        mot_say(w, "%s%d", i ? ", " : fills > 1 ? "[" : "", fill[i]);
-    mot_say(w, fills > 1 ? "]" : "");
-}
-
-void mot_print_repeat(mot_text *w, const motley_policy *policy)
-{
-    for (uint32_t i = 0; i < policy->repeat_weights; i++)
-        mot_say_number(w, i ? ", " : "repeat: {weights: [", policy->repeat_weight[i]);
-    if (policy->repeat_weights)
-        mot_say(w, "]}");
-    else if (policy->repeat_given)
-        mot_say(w, "repeat: {given: [%u, %u]}", policy->repeat + 1 - policy->repeat_given, policy->repeat);
-    else
-        mot_say(w, "repeat: %u", policy->repeat);
-}
-
-static void print_head(mot_text *w, const motley_policy *policy)
-{
-    mot_head_print(w, MOT_HEAD_OF(policy));
-    if (policy->arithmetic != MOT_ARITHMETIC_DOUBLE)
-        mot_say(w, "arithmetic: %s\n", mot_arithmetic_names[policy->arithmetic]);
-    mot_say(w, policy->interpolations > 1 ? "interpolation: [" : "interpolation: ");
-    for (uint32_t i = 0; i < policy->interpolations; i++)
-        mot_say(w, "%s%s", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);
-    mot_say(w, policy->interpolations > 1 ? "]\nfill: " : "\nfill: ");
-    print_fill(w, policy->fills, policy->fill);
-    mot_say(w, "\n");
-    if (policy->chance < 1) {
-        mot_say_number(w, "p: ", policy->chance);
-        mot_say(w, "\n");
-    }
-    mot_print_repeat(w, policy);
-    mot_say(w, "\n");
-    if (policy->choice != MOT_WITH_REPLACEMENT)
-        mot_say(w, "choice: %s\n", mot_choice_names[policy->choice]);
-    if (policy->augmix.width) {
-        mot_say(w, "augmix: {width: %d", policy->augmix.width);
-        mot_say_number(w, ", alpha: ", policy->augmix.alpha);
-        if (policy->augmix.form != MOT_AUGMIX_SUM)
-            mot_say(w, ", form: %s", mot_augmix_form_names[policy->augmix.form]);
-        mot_say(w, "}\n");
-    }
-    if (policy->top_bins)
-        mot_say(w, "bins: %d\n", policy->top_bins);
-    else if (policy->top > 0) {
-        mot_say_number(w, "top: ", policy->top);
-        mot_say(w, "\n");
-    }
-    if (policy->level.kind != MOT_LEVEL_NONE) {
-        mot_print_level(w, &policy->level);
-        mot_say(w, "\n");
-    }
-}
-
 static void print_space(mot_text *w, const motley_policy *policy, const mot_space *space)
 {
     const char *op = motley_policy_op(policy, space->op)->name;
     const bool renamed = strcmp(op, space->name) != 0;
     mot_say(w, "  %s: {", space->name);
     if (renamed)
-        mot_say(w, "op: %s%s", op, space->has_levels || space->fills || space->in_boxes ? ", " : "");
+        mot_say(w, "op: %s", op);
     if (space->has_levels) {
         const double high = space->low + space->span;
         const bool exact = high - space->low == space->span && fabs(high) <= 1e9;
-        mot_say_number(w, exact ? "range: [" : "low: ", space->low);
+        mot_say_number(w, exact ? renamed ? ", range: [" : "range: [" : renamed ? ", low: " : "low: ", space->low);
         mot_say_number(w, exact ? ", " : ", span: ", exact ? high : space->span);
-        if (exact)
-            mot_say(w, "]");
-        if (space->base != 0)
-            mot_say_number(w, ", base: ", space->base);
-        if (space->sign != MOT_SIGN_PLUS)
-            mot_say(w, ", sign: %s", mot_sign_names[space->sign]);
-        if (space->side != MOT_SIDE_NONE)
-            mot_say(w, ", of: %s", mot_side_names[space->side]);
-        if (space->rounding != MOT_ROUND_NONE)
-            mot_say(w, ", round: %s", mot_rounding_names[space->rounding]);
-        if (space->minimum != -HUGE_VAL)
-            mot_say_number(w, ", min: ", space->minimum);
-        if (space->maximum != HUGE_VAL)
-            mot_say_number(w, ", max: ", space->maximum);
-        if (space->via_degrees)
-            mot_say(w, ", via: degrees");
+        mot_say(w, exact ? "]" : "");
     }
-    if (space->fills) {
-        mot_say(w, space->has_levels ? ", fill: " : "fill: ");
-        print_fill(w, space->fills, space->fill);
-    }
-    if (space->in_boxes)
-        mot_say(w, space->has_levels || space->fills ? ", inside: boxes" : "inside: boxes");
+    mot_keys_print(w, &mot_space_keys, space, 0, renamed || space->has_levels ? ", " : "", ", ");
     mot_say(w, "}\n");
 }
 
@@ -153,8 +44,8 @@ static void print_step(mot_text *w, const motley_policy *policy, const mot_polic
     if (step->probability != 1)
         mot_say_number(w, ", p: ", step->probability);
     if (level) {
-        mot_say(w, ", ");
-        mot_print_level(w, &step->level);
+        mot_say(w, step->level.kind == MOT_LEVEL_VALUE ? ", value: " : ", level: ");
+        mot_level_print(w, &step->level);
     }
     mot_say(w, "}");
 }
@@ -186,8 +77,9 @@ motley_status mot_policy_print_text(const motley_policy *policy, char **text, mo
     if (policy->staged)
         return mot_transform_print(policy->staged, text, error);
     mot_text w = { 0 };
-    print_head(&w, policy);
-    mot_say(&w, "ops:\n");
+    mot_head_print(&w, MOT_HEAD_OF(policy));
+    mot_keys_print(&w, &mot_policy_keys, policy, 0, "", "\n");
+    mot_say(&w, "\nops:\n");
     for (uint32_t i = 0; i < policy->spaces; i++)
         print_space(&w, policy, &policy->space[i]);
     if (policy->phases > 1)

@@ -3,23 +3,20 @@
 #ifndef MOT_PRINT_H
 #define MOT_PRINT_H
 
-#include "policies/policy.h"
+#include "policies/keys.h"
 
 /* The words that policy texts use for the enumerations, in their order. */
 extern const char *const mot_arithmetic_names[2];
 extern const char *const mot_choice_names[3];
 extern const char *const mot_augmix_form_names[3];
 extern const char *const mot_sign_names[3];
-extern const char *const mot_side_names[3];
+extern const char *const mot_side_names[2]; /* from MOT_SIDE_WIDTH on */
 extern const char *const mot_rounding_names[3];
 extern const char *const mot_interpolation_names[3];
 extern const char *const mot_profile_names[5];
 
-/* Writes `repeat` with its key. */
-void mot_print_repeat(mot_text *w, const motley_policy *policy);
-
-/* Writes a level with its key; nothing if there is none. */
-void mot_print_level(mot_text *w, const mot_level *level);
+/* The keys of a policy that are not texts or lists of steps; and of an entry under `ops`, but for its range. */
+extern const mot_keys mot_policy_keys, mot_space_keys;
 
 /* The formats of motley_policy_print, but JSON, which is made of the text. */
 motley_status mot_policy_print_text(const motley_policy *policy, char **text, motley_error *error);

@@ -166,12 +166,6 @@ static inline bool is_name(reader *r, const mot_yaml *node, const char *what)
     return true;
 }
 
-/* Reads a level. After a problem it is the fixed level 0, so that it is not reported twice. */
-void mot_level_read(reader *r, const mot_yaml *node, mot_level *out);
-
-/* Reads `repeat` into a policy. */
-void mot_repeat_read(reader *r, const mot_yaml *node, motley_policy *policy);
-
 /* Reads and compiles the policy at `node` of a tree that is being read; problems go to the tree. `whole`: the policy is
  * the whole text, so it has the version. *policy is NULL if there is no memory; otherwise the caller destroys it. */
 motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool whole, const motley_custom_op *customs,

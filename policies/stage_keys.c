@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of the keys of a transform's stages, and what follows from it alone: their defaults and their print. */
+/* The tables of the keys of a transform's stages, and checks of several keys together. */
 #include "policies/stage_keys.h"
 
 #include "augmentations/jitter.h"
 #include "augmentations/kernel_blur.h"
+#include "policies/mix.h"
+#include "policies/print.h"
 
 #include <stddef.h>
 
@@ -24,117 +26,96 @@ static const char *const at_names[] = { "upper_left", "centre" };
 
 #define AT(field) (uint16_t)(offsetof(mot_stage, of.field) - offsetof(mot_stage, of))
 #define PLACE(field) .at = AT(field), .bytes = sizeof(((mot_stage *)0)->of.field)
-#define NUMBER(key, field, least, most, otherwise) \
-    { \
-        .name = key, .kind = MOT_KEY_NUMBER, PLACE(field), .low = least, .high = most, .standard = { otherwise } \
-    }
-#define CHANCE(key, field, otherwise) NUMBER(key, field, 0, 1, otherwise)
-#define WHOLE(key, field, least, most) \
-    { \
-        .name = key, .kind = MOT_KEY_WHOLE, PLACE(field), .low = least, .high = most \
-    }
+#define NUMBER(key, field, least, most, ...) \
+    MOT_KEY(key, NUMBER, field, MOT_KEY_IN(least, most), MOT_KEY_ELSE(__VA_ARGS__))
+#define CHANCE(key, field, ...) NUMBER(key, field, 0, 1, __VA_ARGS__)
+#define WHOLE(key, field, least, most) MOT_KEY(key, WHOLE, field, MOT_KEY_IN(least, most))
+#define WORD(key, field, names, count, ...) \
+    MOT_KEY(key, WORD, field, MOT_KEY_OF(names, count), MOT_KEY_ELSE(__VA_ARGS__))
 #define RANGE(key, field, least, most, ...) \
-    { \
-        .name = key, .kind = MOT_KEY_RANGE, PLACE(field), .low = least, .high = most, .standard = { __VA_ARGS__ } \
-    }
-#define BARE(key, what, field, least, most, otherwise) \
-    { \
-        .name = key, .kind = what, PLACE(field), .low = least, .high = most, .standard = { otherwise, otherwise }, \
-        .flags = MOT_KEY_BARE \
-    }
-#define WORD(key, field, names, count, otherwise) \
-    { \
-        .name = key, .kind = MOT_KEY_WORD, PLACE(field), .standard = { otherwise }, .words = names, \
-        .words_count = count, .spellings = COUNT(names) \
-    }
-#define NUMBERS(key, field, count_field, least, most, otherwise) \
-    { \
-        .name = key, .kind = MOT_KEY_NUMBERS, PLACE(field), .count_at = AT(count_field), .low = least, .high = most, \
-        .standard = { \
-            otherwise \
-        } \
-    }
-#define SIZE_OF(key, field, how) \
-    { \
-        .name = key, .kind = MOT_KEY_SIZE, .at = AT(field), .bytes = 8, .low = 1, .high = MOT_MAX_RESULT_SIDE, \
-        .flags = how \
-    }
-#define SIZE SIZE_OF("size", crop.width, MOT_KEY_NEEDED | MOT_KEY_PRINTED)
-#define SIDES(key, field, count_field) \
-    { \
-        .name = key, .kind = MOT_KEY_SIDES, PLACE(field), .count_at = AT(count_field), .low = 1, .high = UINT16_MAX, \
-        .flags = MOT_KEY_BARE \
-    }
+    MOT_KEY(key, RANGE, field, MOT_KEY_IN(least, most), MOT_KEY_ELSE(__VA_ARGS__))
+#define BARE(key, of_kind, field, least, most, otherwise) \
+    MOT_KEY(key, of_kind, field, MOT_KEY_IN(least, most), MOT_KEY_ELSE(otherwise, otherwise), .flags = MOT_KEY_BARE)
+#define NUMBERS(key, of_kind, field, count_field, least, most, ...) \
+    MOT_KEY(key, of_kind, field, MOT_KEY_IN(least, most), .count_at = AT(count_field), __VA_ARGS__)
+#define FILL(stage) NUMBERS("fill", NUMBERS, stage.fill, stage.values, 0, 255, .flags = 0)
+#define SIZE(key, field, how) MOT_KEY_AT(key, SIZE, field, 8, MOT_KEY_IN(1, MOT_MAX_RESULT_SIDE), .flags = how)
+#define NEEDED (MOT_KEY_NEEDED | MOT_KEY_PRINTED)
 #define FILTERS(most) \
-    { .name = "filter", .kind = MOT_KEY_FILTERS, .at = AT(crop.filters), .bytes = 8, .high = most }, \
+    MOT_KEY_AT("filter", WORDS, crop.filters, 8, .high = most, MOT_KEY_OF(mot_filter_names, MOT_FILTERS)), \
         WORD("order", crop.order, order_names, MOT_ORDERS, MOTLEY_ORDER_PILLOW_13)
 
-static const mot_key random_resized_crop[] = { SIZE, RANGE("scale", crop.area, 0, 1, 0.08, 1),
+static const mot_key random_resized_crop[] = { SIZE("size", crop.width, NEEDED),
+                                               RANGE("scale", crop.area, 0, 1, 0.08, 1),
                                                RANGE("ratio", crop.ratio, 1e-3, 1e3, 3.0 / 4, 4.0 / 3),
                                                FILTERS(MOT_FILTERS) };
 
-static const mot_key zoom_out[] = { CHANCE("p", zoom.p, 1), RANGE("side", zoom.side, 1, 100, 1, 4),
-                                    NUMBERS("fill", zoom.fill, zoom.values, 0, 255, 0) };
+static const mot_key zoom_out[] = { CHANCE("p", zoom.p, 1), RANGE("side", zoom.side, 1, 100, 1, 4), FILL(zoom) };
 
 static const double overlaps[] = { 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1 };
 
-static const mot_key iou_crop[] = {
-    CHANCE("p", overlap.p, 1),
-    { .name = "overlap", .kind = MOT_KEY_CHOICES, PLACE(overlap.overlap), .count_at = AT(overlap.overlaps), .high = 1 },
-    RANGE("scale", overlap.scale, 0, 1, 0.3, 1),
-    RANGE("ratio", overlap.ratio, 1e-3, 1e3, 0.5, 2)
-};
+static const mot_key iou_crop[] = { CHANCE("p", overlap.p, 1),
+                                    NUMBERS("overlap", CHOICES, overlap.overlap, overlap.overlaps, 0, 1,
+                                            .choices = overlaps, .choices_count = COUNT(overlaps)),
+                                    RANGE("scale", overlap.scale, 0, 1, 0.3, 1),
+                                    RANGE("ratio", overlap.ratio, 1e-3, 1e3, 0.5, 2) };
 
 static const mot_key resize[] = {
-    SIZE_OF("size", crop.width, MOT_KEY_BARE),
-    SIDES("shortest", crop.shortest, crop.shortests),
+    SIZE("size", crop.width, MOT_KEY_BARE | MOT_KEY_SHORTER),
+    NUMBERS("shortest", SIDES, crop.shortest, crop.shortests, 1, UINT16_MAX, .flags = MOT_KEY_BARE),
     WHOLE("longest", crop.longest, 1, MOT_MAX_RESULT_SIDE),
-    SIZE_OF("fit", crop.fit, MOT_KEY_BARE),
-    SIDES("square", crop.square, crop.squares),
+    SIZE("fit", crop.fit, MOT_KEY_BARE),
+    NUMBERS("square", SIDES, crop.square, crop.squares, 1, UINT16_MAX, .flags = MOT_KEY_BARE),
     RANGE("scale", crop.scale, 1e-3, 1e3, 1, 1),
     WORD("rounding", crop.rounding, rounding_names, 3, MOT_SIDES_TORCHVISION),
     FILTERS(1),
     WORD("masks", crop.masks, nearest_names, 2, 0),
 };
 
-static const mot_key size_crop[] = {
-    { .name = "sides",
-      .kind = MOT_KEY_COUNTS,
-      PLACE(size_crop.sides),
-      .low = 1,
-      .high = MOT_MAX_RESULT_SIDE,
-      .standard = { 1, 1 },
-      .flags = MOT_KEY_NEEDED | MOT_KEY_PRINTED },
-};
+static const mot_key size_crop[] = { MOT_KEY("sides", COUNTS, size_crop.sides, MOT_KEY_IN(1, MOT_MAX_RESULT_SIDE),
+                                             MOT_KEY_ELSE(1, 1), .flags = NEEDED) };
 
 static const mot_key fixed_crop[] = {
-    SIZE_OF("size", window.width, MOT_KEY_NEEDED | MOT_KEY_PRINTED),
-    NUMBERS("fill", window.fill, window.values, 0, 255, 0),
+    SIZE("size", window.width, NEEDED),
+    FILL(window),
     WORD("rounding", window.rounding, rounding_names, 3, MOT_SIDES_TORCHVISION),
 };
 
 static const mot_key pad[] = {
-    SIZE_OF("size", window.width, MOT_KEY_BARE),
+    SIZE("size", window.width, MOT_KEY_BARE),
     WHOLE("multiple", window.multiple, 1, 4096),
     WORD("at", window.at, at_names, 2, 0),
-    NUMBERS("fill", window.fill, window.values, 0, 255, 0),
+    FILL(window),
 };
 
-static const mot_key center_crop[] = { SIZE };
+static const mot_key center_crop[] = { SIZE("size", crop.width, NEEDED) };
 
-static const mot_key random_crop[] = { SIZE, WHOLE("padding", crop.padding, 0, MOT_MAX_RESULT_SIDE) };
+static const mot_key random_crop[] = { SIZE("size", crop.width, NEEDED),
+                                       WHOLE("padding", crop.padding, 0, MOT_MAX_RESULT_SIDE) };
 
 static const mot_key flip[] = {
-    { .name = "horizontal", .kind = MOT_KEY_NUMBER, PLACE(flip.horizontal), .high = 1, .flags = MOT_KEY_PRINTED },
+    MOT_KEY("horizontal", NUMBER, flip.horizontal, .high = 1, .flags = MOT_KEY_PRINTED),
     CHANCE("vertical", flip.vertical, 0),
+};
+
+/* What a text changes of a built-in policy. */
+static const mot_key policy[] = {
+    [MOT_CHANGES_NAME] = { .name = "name", .kind = MOT_KEY_NAME },
+    [MOT_CHANGES_P] = CHANCE("p", policy.p, 1),
+    [MOT_CHANGES_REPEAT] = BARE("repeat", REPEAT, policy.repeat, 0, 0, 0),
+    [MOT_CHANGES_BINS] = BARE("bins", WHOLE, policy.bins, 2, MOT_MAX_LEVELS, 0),
+    [MOT_CHANGES_LEVEL] = BARE("level", LEVEL, policy.level, 0, 0, 0),
+    [MOT_CHANGES_INTERPOLATION] = MOT_KEY_AT("interpolation", WORDS, policy.interpolations, 4,
+                                             MOT_KEY_OF(mot_interpolation_names, 3), .flags = MOT_KEY_SET),
+    [MOT_CHANGES_FILL] = NUMBERS("fill", BYTES, policy.fill, policy.fills, 0, 255, .flags = 0),
 };
 
 static const mot_key jitter[] = {
     CHANCE("p", jitter.p, 1),
-    BARE(MOT_JITTER_BRIGHTNESS, MOT_KEY_FACTORS, jitter.range[MOT_BRIGHTNESS], 0, 10000, 1),
-    BARE(MOT_JITTER_CONTRAST, MOT_KEY_FACTORS, jitter.range[MOT_CONTRAST], 0, 10000, 1),
-    BARE(MOT_JITTER_SATURATION, MOT_KEY_FACTORS, jitter.range[MOT_SATURATION], 0, 10000, 1),
-    BARE(MOT_JITTER_HUE, MOT_KEY_SHIFTS, jitter.range[MOT_HUE], -0.5, 0.5, 0),
+    BARE(MOT_JITTER_BRIGHTNESS, FACTORS, jitter.range[MOT_BRIGHTNESS], 0, 10000, 1),
+    BARE(MOT_JITTER_CONTRAST, FACTORS, jitter.range[MOT_CONTRAST], 0, 10000, 1),
+    BARE(MOT_JITTER_SATURATION, FACTORS, jitter.range[MOT_SATURATION], 0, 10000, 1),
+    BARE(MOT_JITTER_HUE, SHIFTS, jitter.range[MOT_HUE], -0.5, 0.5, 0),
 };
 
 static const mot_key photometric[] = {
@@ -150,14 +131,14 @@ static const mot_key grayscale[] = { CHANCE("p", grayscale.p, 1) };
 
 static const mot_key blur[] = {
     CHANCE("p", blur.p, 1),
-    BARE("radius", MOT_KEY_RANGE, blur.radius, 0, 100, 0),
+    BARE("radius", RANGE, blur.radius, 0, 100, 0),
     WHOLE("kernel_size", blur.kernel_size, 3, MOTLEY_MAX_KERNEL),
-    BARE("sigma", MOT_KEY_RANGE, blur.sigma, MOT_KERNEL_SIGMA_MIN, MOT_KERNEL_SIGMA_MAX, 0),
+    BARE("sigma", RANGE, blur.sigma, MOT_KERNEL_SIGMA_MIN, MOT_KERNEL_SIGMA_MAX, 0),
 };
 
 static const mot_key output[] = {
-    NUMBERS("mean", output.mean, output.values, -1e6, 1e6, 0),
-    NUMBERS("std", output.std, output.values, 1e-6, 1e6, 1),
+    NUMBERS("mean", NUMBERS, output.mean, output.values, -1e6, 1e6, .flags = 0),
+    NUMBERS("std", NUMBERS, output.std, output.values, 1e-6, 1e6, MOT_KEY_ELSE(1)),
     WORD("convention", output.convention, convention_names, 3, MOTLEY_NORMALIZATION_TORCHVISION_V1),
     WORD("type", output.dtype, dtype_names, 4, MOTLEY_F32),
     WORD("layout", output.layout, layout_names, 2, MOTLEY_CHW),
@@ -167,20 +148,8 @@ static const mot_key erase[] = {
     CHANCE("p", erase.p, 1),
     RANGE("area", erase.area, 0, 1, 0.02, 0.33),
     RANGE("ratio", erase.ratio, 1e-3, 1e3, 0.3, 3.3),
-    { .name = "value",
-      .kind = MOT_KEY_VALUE,
-      PLACE(erase.value),
-      .count_at = AT(erase.values),
-      .low = -1e6,
-      .high = 1e6,
-      .words = fill_names,
-      .words_count = 2 },
-    { .name = "boxes",
-      .kind = MOT_KEY_COUNTS,
-      PLACE(erase.boxes),
-      .low = 1,
-      .high = MOTLEY_MAX_ERASED_BOXES,
-      .standard = { 1, 1 } },
+    NUMBERS("value", VALUE, erase.value, erase.values, -1e6, 1e6, .words = fill_names, .words_count = 2),
+    MOT_KEY("boxes", COUNTS, erase.boxes, MOT_KEY_IN(1, MOTLEY_MAX_ERASED_BOXES), MOT_KEY_ELSE(1, 1)),
 };
 
 static const mot_key mix[] = {
@@ -200,7 +169,7 @@ static const mot_key mix[] = {
 
 #define FORM(text, keys, rank) \
     { \
-        text, keys, COUNT(keys), rank \
+        text, MOT_KEYS(keys), rank \
     }
 
 const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
@@ -209,16 +178,16 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0),
     [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0),
     [MOT_STAGE_FLIP] = FORM("flip", flip, 0),
-    [MOT_STAGE_POLICY] = { "policy", NULL, 0, 3 },
+    [MOT_STAGE_POLICY] = FORM("policy", policy, 3),
     [MOT_STAGE_JITTER] = FORM("jitter", jitter, 3),
     [MOT_STAGE_GRAYSCALE] = FORM(MOT_GRAYSCALE_STAGE, grayscale, 3),
     [MOT_STAGE_BLUR] = FORM("blur", blur, 3),
     [MOT_STAGE_OUTPUT] = FORM("output", output, 4),
     [MOT_STAGE_ERASE] = FORM("erase", erase, 5),
     [MOT_STAGE_MIX] = FORM("mix", mix, 6),
-    [MOT_STAGE_TO_RGB] = { "to_rgb", NULL, 0, -3 },
+    [MOT_STAGE_TO_RGB] = { "to_rgb", { NULL, 0 }, -3 },
     [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, 0),
-    [MOT_STAGE_ONE_OF] = { "one_of", NULL, 0, 0 }, /* its lists' stages have ranks */
+    [MOT_STAGE_ONE_OF] = { "one_of", { NULL, 0 }, 0 }, /* its lists' stages have ranks */
     [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0),
     [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0),
     [MOT_STAGE_PAD] = FORM("pad", pad, 0),
@@ -226,153 +195,130 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0),
 };
 
-void mot_stage_defaults(mot_stage *stage)
+/* ---- checks of several keys together ---- */
+
+/* Checks numbers that were read from `node`, whose scale people confuse: none may be above `most`. */
+static void check_scale(reader *r, const mot_yaml *node, const char *what, const double *numbers, double most)
 {
-    const mot_stage_form *const form = &mot_stage_forms[stage->kind];
-    for (int k = 0; k < form->keys_count; k++) {
-        const mot_key *const key = &form->keys[k];
-        double *const numbers = mot_key_value(key, stage);
-        int32_t *const whole = mot_key_value(key, stage);
-        switch (key->kind) {
-        case MOT_KEY_NUMBER:
-            numbers[0] = key->standard[0];
-            break;
-        case MOT_KEY_RANGE:
-        case MOT_KEY_FACTORS:
-        case MOT_KEY_SHIFTS:
-            memcpy(numbers, key->standard, sizeof key->standard);
-            break;
-        case MOT_KEY_NUMBERS:
-        case MOT_KEY_VALUE:
-            for (int c = 0; c < 4; c++)
-                numbers[c] = key->standard[0];
-            break;
-        case MOT_KEY_WHOLE:
-        case MOT_KEY_WORD:
-            whole[0] = (int32_t)key->standard[0];
-            break;
-        case MOT_KEY_COUNTS:
-            whole[0] = (int32_t)key->standard[0], whole[1] = (int32_t)key->standard[1];
-            break;
-        case MOT_KEY_CHOICES:
-            memset(numbers, 0, key->bytes);
-            memcpy(numbers, overlaps, sizeof overlaps);
-            *mot_key_count(key, stage) = COUNT(overlaps);
-            break;
-        case MOT_KEY_SIZE: /* of a text with a problem */
-            whole[0] = whole[1] = 1;
-            break;
-        case MOT_KEY_SIDES: /* none */
-            break;
-        case MOT_KEY_FILTERS:
-            stage->of.crop.filters = 1;
-            stage->of.crop.filter[0] = MOTLEY_FILTER_BILINEAR;
-            break;
+    const bool list = node->kind == MOT_YAML_LIST;
+    const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node;
+    for (int i = 0; item && i < 4; i++, item = list ? mot_yaml_next(&r->tree, item) : NULL)
+        if (numbers[i] > most) {
+            PROBLEM(r, item, "%s is %s, want numbers on the 0..1 scale (those of the 0..255 scale divided by 255)",
+                    what, MOT_NUMBER(numbers[i]));
+            return;
         }
+}
+
+static void check_output(reader *r, const mot_yaml *map, const mot_normalize *output)
+{
+    const mot_yaml *mean = get(r, map, "mean"), *std = get(r, map, "std");
+    if (!mean != !std)
+        PROBLEM(r, mean ? mean : std, "'%s' is given without '%s'", mean ? "mean" : "std", mean ? "std" : "mean");
+    if (mean && std) {
+        const int means = mean->kind == MOT_YAML_LIST ? (int)mean->children : 1;
+        const int stds = std->kind == MOT_YAML_LIST ? (int)std->children : 1;
+        check_scale(r, mean, "'mean'", output->mean, 1);
+        check_scale(r, std, "'std'", output->std, 10);
+        if (means <= 4 && stds <= 4 && (means == 2 || means != stds))
+            PROBLEM(r, std, "'mean' has %d numbers and 'std' %d, want 1 (every channel), 3 (RGB) or 4 (RGBA) of each",
+                    means, stds);
     }
+    if (output->dtype == MOTLEY_U8 && mean)
+        PROBLEM(r, mean, "'mean' is given, but the type is u8, which is not normalised");
 }
 
-/* --- printing --- */
-
-static void print_list(mot_text *w, const double *numbers, int count)
+static void check_blur(reader *r, const mot_yaml *map, const mot_blur *blur)
 {
-    for (int i = 0; i < count; i++)
-        mot_say_number(w, i ? ", " : count > 1 ? "[" : "", numbers[i]);
-    mot_say(w, count > 1 ? "]" : "");
+    const mot_yaml *radius = get(r, map, "radius"), *size = get(r, map, "kernel_size"), *sigma = get(r, map, "sigma");
+    if (radius && (size || sigma))
+        PROBLEM(r, radius, "'blur' has 'radius' and '%s', want Pillow's radius, or torchvision's kernel_size and sigma",
+                size ? "kernel_size" : "sigma");
+    else if (!size != !sigma)
+        PROBLEM(r, size ? size : sigma, "'%s' is given without '%s'", size ? "kernel_size" : "sigma",
+                size ? "sigma" : "kernel_size");
+    else if (!size && !radius)
+        PROBLEM(r, map, "'blur' has no 'radius', want [low, high] in pixels, or 'kernel_size' and 'sigma'");
+    if (size && blur->kernel_size && blur->kernel_size % 2 == 0)
+        PROBLEM(r, size, "'kernel_size' is %d, want an odd number", blur->kernel_size);
 }
 
-static void print_filters(mot_text *w, const mot_crop *crop)
+static void check_fill(reader *r, const mot_yaml *map, const double *fill, int count)
 {
-    for (int i = 0; i < crop->filters; i++)
-        mot_say(w, "%s%s", i ? ", " : crop->filters > 1 ? "[" : "", mot_filter_names[crop->filter[i]]);
-    mot_say(w, crop->filters > 1 ? "]" : "");
-}
-
-static void print_value(mot_text *w, const mot_key *key, const mot_stage *stage)
-{
-    const double *const numbers = mot_key_seen(key, stage);
-    const int32_t *const whole = mot_key_seen(key, stage), *const count = mot_key_count(key, (mot_stage *)stage);
-    switch (key->kind) {
-    case MOT_KEY_NUMBER:
-        mot_say_number(w, "", numbers[0]);
-        break;
-    case MOT_KEY_WHOLE:
-        mot_say(w, "%d", whole[0]);
-        break;
-    case MOT_KEY_WORD:
-        mot_say(w, "%s", key->words[whole[0]]);
-        break;
-    case MOT_KEY_RANGE:
-    case MOT_KEY_FACTORS:
-    case MOT_KEY_SHIFTS:
-        print_list(w, numbers, 2);
-        break;
-    case MOT_KEY_NUMBERS:
-        print_list(w, numbers, count[0]);
-        break;
-    case MOT_KEY_CHOICES:
-        mot_say(w, count[0] > 1 ? "" : "[");
-        print_list(w, numbers, count[0]);
-        mot_say(w, count[0] > 1 ? "" : "]");
-        break;
-    case MOT_KEY_VALUE:
-        if (count[1])
-            mot_say(w, "%s", key->words[count[1] - 1]);
-        else
-            print_list(w, numbers, count[0]);
-        break;
-    case MOT_KEY_COUNTS:
-        mot_say(w, "[%d, %d]", whole[0], whole[1]);
-        break;
-    case MOT_KEY_SIDES:
-        for (int i = 0; i < count[0]; i++)
-            mot_say(w, "%s%u", i ? ", " : count[0] > 1 ? "[" : "", ((const uint16_t *)whole)[i]);
-        mot_say(w, count[0] > 1 ? "]" : "");
-        break;
-    case MOT_KEY_SIZE:
-        if (whole[1] == 0 ||
-            (whole[0] == whole[1] && strcmp(key->name, stage->kind == MOT_STAGE_RESIZE ? "size" : "") != 0))
-            mot_say(w, "%d", whole[0]);
-        else
-            mot_say(w, "[%d, %d]", whole[1], whole[0]);
-        break;
-    case MOT_KEY_FILTERS:
-        print_filters(w, &stage->of.crop);
-        break;
-    }
-}
-
-/* Whether a stage without the key in its text has the same value. */
-static bool is_default(const mot_key *key, const mot_stage *stage)
-{
-    mot_stage plain = { .kind = stage->kind };
-    mot_stage_defaults(&plain);
-    return memcmp(mot_key_seen(key, stage), mot_key_seen(key, &plain), key->bytes) == 0;
-}
-
-static bool is_printed(const mot_key *key, int k, const mot_stage *stage)
-{
-    const int32_t *const count = mot_key_count(key, (mot_stage *)stage);
-    if (key->flags & MOT_KEY_BARE)
-        return stage->given >> k & 1;
-    if (key->kind == MOT_KEY_NUMBERS)
-        return count[0] > 0;
-    if (key->kind == MOT_KEY_CHOICES && count[0] != COUNT(overlaps))
-        return true;
-    if (key->kind == MOT_KEY_VALUE)
-        return count[0] > 0 || count[1] > 0;
-    return key->flags & MOT_KEY_PRINTED || !is_default(key, stage);
-}
-
-void mot_stage_print(mot_text *w, const mot_stage *stage)
-{
-    const mot_stage_form *const form = &mot_stage_forms[stage->kind];
-    const char *before = "{";
-    for (int k = 0; k < form->keys_count; k++)
-        if (is_printed(&form->keys[k], k, stage)) {
-            mot_say(w, "%s%s: ", before, form->keys[k].name);
-            print_value(w, &form->keys[k], stage);
-            before = ", ";
+    const mot_yaml *const node = get(r, map, "fill");
+    if (count == 2)
+        PROBLEM(r, node, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
+    for (int c = 0; c < count; c++)
+        if (fill[c] != floor(fill[c])) {
+            PROBLEM(r, node, "'fill' has %g, want whole numbers", fill[c]);
+            return;
         }
-    mot_say(w, *before == '{' ? "{}" : "}");
+}
+
+/* Finds which key says the size that a resize makes, and refuses keys that do not go with it. */
+static void find_rule(reader *r, const mot_yaml *map, mot_crop *crop)
+{
+    static const char *const names[] = { "size", "shortest", "longest", "fit", "square" };
+    const mot_yaml *const rounding = get(r, map, "rounding"), *const scale = get(r, map, "scale");
+    int found = -1;
+    for (int k = 0; k < (int)COUNT(names); k++) {
+        const mot_yaml *const node = get(r, map, names[k]);
+        if (!node || (found == MOT_SIZE_SHORTEST && k == MOT_SIZE_LONGEST))
+            continue;
+        if (found >= 0)
+            PROBLEM(r, node, "'resize' has '%s' and '%s', want one of them", names[found], names[k]);
+        found = k;
+    }
+    if (found < 0)
+        PROBLEM(r, map, "'resize' has no size, want 'size', 'shortest', 'longest', 'fit' or 'square', in pixels");
+    crop->rule = found < 0 ? MOT_SIZE_GIVEN : found;
+    if (scale && crop->rule != MOT_SIZE_FIT)
+        PROBLEM(r, scale, "'scale' is given without 'fit', which it scales");
+    if (rounding && (crop->rule == MOT_SIZE_GIVEN || crop->rule == MOT_SIZE_SQUARE))
+        PROBLEM(r, rounding, "'rounding' is given, but 'resize' has its sides from '%s'", names[crop->rule]);
+    else if (rounding && crop->rounding == MOT_SIDES_DETR && crop->rule != MOT_SIZE_SHORTEST)
+        PROBLEM(r, rounding, "'rounding' is 'detr', which has a rule for 'shortest' alone");
+}
+
+static void check_stage(reader *r, const mot_yaml *map, mot_stage *stage)
+{
+    motley_error error;
+    if (stage->kind == MOT_STAGE_RESIZE)
+        find_rule(r, map, &stage->of.crop);
+    if (stage->kind == MOT_STAGE_PAD && !get(r, map, "size") == !get(r, map, "multiple"))
+        PROBLEM(r, map, "'pad' wants one of 'size', one side or [height, width], and 'multiple', in pixels");
+    if (stage->kind == MOT_STAGE_PAD || stage->kind == MOT_STAGE_FIXED_CROP)
+        check_fill(r, map, stage->of.window.fill, stage->of.window.values);
+    if (stage->kind == MOT_STAGE_FIXED_CROP && stage->of.window.rounding == MOT_SIDES_DETR)
+        PROBLEM(r, get(r, map, "rounding"),
+                "'rounding' is 'detr', which has no fixed_crop: want torchvision or detectron2");
+    if (stage->kind == MOT_STAGE_FLIP && !get(r, map, "horizontal") && !get(r, map, "vertical"))
+        PROBLEM(r, map, "'flip' has neither 'horizontal' nor 'vertical', want the chance of one or both");
+    if (stage->kind == MOT_STAGE_JITTER && !(stage->given & ~1u)) /* but `p` */
+        PROBLEM(r, map, "'jitter' changes nothing, want 'brightness', 'contrast', 'saturation' or 'hue'");
+    if (stage->kind == MOT_STAGE_ZOOM_OUT)
+        check_fill(r, map, stage->of.zoom.fill, stage->of.zoom.values);
+    if (stage->kind == MOT_STAGE_BLUR)
+        check_blur(r, map, &stage->of.blur);
+    if (stage->kind == MOT_STAGE_OUTPUT)
+        check_output(r, map, &stage->of.output);
+    if (stage->kind == MOT_STAGE_MIX && r->tree.problems == 0 &&
+        mot_mix_check(&stage->of.mix.params, &error) != MOTLEY_OK)
+        PROBLEM(r, map, "%s", error.message);
+}
+
+void mot_stage_read(reader *r, const mot_yaml *map, mot_stage *out)
+{
+    const mot_stage_form *const form = &mot_stage_forms[out->kind];
+    char what[MOT_MAX_NAME];
+    snprintf(what, sizeof what, "'%s'", form->name);
+    if (!mot_keys_read(r, map, what, &form->keys, NULL, 0, &out->of, &out->given))
+        return;
+    for (int k = 0; k < form->keys.count; k++) {
+        const mot_key *const key = &form->keys.key[k];
+        if (key->flags & MOT_KEY_NEEDED && !(out->given >> k & 1))
+            PROBLEM(r, map, "'%s' has no '%s', want %s", form->name, key->name,
+                    key->kind == MOT_KEY_SIZE ? "one side, or [height, width], in pixels" : "[least, most], in pixels");
+    }
+    check_stage(r, map, out);
 }

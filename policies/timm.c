@@ -187,8 +187,8 @@ static void change_levels(motley_policy *policy, mot_level level)
 static void change_repeat(motley_policy *policy, int repeat)
 {
     if (repeat > 0) {
-        policy->repeat = (uint32_t)repeat;
-        policy->repeat_weights = 0;
+        policy->repeat.most = (uint32_t)repeat;
+        policy->repeat.weights = 0;
     }
 }
 

@@ -157,6 +157,28 @@ typedef struct mot_mixing { /* mix */
     int32_t classes;  /* of targets; 0: the caller gives it */
 } mot_mixing;
 
+/* The keys by which a text changes a built-in policy. */
+enum {
+    MOT_CHANGES_NAME,
+    MOT_CHANGES_P,
+    MOT_CHANGES_REPEAT,
+    MOT_CHANGES_BINS,
+    MOT_CHANGES_LEVEL,
+    MOT_CHANGES_INTERPOLATION,
+    MOT_CHANGES_FILL
+};
+
+typedef struct mot_changes { /* policy, of a built-in one */
+    double p;
+    mot_repeat repeat;
+    mot_level level;
+    int32_t bins;
+    uint8_t interpolations;
+    uint8_t interpolation[3];
+    int32_t fills; /* how many numbers `fill` has */
+    uint8_t fill[4];
+} mot_changes;
+
 typedef struct mot_lists { /* one_of */
     double weight[MOT_MAX_LISTS];
     int32_t count;
@@ -169,15 +191,6 @@ typedef struct mot_listing {
     uint32_t list;
 } mot_listing;
 
-/* mot_stage.given of a policy: the keys by which the text changes a built-in one. */
-enum {
-    MOT_GIVEN_REPEAT = 1,
-    MOT_GIVEN_BINS = 2,
-    MOT_GIVEN_LEVEL = 4,
-    MOT_GIVEN_INTERPOLATION = 8,
-    MOT_GIVEN_FILL = 16
-};
-
 /* What a sample draws of a stage. */
 typedef enum mot_stage_drawn {
     MOT_DRAWN_NOTHING,
@@ -188,10 +201,10 @@ typedef enum mot_stage_drawn {
     MOT_DRAWN_STEPS
 } mot_stage_drawn;
 
-/* One stage; a policy has no settings here. */
+/* One stage. */
 typedef struct mot_stage {
     mot_stage_kind kind;
-    uint32_t given; /* bit k: the text has key k, of the keys that have no default; of a policy: MOT_GIVEN_* */
+    uint32_t given; /* bit k: the text has key k of the stage's */
     union {
         mot_crop crop;
         mot_zoom zoom;
@@ -199,6 +212,7 @@ typedef struct mot_stage {
         mot_window window;
         mot_overlap overlap;
         mot_flip flip;
+        mot_changes policy;
         mot_jitter jitter;
         mot_photometric photometric;
         mot_gray grayscale;
@@ -214,7 +228,6 @@ typedef struct mot_stage {
     float *normals; /* [MOT_NORMAL_CELLS], of an erase with random values */
 
     char *name;            /* policy: name of a built-in policy; NULL: written out */
-    mot_level level;       /* that the text gives to the built-in policy */
     motley_policy *policy; /* with what is changed of it */
     int32_t steps;         /* the most that one sample can draw of it */
     motley_mix *mixer;     /* of a mix */

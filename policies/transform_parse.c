@@ -21,69 +21,37 @@
 #define FIRST (-3)    /* the rank of a photometric before those that crop or resize */
 #define NEVER DBL_MIN /* as the chance of a motley_mix, for which 0 is its default */
 
-/* Reads which interpolations a step chooses from; their order in the text has no meaning. False if there are none. */
-static bool read_interpolations(reader *r, const mot_yaml *node, motley_policy *policy)
-{
-    const bool list = node->kind == MOT_YAML_LIST;
-    bool listed[COUNT(mot_interpolation_names)] = { false };
-    for (const mot_yaml *item = list ? mot_yaml_child(&r->tree, node) : node; item;
-         item = list ? mot_yaml_next(&r->tree, item) : NULL) {
-        int which;
-        if (word(r, item, "'interpolation'", mot_interpolation_names, COUNT(mot_interpolation_names), &which))
-            listed[which] = true;
-    }
-    uint32_t count = 0;
-    for (uint8_t i = 0; i < COUNT(listed); i++)
-        if (listed[i])
-            policy->interpolation[count++] = i;
-    policy->interpolations = count ? count : policy->interpolations;
-    return count > 0;
-}
-
-static void read_fill(reader *r, const mot_yaml *node, motley_policy *policy)
-{
-    double fill[4] = { 0 };
-    const int count = mot_read_numbers(r, node, "'fill'", 1, 4, 0, 255, fill);
-    if (count == 2)
-        PROBLEM(r, node, "'fill' lists 2 numbers, want one number, or a list of 3 (RGB) or 4 (RGBA)");
-    policy->fills = 4;
-    for (int c = 0; c < 4; c++)
-        policy->fill[c] = (uint8_t)(count < 2 ? fill[0] : c < count ? fill[c] : 255);
-}
-
 /* Changes a built-in policy as its stage says, and compiles it. */
-static motley_status change(reader *r, const mot_yaml *map, motley_policy *policy, mot_stage *out, motley_error *error)
+static motley_status change(motley_policy *policy, mot_stage *stage, motley_error *error)
 {
-    const mot_yaml *const p = get(r, map, "p"), *const repeat = get(r, map, "repeat"),
-                          *const bins = get(r, map, "bins"), *const level = get(r, map, "level"),
-                          *const interpolation = get(r, map, "interpolation"), *const fill = get(r, map, "fill");
-    uint32_t count = 2;
-    out->given = (repeat ? MOT_GIVEN_REPEAT : 0) | (bins ? MOT_GIVEN_BINS : 0) | (level ? MOT_GIVEN_LEVEL : 0) |
-                 (fill ? MOT_GIVEN_FILL : 0);
-    if (p)
-        number(r, p, "'p'", 0, 1, &policy->chance);
-    if (repeat)
-        mot_repeat_read(r, repeat, policy);
-    if (bins && whole_number(r, bins, "'bins'", 2, MOT_MAX_LEVELS, &count)) {
+    mot_changes *const own = &stage->of.policy;
+    const uint32_t given = stage->given;
+    policy->chance = given & 1u << MOT_CHANGES_P ? own->p : policy->chance;
+    if (given & 1u << MOT_CHANGES_REPEAT)
+        policy->repeat = own->repeat;
+    if (given & 1u << MOT_CHANGES_BINS && own->bins > 0) {
         MOT_REQUIRE(policy->top_bins > 0, error, "policy '%s' has no bins to change", policy->name);
-        policy->top_bins = (int)count;
-        policy->top = count - 1.0;
+        policy->top_bins = own->bins;
+        policy->top = own->bins - 1.0;
     }
-    if (interpolation && read_interpolations(r, interpolation, policy))
-        out->given |= MOT_GIVEN_INTERPOLATION;
-    if (fill)
-        read_fill(r, fill, policy);
-    if (level) {
-        mot_level_read(r, level, &out->level);
-        MOT_TRY(mot_policy_set_level(policy, out->level, error));
+    if (own->interpolations > 0) {
+        policy->interpolations = own->interpolations;
+        memcpy(policy->interpolation, own->interpolation, sizeof policy->interpolation);
     }
+    if (own->fills > 0) {
+        for (int c = own->fills; c < 4; c++) /* the alpha of three numbers is opaque */
+            own->fill[c] = own->fills == 1 ? own->fill[0] : 255;
+        policy->fills = own->fills = 4;
+        memcpy(policy->fill, own->fill, sizeof policy->fill);
+    }
+    if (given & 1u << MOT_CHANGES_LEVEL)
+        MOT_TRY(mot_policy_set_level(policy, own->level, error));
     return mot_policy_compile(policy, NULL, NULL, error);
 }
 
 /* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
 static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
 {
-    static const char *const keys[] = { "name", "p", "repeat", "bins", "level", "interpolation", "fill" };
     const bool inline_policy = node->kind == MOT_YAML_MAP && (get(r, node, "branches") || get(r, node, "phases"));
     if (inline_policy) {
         const motley_status status = mot_policy_read(&r->tree, node, false, r->params ? r->params->custom_ops : NULL,
@@ -91,8 +59,10 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
         return status != MOTLEY_ERR_MEMORY;
     }
     const mot_yaml *name = node;
+    mot_keys_default(&mot_stage_forms[MOT_STAGE_POLICY].keys, &out->of);
     if (node->kind != MOT_YAML_SCALAR) {
-        if (!check_keys(r, node, "'policy'", keys, COUNT(keys)))
+        mot_stage_read(r, node, out);
+        if (node->kind != MOT_YAML_MAP)
             return true;
         name = get(r, node, "name");
         if (!name || name->kind != MOT_YAML_SCALAR) {
@@ -105,7 +75,7 @@ static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
     motley_error error;
     motley_status status = mot_builtin_drawn(text_of(r, name), r->tree.only_checked, &out->policy, &error);
     if (status == MOTLEY_OK && node != name)
-        status = change(r, node, out->policy, out, &error);
+        status = change(out->policy, out, &error);
     if (status == MOTLEY_ERR_MEMORY)
         return false;
     if (status != MOTLEY_OK) {

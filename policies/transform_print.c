@@ -22,28 +22,16 @@ static void print_name(mot_text *w, const char *name)
 /* Prints a built-in policy's name and what is changed of it. */
 static void print_named(mot_text *w, const mot_stage *stage, int indent)
 {
-    const motley_policy *const policy = stage->policy;
-    const bool changed = stage->given || policy->chance < 1;
+    mot_text changes = { 0 };
+    const bool changed =
+        mot_keys_print(&changes, &mot_stage_forms[stage->kind].keys, &stage->of, stage->given, ", ", ", ");
     mot_say(w, changed ? "%*s- policy: {name: " : "%*s- policy: ", indent, "");
     print_name(w, stage->name);
-    if (policy->chance < 1)
-        mot_say_number(w, ", p: ", policy->chance);
-    if (stage->given & MOT_GIVEN_REPEAT) {
-        mot_say(w, ", ");
-        mot_print_repeat(w, policy);
-    }
-    if (stage->given & MOT_GIVEN_BINS)
-        mot_say(w, ", bins: %d", policy->top_bins);
-    if (stage->given & MOT_GIVEN_LEVEL) {
-        mot_say(w, ", ");
-        mot_print_level(w, &stage->level);
-    }
-    for (uint32_t i = 0; stage->given & MOT_GIVEN_INTERPOLATION && i < policy->interpolations; i++)
-        mot_say(w, "%s%s%s", i ? ", " : ", interpolation: [", mot_interpolation_names[policy->interpolation[i]],
-                i + 1 < policy->interpolations ? "" : "]");
-    if (stage->given & MOT_GIVEN_FILL)
-        mot_say(w, ", fill: [%d, %d, %d, %d]", policy->fill[0], policy->fill[1], policy->fill[2], policy->fill[3]);
+    if (changed)
+        mot_put(w, changes.text, changes.used);
     mot_say(w, changed ? "}\n" : "\n");
+    w->failed |= changes.failed;
+    free(changes.text);
 }
 
 /* Prints the text of a policy that is written out, indented. */
@@ -69,9 +57,9 @@ static motley_status print_stage(mot_text *w, const mot_stage *stage, int indent
     } else if (stage->kind == MOT_STAGE_POLICY) {
         MOT_TRY(print_policy(w, stage, indent, error));
     } else {
-        mot_say(w, "%*s- %s: ", indent, "", mot_stage_forms[stage->kind].name);
-        mot_stage_print(w, stage);
-        mot_say(w, "\n");
+        const mot_stage_form *const form = &mot_stage_forms[stage->kind];
+        mot_say(w, "%*s- %s: ", indent, "", form->name);
+        mot_say(w, mot_keys_print(w, &form->keys, &stage->of, stage->given, "{", ", ") ? "}\n" : "{}\n");
     }
     return MOTLEY_OK;
 }

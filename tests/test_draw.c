@@ -452,8 +452,8 @@ Test(draw, joint_frequencies_of_every_builtin)
     for (size_t b = 0; b < mot_builtin_count; b += sweep_every()) {
         motley_policy *const policy = builtin(mot_builtins[b].name);
         policy->augmix.width = 0;
-        policy->repeat = 1;
-        policy->repeat_weights = policy->repeat_given = 0;
+        policy->repeat.most = 1;
+        policy->repeat.weights = policy->repeat.given = 0;
         cr_assert_eq(mot_policy_compile(policy, NULL, NULL, NULL), MOTLEY_OK);
         joint_chi_square(policy, 200000);
         motley_policy_destroy(policy);

@@ -32,6 +32,7 @@ static const struct {
     { "size_crop", ENDS(mot_size_crop, sides), MOT_STAGE_SIZE_CROP, MOT_STAGE_SIZE_CROP, 0 },
     { "window", ENDS(mot_window, rounding), MOT_STAGE_FIXED_CROP, MOT_STAGE_PAD, 0 },
     { "overlap", ENDS(mot_overlap, overlaps), MOT_STAGE_IOU_CROP, MOT_STAGE_IOU_CROP, 0 },
+    { "policy", ENDS(mot_changes, fill), MOT_STAGE_POLICY, MOT_STAGE_POLICY, 0 },
     { "flip", ENDS(mot_flip, vertical), MOT_STAGE_FLIP, MOT_STAGE_FLIP, 0 },
     { "jitter", ENDS(mot_jitter, range), MOT_STAGE_JITTER, MOT_STAGE_JITTER, 0 },
     { "photometric", ENDS(mot_photometric, channels), MOT_STAGE_PHOTOMETRIC, MOT_STAGE_PHOTOMETRIC, 0 },
@@ -50,18 +51,18 @@ Test(stages, every_field_has_a_row)
     for (size_t m = 0; m < COUNT(members); m++) {
         bool covered[sizeof(((mot_stage *)0)->of)] = { false };
         for (int kind = (int)members[m].first; kind <= (int)members[m].last; kind++, kinds++)
-            for (int k = 0; k < mot_stage_forms[kind].keys_count; k++) {
-                const mot_key *const key = &mot_stage_forms[kind].keys[k];
+            for (int k = 0; k < mot_stage_forms[kind].keys.count; k++) {
+                const mot_key *const key = &mot_stage_forms[kind].keys.key[k];
                 memset(&covered[key->at], true, key->bytes);
                 if (key->kind == MOT_KEY_NUMBERS || key->kind == MOT_KEY_CHOICES || key->kind == MOT_KEY_VALUE ||
-                    key->kind == MOT_KEY_SIDES)
+                    key->kind == MOT_KEY_SIDES || key->kind == MOT_KEY_BYTES)
                     memset(&covered[key->count_at], true, key->kind == MOT_KEY_VALUE ? 8 : 4);
             }
         for (size_t i = members[m].without; i < members[m].bytes; i++)
             cr_expect(covered[i], "byte %zu of %s has no row", i, members[m].name);
         cr_expect(members[m].size - members[m].bytes < 8, "%s has a field behind its last one", members[m].name);
     }
-    cr_expect_eq(kinds, MOT_STAGE_KINDS - 2); /* all but policy and to_rgb, which has no key */
+    cr_expect_eq(kinds, MOT_STAGE_KINDS - 1); /* all but to_rgb, which has no key */
 }
 
 static const char *const every_stage[] = {
@@ -108,12 +109,12 @@ Test(stages, every_byte_of_a_stage_is_in_the_fingerprint)
         mot_stage *const stage = &t->staged->stage[t->staged->stages - 1];
         const mot_stage_form *const form = &mot_stage_forms[stage->kind];
         const uint64_t fingerprint = t->staged->fingerprint;
-        for (int k = 0; k < form->keys_count; k++)
-            for (uint16_t b = 0; b < form->keys[k].bytes; b++) {
-                uint8_t *const byte = (uint8_t *)&stage->of + form->keys[k].at + b;
+        for (int k = 0; k < form->keys.count; k++)
+            for (uint16_t b = 0; b < form->keys.key[k].bytes; b++) {
+                uint8_t *const byte = (uint8_t *)&stage->of + form->keys.key[k].at + b;
                 *byte ^= 1;
                 mot_transform_finish(t->staged);
-                cr_expect_neq(t->staged->fingerprint, fingerprint, "byte %u of %s of %s", b, form->keys[k].name,
+                cr_expect_neq(t->staged->fingerprint, fingerprint, "byte %u of %s of %s", b, form->keys.key[k].name,
                               form->name);
                 *byte ^= 1;
             }
@@ -130,16 +131,16 @@ Test(stages, a_key_left_out_has_its_default_again)
         motley_policy *const t = with_stage(every_stage[i]);
         const mot_stage *const stage = &t->staged->stage[t->staged->stages - 1];
         mot_stage plain = { .kind = stage->kind };
-        mot_stage_defaults(&plain);
+        mot_keys_default(&mot_stage_forms[stage->kind].keys, &plain.of);
         const mot_stage_form *const form = &mot_stage_forms[stage->kind];
-        for (int k = 0; k < form->keys_count; k++) {
+        for (int k = 0; k < form->keys.count; k++) {
             char named[40];
-            snprintf(named, sizeof named, "%s: ", form->keys[k].name);
+            snprintf(named, sizeof named, "%s: ", form->keys.key[k].name);
             const bool given = strstr(strchr(every_stage[i], '{'), named) != NULL;
             cr_expect_eq(given,
-                         memcmp(mot_key_seen(&form->keys[k], stage), mot_key_seen(&form->keys[k], &plain),
-                                form->keys[k].bytes) != 0,
-                         "%s of %s", form->keys[k].name, every_stage[i]);
+                         memcmp((const char *)&stage->of + form->keys.key[k].at,
+                                (const char *)&plain.of + form->keys.key[k].at, form->keys.key[k].bytes) != 0,
+                         "%s of %s", form->keys.key[k].name, every_stage[i]);
         }
         motley_policy_destroy(t);
     }

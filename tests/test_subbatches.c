@@ -202,7 +202,7 @@ static void check_builtin(set *large, set *small, const char *name)
     check_policy(large, policy);
     check_policy(small, policy);
     if (strcmp(name, "rand_augment") == 0) { /* so that some images have more than three spatial steps */
-        policy->repeat = 5;
+        policy->repeat.most = 5;
         need(mot_policy_compile(policy, NULL, NULL, &error) == MOTLEY_OK, error.message);
         check_policy(large, policy);
     }
