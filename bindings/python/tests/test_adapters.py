@@ -549,13 +549,13 @@ def test_dali_operator_says_what_is_wrong(dali, device, case):
 
 # ---- the examples ----
 
-RUN = {  # the packages that an example needs, and what it prints
+RUN = {  # the packages that an example needs, what it prints, and arguments that make it short
     "ada_augment.py": ("torch", "step 60: loss "),
     "class_curriculum.py": ("numpy", "levels of the classes: "),
     "dino.py": ("torch.compiler", "step 3: 10 views of 8 images, loss "),
     "dali_pipeline.py": ("nvidia.dali torch", "7: (31, 32, 3) mean"),
     "dataloader.py": ("torch", "4 batches, the same in all three places"),
-    "detection.py": ("torchvision.tv_tensors", " boxes, loss "),
+    "detection.py": ("torchvision.tv_tensors", "recipe: average precision ", 2, 16),
     "segmentation.py": ("torchvision", "of the pixels came in from outside, loss"),
     "video_clips.py": ("torch", "frames of a clip draw alike: True"),
     "ffcv_loader.py": ("ffcv torch", "epoch 1: means"),
@@ -576,9 +576,26 @@ def test_every_example_is_tested():
 # Each in a process of its own, as users run them.
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_example_runs(name, request, forked):
-    needs, prints = RUN[name]
+    needs, prints, *short = RUN[name]
     if name == "dali_pipeline.py":
         request.getfixturevalue("dali")  # which skips where its operator was not built
     for package in needs.split():
         pytest.importorskip(package)
-    assert prints in forked(([EXAMPLES / name], {}))[0]
+    assert prints in forked(([EXAMPLES / name, *short], {}))[0]
+
+
+def test_the_average_precision_of_an_example():
+    """Of three boxes two are found, one of them twice, and one of the other class is not asked for."""
+    torch = pytest.importorskip("torchvision.tv_tensors") and pytest.importorskip("torch")
+    precision = runpy.run_path(str(EXAMPLES / "detection.py"))["average_precision"]
+    boxes = torch.tensor([[0.0, 0, 10, 10], [20, 20, 30, 30], [50, 50, 60, 60]])
+    wanted = [
+        {"boxes": boxes, "labels": torch.tensor([1, 1, 1])},
+        {"boxes": boxes[:0], "labels": torch.tensor([]).long()},
+    ]
+    found = torch.tensor([[0.0, 0, 10, 11], [1, 0, 10, 10], [20, 21, 30, 31], [50, 50, 60, 60]])
+    scores = torch.tensor([0.9, 0.8, 0.7, 0.6])
+    nothing = {"boxes": boxes[:1], "labels": torch.tensor([1]), "scores": torch.tensor([0.1])}
+    mine = [{"boxes": found, "labels": torch.tensor([1, 1, 1, 2]), "scores": scores}, nothing]
+    assert precision(mine, wanted, 1) == pytest.approx((1 + 2 / 3) / 3)
+    assert precision(mine[:1], [{"boxes": boxes, "labels": torch.tensor([1, 1, 2])}], 2) == 1
