@@ -4,6 +4,7 @@
 MOTLEY is the command's path. Everything but the comparisons with Pillow runs on the standard library alone."""
 
 import copy
+import html
 import json
 import os
 import pathlib
@@ -368,8 +369,8 @@ stages:
         self.assertEqual((w["size"], w["boxes"]), ([40, 40], [[0, 20, 30, 40], [0, 35, 20, 40]]))
         self.good("preview", text, image, "--boxes", boxes, "-k", 1, "-N", 50, "-o", self.path("page.html"))
         page = (self.dir / "page.html").read_text()
-        self.assertIn('<rect x="0.00" y="0.00" width="20.00" height="10.00"/></svg>', page)
-        self.assertIn('<rect x="0.00" y="20.00" width="30.00" height="20.00"/><rect', page)
+        self.assertIn('<rect class="box0" x="0.00" y="0.00" width="20.00" height="10.00"/></svg>', page)
+        self.assertIn('<rect class="box0" x="0.00" y="20.00" width="30.00" height="20.00"/><rect', page)
 
     def test_preview_shows_all(self):
         path, mask = self.path("page.html"), self.image("mask.png", 60, 50, 1)
@@ -440,10 +441,35 @@ class Preview(Case):
         image, mask = self.image(), self.file("mask.png", png(40, 30, 1, bytes(1200)))
         boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[4, 5, 14, 25]]}) + "\n")
         page = self.page(policy, image, "--variants", "1", "--mask", mask, "--boxes", boxes)
-        self.assertIn('<rect x="4.00" y="5.00" width="10.00" height="20.00"/>', page)
-        self.assertIn('<rect x="26.00" y="5.00" width="10.00" height="20.00"/>', page)
+        self.assertIn('<rect class="box0" x="4.00" y="5.00" width="10.00" height="20.00"/>', page)
+        self.assertIn('<rect class="box0" x="26.00" y="5.00" width="10.00" height="20.00"/>', page)
         self.assertEqual(page.count('class="mask"'), 2)
         self.assertNotIn('id="level"', page.split("<script>")[0])
+
+    def test_boxes_of_a_detection_recipe(self):
+        """Before and after, as `apply --boxes-out` writes them, with their labels and each in its colour."""
+        image, labels = self.image("a.png", 60, 50), ["a <cat>", 7, "dog"]
+        text = self.file("r.yaml", self.good("show", "dfine_l").replace("640, 640", "48, 40"))
+        line = {"image": image, "boxes": [[4, 5, 34, 25], [30, 20, 55, 45], [1, 1, 9, 9]], "labels": labels}
+        boxes = self.file("boxes.jsonl", json.dumps(line) + "\n")
+        page = self.page(text, image, "--variants", "6", "--boxes", boxes)
+        out = "-k", "6", "-o", self.path("out"), "--boxes", boxes, "--boxes-out", self.path("out.jsonl")
+        self.good("apply", text, image, *out)
+        before, *after = re.findall('<svg class="boxes" viewBox="0 0 (.*?) (.*?)" .*?>(.*?)</svg>', page)
+        self.assertEqual((before[:2], before[2].count("<rect")), (("60", "50"), 3))
+        self.assertIn('<rect class="box1" x="30.00" y="20.00" width="25.00" height="25.00"/>', before[2])
+        self.assertIn(">a &lt;cat&gt;</text>", before[2])
+        rows = [json.loads(row) for row in (self.dir / "out.jsonl").read_text().splitlines()]
+        self.assertEqual(len(after), 6)
+        for (*size, drawn), row in zip(after, rows, strict=True):
+            self.assertEqual(size, ["40", "48"])
+            self.assertEqual(re.findall("<text.*?>(.*?)</text>", drawn), [html.escape(str(x)) for x in row["labels"]])
+            for left, top, right, bottom in row["boxes"]:
+                place = f'x="{left:.2f}" y="{top:.2f}" width="{right - left:.2f}" height="{bottom - top:.2f}"'
+                self.assertIn(place, drawn)
+            colours = [f"box{labels.index(label)}" for label in row["labels"]]
+            self.assertEqual(re.findall('class="(.*?)"', drawn), colours)
+        self.assertTrue(any(len(row["labels"]) < 3 for row in rows))
 
     def test_transforms(self):
         path = self.file(
@@ -475,8 +501,9 @@ class Preview(Case):
         mask = self.file("mask.png", png(40, 30, 1, bytes(1200)))
         boxes = self.file("boxes.jsonl", json.dumps({"image": image, "boxes": [[7, 8, 17, 18]]}) + "\n")
         page = self.page(mirror, image, "--variants", "1", "--mask", mask, "--boxes", boxes)
-        self.assertIn('viewBox="0 0 40 30" preserveAspectRatio="none"><rect x="7.00" y="8.00" width="10.00"', page)
-        self.assertIn('viewBox="0 0 30 20" preserveAspectRatio="none"><rect x="18.00" y="3.00" width="10.00"', page)
+        for size, place in ("40 30", 'x="7.00" y="8.00"'), ("30 20", 'x="18.00" y="3.00"'):
+            box = f'<rect class="box0" {place} width="10.00"'
+            self.assertIn(f'viewBox="0 0 {size}" preserveAspectRatio="none">{box}', page)
         self.assertEqual(page.count('class="mask"'), 2)
 
     def test_bad_input(self):

@@ -304,6 +304,18 @@ static void follow(job *self, const result *made, size_t i, size_t n, double *bo
          self->arguments->boxes, &error);
 }
 
+/* Draws a box in the colour of its number, with its label. */
+static void put_box(job *self, const image_boxes *boxes, size_t b, const double *at, int32_t height)
+{
+    fprintf(self->page, "<rect class=\"box%zu\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>",
+            b % PAGE_BOX_COLOURS, at[0], at[1], at[2] - at[0], at[3] - at[1]);
+    if (!boxes->labels)
+        return;
+    fprintf(self->page, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\">", at[0], at[1] + height / 12.0, height / 12.0);
+    page_text(self->page, json_object_get_string(json_object_array_get_idx(boxes->labels, b)));
+    fprintf(self->page, "</text>");
+}
+
 /* Draws the boxes of image i over it, or over what was made of it. */
 static void put_boxes(job *self, const result *shown, size_t i)
 {
@@ -319,8 +331,7 @@ static void put_boxes(job *self, const result *shown, size_t i)
     begin_overlay(self, &shown->image);
     for (size_t b = 0; b < n; b++)
         if (keep[b])
-            fprintf(self->page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"/>", boxes[4 * b],
-                    boxes[4 * b + 1], boxes[4 * b + 2] - boxes[4 * b], boxes[4 * b + 3] - boxes[4 * b + 1]);
+            put_box(self, self->boxes[i], b, &boxes[4 * b], shown->image.height);
     fprintf(self->page, "</svg>");
     free(keep);
     free(boxes);

@@ -21,6 +21,8 @@ static const char style[] =
     ".frame img{border-radius:4px}.frame .mask,.frame .boxes{position:absolute;left:0;top:0;width:100%;height:100%;"
     "image-rendering:pixelated}\n"
     ".boxes rect{fill:none;stroke:#ffd400;stroke-width:2px;vector-effect:non-scaling-stroke}\n"
+    ".boxes .box1{stroke:#00d0ff}.boxes .box2{stroke:#ff5fa2}.boxes .box3{stroke:#6fe36f}.boxes .box4{stroke:#b58cff}\n"
+    ".boxes text{fill:#fff;stroke:#000;stroke-width:3px;paint-order:stroke;vector-effect:non-scaling-stroke}\n"
     ".boxes .erased{fill:#808080;stroke:none}\n"
     "figcaption{font-size:12px;color:var(--soft);max-width:200px}.step{display:block}\n"
     "table{border-collapse:collapse}td,th{text-align:left;padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}\n"

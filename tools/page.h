@@ -11,6 +11,8 @@ void page_begin(FILE *page, const char *title);
 void page_end(FILE *page);
 
 /* Writes text with the characters escaped that HTML would interpret. */
+#define PAGE_BOX_COLOURS 5 /* classes box0, box1, ... of a rect in an overlay of class "boxes" */
+
 void page_text(FILE *page, const char *text);
 
 /* Writes an <img> with these further attributes, and its PNG in base64. */
