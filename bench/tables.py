@@ -234,6 +234,23 @@ def transforms(result):
     )
 
 
+def detection(result):
+    yield "| recipe | masks | torchvision's v2 | Motley | times |"
+    yield "|---|---:|---:|---:|---:|"
+    for row in result["rows"]:
+        yield (
+            f"| `{row['recipe']}` | {row['masks']} | {row['torchvision_ms']:.2f} ms | {row['motley_ms']:.2f} ms "
+            f"| **{row['times']:.1f}** |"
+        )
+    yield ""
+    yield (
+        f"A picture of 640x480 with 7 boxes and labels a call, one thread, processor time, medians of interleaved "
+        f"rounds: {result['cpu']}, torchvision {result['torchvision']} on Pillow {result['pillow']}, commit "
+        f"{result['commit']}{' with changes' if result['changed'] else ''}, {result['date']}. Measured by "
+        "`bench/detection.py`."
+    )
+
+
 def views_cpu(result):
     yield "| the source on Pillow images | Motley, Pillow images | Motley, arrays | Motley, a list of arrays | times |"
     yield "|---:|---:|---:|---:|---:|"
@@ -819,6 +836,7 @@ TABLES = {
     "bench-wide": ("wide", wide),
     "bench-one-core": ("one-core", one_core),
     "bench-transforms": ("cpu-transforms", transforms),
+    "bench-detection": ("detection", detection),
     "bench-views-cpu": ("views-cpu", views_cpu),
     "bench-views": ("views", views),
     "bench-dropins-all": ("dropins", dropins_all),
@@ -852,7 +870,10 @@ PLOTS = {
     "doc/speed-cpu.svg": ("dropins", dropins_svg),
     "doc/speed-transforms.svg": ("gpu-transforms", gpu_transforms_svg),
 }
-PAGES = ("README.md", "doc/benchmarks.md", "doc/migrate.md", "doc/notes/cuda-attempts.md", "doc/site/index.md")
+PAGES = (
+    "README.md", "doc/benchmarks.md", "doc/detection.md", "doc/migrate.md", "doc/notes/cuda-attempts.md",
+    "doc/site/index.md",
+)  # fmt: skip
 
 
 def fill(text, results):

@@ -269,7 +269,6 @@ ONE_FLIP, JITTER = transforms.RandomHorizontalFlip(1.0), transforms.ColorJitter(
     [
         ([ONE_FLIP, transforms.Resize((9, 8))], [2]),
         ([transforms.Resize(40), ONE_FLIP, transforms.ToTensor()], [3]),
-        ([transforms.Resize((20, 30)), transforms.Resize((8, 9)), JITTER], [1, 2]),
         ([ONE_FLIP, transforms.RandomVerticalFlip(1.0), ONE_FLIP], [2, 1]),
         ([transforms.CenterCrop(18), ONE_FLIP, transforms.CenterCrop(8), transforms.ToTensor()], [2, 2]),
         ([JITTER] * 5, [4, 1]),
