@@ -118,7 +118,7 @@ def test_presets_of_the_references(name, backend):
     fused, counts = fuse(compose), collections.Counter()
     assert fused.not_taken == []
     by_itself = v2.Compose([v2.ToImage(), *OUTPUT])
-    for i in range(80):
+    for i in range(48):
         image, target = sample(i)
         draw = drawn(fused.transform, image, target["boxes"], i)
         torch.manual_seed(i)
@@ -135,8 +135,8 @@ def test_presets_of_the_references(name, backend):
         counts["changed"] += bool(draw["steps"])
         counts["dropped"] += len(target["labels"]) - len(moved["labels"])
         counts[tuple(out.shape)] += 1
-    assert 25 < counts["flipped"] < 55 and counts["dropped"]
-    assert name not in ("ssd", "resize") or (counts["zoomed"] > 20 and counts["changed"] > 50)
+    assert 12 < counts["flipped"] < 36 and counts["dropped"]
+    assert name not in ("ssd", "resize") or (counts["zoomed"] > 10 and counts["changed"] > 30)
     assert name not in ("multiscale", "ssd") or len(counts) > 20  # sizes of their own
 
 
@@ -182,3 +182,22 @@ def test_boxes_read_between_end_a_run():
         out, wanted = fused(image, target), v2.Compose([*first, *then])(image, target)
         assert torch.equal(out[1]["boxes"], wanted[1]["boxes"]) and len(out[1]["labels"]) == len(wanted[1]["labels"])
         assert np.array_equal(np.asarray(out[0]), np.asarray(wanted[0]))
+
+
+def test_what_a_getter_names_is_dropped_with_its_boxes():
+    """By a getter of labels, of which masks may be some; of samples without boxes; of masks that are no objects'."""
+    flip, resize = v2.RandomHorizontalFlip(1.0), v2.Resize((90, 80))
+    named = v2.SanitizeBoundingBoxes(
+        min_size=20, labels_getter=lambda sample: (sample[1]["labels"], sample[1]["masks"])
+    )
+    for sanitize in named, v2.SanitizeBoundingBoxes(min_size=20), v2.SanitizeBoundingBoxes(20, labels_getter=None):
+        fused, theirs = fuse([flip, resize, sanitize]), v2.Compose([flip, resize, sanitize])
+        assert fused.not_taken == []
+        for i in range(8):
+            image, target = sample(i)
+            target = {**target, "whole": tv_tensors.Mask(target["masks"][0])}
+            out, wanted = (call(image, dict(target))[1] for call in (fused, theirs))
+            for key in ("boxes", "masks", "labels", "whole"):
+                assert type(out[key]) is type(wanted[key]) and torch.equal(out[key], wanted[key]), key
+    with pytest.raises(ValueError, match="No bounding boxes"):
+        fused(image, {"masks": target["masks"]})

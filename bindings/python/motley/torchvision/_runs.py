@@ -12,6 +12,7 @@ from typing import Any
 import PIL
 import PIL.Image
 import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
 from torchvision import transforms as _v1
 
 import motley
@@ -19,7 +20,7 @@ from motley._core import lib
 from motley._resize import FILTERS, order_of
 from motley.follow import Kind
 from motley.policy import filter_number
-from motley.torchvision.images import KINDS, Augmenter, NotOurs, channels_of, is_v2, like, say, tv_tensors
+from motley.torchvision.images import KINDS, Augmenter, NotOurs, channels_of, is_v2, like, say, tv_tensors, v2
 from motley.torchvision.policies import fill_of_masks, policy_fill, transform_with
 
 Transforming = Callable[..., Any]  # one of torchvision's transforms, or whatever a script composes
@@ -114,7 +115,10 @@ class Run(Augmenter):
         except (NotOurs, motley.ArgumentError, motley.UnsupportedError) as error:
             why = str(error)
         else:
-            return composed(self.tail, (result,))
+            for transform in self.tail:
+                sanitizes = type(transform).__name__ == "SanitizeBoundingBoxes"
+                result = _sanitized(transform, result) if sanitizes else transform(result)
+            return result
         if not self._said:  # once, as sentences of images have their sizes in them
             say(" and ".join(type(transform).__name__ for transform in self.transforms), why)
             self._said = True
@@ -153,6 +157,25 @@ def composed(transforms: Sequence[Transforming], inputs: tuple[object, ...]) -> 
         outputs = transform(*inputs)
         inputs = outputs if several else (outputs,)
     return inputs if several else inputs[0]
+
+
+def _sanitized(transform: Any, sample: Any) -> Any:
+    """SanitizeBoundingBoxes, in which torch's indexing by bools takes masks element by element, and here plane by
+    plane."""
+    flat, spec = tree_flatten(sample)
+    boxes = [entry for entry in flat if isinstance(entry, tv_tensors.BoundingBoxes)]
+    masks = [i for i, entry in enumerate(flat) if isinstance(entry, tv_tensors.Mask)]
+    masks = [i for i in masks if len(boxes) == 1 and flat[i].ndim and len(flat[i]) == len(boxes[0])]
+    if not masks or transform.labels_getter not in ("default", None):  # else it may name the masks
+        return transform(sample)
+    how = {name: getattr(transform, name) for name in ("min_size", "min_area") if hasattr(transform, name)}
+    kept = v2.functional.sanitize_bounding_boxes(boxes[0], **how)[1].nonzero()[:, 0]
+    rest = [None if i in masks else entry for i, entry in enumerate(flat)]
+    rest, spec = tree_flatten(transform(tree_unflatten(rest, spec)))
+    for i in masks:
+        mask = flat[i] if len(kept) == len(flat[i]) else flat[i].index_select(0, kept)
+        rest[i] = tv_tensors.wrap(mask, like=flat[i])
+    return tree_unflatten(rest, spec)
 
 
 def is_known(transform: object, *others: str) -> bool:
