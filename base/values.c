@@ -36,8 +36,8 @@ static int is_reached(int32_t first, int32_t length, int32_t resized)
            length <= (int64_t)MOT_MOST_SHRINK * resized;
 }
 
-motley_status mot_check_place(const motley_place *d, size_t i, const int32_t from[2], int32_t most_boxes,
-                              motley_error *error)
+static motley_status check_place(const motley_place *d, size_t i, const int32_t from[2], int32_t most_boxes,
+                                 motley_error *error)
 {
     const int32_t to[2] = { d->result_width, d->result_height };
     MOT_REQUIRE(d->width >= 1 && d->height >= 1 && d->width <= MOT_MAX_SIDE && d->height <= MOT_MAX_SIDE, error,
@@ -74,6 +74,77 @@ motley_status mot_check_place(const motley_place *d, size_t i, const int32_t fro
                     box->left, box->top, to[0], to[1]);
     }
     return MOTLEY_OK;
+}
+
+motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], int32_t most_boxes,
+                              motley_error *error)
+{
+    const motley_place first = mot_first_place(place, from[0], from[1]), last = mot_last_place(place);
+    if (place->first.width)
+        MOT_TRY(mot_fail_in(error, check_place(&first, i, from, 0, error), "what is done first to "));
+    return check_place(&last, i, (int32_t[]){ first.result_width, first.result_height }, most_boxes, error);
+}
+
+motley_place mot_whole_place(int32_t width, int32_t height)
+{
+    return (motley_place){ .crop = { .width = width, .height = height },
+                           .width = width,
+                           .height = height,
+                           .result_width = width,
+                           .result_height = height };
+}
+
+motley_place mot_first_place(const motley_place *p, int32_t width, int32_t height)
+{
+    const motley_first_place *const from = &p->first;
+    motley_place first = mot_whole_place(width, height);
+    first.filter = from->width ? from->filter : p->filter;
+    if (from->width == 0)
+        return first;
+    first.crop = from->crop;
+    first.width = from->width, first.height = from->height;
+    first.left = from->left, first.top = from->top;
+    first.result_width = from->result_width, first.result_height = from->result_height;
+    first.flip_horizontal = from->flip_horizontal, first.flip_vertical = from->flip_vertical;
+    first.flipped_first = from->flipped_first;
+    first.torch_planes = from->torch_planes;
+    first.beyond = from->beyond;
+    first.overlap = p->overlap;
+    first.canvas_left = p->canvas_left, first.canvas_top = p->canvas_top;
+    return first;
+}
+
+motley_place mot_last_place(const motley_place *place)
+{
+    motley_place last = *place;
+    if (place->first.width == 0)
+        return last;
+    last.first = (motley_first_place){ 0 };
+    last.overlap = MOTLEY_OVERLAP_NONE;
+    last.canvas_left = last.canvas_top = 0;
+    return last;
+}
+
+motley_place mot_place_again(const motley_place *p)
+{
+    motley_place again = mot_whole_place(p->result_width, p->result_height);
+    again.first = (motley_first_place){ .crop = p->crop,
+                                        .width = p->width,
+                                        .height = p->height,
+                                        .filter = p->filter,
+                                        .left = p->left,
+                                        .top = p->top,
+                                        .result_width = p->result_width,
+                                        .result_height = p->result_height,
+                                        .flip_horizontal = p->flip_horizontal,
+                                        .flip_vertical = p->flip_vertical,
+                                        .flipped_first = p->flipped_first,
+                                        .torch_planes = p->torch_planes,
+                                        .beyond = p->beyond };
+    again.filter = p->filter;
+    again.overlap = p->overlap;
+    again.canvas_left = p->canvas_left, again.canvas_top = p->canvas_top;
+    return again;
 }
 
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error)

@@ -40,6 +40,17 @@ motley_status mot_check_size(int32_t width, int32_t height, motley_error *error)
 motley_status mot_check_place(const motley_place *place, size_t i, const int32_t from[2], int32_t most_boxes,
                               motley_error *error);
 
+/* The parts of a place: what comes first, all of the image if it is resized once, and the rest, for an image that what
+ * comes first has made. */
+motley_place mot_first_place(const motley_place *place, int32_t width, int32_t height);
+motley_place mot_last_place(const motley_place *place);
+
+/* A place that follows another, which becomes what comes first, and shows all that the other has made. */
+motley_place mot_place_again(const motley_place *place);
+
+/* A place that shows all of an image of this size as it is. */
+motley_place mot_whole_place(int32_t width, int32_t height);
+
 /* Requires nearest, bilinear or bicubic. */
 motley_status mot_check_interpolation(motley_interpolation interpolation, motley_error *error);
 

@@ -162,16 +162,22 @@ static motley_status check_place(const mot_request *r, size_t i, motley_error *e
     if (r->transform->plain) {
         MOT_REQUIRE(at->crop.left == 0 && at->crop.top == 0 && at->crop.width == src.width &&
                         at->crop.height == src.height && at->width == src.width && at->height == src.height &&
-                        at->left == 0 && at->top == 0 && !at->beyond && !at->before && !at->flip_horizontal &&
-                        !at->flip_vertical && at->boxes_count == 0,
+                        at->left == 0 && at->top == 0 && !at->first.width && !at->beyond && !at->before &&
+                        !at->flip_horizontal && !at->flip_vertical && at->boxes_count == 0,
                     error, "image %zu is given a crop, size, flip or erased box, but the policy has no stages", i);
         return MOTLEY_OK;
     }
     MOT_TRY(check_before(r, i, at->before, error));
     MOT_TRY(
         mot_check_place(at, i, (int32_t[]){ src.width, src.height }, r->erase ? MOTLEY_MAX_ERASED_BOXES : 0, error));
-    MOT_REQUIRE((unsigned)at->filter <= MOTLEY_FILTER_HAMMING, error,
-                "image %zu: the given filter is %d, want one of motley_filter", i, (int)at->filter);
+    for (int k = 0; k < 2; k++) {
+        const motley_filter filter = k ? at->filter : at->first.filter;
+        MOT_REQUIRE((unsigned)filter <= MOTLEY_FILTER_HAMMING, error,
+                    "image %zu: the given filter is %d, want one of motley_filter", i, (int)filter);
+    }
+    MOT_REQUIRE(at->first.width == 0 || r->transform->facts.twice, error,
+                "image %zu is given as resized twice, but the stages of policy '%s' resize it once", i,
+                r->transform->name);
     MOT_REQUIRE(r->transform->facts.draws_sizes || mot_transform_stage(r->transform, MOT_STAGE_CENTER_CROP) ||
                     mot_transform_stage(r->transform, MOT_STAGE_RANDOM_CROP) ||
                     (at->left == 0 && at->top == 0 && at->width == to.width && at->height == to.height),

@@ -3,6 +3,7 @@
 #include "dispatch/image.h"
 #include "augmentations/augmix.h"
 #include "augmentations/hue.h"
+#include "base/values.h"
 #include "dispatch/wide.h"
 #include "kernels/output.h"
 #include "policies/transform_draw.h"
@@ -278,6 +279,9 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
         cost += steps[s].op < 0 ? MOT_AUGMIX_COST
                                 : (float)mot_cpu_cost(mot_cpu_find(rows, &steps[s], &dst, &dst), &steps[s]);
     cost *= 1e-3f * (float)dst.width * (float)dst.height;
+    if (place && place->first.width > 0)
+        cost += RESIZE_COST * ((float)place->first.crop.width * (float)place->first.crop.height +
+                               (float)place->first.result_width * (float)place->first.result_height);
     if (place && (place->crop.width != place->width || place->crop.height != place->height))
         cost +=
             RESIZE_COST * ((float)place->crop.width * (float)place->crop.height + (float)dst.width * (float)dst.height);
@@ -302,14 +306,23 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t
                        const mot_step *steps, int count, uint8_t *memory)
 {
     const mot_view dst = mot_batch_view(call->dst, i);
-    uint8_t *const work = memory + call->source_room, *const rest = work + call->image_room;
+    uint8_t *const between = memory + call->source_room, *const work = between + call->first_room,
+                   *const rest = work + call->image_room;
     mot_view src = mot_batch_view(call->src, i);
+    const motley_place last = mot_last_place(place);
     if (place->before > 0) {
         const mot_view source = dense_view(&src, memory);
         mot_image_steps(rows, steps, place->before, &src, &source, rest);
         src = source;
         steps += place->before;
         count -= place->before;
+    }
+    if (place->first.width > 0) {
+        const motley_place first = mot_first_place(place, src.width, src.height);
+        const mot_view made = mot_packed(&dst, first.result_width, first.result_height, between);
+        place_image(call, rows, &first, src, made, rest);
+        src = made;
+        place = &last;
     }
     const bool stays = shows_all(place, &src, &dst),
                direct = call->dst->dtype == MOTLEY_U8 && (count == 0 || has_fast_rows(&dst));
@@ -361,7 +374,7 @@ static size_t larger(size_t a, size_t b)
 /* An image, and behind it what the steps need. */
 static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
-    size_t source = 0, work = 0, rest = 0;
+    size_t source = 0, first = 0, work = 0, rest = 0;
     if (call->worker_bytes && !call->draws.places)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
@@ -377,6 +390,10 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
             rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
                                                      most.resized_height, dst.channels));
         }
+        if (call->draws.places && call->draws.places[i].first.width > 0) {
+            const motley_first_place *const made = &call->draws.places[i].first;
+            first = larger(first, mot_image_bytes(made->result_width, made->result_height, dst.channels));
+        }
         if (call->transform->facts.before > 0) {
             const mot_view src = mot_batch_view(call->src, i);
             const size_t bytes = mot_image_bytes(src.width, src.height, src.channels);
@@ -387,8 +404,9 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
             rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
     }
     call->source_room = source;
+    call->first_room = first;
     call->image_room = work;
-    const size_t bytes = source + work + rest;
+    const size_t bytes = source + first + work + rest;
     call->worker_bytes = call->draws.places ? 0 : bytes; /* as drawn, and next time otherwise */
     return bytes;
 }

@@ -260,15 +260,16 @@ static motley_status check_steps(const motley_context *context, const mot_reques
 
 uint32_t mot_request_ways(const mot_request *r)
 {
-    return r->draws.places ? 1 : r->transform->facts.ways;
+    return !r->draws.places ? r->transform->facts.ways : r->transform->facts.twice ? 2 : 1;
 }
 
 mot_sizes mot_request_sides(const mot_request *r, size_t i, uint32_t way)
 {
     const mot_view src = mot_batch_view(r->src, i);
-    const motley_place *const drawn = r->draws.places ? &r->draws.places[i] : NULL;
-    if (drawn)
-        return mot_sizes_of_place(drawn);
+    if (r->draws.places) {
+        const motley_place first = mot_first_place(&r->draws.places[i], src.width, src.height);
+        return mot_sizes_of_place(way > 0 ? &first : &r->draws.places[i]);
+    }
     return mot_result_size(r->transform, way, src.width, src.height);
 }
 
@@ -291,7 +292,7 @@ static motley_status check_sides(const mot_request *r, motley_error *error)
         const mot_view src = mot_batch_view(r->src, i), dst = mot_batch_view(r->dst, i);
         const mot_sizes sizes = mot_request_sides(r, i, 0);
         MOT_TRY(mot_fail_in(error,
-                            r->draws.places ? mot_sizes_check(&sizes, error)
+                            r->draws.places ? mot_place_sizes_check(&r->draws.places[i], error)
                                             : mot_ways_check(r->transform, src.width, src.height, error),
                             "image %zu: ", i));
         MOT_REQUIRE(sizes.width == dst.width && sizes.height == dst.height, error,

@@ -20,7 +20,8 @@ typedef struct mot_request {
                     than U8. Otherwise the steps alone run, in place or from src to dst. */
     bool sides_checked;  /* what new draws make of the sources' sizes */
     size_t image_room;   /* CPU: bytes of the images that a worker works on */
-    size_t source_room;  /* CPU: bytes of a source that steps change before it is cropped; 0: there are none */
+    size_t source_room;  /* CPU: bytes of a source that steps change before it is cropped; 0: there are none, */
+    size_t first_room;   /* ... and of an image that is resized once more */
     size_t worker_bytes; /* CPU: of all of a worker's memory, for new draws; 0: not known */
     /* Of this run. */
     const motley_apply_params *params;
@@ -54,8 +55,8 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
 motley_status mot_request_run(motley_context *context, mot_request *request, const motley_apply_params *params,
                               motley_error *error);
 
-/* The sizes of image i: as drawn, or the largest that it can draw by a way through the lists of all one_of; and how
- * many ways there are, 1 if it is drawn. */
+/* The sizes of image i: as drawn, and, as way 1, of what comes first; or the largest that it can draw by a way through
+ * the lists of all one_of; and how many ways there are. */
 mot_sizes mot_request_sides(const mot_request *request, size_t i, uint32_t way);
 uint32_t mot_request_ways(const mot_request *request);
 

@@ -18,6 +18,10 @@ motley_status mot_wide_check(const motley_batch *src, const mot_transform *trans
         return MOTLEY_OK;
     }
     const char *const type = motley_dtype_name(src->dtype);
+    if (transform && transform->facts.twice)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "policy '%s' resizes images twice, which is not supported yet of %s: want images of uint8",
+                        transform->name, type);
     for (uint32_t s = 0; transform && s < transform->stages; s++) {
         const mot_stage *const stage = &transform->stage[s];
         const double *const turn = stage->of.jitter.range[MOT_JITTERS - 1];

@@ -538,6 +538,54 @@ def ruled(samples, keys, word):
     return np.where(sides == least[:, None], (n * again)[:, None], (longer * again)[:, None]) + 0.5
 
 
+def whole(samples):
+    """The places of images that stay as they are."""
+    zero = 0 * samples.width
+    return {
+        "crop": np.stack([zero, zero, samples.width, samples.height], 1),
+        "beyond": np.zeros(len(zero), bool),
+        "resize": np.stack([samples.width, samples.height], 1),
+        "filter": zero.copy(),
+        "window": np.stack([zero, zero], 1),
+        "result": np.stack([samples.width, samples.height], 1),
+        "flip": np.zeros((len(zero), 2), bool),
+        "flipped_first": np.zeros((len(zero), 2), bool),
+    }
+
+
+def join(places, own, here, resizes, samples):
+    """Makes the places of the samples `here` do what `own` does to their results, too."""
+    part = {key: places[key][here] for key in whole(samples)}
+    size = np.where(
+        places["first"]["resize"] > 0, places["first"]["result"], np.stack([samples.width, samples.height], 1)
+    )
+    if resizes:  # what is resized already comes first
+        again = np.flatnonzero((part["resize"] != part["crop"][:, 2:]).any(1))
+        for key, value in part.items():
+            places["first"][key][here[again]] = value[again]
+        size[here[again]] = part["result"][again]
+        for key in ("crop", "window", "flip", "flipped_first", "beyond"):
+            part[key][again] = 0
+        part["resize"][again] = part["crop"][again, 2:] = part["result"][again]
+    for k in range(2):
+        flip, shown = part["flip"][:, k], [(own["crop"][:, k], own["crop"][:, 2 + k])]
+        for first, length in shown if resizes else [*shown, (own["window"][:, k], own["result"][:, k])]:
+            part["window"][:, k] += np.where(flip, part["result"][:, k] - first - length, first)
+            part["result"][:, k] = length
+        if resizes:
+            part["crop"][:, k] += part["window"][:, k]
+            part["crop"][:, 2 + k], part["resize"][:, k] = part["result"][:, k], own["resize"][:, k]
+            left = own["window"][:, k]
+            part["window"][:, k] = np.where(flip, own["resize"][:, k] - left - own["result"][:, k], left)
+            part["result"][:, k], part["flipped_first"][:, k] = own["result"][:, k], flip
+        part["flip"][:, k] = flip ^ own["flip"][:, k]
+    low, high = part["crop"][:, :2], part["crop"][:, :2] + part["crop"][:, 2:]
+    part["beyond"] |= own["beyond"] | (low < 0).any(1) | (high > size[here]).any(1)
+    part["filter"] = own["filter"]
+    for key, value in part.items():
+        places[key][here] = value
+
+
 class Transform:
     def __init__(self, text, load):
         self.stages, policies, self.to_rgb = [], 0, "to_rgb" in text["stages"][0]
@@ -562,37 +610,36 @@ class Transform:
         samples = copy.copy(samples)
         samples.channels = 3 if self.to_rgb else samples.channels
         zero = 0 * width
-        places = {
-            "crop": np.stack([zero, zero, width, height], 1),
-            "beyond": np.zeros(n, bool),
-            "overlap": zero.copy(),
-            "canvas": np.stack([zero, zero], 1),
-            "resize": np.stack([width, height], 1),
-            "filter": zero,
-            "window": np.stack([zero, zero], 1),
-            "result": np.stack([width, height], 1),
-            "flip": np.zeros((n, 2), bool),
-            "erase": [[] for _ in zero],
-            "noise": np.zeros(n, np.uint64),
-        }
+        places = whole(samples)
+        places.update(
+            overlap=zero.copy(),
+            canvas=np.stack([zero, zero], 1),
+            noise=np.zeros(n, np.uint64),
+            erase=[[] for _ in zero],
+            first={**whole(samples), "resize": np.stack([zero, zero], 1)},
+        )
         for turn, (kind, keys, block, listed) in enumerate(self.stages):
             inside = copy.copy(samples)
             inside.width, inside.height = width, height
             here = np.flatnonzero(listed.chosen(samples)) if listed else np.arange(n)  # the samples that have it
-            inside, own = inside.at(here), {key: value[here] for key, value in places.items() if key != "erase"}
-            own["erase"] = [places["erase"][i] for i in here]
+            inside = inside.at(here)
+            own = whole(inside)
+            own.update(filter=places["filter"][here], erase=[places["erase"][i] for i in here])
+            own.update({key: places[key][here] for key in ("overlap", "canvas", "noise")})
             if kind == "policy":
                 steps, counts, _ = keys.draw(inside)
                 drawn = [(np.flatnonzero(counts > s), steps[counts > s, s]) for s in range(steps.shape[1])]
             else:
                 drawn = list(getattr(self, kind)(inside, keys or {}, block, own) or [])
             columns += [(1024 * turn + s, here[which], steps) for s, (which, steps) in enumerate(drawn)]
-            if kind == "resize":
+            resizes = kind in ("resize", "random_resized_crop")
+            if resizes:
                 own["result"] = own["resize"].copy()
             elif kind.startswith(("random_", "center_")):
                 own["result"][:] = pair(keys["size"])
-            for key in places.keys() - {"erase"}:
+            for key in ("overlap", "canvas", "noise"):
                 places[key][here] = own[key]
+            join(places, own, here, resizes, samples)
             width, height = places["result"].T.copy()
         return (*packed(columns, n), places)
 
@@ -651,7 +698,7 @@ class Transform:
             found = overlapping(seed, [int(side) for side in places["crop"][i, 2:]], boxes, overlaps, scale, ratio)
             places["overlap"][i] = found if isinstance(found, int) else 1
             if not isinstance(found, int):
-                places["crop"][i] = [found[0] - canvas[0], found[1] - canvas[1], *found[2:]]
+                places["crop"][i], places["resize"][i], places["result"][i] = found, found[2:], found[2:]
 
     def center_crop(self, samples, keys, block, places):
         for k, (side, wanted) in enumerate(zip((samples.width, samples.height), pair(keys["size"]))):

@@ -63,7 +63,7 @@ motley_status mot_follow_boxes(const motley_drawn *drawn, const motley_box_rules
     MOT_REQUIRE(offsets, error, "offsets is NULL, want where each image's boxes begin");
     MOT_TRY(mot_drawn_check(drawn, offsets, boxes, "boxes", error));
     const size_t most = MOT_GEOMETRIES(drawn);
-    const int32_t corners = mot_corners_room(drawn->max_steps + 2);
+    const int32_t corners = mot_corners_room(drawn->max_steps + MOT_GEOMETRIES_OF_RESIZES);
     if (drawn->count == 0)
         return MOTLEY_OK;
     MOT_TRY(mot_keep(scratch, most * sizeof(mot_geometry) + 4 * (size_t)corners * sizeof(double), drawn->count, error));

@@ -69,14 +69,16 @@ static __device__ bool set_geometry(const mot_follow_job &job, int i, int32_t wi
                                     mot_geometry *steps, int *count)
 {
     const motley_place *const d = job.places ? &job.places[i] : NULL;
-    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = d ? 2 : 0;
+    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = job.first ? 4 : d ? 2 : 0;
     const int erased = d ? d->boxes_count : 0;
     int good = 1;
     if (d) {
         width = d->result_width;
         height = d->result_height;
         if (threadIdx.x == 0)
-            mot_set_places(steps, d);
+            mot_set_places(steps + first - 2, d);
+        if (job.first && threadIdx.x == 0)
+            mot_set_places(steps, &job.first[i]);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
         const int64_t at = (int64_t)i * job.max_steps + s;
@@ -180,7 +182,8 @@ static int warps_for(size_t items, int count)
 cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
     const motley_followed *const f = &job->followed;
-    follow_shape shape = { job->max_steps + MOT_GEOMETRIES_OF_PLACES, mot_corners_room((size_t)job->max_steps + 2),
+    follow_shape shape = { job->max_steps + MOT_GEOMETRIES_OF_PLACES,
+                           mot_corners_room((size_t)job->max_steps + MOT_GEOMETRIES_OF_RESIZES),
                            warps_for(f->boxes_count, job->count), warps_for(f->points_count, job->count), 32 };
     const int polygon = shape.corners * 4 * (int)sizeof(double);
     static_assert(FEWEST_POLYGONS * MOT_CORNERS * 4 * sizeof(double) <= POLYGON_BYTES, "long policies fit, too");
@@ -219,12 +222,18 @@ static __device__ int set_trace(const mot_follow_job &job, int erase, int i, int
                                 mot_trace_step *steps)
 {
     const motley_place *const d = job.places ? &job.places[i] : NULL;
-    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = d ? 1 : 0;
+    const motley_place *const before = job.first ? &job.first[i] : NULL;
+    const int own = job.step_count ? __ldcg(&job.step_count[i]) : job.max_steps, first = (d != NULL) + (before != NULL);
     const int erased = d && erase ? d->boxes_count : 0;
     if (d && threadIdx.x == 0) {
         int32_t source_width, source_height;
         size_of(job.src, i, &source_width, &source_height);
-        mot_trace_place(steps, d, source_width, source_height);
+        if (before) {
+            mot_trace_place(steps, before, source_width, source_height);
+            source_width = before->result_width;
+            source_height = before->result_height;
+        }
+        mot_trace_place(steps + first - 1, d, source_width, source_height);
     }
     for (int s = threadIdx.x; s < own; s += blockDim.x) {
         const int64_t at = (int64_t)i * job.max_steps + s;
@@ -441,8 +450,7 @@ static __global__ void __launch_bounds__(32 * PLANE_WARPS, sizeof(T) == 8 ? 3 : 
     const int count = set_trace(job, planes.erase, i, b.width, b.height, steps);
     int moves = 0, fixed = 0, axes = 0; /* fixed, axes: of the whole image */
     for (int s = 0; s < count; s++) {
-        const mot_rect part = steps[s].part;
-        const bool whole = part.x0 == 0 && part.y0 == 0 && part.x1 == b.width && part.y1 == b.height;
+        const bool whole = mot_trace_is_whole(steps, s, job.first && s == 0 ? 2 : s + 1, b.width, b.height);
         moves += steps[s].kind != MOT_TRACE_STAYS;
         axes += whole && steps[s].kind == MOT_TRACE_AXES;
         fixed += whole && steps[s].kind == MOT_TRACE_FIXED;

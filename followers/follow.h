@@ -27,6 +27,7 @@ typedef struct mot_follow_job {
     const int32_t *step_count;  /* [count], or NULL: max_steps of each image */
     const mot_rect *inside;     /* [count][max_steps]: the part that a step works in; empty: all; or NULL */
     const motley_place *places; /* [count], from a transform; NULL: from a policy */
+    const motley_place *first;  /* [count], what comes before `places`, all of an image where nothing does; or NULL */
     mot_cuda_batch src;         /* for the sizes before the first step */
     motley_followed followed;
     int waits; /* mot_follow_waits */

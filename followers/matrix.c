@@ -73,12 +73,17 @@ motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, 
     return MOTLEY_OK;
 }
 
-motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
-                                    int32_t *height, motley_error *error)
+motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[MOT_GEOMETRIES_OF_RESIZES],
+                                    int32_t *count, int32_t *width, int32_t *height, motley_error *error)
 {
-    const motley_place *d = &drawn->places[i];
-    MOT_TRY(mot_check_place(d, i, (int32_t[]){ drawn->widths[i], drawn->heights[i] }, MOTLEY_MAX_ERASED_BOXES, error));
-    mot_set_places(out, d);
+    const motley_place *const d = &drawn->places[i];
+    const int32_t from[2] = { drawn->widths[i], drawn->heights[i] };
+    MOT_TRY(mot_check_place(d, i, from, MOTLEY_MAX_ERASED_BOXES, error));
+    const motley_place first = mot_first_place(d, from[0], from[1]), last = mot_last_place(d);
+    *count = d->first.width ? 4 : 2;
+    if (d->first.width)
+        mot_set_places(out, &first);
+    mot_set_places(out + *count - 2, &last);
     *width = d->result_width;
     *height = d->result_height;
     return MOTLEY_OK;
@@ -89,10 +94,8 @@ motley_status mot_geometry_of_image(const motley_drawn *drawn, size_t i, mot_geo
 {
     int32_t width = drawn->widths[i], height = drawn->heights[i];
     *count = 0;
-    if (drawn->places) {
-        MOT_TRY(mot_geometry_of_place(drawn, i, out, &width, &height, error));
-        *count = 2;
-    }
+    if (drawn->places)
+        MOT_TRY(mot_geometry_of_place(drawn, i, out, count, &width, &height, error));
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
         const motley_step *const step = &drawn->steps[i * drawn->max_steps + (size_t)s];
         MOT_TRY(mot_fail_in(error, mot_geometry_of(step, width, height, &out[*count], error), "image %zu, step %d: ", i,

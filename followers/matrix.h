@@ -14,10 +14,11 @@
 motley_status mot_geometry_of(const motley_step *step, int32_t width, int32_t height, mot_geometry *out,
                               motley_error *error);
 
-/* The crop that a transform drew for image i, and its resize, window and flips as one move. *width and *height become
- * the size of the image after them, to which its steps are applied. */
-motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[2], int32_t *width,
-                                    int32_t *height, motley_error *error);
+/* The crop that a transform drew for image i, and its resize, window and flips as one move; twice, if it is resized
+ * twice. *count: how many moves. *width and *height become the size of the image after them, to which its steps are
+ * applied. */
+motley_status mot_geometry_of_place(const motley_drawn *drawn, size_t i, mot_geometry out[MOT_GEOMETRIES_OF_RESIZES],
+                                    int32_t *count, int32_t *width, int32_t *height, motley_error *error);
 
 /* Checks the arrays of `drawn`, and the offsets into `what` (points, boxes); NULL: there is one of `what` per image. */
 motley_status mot_drawn_check(const motley_drawn *drawn, const size_t *offsets, const void *values, const char *what,

@@ -40,8 +40,10 @@ typedef struct mot_geometry {
     int32_t width, height; /* of the image after it, pixels */
 } mot_geometry;
 
-/* How many geometries an image has besides its steps: a crop, the resize with window and flips, and erased boxes. */
-#define MOT_GEOMETRIES_OF_PLACES (2 + MOTLEY_MAX_ERASED_BOXES)
+/* How many geometries an image has besides its steps: a crop, the resize with window and flips, both again if it is
+ * resized twice; and erased boxes. */
+#define MOT_GEOMETRIES_OF_RESIZES 4
+#define MOT_GEOMETRIES_OF_PLACES (MOT_GEOMETRIES_OF_RESIZES + MOTLEY_MAX_ERASED_BOXES)
 
 MOT_FN int mot_is_finite(double v)
 {

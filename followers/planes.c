@@ -21,13 +21,18 @@ static motley_status trace_of(const mot_planes_call *call, size_t i, mot_trace_s
 {
     const motley_drawn *const drawn = call->drawn;
     int32_t width, height;
-    mot_geometry geometry[2]; /* which is checked */
+    mot_geometry geometry[MOT_GEOMETRIES_OF_RESIZES]; /* which is checked */
     result_size(drawn, i, &width, &height);
     *count = 0;
     if (drawn->places) {
-        MOT_TRY(mot_geometry_of_place(drawn, i, geometry, &width, &height, error));
-        mot_trace_place(&out[0], &drawn->places[i], drawn->widths[i], drawn->heights[i]);
-        *count = out[0].kind != MOT_TRACE_STAYS;
+        const motley_place *const d = &drawn->places[i];
+        int32_t moves;
+        MOT_TRY(mot_geometry_of_place(drawn, i, geometry, &moves, &width, &height, error));
+        const motley_place first = mot_first_place(d, drawn->widths[i], drawn->heights[i]), last = mot_last_place(d);
+        mot_trace_place(out, &first, drawn->widths[i], drawn->heights[i]);
+        *count += out->kind != MOT_TRACE_STAYS;
+        mot_trace_place(out + *count, &last, first.result_width, first.result_height);
+        *count += out[*count].kind != MOT_TRACE_STAYS;
     }
     const int first_op = *count;
     for (int32_t s = 0; s < drawn->step_counts[i]; s++) {

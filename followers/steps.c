@@ -21,9 +21,10 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
     for (size_t i = 0; i < drawn->count; i++) {
         const size_t first = i * drawn->max_steps;
         int32_t kept = 0, width = drawn->widths[i], height = drawn->heights[i];
-        mot_geometry placed[2];
+        mot_geometry placed[MOT_GEOMETRIES_OF_RESIZES];
+        int32_t moves;
         if (places)
-            MOT_TRY(mot_geometry_of_place(drawn, i, placed, &width, &height, error));
+            MOT_TRY(mot_geometry_of_place(drawn, i, placed, &moves, &width, &height, error));
         for (int32_t s = 0; s < drawn->step_counts[i]; s++) {
             const motley_step *const from = &drawn->steps[first + (size_t)s];
             mot_geometry geometry;
@@ -40,7 +41,7 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
         if (!places)
             continue;
         places[i] = drawn->places[i];
-        places[i].filter = mot_interpolation_filter(params->interpolation);
+        places[i].filter = places[i].first.filter = mot_interpolation_filter(params->interpolation);
         if (!params->erase)
             places[i].boxes_count = 0;
     }

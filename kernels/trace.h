@@ -49,8 +49,8 @@ typedef struct mot_planes {
     const uint8_t *fill; /* [size] */
 } mot_planes;
 
-/* The most steps of an image's trace besides those of its policy: crop and resize, and erased boxes. */
-#define MOT_TRACE_PLACES (1 + MOTLEY_MAX_ERASED_BOXES)
+/* The most steps of an image's trace besides those of its policy: crop and resize, perhaps twice, and erased boxes. */
+#define MOT_TRACE_PLACES (2 + MOTLEY_MAX_ERASED_BOXES)
 
 /* Whether v is a multiple of 2^-12 below 2^20: sums of 2^21 of such numbers are exact. */
 MOT_FN int mot_trace_exact(double v)
@@ -127,6 +127,14 @@ MOT_FN int mot_trace_back(const mot_trace_step *s, int *x, int *y)
     *x = to_x + s->part.x0;
     *y = to_y + s->part.y0;
     return to_x >= 0 && to_x < s->width && to_y >= 0 && to_y < s->height;
+}
+
+/* Whether step s changes all of its image, whose size is what the next step reads, or at last width x height. */
+MOT_FN int mot_trace_is_whole(const mot_trace_step *steps, int s, int count, int width, int height)
+{
+    const mot_rect *const part = &steps[s].part;
+    return part->x0 == 0 && part->y0 == 0 && part->x1 == (s + 1 < count ? steps[s + 1].width : width) &&
+           part->y1 == (s + 1 < count ? steps[s + 1].height : height);
 }
 
 /* Columns and rows of the part that a step changes, together. */

@@ -153,27 +153,25 @@ static void trace_write(const mot_planes *p, size_t to, const int32_t *at, int n
     }
 }
 
-/* Whether a step changes all of an image. */
-static int trace_is_whole(const mot_trace_step *s, int32_t width, int32_t height)
-{
-    return s->part.x0 == 0 && s->part.y0 == 0 && s->part.x1 == width && s->part.y1 == height;
-}
-
 /* Columns and rows of all steps as one table, at `tables`; 0: some step is of another kind. */
 static int trace_only_axes(const mot_planes *p, const mot_trace_step *steps, int count, int32_t *tables)
 {
-    const int32_t sides[2] = { p->width, p->height };
     int32_t *step = tables;
-    for (int s = 0; s < count; s++, step += sides[0] + sides[1]) {
-        if (steps[s].kind != MOT_TRACE_AXES || !trace_is_whole(&steps[s], p->width, p->height))
+    const int32_t *before = tables;
+    for (int s = 0, before_width = 0; s < count; s++) {
+        if (steps[s].kind != MOT_TRACE_AXES || !mot_trace_is_whole(steps, s, count, p->width, p->height))
             return 0;
+        const int32_t sides[2] = { steps[s].part.x1, steps[s].part.y1 };
         for (int k = 0, at = 0; k < 2; at += sides[k++]) {
             trace_table(&steps[s].axis[k], sides[k], step + at);
             for (int32_t i = at; s > 0 && i < at + sides[k]; i++)
-                step[i] = step[i] < 0 ? -1 : (step - sides[0] - sides[1])[at + step[i]];
+                step[i] = step[i] < 0 ? -1 : before[(k ? before_width : 0) + step[i]];
         }
+        before = step;
+        before_width = sides[0];
+        step += sides[0] + sides[1];
     }
-    memmove(tables, step - sides[0] - sides[1], (size_t)(sides[0] + sides[1]) * sizeof *tables);
+    memmove(tables, before, (size_t)(p->width + p->height) * sizeof *tables);
     return 1;
 }
 
@@ -247,7 +245,7 @@ static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int c
         return;
     }
     const mot_trace_step *const last = &steps[count - 1];
-    const int linear = last->kind == MOT_TRACE_FIXED && trace_is_whole(last, p->width, p->height) &&
+    const int linear = last->kind == MOT_TRACE_FIXED && mot_trace_is_whole(last, 0, 1, p->width, p->height) &&
                        p->width <= WARP_FIXED_SIDE && p->height <= WARP_FIXED_SIDE;
     if (linear && count == 1) {
         trace_by_warp(p, last, tables);

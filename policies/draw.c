@@ -67,15 +67,6 @@ motley_status mot_levels_check(const motley_policy_info *policy, const motley_sa
     return MOTLEY_OK;
 }
 
-motley_place mot_whole_place(int32_t width, int32_t height)
-{
-    return (motley_place){ .crop = { .width = width, .height = height },
-                           .width = width,
-                           .height = height,
-                           .result_width = width,
-                           .result_height = height };
-}
-
 /* motley_draw, checked but for what depends on the transform. */
 static motley_status draw_samples(const mot_transform *transform, const motley_samples *samples, size_t count,
                                   const int32_t *widths, const int32_t *heights, int32_t channels, motley_place *places,

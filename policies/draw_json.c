@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/values.h"
 #include "policies/print.h"
 #include "policies/transform.h"
 
@@ -80,12 +81,12 @@ static void say_place(mot_text *w, const motley_place *place)
             mot_filter_names[place->filter]);
     mot_say(w, ", \"window\": ");
     say_rectangle(w, place->left, place->top, place->result_width, place->result_height);
-    mot_say(w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flip_horizontal),
+    mot_say(w, ", \"flip\": { \"horizontal\": %s, \"vertical\": %s }", truth(place->flip_horizontal),
             truth(place->flip_vertical));
     if (place->torch_planes)
-        mot_say(w, "\"torch_planes\": true, ");
+        mot_say(w, ", \"torch_planes\": true");
     if (place->flipped_first)
-        mot_say(w, "\"flipped_first\": { \"horizontal\": %s, \"vertical\": %s }, ", truth(place->flipped_first & 1),
+        mot_say(w, ", \"flipped_first\": { \"horizontal\": %s, \"vertical\": %s }", truth(place->flipped_first & 1),
                 truth(place->flipped_first & 2));
 }
 
@@ -110,7 +111,8 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     MOT_REQUIRE(count >= 0, error, "count is %d, want 0 or more", count);
     MOT_REQUIRE(steps || count == 0, error, "steps is NULL, want %d of them", count);
     MOT_REQUIRE(channels >= 1 && channels <= 4, error, "channels is %d, want 1 to 4", channels);
-    MOT_REQUIRE(!place || ((unsigned)place->filter < MOT_FILTERS && place->overlap <= MOTLEY_OVERLAP_UNDECIDED &&
+    MOT_REQUIRE(!place || ((unsigned)place->filter < MOT_FILTERS && (unsigned)place->first.filter < MOT_FILTERS &&
+                           place->overlap <= MOTLEY_OVERLAP_UNDECIDED &&
                            (unsigned)place->boxes_count <= MOTLEY_MAX_ERASED_BOXES),
                 error, "filter is %d and boxes_count %d, want what was drawn", (int)place->filter, place->boxes_count);
     for (int32_t i = 0; i < count; i++) {
@@ -123,8 +125,17 @@ motley_status motley_draw_json(const motley_policy *policy, uint64_t sample, con
     }
     mot_text w = { 0 };
     mot_say(&w, "{ \"sample\": %llu, ", (unsigned long long)sample);
-    if (place)
-        say_place(&w, place);
+    if (place && place->first.width) {
+        const motley_place first = mot_first_place(place, 0, 0);
+        mot_say(&w, "\"first\": { ");
+        say_place(&w, &first);
+        mot_say(&w, " }, ");
+    }
+    if (place) {
+        const motley_place last = mot_last_place(place);
+        say_place(&w, &last);
+        mot_say(&w, ", ");
+    }
     mot_say(&w, "\"steps\": [ ");
     for (int32_t i = 0; i < count; i++) {
         mot_say(&w, "%s", i ? ", " : "");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_draw_read: reads back what motley_draw_json wrote. */
 #include "augmentations/table.h"
+#include "base/values.h"
 #include "policies/print.h"
 #include "policies/stage_keys.h"
 
@@ -14,15 +15,6 @@ static const mot_yaml *required(reader *r, const mot_yaml *map, const char *key)
     if (map && !found)
         PROBLEM(r, map, "\"%s\" is missing", key);
     return found;
-}
-
-static const mot_yaml *object(reader *r, const char *key)
-{
-    const mot_yaml *const found = required(r, &r->tree.node[0], key);
-    if (!found || found->kind == MOT_YAML_MAP)
-        return found;
-    PROBLEM(r, found, "\"%s\" is %s, want an object", key, kind_of(r, found));
-    return NULL;
 }
 
 static void read_whole(reader *r, const mot_yaml *map, const char *key, int32_t *out)
@@ -209,28 +201,39 @@ static void read_boxes(reader *r, const mot_yaml *list, motley_place *place)
                 noise->kind == MOT_YAML_SCALAR ? text_of(r, noise) : kind_of(r, noise));
 }
 
-static void read_place(reader *r, int32_t count, motley_place *place)
+/* The value under a key of a map that is a map itself; NULL after a problem, or if `map` is NULL. */
+static const mot_yaml *object(reader *r, const mot_yaml *map, const char *key)
+{
+    const mot_yaml *const found = required(r, map, key);
+    if (!found || found->kind == MOT_YAML_MAP)
+        return found;
+    PROBLEM(r, found, "\"%s\" is %s, want an object", key, kind_of(r, found));
+    return NULL;
+}
+
+/* The place that `map` has, of which what is erased, or comes first, is read by others; before: so many steps at most.
+ */
+static void read_place(reader *r, const mot_yaml *map, int32_t most_before, motley_place *place)
 {
     int32_t before = 0;
-    const mot_yaml *const crop = object(r, "crop"), *const resize = object(r, "resize"),
-                          *const window = object(r, "window"), *const flip = object(r, "flip");
-    const mot_yaml *const filter = required(r, resize, "filter"), *const boxes = get(r, &r->tree.node[0], "erase");
+    const mot_yaml *const crop = object(r, map, "crop"), *const resize = object(r, map, "resize"),
+                          *const window = object(r, map, "window"), *const flip = object(r, map, "flip");
+    const mot_yaml *const filter = required(r, resize, "filter"), *const canvas = get(r, map, "canvas"),
+                          *const overlap = get(r, map, "overlap");
     int which = 0;
     read_rectangle(r, crop, &place->crop.left, &place->crop.top, &place->crop.width, &place->crop.height);
-    if (get(r, &r->tree.node[0], "beyond"))
-        read_truth(r, &r->tree.node[0], "beyond", &place->beyond);
-    const mot_yaml *const canvas = get(r, &r->tree.node[0], "canvas"), *const overlap =
-                                                                           get(r, &r->tree.node[0], "overlap");
+    if (get(r, map, "beyond"))
+        read_truth(r, map, "beyond", &place->beyond);
     if (canvas) {
         read_whole(r, canvas, "left", &place->canvas_left);
         read_whole(r, canvas, "top", &place->canvas_top);
     }
     if (overlap && word(r, overlap, "\"overlap\"", mot_overlap_names, 2, &which))
         place->overlap = (uint8_t)(which + 1);
-    if (get(r, &r->tree.node[0], "before")) {
-        read_whole(r, &r->tree.node[0], "before", &before);
-        if (before < 0 || before > (count < UINT8_MAX ? count : UINT8_MAX))
-            PROBLEM(r, get(r, &r->tree.node[0], "before"), "\"before\" is %d, but there are %d steps", before, count);
+    if (get(r, map, "before")) {
+        read_whole(r, map, "before", &before);
+        if (before < 0 || before > (most_before < UINT8_MAX ? most_before : UINT8_MAX))
+            PROBLEM(r, get(r, map, "before"), "\"before\" is %d, but there are %d steps", before, most_before);
         place->before = (uint8_t)before;
     }
     read_whole(r, resize, "width", &place->width);
@@ -241,15 +244,30 @@ static void read_place(reader *r, int32_t count, motley_place *place)
     read_rectangle(r, window, &place->left, &place->top, &place->result_width, &place->result_height);
     read_truth(r, flip, "horizontal", &place->flip_horizontal);
     read_truth(r, flip, "vertical", &place->flip_vertical);
-    if (get(r, &r->tree.node[0], "torch_planes"))
-        read_truth(r, &r->tree.node[0], "torch_planes", &place->torch_planes);
-    if (get(r, &r->tree.node[0], "flipped_first")) {
-        const mot_yaml *const first = object(r, "flipped_first");
+    if (get(r, map, "torch_planes"))
+        read_truth(r, map, "torch_planes", &place->torch_planes);
+    if (get(r, map, "flipped_first")) {
+        const mot_yaml *const first = object(r, map, "flipped_first");
         uint8_t horizontal = 0, vertical = 0;
         read_truth(r, first, "horizontal", &horizontal);
         read_truth(r, first, "vertical", &vertical);
         place->flipped_first = (uint8_t)(horizontal | vertical << 1);
     }
+}
+
+/* All that a draw has besides its steps, of which there are `count`. */
+static void read_places(reader *r, int32_t count, motley_place *place)
+{
+    const mot_yaml *const root = &r->tree.node[0], *const first = get(r, root, "first"),
+                          *const boxes = get(r, root, "erase");
+    if (first && object(r, root, "first")) {
+        motley_place before = { 0 };
+        read_place(r, first, 0, &before);
+        *place = mot_place_again(&before);
+    }
+    read_place(r, root, count, place);
+    if (first && place->first.width < 1)
+        PROBLEM(r, first, "\"first\" resizes to a width of %d, want 1 or more", place->first.width);
     if (boxes)
         read_boxes(r, boxes, place);
 }
@@ -293,7 +311,7 @@ motley_status motley_draw_read(const char *json, size_t length, int32_t channels
             PROBLEM(&r, id ? id : root, "\"sample\" is missing or not an id, want a whole number");
         read_steps(&r, channels, place != NULL, steps, max_steps, count);
         if (place)
-            read_place(&r, *count, place);
+            read_places(&r, *count, place);
     }
     if (status == MOTLEY_OK)
         status = mot_yaml_report(&r.tree, NULL, error);

@@ -160,9 +160,6 @@ motley_status mot_policy_text(const char *path, char **text, size_t *length, mot
 motley_status mot_policy_parse(const char *text, size_t length, const motley_parse_params *params, bool only_checked,
                                motley_policy **policy, motley_error *error);
 
-/* The place of an image of a policy without stages. */
-motley_place mot_whole_place(int32_t width, int32_t height);
-
 /* Checks the epoch and the views of a batch of `count`. */
 motley_status mot_samples_check(const motley_samples *samples, size_t count, motley_error *error);
 

@@ -257,6 +257,7 @@ typedef struct mot_transform_facts {
     bool inside;            /* some steps work in them */
     bool runs_customs;      /* a sample can draw a custom op */
     bool draws_sizes;       /* mot_transform_draws_sizes */
+    bool twice;             /* some samples' images are resized twice */
     int32_t customs;        /* custom ops that the policies name */
     int32_t before;         /* the most steps of a sample that change the source before it is cropped or resized */
     motley_resize_order order;
@@ -339,6 +340,9 @@ void mot_stage_only_size(const mot_stage *stage, int32_t size[2]);
 
 /* The same of all stages on a way through the lists of one_of. */
 void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t size[2]);
+
+/* How often the images on a way are resized. */
+int mot_way_resizes(const mot_transform *transform, uint32_t way);
 
 /* Whether the host draws places and sizes: some depend on what is drawn, or stages stand in an order, or are of a kind,
  * that the device does not draw. */

@@ -93,6 +93,22 @@ static motley_status check_drawn(const mot_stage *stage, const motley_place *own
     return MOTLEY_OK;
 }
 
+/* Makes `drawn` do what a stage does, too: in one place, or, as the image is resized already, in a second one. */
+static motley_status add_place(const mot_stage *stage, const motley_place *own, const mot_drawn_sample *sample,
+                               motley_place *drawn, motley_error *error)
+{
+    const bool resizes = mot_stage_resizes(stage->kind);
+    const motley_place first = mot_first_place(drawn, sample->width, sample->height);
+    if (mot_place_join(drawn, own, resizes, first.result_width, first.result_height))
+        return MOTLEY_OK;
+    MOT_REQUIRE(drawn->first.width == 0, error, "'%s' cannot follow the stages before it",
+                mot_stage_forms[stage->kind].name);
+    *drawn = mot_place_again(drawn);
+    MOT_REQUIRE(mot_place_join(drawn, own, resizes, drawn->result_width, drawn->result_height), error,
+                "'%s' cannot follow the stages before it", mot_stage_forms[stage->kind].name);
+    return MOTLEY_OK;
+}
+
 motley_status mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                                   motley_error *error)
 {
@@ -116,8 +132,7 @@ motley_status mot_transform_place(const mot_transform *transform, const mot_draw
         if (stage->kind == MOT_STAGE_IOU_CROP)
             mot_draw_overlap(&stage->of.overlap, sample, block, drawn, &own);
         MOT_TRY(check_drawn(stage, &own, width, height, error));
-        MOT_REQUIRE(mot_place_join(drawn, &own, mot_stage_resizes(stage->kind), sample->width, sample->height), error,
-                    "'%s' cannot follow the stages before it", mot_stage_forms[stage->kind].name);
+        MOT_TRY(add_place(stage, &own, sample, drawn, error));
         if (stage->kind == MOT_STAGE_ZOOM_OUT) {
             drawn->canvas_left = own.canvas_left;
             drawn->canvas_top = own.canvas_top;

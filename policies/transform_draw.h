@@ -430,6 +430,9 @@ motley_status mot_sample_sizes(const mot_transform *transform, const mot_drawn_s
 motley_status mot_sizes_check(const mot_sizes *sizes, motley_error *error);
 motley_status mot_ways_check(const mot_transform *transform, int32_t width, int32_t height, motley_error *error);
 
+/* Requires the same of a place that is drawn, also of what comes first. */
+motley_status mot_place_sizes_check(const motley_place *place, motley_error *error);
+
 /* Requires that some image can be resized, cropped and mixed by a way. from: the width and height of all images, or
  * NULL: they have many sizes. */
 motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],

@@ -194,19 +194,14 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
     return true;
 }
 
-/* Requires that a stage and those before it take pixels of one rectangle of the image: that none is resized twice,
- * shows again what was cut off, or has another fill. */
-static bool check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
+/* Requires that a stage and those before it take pixels of one rectangle of the image, or of two, where it is resized
+ * twice: that none shows again what was cut off, or has another fill. */
+static void check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
 {
     const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL, *moved = NULL;
     const bool resizes = mot_stage_resizes(last->kind), extends = mot_stage_extends(last->kind);
     uint8_t fill[4], other[4];
     for (const mot_stage *stage = transform->stage; stage < last; stage++) {
-        if (resizes && mot_stage_resizes(stage->kind) && !are_apart(&stage->listed, &last->listed)) {
-            PROBLEM(r, key, "'%s' follows '%s', want one of them", mot_stage_forms[last->kind].name,
-                    mot_stage_forms[stage->kind].name);
-            return false;
-        }
         if (are_apart(&stage->listed, &last->listed))
             continue;
         cut = mot_stage_resizes(stage->kind) ? NULL : mot_stage_cuts(stage->kind) ? stage : cut;
@@ -224,7 +219,6 @@ static bool check_window(reader *r, const mot_yaml *key, const mot_transform *tr
     else if (filled && mot_stage_fill(last, fill) && mot_stage_fill(filled, other) && memcmp(fill, other, sizeof fill))
         PROBLEM(r, key, "'%s' fills with other numbers than '%s', want one fill", mot_stage_forms[last->kind].name,
                 mot_stage_forms[filled->kind].name);
-    return true;
 }
 
 /* Requires that boxes are known where a policy works in them. */
@@ -382,16 +376,20 @@ static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choic
         transform->stages--;
         return true;
     }
-    if (!check_window(r, key, transform)) {
-        mot_stage_clear(stage);
-        transform->stages--;
-        return true;
-    }
+    check_window(r, key, transform);
     if (kind == MOT_STAGE_POLICY) {
         check_boxes(r, key, transform);
         return give_blocks(transform, stage->policy);
     }
     return r->tree.only_checked || make_tables(stage, r->tree.problems == 0);
+}
+
+/* Requires that no image is resized more than twice. */
+static void check_resizes(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way)
+{
+    const int resizes = mot_way_resizes(transform, way);
+    if (resizes > 2)
+        PROBLEM(r, list, "the stages resize an image %d times, want at most twice", resizes);
 }
 
 /* Requires one size behind an iou_crop, whose own a call without boxes does not know. */
@@ -503,8 +501,10 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
     const uint32_t problems = r->tree.problems;
     mot_transform_find_ways(transform);
     check_lists(r, list, transform);
-    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++)
+    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++) {
+        check_resizes(r, list, transform, way);
         check_overlap(r, list, transform, way);
+    }
     if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
     return true;

@@ -43,6 +43,14 @@ void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t siz
             mot_stage_only_size(&transform->stage[i], size);
 }
 
+int mot_way_resizes(const mot_transform *transform, uint32_t way)
+{
+    int resizes = 0;
+    for (uint32_t i = 0; i < transform->stages; i++)
+        resizes += mot_stage_resizes(transform->stage[i].kind) && transform->fact[i].ways >> way & 1;
+    return resizes;
+}
+
 /* Whether the stages of a way are such that the device draws. */
 static bool is_drawn_anywhere(const mot_transform *transform, uint32_t way)
 {
@@ -236,6 +244,14 @@ static motley_status check_way(const mot_transform *transform, uint32_t way, con
     return MOTLEY_OK;
 }
 
+motley_status mot_place_sizes_check(const motley_place *place, motley_error *error)
+{
+    const motley_place first = mot_first_place(place, 1, 1);
+    const mot_sizes before = mot_sizes_of_place(&first), sizes = mot_sizes_of_place(place);
+    MOT_TRY(mot_sizes_check(&before, error));
+    return mot_sizes_check(&sizes, error);
+}
+
 motley_status mot_ways_check(const mot_transform *transform, int32_t width, int32_t height, motley_error *error)
 {
     for (uint32_t way = 0; way < transform->facts.ways; way++) {
@@ -254,7 +270,7 @@ motley_status mot_sample_sizes(const mot_transform *transform, const mot_drawn_s
         return mot_ways_check(transform, sample->width, sample->height, error);
     MOT_TRY(mot_transform_place(transform, sample, &place, error));
     *sizes = mot_sizes_of_place(&place);
-    return mot_sizes_check(sizes, error);
+    return mot_place_sizes_check(&place, error);
 }
 
 motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],

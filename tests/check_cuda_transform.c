@@ -109,6 +109,16 @@ static const char *const texts[] = {
     "{stages: [{resize: {size: 70}}, {random_crop: {size: [50, 40], padding: 9}}]}]\n  - output: {type: f16}\n",
     HEAD "  - random_resized_crop: {size: 44}\n  - one_of: [{stages: [{flip: {horizontal: 0.5}}]}, {stages: []}]\n"
          "  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
+    /* resized twice, some images or all; sizes that are drawn */
+    HEAD
+    "  - flip: {horizontal: 0.5}\n  - one_of: [{stages: [{resize: {size: [40, 52]}}]}, {stages: [{resize: {shortest: "
+    "[30, 50], filter: lanczos}}, {size_crop: {sides: [20, 45]}}, {resize: {size: [40, 52]}}]}]\n"
+    "  - policy: {name: rand_augment}\n  - output: {}\n  - erase: {p: 0.5}\n",
+    HEAD "  - photometric: {p: 0.7}\n  - zoom_out: {p: 0.6, fill: 7}\n  - random_resized_crop: {size: [50, 40]}\n"
+         "  - pad: {size: 60, at: centre, fill: 7}\n  - flip: {vertical: 0.5}\n"
+         "  - resize: {shortest: [20, 60], longest: 70, filter: bicubic}\n  - photometric: {p: 0.5}\n  - output: {}\n",
+    HEAD "  - resize: {size: 30}\n  - resize: {longest: 44}\n  - pad: {multiple: 16, fill: 3}\n",
+    HEAD "  - iou_crop: {p: 0.9}\n  - resize: {size: [33, 47]}\n  - flip: {horizontal: 0.5}\n  - output: {}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"
@@ -307,6 +317,58 @@ static void reach_beyond(motley_place *place, uint64_t *state)
     }
 }
 
+#define MOST_BOXES 9 /* of an image */
+
+typedef struct boxes_of {
+    double box[MOST_IMAGES * MOST_BOXES][4];
+    size_t offset[MOST_IMAGES + 1];
+} boxes_of;
+
+/* Gives each image up to MOST_BOXES boxes; some have no area. */
+static void draw_boxes(boxes_of *b, const source *src, uint64_t *state, motley_samples *samples)
+{
+    size_t n = 0;
+    for (int i = 0; i < src->count; i++) {
+        b->offset[i] = n;
+        for (uint64_t k = input_random(state) % (MOST_BOXES + 1); k > 0; k--, n++)
+            for (int s = 0; s < 2; s++) {
+                const uint64_t side = 4 * (uint64_t)(s ? src->host_image[i].height : src->host_image[i].width);
+                const double first = (double)(input_random(state) % (side + 1)) / 4,
+                             second = (double)(input_random(state) % (side + 1)) / 4;
+                b->box[n][s] = first < second ? first : second;
+                b->box[n][2 + s] = first < second ? second : first;
+            }
+    }
+    b->offset[src->count] = n;
+    samples->boxes = &b->box[0][0];
+    samples->box_offsets = b->offset;
+}
+
+/* The sizes that the results draw, as a list of images; 0: an image is refused. */
+static int find_sizes(const motley_policy *transform, const motley_samples *samples, const source *src,
+                      motley_batch *results, result *r)
+{
+    const int64_t bytes = (int64_t)dtype_bytes[results->dtype];
+    for (size_t i = 0; i < results->count; i++) {
+        int32_t *const width = &r->host_image[i].width, *const height = &r->host_image[i].height;
+        motley_samples own = *samples;
+        motley_error error = { 0 };
+        own.first += i;
+        own.ids = samples->ids ? samples->ids + i : NULL;
+        own.views = samples->views ? samples->views + i : NULL;
+        own.box_offsets = samples->box_offsets ? samples->box_offsets + i : NULL;
+        if (motley_policy_result_sizes(transform, &own, 1, &src->host_image[i].width, &src->host_image[i].height, width,
+                                       height, &error) != MOTLEY_OK)
+            return 0;
+        r->host_image[i].pixel_stride = results->channels * bytes;
+        r->host_image[i].row_stride = *width * r->host_image[i].pixel_stride;
+        r->host_image[i].channel_stride = bytes;
+    }
+    results->width = results->height = 0;
+    results->image_stride = 0;
+    return 1;
+}
+
 /* `of_channels`: 0 for images, else the number of channels of their followers. `even`: of images, 2 or 4 channels,
  * below 0 with alpha; 0: grey or RGB. */
 static void check_batch(const motley_policy *transform, const char *name, uint64_t number, int32_t most,
@@ -350,41 +412,49 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
                              .layout = (motley_layout)(number % 5 > 0),
                              .width = info->width ? info->width : size.width,
                              .height = info->width ? info->height : size.height };
+    motley_samples samples = { .seed = number, .epoch = (uint32_t)(number % 4), .first = number * 100 };
+    uint64_t id[MOST_IMAGES];
+    uint32_t view[MOST_IMAGES];
+    boxes_of images;
+    for (int i = 0; i < count; i++) {
+        id[i] = input_random(&state);
+        view[i] = (uint32_t)(input_random(&state) % 7);
+    }
+    samples.ids = number % 4 == 1 ? id : NULL;
+    samples.views = number % 4 == 2 ? view : NULL;
+    if (info->takes_boxes)
+        draw_boxes(&images, src, &state, &samples);
     if (number % 5 == 2)
         add_gaps(&results);
+    if (info->draws_sizes && !info->width && !find_sizes(transform, &samples, src, &results, &r)) {
+        drop_source(src);
+        free(src);
+        refused++;
+        return;
+    }
     make_result(&r, results);
     const size_t steps = info->max_steps ? info->max_steps : 1;
     motley_place *const drawn = calloc((size_t)count, sizeof *drawn);
     motley_step *const step = calloc((size_t)count * steps, sizeof *step);
     int32_t *const step_count = calloc((size_t)count, sizeof *step_count);
     motley_mixed mixed[MOST_IMAGES], other[MOST_IMAGES];
-    uint64_t id[MOST_IMAGES];
-    uint32_t view[MOST_IMAGES];
     need(drawn && step && step_count, "no memory");
-    for (int i = 0; i < count; i++) {
-        id[i] = input_random(&state);
-        view[i] = (uint32_t)(input_random(&state) % 7);
-    }
     levels given_levels;
     need_cuda(cudaMalloc((void **)&given_levels.device, sizeof given_levels.host));
     draw_levels(&given_levels, &state);
-    const motley_apply_params params = { .samples = { .seed = number,
-                                                      .epoch = (uint32_t)(number % 4),
-                                                      .first = number * 100,
-                                                      .ids = number % 4 == 1 ? id : NULL,
-                                                      .views = number % 4 == 2 ? view : NULL,
-                                                      .levels = given_levels.host },
-                                         .drawn = drawn,
-                                         .steps = step,
-                                         .step_counts = step_count,
-                                         .mixed = info->mix ? mixed : NULL };
+    samples.levels = given_levels.host;
+    const motley_apply_params params = {
+        .samples = samples, .drawn = drawn, .steps = step, .step_counts = step_count, .mixed = info->mix ? mixed : NULL
+    };
     char what[200];
     snprintf(what, sizeof what, "%s, batch %" PRIu64 " of %s", name, number, input_layout_names[layout]);
     motley_error error = { 0 };
     const motley_batch dense_dst = moved(r.batch, r.host, r.device);
     motley_image listed[MOST_IMAGES];
     motley_batch device_dst = dense_dst;
-    if (number % 5 == 3) {
+    if (!results.width) {
+        device_dst.images = r.device_image;
+    } else if (number % 5 == 3) {
         list_images(&dense_dst, listed);
         device_dst = (motley_batch){
             .count = (size_t)count, .channels = channels, .alpha = alpha, .dtype = dense_dst.dtype, .images = listed
@@ -406,7 +476,8 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
                                             .given_step_counts = step_count,
                                             .given_mixed = info->mix ? mixed : NULL,
                                             .mixed = info->mix ? other : NULL };
-        need_cuda(cudaMemset(r.device + CANARY, results.image_stride ? BEFORE : 0xEE, r.bytes - 2 * CANARY));
+        need_cuda(cudaMemset(r.device + CANARY, results.image_stride || !results.width ? BEFORE : 0xEE,
+                             r.bytes - 2 * CANARY));
         need(motley_apply(cuda, transform, &device_src, &device_dst, &given, &error) == MOTLEY_OK, error.message);
         need_cuda(cudaDeviceSynchronize());
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", given draws", name, number);
@@ -419,7 +490,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", crops beyond their images", name, number);
         same(&r, what);
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", a graph", name, number);
-        if (number % 4 == 0)
+        if (number % 4 == 0 && !info->draws_sizes && !info->takes_boxes)
             check_graph(transform, &device_src, &host_src, &r, &given_levels, what);
     } else {
         need(status != MOTLEY_OK, "the GPU takes what the CPU refuses");
@@ -536,7 +607,9 @@ static void check_transform(const motley_policy *transform, const char *name, ui
     const int even = evens[turn++ % 6];
     if (cases > 1 && !of_channels && (even > 0 || !motley_policy_describe(transform)->to_rgb))
         check_batch(transform, name, turn, most, 0, even);
-    for (uint64_t number = 0; number < cases / 2 && !of_channels; number++)
+    const motley_policy_info *const info = motley_policy_describe(transform);
+    const int clips = !of_channels && !info->takes_boxes && !(info->draws_sizes && !info->width);
+    for (uint64_t number = 0; number < cases / 2 && clips; number++)
         check_clips(transform, name, number, most);
     printf("%-40s %s%s\n", name, failures == before ? "ok" : "FAILED",
            refused - refused_before >= (int)cases ? ", refused" : "");

@@ -83,6 +83,8 @@ def mot_hash(text):
 def plain(case, steps, places):
     """A golden vector: a draw in the words of draws.md."""
     out = dict(zip(("seed", "epoch", "sample", "view"), case))
+    if places and places["first"]["resize"][0, 0] > 0:
+        out["first"] = {key: value[0].tolist() for key, value in places["first"].items()}
     for key in ("crop", "resize", "window") if places else ():
         out[key] = places[key][0].tolist()
     if places:

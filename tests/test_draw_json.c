@@ -86,6 +86,49 @@ static void expect_same(const motley_policy *policy, const motley_step *step, co
     }
 }
 
+Test(policy, a_place_in_two_comes_back_from_json)
+{
+    motley_policy *const policy = builtin("rand_augment");
+    const motley_place drawn = {
+        .crop = { -3, 1, 9, 8 },
+        .width = 9,
+        .height = 7,
+        .filter = MOTLEY_FILTER_BICUBIC,
+        .left = 2,
+        .top = -1,
+        .result_width = 5,
+        .result_height = 6,
+        .flip_vertical = 1,
+        .flipped_first = 2,
+        .beyond = 1,
+        .overlap = MOTLEY_OVERLAP_CROPPED,
+        .canvas_left = 3,
+        .canvas_top = 4,
+        .first = { { 0, -2, 30, 40 }, 12, 13, MOTLEY_FILTER_LANCZOS, 1, 2, 10, 11, 1, 0, 1, 1, 1 },
+    };
+    char *text, *again;
+    motley_place back;
+    motley_error error = { 0 };
+    int32_t count;
+    uint64_t sample;
+    cr_assert_eq(motley_draw_json(policy, 1, &drawn, NULL, 0, 3, &text, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_draw_read(text, strlen(text), 3, &sample, &back, NULL, 0, &count, &error), MOTLEY_OK, "%s: %s",
+                 error.message, text);
+    cr_assert_eq(motley_draw_json(policy, 1, &back, NULL, 0, 3, &again, &error), MOTLEY_OK, "%s", error.message);
+    cr_expect_str_eq(text, again);
+    cr_expect(back.first.left == 1 && back.first.top == 2 && back.first.crop.height == 40 && back.first.torch_planes,
+              "%s", text);
+    cr_expect(back.crop.left == -3 && back.flipped_first == 2 && back.overlap == drawn.overlap && back.canvas_top == 4,
+              "%s", text);
+    free(text);
+    cr_assert_gt(asprintf(&text, "{ \"first\": 7, %s", again + 2), 0);
+    cr_expect_neq(motley_draw_read(text, strlen(text), 3, &sample, &back, NULL, 0, &count, &error), MOTLEY_OK);
+    cr_expect(strstr(error.message, "\"first\" is"), "%s", error.message);
+    free(again);
+    free(text);
+    motley_policy_destroy(policy);
+}
+
 Test(policy, every_op_comes_back_from_json_with_any_number_of_values)
 {
     motley_policy *policy = builtin("rand_augment");

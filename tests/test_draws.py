@@ -252,6 +252,24 @@ OTHERS = {  # what no built-in has
         name: rgb
         stages: [{to_rgb: {}}, {flip: {horizontal: 0.5}}, {policy: {name: rand_augment, fill: [9, 80, 200]}}]
         """,
+    "flipped": """
+        motley: 1
+        name: flipped
+        stages: [{zoom_out: {p: 0.5}}, {flip: {horizontal: 0.5, vertical: 0.5}}, {size_crop: {sides: [20, 60]}},
+          {resize: {shortest: [90, 130]}}, {flip: {vertical: 0.5}}, {fixed_crop: {size: [100, 140]}}]
+        """,
+    "twice": """
+        motley: 1
+        name: twice
+        stages:
+          - zoom_out: {p: 0.5}
+          - random_resized_crop: {size: [80, 64]}
+          - flip: {horizontal: 0.5}
+          - pad: {multiple: 48}
+          - one_of: [{stages: []}, {stages: [{resize: {square: [9, 96]}}]}]
+          - size_crop: {sides: [8, 50]}
+          - jitter: {brightness: 0.5}
+        """,
     "padded": """
         motley: 1
         name: padded
@@ -261,7 +279,7 @@ OTHERS = {  # what no built-in has
 
 
 DRAWN_SIZES = {"shortest", "detr", "detectron2", "lsj", "squares", "longest"}
-DRAWN_SIZES |= {"detectron2_lsj", "tv_lsj", "tv_multiscale"}
+DRAWN_SIZES |= {"detectron2_lsj", "tv_lsj", "tv_multiscale", "detr", "rf_detr", "flipped", "twice"}
 
 
 def texts():
@@ -402,6 +420,22 @@ class Loaded:
         )
 
 
+def placed(part, own, ref):
+    """The pairs of a place, or of what comes first, where something does."""
+    there = ref["resize"][:, 0] > 0
+    yield f"{part}resize", np.stack([own["width"], own["height"]], 1), ref["resize"]
+    for key, found in (
+        ("crop", np.stack([own["crop"][key] for key in ("left", "top", "width", "height")], 1)),
+        ("beyond", own["beyond"]),
+        ("filter", own["filter"]),
+        ("window", np.stack([own["left"], own["top"]], 1)),
+        ("result", np.stack([own["result_width"], own["result_height"]], 1)),
+        ("flip", np.stack([own["flip_horizontal"], own["flip_vertical"]], 1)),
+        ("flipped_first", own["flipped_first"][:, None] >> [0, 1] & 1),
+    ):
+        yield part + key, found[there], ref[key][there]
+
+
 def differences(names, s, got, want):
     """What differs between the library's draws and the reference's: (sample, what, found, wanted) each."""
     (steps, counts, places), (ref, ref_counts, ref_places) = got, want
@@ -420,17 +454,11 @@ def differences(names, s, got, want):
     ]
     if ref_places:
         owner = np.concatenate([owner, np.arange(len(counts))])
-        box = np.stack([places["crop"][key] for key in ("left", "top", "width", "height")], 1)
         pairs = [(key, a, b) for key, a, b in pairs] + [
-            ("crop", box, ref_places["crop"]),
-            ("beyond", places["beyond"], ref_places["beyond"]),
+            *placed("", places, ref_places),
+            *placed("first ", places["first"], ref_places["first"]),
             ("overlap", places["overlap"], ref_places["overlap"]),
             ("canvas", np.stack([places["canvas_left"], places["canvas_top"]], 1), ref_places["canvas"]),
-            ("filter", places["filter"], ref_places["filter"]),
-            ("resize", np.stack([places["width"], places["height"]], 1), ref_places["resize"]),
-            ("window", np.stack([places["left"], places["top"]], 1), ref_places["window"]),
-            ("result", np.stack([places["result_width"], places["result_height"]], 1), ref_places["result"]),
-            ("flip", np.stack([places["flip_horizontal"], places["flip_vertical"]], 1), ref_places["flip"]),
             ("noise", places["noise"], ref_places["noise"]),
         ]
         for i, boxes in enumerate(ref_places["erase"]):

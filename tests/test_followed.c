@@ -501,6 +501,14 @@ static const struct {
     { "[{random_crop: {size: 10}}, {policy: {repeat: 2, branches: [{op: rotate, value: 30}, {op: translate_y, value: "
       "-3}]}}]",
       0, 1 },
+    /* resized twice, by nearest pixels: some images, or all */
+    { "[{resize: {size: [17, 13], filter: nearest}}, {size_crop: {sides: [6, 11]}}, {resize: {size: [10, 9], filter: "
+      "nearest}}, {flip: {horizontal: 0.5}}]",
+      CROP, 1 },
+    { "[{flip: {vertical: 0.5}}, {one_of: [{stages: [{resize: {square: 12, filter: nearest}}]}, {stages: [{resize: "
+      "{shortest: [15, 20], filter: nearest}}, {size_crop: {sides: [9, 14]}}, {resize: {square: 12, filter: "
+      "nearest}}]}]}, {policy: {branches: [{op: rotate, value: 10}, identity]}}]",
+      CROP, 1 },
 };
 
 /* Where a crop alone took its pixels from: column x of a result is column x + by[0] of its image. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes and points that move with a batch, queued after its images. */
+#include "base/values.h"
 #include "dispatch/cuda/state.h"
 #include "dispatch/request.h"
 
@@ -77,8 +78,28 @@ static mot_follow_job lay_out_follow(const mot_job *job, motley_image **images, 
     follow.steps = mot_take(scratch, MOT_STEPS, steps * sizeof *follow.steps);
     follow.inside = mot_take(scratch, MOT_STEPS, steps * sizeof *follow.inside);
     follow.places = mot_take_if(job->request != NULL, scratch, MOT_PLACES, n * sizeof *follow.places);
+    follow.first = mot_take_if(job->request && job->request->transform->facts.twice, scratch, MOT_PLACES,
+                               n * sizeof *follow.first);
     *images = mot_take_if(job->src->images != NULL, scratch, MOT_SENT, n * sizeof **images);
     return follow;
+}
+
+/* Sends the places, and what comes before them. */
+static motley_status send_places(mot_cuda_call *call, const mot_job *job, const mot_follow_job *follow,
+                                 motley_error *error)
+{
+    const motley_place *const drawn = job->request->draws.places;
+    const size_t n = job->count, bytes = n * sizeof *drawn;
+    MOT_TRY(mot_pool_reserve_host(&call->s->pool, 2 * bytes, error));
+    motley_place *const last = call->s->pool.host.memory, *const first = last + n;
+    for (size_t i = 0; i < n; i++) {
+        const mot_view src = mot_batch_view(job->src, i);
+        last[i] = mot_last_place(&drawn[i]);
+        first[i] = mot_first_place(&drawn[i], src.width, src.height);
+    }
+    if (follow->first)
+        MOT_TRY(mot_call_send(call, MOT_PLACES, (void *)follow->first, first, bytes, "sending the places", error));
+    return mot_call_send(call, MOT_PLACES, (void *)follow->places, last, bytes, "sending the places", error);
 }
 
 static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motley_error *error)
@@ -95,8 +116,7 @@ static motley_status queue_follow(mot_cuda_call *call, const mot_job *job, motle
     MOT_TRY(mot_call_send(call, MOT_STEPS, (void *)follow.inside, job->inside, steps * sizeof *follow.inside,
                           "sending the parts of images", error));
     if (job->request)
-        MOT_TRY(mot_call_send(call, MOT_PLACES, (void *)follow.places, job->request->draws.places,
-                              job->count * sizeof *follow.places, "sending the places", error));
+        MOT_TRY(send_places(call, job, &follow, error));
     return mot_cuda_follow_queue(call, &follow, MOT_FOLLOW_WAITS_FIRST, error);
 }
 

@@ -6,6 +6,7 @@
 #include "dispatch/cuda/apply.h"
 #include "dispatch/cuda/parts.h"
 #include "dispatch/cuda/parts_draw.h"
+#include "dispatch/cuda/stages.h"
 #include "dispatch/cuda/transform_draw.h"
 #include "dispatch/cuda/wide.h"
 #include "dispatch/follow.h"
@@ -53,79 +54,23 @@ static mot_cuda_parts parts_of(const mot_request *call)
     return parts;
 }
 
-/* ---- tables ---- */
-
-/* A transform's stages, and what they point to, as they are uploaded. */
-typedef struct tables {
-    mot_stage *stages;
-    mot_tables *policies; /* [stages] */
-    double *ratios[MOT_MAX_STAGES];
-    float *normals[MOT_MAX_STAGES];
-    uint8_t *compiled[MOT_MAX_STAGES];
-} tables;
-
-static tables lay_out_tables(const mot_transform *t, mot_arena *arena)
-{
-    tables all = { .stages = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.stages) };
-    all.policies = mot_take(arena, MOT_TABLES, t->stages * sizeof *all.policies);
-    for (uint32_t s = 0; s < t->stages; s++) {
-        const mot_stage *const stage = &t->stage[s];
-        all.ratios[s] = mot_take_copy(arena, MOT_TABLES, stage->ratios, MOT_RATIO_CELLS * sizeof(double));
-        all.normals[s] = mot_take_copy(arena, MOT_TABLES, stage->normals, MOT_NORMAL_CELLS * sizeof(float));
-        if (stage->policy)
-            all.compiled[s] = mot_take_copy(arena, MOT_TABLES, stage->policy->compiled, stage->policy->compiled_bytes);
-    }
-    return all;
-}
-
-/* Completes a stage on the host, with pointers into the device's memory. */
-static void fill_stage(const mot_stage *stage, uint32_t s, const tables *host, const tables *device)
-{
-    mot_stage *const copy = &host->stages[s];
-    *copy = *stage;
-    copy->name = NULL;
-    copy->policy = NULL;
-    copy->mixer = NULL;
-    copy->ratios = device->ratios[s];
-    copy->normals = device->normals[s];
-    if (stage->policy)
-        host->policies[s] = mot_cuda_tables_at(stage->policy, device->compiled[s]);
-}
-
-/* A transform's tables on the device; they are uploaded when this context first sees it. */
-static motley_status send_tables(const mot_cuda_call *call, const mot_transform *t, tables *device, motley_error *error)
-{
-    mot_arena counted = { 0 };
-    *device = lay_out_tables(t, &counted);
-    if (counted.bytes == 0) /* a follower without stages */
-        return MOTLEY_OK;
-    mot_kept_tables *kept;
-    MOT_TRY(mot_pool_keep(call, MOT_KEPT_TRANSFORM, t->fingerprint, counted.bytes, &kept, error));
-    *device = lay_out_tables(t, &(mot_arena){ .base = kept->block.memory });
-    if (kept->kind)
-        return MOTLEY_OK;
-    uint8_t *const memory = calloc(1, counted.bytes);
-    if (!memory)
-        return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a transform's tables of %zu bytes", counted.bytes);
-    const tables host = lay_out_tables(t, &(mot_arena){ .base = memory, .host = 1 });
-    for (uint32_t s = 0; s < t->stages; s++)
-        fill_stage(&t->stage[s], s, &host, device);
-    const motley_status status = mot_pool_upload(call, kept, MOT_KEPT_TRANSFORM, memory, error);
-    free(memory);
-    return status;
-}
-
 /* ---- memory ---- */
 
 /* What is assembled on the host and uploaded as one piece; NULL: the call does not have it. */
 typedef struct upload {
-    int64_t *offsets;
-    motley_image *src, *dst, *images, *sources;
+    int64_t *offsets, *first_offsets;
+    motley_image *src, *dst, *images, *sources, *between;
     uint64_t *ids;
     uint32_t *views;
-    motley_place *given;
+    motley_place *given, *first;
     mot_step *given_steps, *given_before;
 } upload;
+
+/* What the tables of the axes of all images take, and the largest of these. */
+typedef struct axes_room {
+    int64_t bytes; /* of one image when there are no offsets, else of all */
+    int row_groups, width, height;
+} axes_room;
 
 /* A call under way. */
 typedef struct transform_run {
@@ -136,7 +81,7 @@ typedef struct transform_run {
     mot_cuda_parts parts;
     const mot_stage *only; /* whose policy draws all steps; NULL: several stages do */
     int draws_late;        /* the steps are drawn by the kernel that sorts them, which the resize need not wait for */
-    tables tables;
+    mot_stage_tables tables;
     upload host, sent;
     void *first_sent;            /* of the upload */
     mot_transform_draw_job draw; /* and, in it, the resize */
@@ -148,20 +93,36 @@ typedef struct transform_run {
     motley_batch sources; /* what is resized, if steps change that first */
     mot_job before;       /* these steps */
     mot_cuda_steps steps_before;
+    int twice;                    /* some images are resized twice: all of them are first made `between` */
+    motley_batch between;         /* those that are not are copied there */
+    mot_transform_draw_job first; /* makes the tables by which they are */
+    axes_room first_axes;
     size_t upload_bytes; /* the first of the host's memory */
-    int64_t table_bytes; /* of one image when there are no offsets, else of all */
-    int row_groups, width, height;
+    axes_room axes;
 } transform_run;
 
-static int64_t most_table_bytes(const mot_request *call, size_t i, transform_run *r)
+/* Whether some image is resized twice. */
+static int resizes_twice(const mot_request *call)
 {
-    const mot_view dst = mot_batch_view(call->dst, i);
-    const unsigned possible =
-        call->params->given ? 1u << call->params->given[i].filter : call->transform->facts.filters;
+    for (size_t i = 0; call->transform->facts.twice && i < call->draws.count; i++)
+        if (call->draws.places[i].first.width > 0)
+            return 1;
+    return 0;
+}
+
+/* The most bytes of the tables of image i, of what comes first or of its last resize. */
+static int64_t most_table_bytes(const mot_request *call, size_t i, int first, axes_room *r)
+{
+    const int drawn = call->draws.places != NULL;
+    const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+    motley_place place = { .result_width = dst.width, .result_height = dst.height };
+    if (drawn)
+        place = first ? mot_first_place(&call->draws.places[i], src.width, src.height) : call->draws.places[i];
+    const unsigned possible = call->params->given ? 1u << place.filter : call->transform->facts.filters;
     int columns = 1, rows = 1;
-    for (uint32_t k = 0; k < MOT_FILTERS * mot_request_ways(call); k++) {
+    for (uint32_t k = 0; k < MOT_FILTERS * (drawn ? 1 : mot_request_ways(call)); k++) {
         const uint32_t filter = k % MOT_FILTERS;
-        const mot_sizes most = mot_request_sides(call, i, k / MOT_FILTERS);
+        const mot_sizes most = drawn ? mot_sizes_of_place(&place) : mot_request_sides(call, i, k / MOT_FILTERS);
         if (!(possible >> filter & 1))
             continue;
         const int across = mot_resize_most_groups((motley_filter)filter, most.crop_width, most.resized_width);
@@ -170,9 +131,9 @@ static int64_t most_table_bytes(const mot_request *call, size_t i, transform_run
         rows = down > rows ? down : rows;
     }
     r->row_groups = rows > r->row_groups ? rows : r->row_groups;
-    r->width = dst.width > r->width ? dst.width : r->width;
-    r->height = dst.height > r->height ? dst.height : r->height;
-    return mot_resize_table_bytes(dst.width, columns, dst.height, rows);
+    r->width = place.result_width > r->width ? place.result_width : r->width;
+    r->height = place.result_height > r->height ? place.result_height : r->height;
+    return mot_resize_table_bytes(place.result_width, columns, place.result_height, rows);
 }
 
 /* Bytes of a dense image of the size of image i. */
@@ -225,6 +186,17 @@ static void copy_steps(const mot_request *call, mot_step *before, mot_step *step
     }
 }
 
+/* Copies the places that the host knows: what comes first, and the rest. */
+static void copy_places(const mot_request *call, motley_place *first, motley_place *last)
+{
+    for (size_t i = 0; i < call->draws.count; i++) {
+        const mot_view src = mot_batch_view(call->src, i);
+        last[i] = mot_last_place(&call->draws.places[i]);
+        if (first)
+            first[i] = mot_first_place(&call->draws.places[i], src.width, src.height);
+    }
+}
+
 /* Frames of a clip, which are contiguous, or 1. */
 static size_t images_together(const mot_request *call)
 {
@@ -243,7 +215,13 @@ static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_aren
     u.sources = mot_take_if(before_room(call) > 0 && call->src->images, arena, MOT_SENT, n * sizeof *u.sources);
     u.ids = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.ids, n * sizeof *u.ids);
     u.views = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.views, n * sizeof *u.views);
-    u.given = mot_take_copy(arena, MOT_PLACES, call->draws.places, n * sizeof *u.given);
+    const int twice = resizes_twice(call);
+    u.first_offsets = mot_take_if(twice, arena, MOT_SENT, n * sizeof *u.first_offsets);
+    u.between = mot_take_if(twice, arena, MOT_SENT, n * sizeof *u.between);
+    u.first = mot_take_if(twice, arena, MOT_PLACES, n * sizeof *u.first);
+    u.given = mot_take_if(call->draws.places != NULL, arena, MOT_PLACES, n * sizeof *u.given);
+    if (u.given && arena->base && arena->host)
+        copy_places(call, u.first, u.given);
     const int given = call->draws.steps != NULL;
     u.given_steps = mot_take_if(given, arena, MOT_STEPS, n * steps_room(call) * sizeof *u.given_steps);
     u.given_before =
@@ -254,25 +232,24 @@ static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_aren
 }
 
 /* Finds the sizes of the axes' tables, and where each image's begin if the upload has that. */
-static void count_axes(transform_run *r)
+static void count_axes(const mot_request *call, int64_t *offset, int first, axes_room *room)
 {
-    int64_t *const offset = r->host.offsets;
-    for (size_t i = 0; i < (offset ? r->call->src->count : 1); i++) {
+    for (size_t i = 0; i < (offset ? call->src->count : 1); i++) {
         if (offset)
-            offset[i] = r->table_bytes;
-        r->table_bytes += most_table_bytes(r->call, i, r);
+            offset[i] = room->bytes;
+        room->bytes += most_table_bytes(call, i, first, room);
     }
 }
 
 /* Lays out dense bytes of images, each of the size that it has in `sized`, and describes them: planes where the sources
- * are planes, which the resize turns into packed pixels more slowly. A clip's images are packed and have no gaps
- * between them: together they are one tall image, from which statistics are taken. Of bands, the first ones of all
- * images, or of a clip's, lie together, then the second ones. list: [count] to be uploaded, or NULL: they have one
- * size. */
-static motley_batch lay_out_pixels(const mot_request *call, const motley_batch *sized, motley_image *list,
-                                   mot_arena *scratch)
+ * are planes, which the resize turns into packed pixels more slowly. `together` images in a row, frames of a clip, are
+ * packed and have no gaps between them: they are one tall image, from which statistics are taken. Of bands, the first
+ * ones of all images, or of a clip's, lie together, then the second ones. list: [count] to be uploaded, or NULL: they
+ * have one size. */
+static motley_batch lay_out_pixels(const mot_request *call, const motley_batch *sized, size_t together,
+                                   motley_image *list, mot_arena *scratch)
 {
-    const size_t n = call->src->count, together = images_together(call);
+    const size_t n = call->src->count;
     const int64_t bands = mot_batch_bands(call->src);
     const mot_view one = mot_batch_view(sized, 0);
     const int planes = together == 1 && mot_cuda_format_of(call->src) == MOT_FORMAT_PLANES &&
@@ -299,6 +276,16 @@ static motley_batch lay_out_pixels(const mot_request *call, const motley_batch *
                             bands > 1 ? (int64_t)together * bytes : 1 };
     }
     return mot_batch_of_images(call->src, n, list);
+}
+
+/* The images between two resizes, of the sizes that their places say. */
+static motley_batch lay_out_between(const transform_run *r, mot_arena *scratch)
+{
+    motley_image *const list = r->host.between;
+    for (size_t i = 0; i < r->call->src->count; i++)
+        list[i] = (motley_image){ .width = r->host.first[i].result_width, .height = r->host.first[i].result_height };
+    const motley_batch sized = mot_batch_of_images(r->call->src, r->call->src->count, list);
+    return lay_out_pixels(r->call, &sized, 1, list, scratch);
 }
 
 /* The job of the steps, from the resized pixels. */
@@ -350,7 +337,12 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     r->sent = lay_out_upload(call, r->apart, slot);
     draw->resize.count = (int32_t)n;
     if (!r->is_wide)
-        mot_cuda_lay_out_axes(&draw->resize, (size_t)r->table_bytes * (r->host.offsets ? 1 : n), slot);
+        mot_cuda_lay_out_axes(&draw->resize, (size_t)r->axes.bytes * (r->host.offsets ? 1 : n), slot);
+    if (r->twice) {
+        r->first.resize.count = (int32_t)n;
+        mot_cuda_lay_out_axes(&r->first.resize, (size_t)r->first_axes.bytes, slot);
+        r->between = lay_out_between(r, scratch);
+    }
     draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
     draw->steps = call->draws.steps
                       ? r->sent.given_steps
@@ -363,14 +355,14 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
                                      : mot_take_if(before_room(call) > 0, slot, MOT_STEPS,
                                                    n * before_room(call) * sizeof *draw->before);
     if (draw->before) {
-        r->sources = lay_out_pixels(call, call->src, r->host.sources, scratch);
+        r->sources = lay_out_pixels(call, call->src, 1, r->host.sources, scratch);
         describe_before(r);
         if (counts)
             r->steps_before = mot_cuda_choose(s, &r->before);
         mot_cuda_lay_out(&r->steps_before, &r->before, 1, r->cuda->slot, slot, scratch);
     }
     if (r->apart)
-        r->pixels = lay_out_pixels(call, call->dst, r->host.images, scratch);
+        r->pixels = lay_out_pixels(call, call->dst, images_together(call), r->host.images, scratch);
     if (!r->has_steps)
         return MOTLEY_OK;
     describe_steps(r);
@@ -403,11 +395,25 @@ static motley_status queue_steps(transform_run *r, motley_error *error)
     return mot_cuda_queue_steps(r->cuda, &r->job, &r->steps, &draw, error);
 }
 
+/* Queues the kernel that draws, and makes the tables of a resize. */
+static motley_status queue_draws(const transform_run *r, const mot_transform_draw_job *draw, motley_error *error)
+{
+    const int known = r->call->draws.steps != NULL;
+    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
+    const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (known ? MOT_STEPS : 0),
+                               .writes = MOT_PLACES | (draw->steps && !known ? MOT_STEPS : 0),
+                               .waits = MOT_WAITS_FIRST };
+    MOT_TRY(mot_call_next(r->cuda, &drawing, error));
+    return mot_cuda_try(mot_transform_draw_launch(draw, r->cuda->overlap, r->cuda->lane), "launching the draw kernel",
+                        error);
+}
+
 /* Places the images, and does their steps. */
 static motley_status queue_wide(transform_run *r, motley_error *error)
 {
     const mot_transform_draw_job *const draw = &r->draw;
     mot_wide_call *const to = &r->wide.call;
+    MOT_TRY(queue_draws(r, draw, error));
     MOT_TRY(mot_cuda_wide_send(r->cuda, &r->wide, error));
     to->steps = draw->steps;
     to->max_steps = draw->max_steps;
@@ -423,6 +429,25 @@ static motley_status queue_before(transform_run *r, motley_error *error)
 {
     const mot_cuda_draw draw = samples_of(&r->draw);
     MOT_TRY(mot_cuda_queue_steps(r->cuda, &r->before, &r->steps_before, &draw, error));
+    return mot_cuda_queue_resize(r->cuda, r->twice ? &r->first.resize : &r->draw.resize, error);
+}
+
+/* Resizes the images, changed first if they are; twice, if some are. The tables of both resizes are made in turn, since
+ * the draw kernel counts for the resize behind it. */
+static motley_status queue_resizes(transform_run *r, motley_error *error)
+{
+    if (r->twice)
+        MOT_TRY(queue_draws(r, &r->first, error));
+    else
+        MOT_TRY(queue_draws(r, &r->draw, error));
+    if (r->draw.before)
+        MOT_TRY(queue_before(r, error));
+    else
+        MOT_TRY(mot_call_late(r->cuda, mot_cuda_queue_resize, r->twice ? &r->first.resize : &r->draw.resize, error));
+    if (!r->twice)
+        return MOTLEY_OK;
+    MOT_TRY(mot_call_join(r->cuda, error)); /* the first resize is queued now */
+    MOT_TRY(queue_draws(r, &r->draw, error));
     return mot_cuda_queue_resize(r->cuda, &r->draw.resize, error);
 }
 
@@ -438,11 +463,10 @@ static motley_status draw_chains(const transform_run *r, motley_error *error)
     return mot_cuda_queue_chains(r->cuda, &draw, job->table + (stage - r->call->transform->stage), stage->steps, error);
 }
 
-/* Resizes the images, changed first if they are, and does their other steps. */
+/* Resizes the images, and does their steps. */
 static motley_status queue_pixels(transform_run *r, motley_error *error)
 {
-    MOT_TRY(r->draw.before ? queue_before(r, error)
-                           : mot_call_late(r->cuda, mot_cuda_queue_resize, &r->draw.resize, error));
+    MOT_TRY(queue_resizes(r, error));
     if (r->call->transform->facts.mixes && !r->call->draws.steps)
         MOT_TRY(draw_chains(r, error));
     return r->has_steps ? queue_steps(r, error) : MOTLEY_OK;
@@ -473,7 +497,8 @@ static motley_status queue_followed(const transform_run *r, motley_error *error)
                            .max_steps = draw->max_steps,
                            .steps = draw->steps,
                            .places = draw->drawn,
-                           .src = draw->resize.src,
+                           .first = r->twice ? r->first.drawn : NULL,
+                           .src = r->twice ? r->first.resize.src : draw->resize.src,
                            .followed = r->call->followed };
     return mot_cuda_follow_queue(r->cuda, &job, MOT_FOLLOW_WAITS_FIRST, error);
 }
@@ -504,24 +529,39 @@ static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mo
     }
 }
 
+/* What a resize reads and writes. lists: of images of src and dst on the device, or NULL; offsets: of their tables. */
+static void describe_resize(const transform_run *r, const motley_batch *src, const motley_image *src_list,
+                            const motley_batch *dst, const motley_image *dst_list, const int64_t *offsets,
+                            const axes_room *axes, mot_resize_job *resize)
+{
+    resize->src = mot_cuda_batch_of(src, src_list);
+    resize->dst = mot_cuda_batch_of(dst, dst_list);
+    resize->channels = src->channels;
+    resize->format = (int32_t)mot_cuda_format_of(src);
+    resize->planes = mot_cuda_resizes_planes(src);
+    resize->counted = r->cuda->slot->resize;
+    resize->table_offset = offsets;
+    resize->table_bytes = axes->bytes;
+}
+
 /* What the draw kernel does, and the resize kernel after it, beside the memory that they write. */
 static motley_status describe_draws(transform_run *r, motley_error *error)
 {
     const mot_request *const call = r->call;
     const motley_apply_params *const params = call->params;
-    const motley_batch *const src = r->draw.before ? &r->sources : call->src;
-    const motley_batch *const resized = r->apart ? &r->pixels : call->dst;
     const upload *const sent = &r->sent;
+    const motley_batch *src = r->draw.before ? &r->sources : call->src;
+    const motley_image *list = r->draw.before ? sent->sources : sent->src;
+    const motley_batch *const resized = r->apart ? &r->pixels : call->dst;
     mot_transform_draw_job *const draw = &r->draw;
     mot_resize_job *const resize = &draw->resize;
-    resize->src = mot_cuda_batch_of(src, r->draw.before ? sent->sources : sent->src);
-    resize->dst = mot_cuda_batch_of(resized, sent->images ? sent->images : sent->dst);
-    resize->channels = src->channels;
-    resize->format = (int32_t)mot_cuda_format_of(src);
-    resize->planes = mot_cuda_resizes_planes(src);
-    resize->counted = r->cuda->slot->resize;
-    resize->table_offset = sent->offsets;
-    resize->table_bytes = r->table_bytes;
+    if (r->twice) {
+        describe_resize(r, src, list, &r->between, sent->between, sent->first_offsets, &r->first_axes,
+                        &r->first.resize);
+        src = &r->between;
+        list = sent->between;
+    }
+    describe_resize(r, src, list, resized, sent->images ? sent->images : sent->dst, sent->offsets, &r->axes, resize);
     draw->stage = r->tables.stages;
     draw->table = r->tables.policies;
     draw->stages = (int32_t)call->transform->stages;
@@ -537,6 +577,11 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     if (call->transform->facts.crop && !draw->given)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, call->transform->fact, draw);
+    r->first.drawn = sent->first;
+    r->first.order = draw->order;
+    r->first.given = 1;
+    r->first.threads = draw->threads;
+    memcpy(r->first.fill, draw->fill, sizeof draw->fill);
     return resized->dtype != MOTLEY_U8 && !r->is_wide ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error)
                                                       : MOTLEY_OK;
 }
@@ -547,7 +592,7 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     const mot_request *const call = r->call;
     mot_cuda_state *const s = r->cuda->s;
     mot_arena counted = { 0 }, slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
-    MOT_TRY(send_tables(r->cuda, call->transform, &r->tables, error));
+    MOT_TRY(mot_stage_tables_send(r->cuda, call->transform, &r->tables, error));
     lay_out_upload(call, r->apart, &counted);
     r->upload_bytes = counted.bytes;
     const mot_job sizes = mot_job_of(call->dst, NULL);
@@ -558,7 +603,9 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
     if (!r->is_wide)
-        count_axes(r);
+        count_axes(call, r->host.offsets, 0, &r->axes);
+    if (r->twice)
+        count_axes(call, r->host.first_offsets, 1, &r->first_axes);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
     const int alone = !call->params->counter && !call->samples.levels;
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
@@ -576,25 +623,21 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
                         .is_wide = mot_batch_is_wide(call->src),
                         .parts = parts_of(call),
                         .only = call->draws.steps ? NULL : call->transform->facts.only,
-                        .has_steps = has_steps(call) };
+                        .has_steps = has_steps(call),
+                        .twice = resizes_twice(call) };
     r.draws_late = r.only && !r.is_wide && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && !r.is_wide && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     if (r.is_wide)
         r.wide = mot_cuda_wide_choose(s, job, dst);
     MOT_TRY(prepare_transform(&r, error));
     MOT_TRY(describe_draws(&r, error));
-    const mot_transform_draw_job *const draw = &r.draw;
     if (!r.is_wide)
-        MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.width, r.height, r.row_groups, error));
+        MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.axes.width, r.axes.height, r.axes.row_groups, error));
+    if (r.twice)
+        MOT_TRY(mot_cuda_cut(cuda, &r.first.resize, r.first_axes.width, r.first_axes.height, r.first_axes.row_groups,
+                             error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->draws.steps ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
-    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
-    const mot_node drawing = { .reads =
-                                   MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (call->draws.steps ? MOT_STEPS : 0),
-                               .writes = MOT_PLACES | (draw->steps && !call->draws.steps ? MOT_STEPS : 0),
-                               .waits = MOT_WAITS_FIRST };
-    MOT_TRY(mot_call_next(cuda, &drawing, error));
-    CUDA_TRY(mot_transform_draw_launch(draw, cuda->overlap, cuda->lane), "launching the draw kernel");
     MOT_TRY(r.is_wide ? queue_wide(&r, error) : queue_pixels(&r, error));
     if (call->erase)
         MOT_TRY(erase_boxes(&r, error));

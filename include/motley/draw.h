@@ -88,6 +88,17 @@ typedef enum motley_overlap {
     MOTLEY_OVERLAP_UNDECIDED = 2 /* 64 rounds found no crop that fits the boxes, and the image was left as it was */
 } motley_overlap;
 
+/** How an image is resized and cropped before the rest of its place, where stages resize it twice. Members are those of
+ *  motley_place. */
+typedef struct motley_first_place {
+    motley_crop crop;
+    int32_t width, height; /* 0: it is resized once */
+    motley_filter filter;
+    int32_t left, top;
+    int32_t result_width, result_height; /* of the image that the rest of the place is about */
+    uint8_t flip_horizontal, flip_vertical, flipped_first, torch_planes, beyond;
+} motley_first_place;
+
 /** What one image draws, besides its steps: which pixels are taken, and where they go. Of a policy without stages, the
  *  whole image, which stays where it is. */
 typedef struct motley_place {
@@ -106,6 +117,8 @@ typedef struct motley_place {
     uint8_t before;  /* so many of the image's first steps change the source, before it is cropped and resized */
     uint8_t overlap; /* motley_overlap */
     int32_t canvas_left, canvas_top; /* pixels that a zoom_out put before the image: then the crop is of the canvas */
+    motley_first_place first; /* if its width is not 0, it comes first: then the canvas and the overlap are of its crop,
+                                 and the crop above is of its result */
     int32_t boxes_count;
     motley_erased_box boxes[MOTLEY_MAX_ERASED_BOXES];
     uint64_t noise; /* seeds the values of erased boxes that are filled with noise */
@@ -147,7 +160,8 @@ MOTLEY_API motley_status motley_policy_result_sizes(const motley_policy *policy,
  *           canvas: left, top, if the image lies in a canvas; overlap: "cropped" or "undecided";
  *           resize: width, height, filter; window: left, top, width, height; flip: horizontal, vertical; flipped_first:
  *           the same two, if one is true; torch_planes: true, if it is; behind them, if something is erased, erase:
- *           [boxes like the crop], noise. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.
+ *           [boxes like the crop], noise. If the image is resized twice, before all these, first: an object with the
+ *           same keys up to torch_planes. Steps "hue", "kernel_blur" are MOTLEY_STEP_HUE, _KERNEL_BLUR.
  *  Shapes   place: NULL: none is written. steps: [count], from motley_draw, motley_apply_params or motley_subbatches.
  *           channels: of the image; a fill has as many numbers.
  *  Values   Numbers read back as the same doubles.

@@ -178,6 +178,24 @@ class Builtin(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("has_stages", c_int32)]
 
 
+class FirstPlace(ctypes.Structure):
+    _fields_ = [
+        ("crop", Crop),
+        ("width", c_int32),
+        ("height", c_int32),
+        ("filter", c_int),
+        ("left", c_int32),
+        ("top", c_int32),
+        ("result_width", c_int32),
+        ("result_height", c_int32),
+        ("flip_horizontal", c_uint8),
+        ("flip_vertical", c_uint8),
+        ("flipped_first", c_uint8),
+        ("torch_planes", c_uint8),
+        ("beyond", c_uint8),
+    ]
+
+
 class Drawn(ctypes.Structure):
     _fields_ = [
         ("crop", Crop),
@@ -197,6 +215,7 @@ class Drawn(ctypes.Structure):
         ("overlap", c_uint8),
         ("canvas_left", c_int32),
         ("canvas_top", c_int32),
+        ("first", FirstPlace),
         ("boxes_count", c_int32),
         ("boxes", Crop * MAX_BOXES),
         ("noise", c_uint64),

@@ -20,6 +20,19 @@ import draws  # noqa: E402
 
 ORDER = order_of(PIL.__version__)
 SIZES = [480, 512, 544, 576, 800]
+ALL = {"shortest": list(range(480, 801, 32)), "longest": 1333, "rounding": "detr", "masks": "torch"}
+
+
+def DETR(last):
+    first = {"shortest": [400, 500, 600], "rounding": "detr", "masks": "torch"}
+    cropped = [{"resize": first}, {"size_crop": {"sides": [384, 600]}}, {"resize": last}]
+    return [
+        {"flip": {"horizontal": 0.5}},
+        {"one_of": [{"stages": [{"resize": last}]}, {"stages": cropped}]},
+        {"output": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}},
+    ]
+
+
 RECIPES = {
     "shortest": [{"resize": {"shortest": SIZES, "longest": 900, "masks": "torch"}}, {"flip": {"horizontal": 0.5}}],
     "flip_first": [{"flip": {"horizontal": 0.5, "vertical": 0.5}}, {"resize": {"shortest": [90, 130], "longest": 200}}],
@@ -66,8 +79,18 @@ RECIPES = {
         {"size_crop": {"sides": [40, 90]}},
     ],
     "shorter": [{"resize": {"size": 70}}, {"flip": {"horizontal": 0.5}}],
+    "detr": DETR(ALL),
+    "rf_detr": DETR({"square": 736, "masks": "torch"}),
+    "twice": [
+        {"zoom_out": {"p": 0.5, "side": [1, 2], "fill": 7}},
+        {"random_resized_crop": {"size": [90, 120], "filter": "bicubic"}},
+        {"flip": {"horizontal": 0.5, "vertical": 0.5}},
+        {"pad": {"size": [150, 110], "at": "centre", "fill": 7}},
+        {"resize": {"shortest": [60, 140], "filter": "bicubic"}},
+        {"size_crop": {"sides": [40, 90]}},
+    ],
 }
-BUILT_IN = {"tv_hflip", "tv_lsj", "tv_multiscale", "detectron2_lsj"}
+BUILT_IN = {"tv_hflip", "tv_lsj", "tv_multiscale", "detectron2_lsj", "detr", "rf_detr"}
 
 
 def one(kind, keys, turn, size, number):
@@ -103,19 +126,23 @@ def nearest(mask, size, torch):
 def by_hand(stages, image, mask, boxes, number):
     counts = {}
     exact = boxes.dtype.type  # torchvision's are of binary32
-    for stage in stages:
+    for stage, listed in draws.flattened(stages):
         ((kind, keys),) = stage.items()
         if kind == "output":
             image = image.transpose(2, 0, 1)
-            image = image if keys else image.astype(np.float32) / np.float32(255)
+            if keys.get("type") != "u8":
+                mean, std = (np.float32(keys.get(key, default)) for key, default in (("mean", 0), ("std", 1)))
+                image = (image.astype(np.float32) / np.float32(255) - mean.reshape(-1, 1, 1)) / std.reshape(-1, 1, 1)
             continue
         turn = counts[kind] = counts.get(kind, -1) + 1
+        if kind == "one_of" or (listed and not listed.chosen(draws.Samples(3, 2, [number]))[0]):
+            continue
         drawn, fill = one(kind, keys, turn, image.shape[1::-1], number), keys.get("fill", 0)
         left, top, width, height = drawn["crop"]
         image, mask = (moved(a, left, top, (width, height), f) for a, f in ((image, fill), (mask, 0)))
         boxes = np.clip(boxes - exact([left, top] * 2), 0, exact([width, height] * 2))
         size = tuple(drawn["resize"])
-        if kind == "resize":
+        if kind in ("resize", "random_resized_crop"):
             how = {"bilinear": PIL.Image.BILINEAR, "bicubic": PIL.Image.BICUBIC}[keys.get("filter", "bilinear")]
             image = np.asarray(PIL.Image.fromarray(image).resize(size, how))
             mask = nearest(mask, size, keys.get("masks") == "torch")
@@ -147,20 +174,26 @@ def photographs(count):
 
 
 def with_order(stages):
-    return {"stages": [{k: {**v, "order": ORDER} if k == "resize" else v for k, v in s.items()} for s in stages]}
+    def ordered(kind, keys):
+        if kind == "one_of":
+            return [{**one, "stages": with_order(one["stages"])["stages"]} for one in keys]
+        return {**keys, "order": ORDER} if kind in ("resize", "random_resized_crop") else keys
+
+    return {"stages": [{k: ordered(k, v) for k, v in s.items()} for s in stages]}
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_one_window_is_its_stages_in_turn(name):
     """Built-ins do what is written above, in their source's order. Boxes of torchvision's, in binary32, have its bits,
     and those of less than a pixel go."""
-    torchvision = name.startswith("tv_")
+    torchvision = name.startswith("tv_") or name.endswith("detr")
     stages, samples, numbers = RECIPES[name], photographs(8), list(range(40, 48))
     if name in BUILT_IN:
         of_file = motley.Policy(name).as_dict()["stages"]
         assert of_file == motley.Policy({"stages": stages}).as_dict()["stages"]
     policy = motley.Policy(with_order(of_file if name in BUILT_IN else stages))
-    rule = {"rule": "torchvision", "min_side": 1, "min_area": 1} if torchvision else {}
+    least = 1 if name.startswith("tv_") else 0  # pixels
+    rule = {"rule": "torchvision", "min_side": least, "min_area": least} if torchvision else {}
     for sample in samples if torchvision else ():
         sample["boxes"] = sample["boxes"].astype(np.float32)
     follow = motley.Follow(
@@ -175,7 +208,7 @@ def test_one_window_is_its_stages_in_turn(name):
         np.testing.assert_array_equal(result["image"], image)
         np.testing.assert_array_equal(result["mask"], mask)
         sides = boxes[:, 2:] - boxes[:, :2]
-        kept = ((sides >= 1).all(1) & (sides.prod(1) >= 1)) if torchvision else (sides > 0).all(1)
+        kept = (sides > 0).all(1) & (sides >= least).all(1) & (sides.prod(1) >= least)
         np.testing.assert_array_equal(result["labels"], sample["labels"][kept])
         np.testing.assert_allclose(result["boxes"], boxes[kept], rtol=0, atol=0 if torchvision else 1e-9)
     assert len(sizes) == 1 or policy.size is None
@@ -194,6 +227,19 @@ def test_sizes_are_known_before_the_call_and_replayed():
     assert np.array_equal(transform(images[3], sample_ids=3, epoch=2), made[3])
     for some in transform([PIL.Image.fromarray(image) for image in images], sample_ids=range(6), epoch=2), made:
         assert all(map(np.array_equal, made, some))
+
+
+def test_draws_of_two_resizes_are_replayed_where_stages_resize_twice():
+    images = [sample["image"] for sample in photographs(6)]
+    transform = motley.Transform(with_order(RECIPES["twice"]), seed=3)
+    made, drawn = transform(images, sample_ids=range(6), epoch=2, return_draws=True)
+    assert sum("first" in one for one in drawn) == 6
+    assert all(map(np.array_equal, made, transform.replay(images, drawn)))
+    once = motley.Transform(with_order(RECIPES["shortest"]), seed=3)
+    refused("image 0 is given as resized twice, but the stages of policy .* resize it once", once.replay, images, drawn)
+    wide = [image.astype(np.float32) / 255 for image in images]
+    with pytest.raises(motley.UnsupportedError, match="resizes images twice, which is not supported yet of float32"):
+        transform(wide, sample_ids=range(6), epoch=2)
 
 
 def test_results_of_an_output_are_a_list_of_their_sizes():
