@@ -10,7 +10,8 @@
  * --coverage lists the rows that nothing reached. */
 #include "augmentations/table.h"
 #include "kernels/cpu.h"
-#include "tests/inputs.h"
+#include "tests/batches.h"
+#include "tests/options.h"
 #include "tests/sweep.h"
 
 #include <inttypes.h>
@@ -53,9 +54,9 @@ static const mot_cpu_rows *sets[MOT_CPU_SETS];
 static size_t sets_count;
 static unsigned reached[MOT_CPU_SETS][MAX_ROWS];
 static const char *only_set;
-static long only_case = -1;
-static long every = 1; /* 5: one subject in five */
-static long subjects, cases, compared, failures;
+static int64_t only_case = -1;
+static int64_t every = 1; /* 5: one subject in five */
+static long subjects, cases, compared;
 
 static mot_view view_of(const input_buffer *b, int alpha)
 {
@@ -69,7 +70,7 @@ static void no_memory(void)
     exit(2);
 }
 
-static void *need(size_t bytes)
+static void *room_of(size_t bytes)
 {
     void *memory = aligned_alloc(MOT_CPU_ALIGN, (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN);
     if (!memory)
@@ -99,15 +100,13 @@ static void report(const subject *s, const mot_cpu_rows *set, const mot_cpu_row 
         fprintf(stderr, "%s%.17g", i ? "; " : "value ", s->values[i]);
     if (b) {
         fprintf(stderr, ", byte %zu is %d, want %d", at, b->bytes[at], wanted[at]);
-        for (int32_t y = 0; y < s->size.height; y++)
-            for (int32_t x = 0; x < s->size.width; x++)
-                for (int c = 0; c < s->channels; c++)
-                    if (input_at(&b->image, x, y, c) == b->bytes + at)
-                        fprintf(stderr, " (x %" PRId32 ", y %" PRId32 ", channel %d)", x, y, c);
+        print_component(b, at);
+    } else {
+        fprintf(stderr, "\n");
     }
-    fprintf(stderr, "\n  again: check --op %s --set %s --case %ld (seed %u)\n", info->name, set->name, cases, SEED);
+    fprintf(stderr, "  again: check --op %s --set %s --case %ld (seed %u)\n", info->name, set->name, cases, SEED);
     if (++failures >= 20) {
-        fprintf(stderr, "check: stopped after %ld failures\n", failures);
+        fprintf(stderr, "check: stopped after %d failures\n", failures);
         exit(1);
     }
 }
@@ -141,7 +140,7 @@ static void check_pair(const subject *s, size_t set, const pair *p)
     uint8_t *untouched = NULL;
     if (!p->in_place) {
         dst = need_buffer(s, p->dst);
-        untouched = memcpy(need(src.size), src.bytes, src.size);
+        untouched = memcpy(room_of(src.size), src.bytes, src.size);
     }
 
     const mot_view from = view_of(&src, s->alpha), to = view_of(&dst, s->alpha);
@@ -150,7 +149,7 @@ static void check_pair(const subject *s, size_t set, const pair *p)
         reached[set][row - sets[set]->rows]++;
     if (!p->in_place || row->in_place) {
         const size_t bytes = mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels);
-        uint8_t *scratch = need(bytes + INPUT_CANARY);
+        uint8_t *scratch = room_of(bytes + INPUT_CANARY);
         memset(scratch, 0x5A, bytes + INPUT_CANARY);
         row->run(&from, &to, &s->step, 1, scratch);
         compare(s, sets[set], row, p, &dst, expected.bytes, "wrong");
@@ -175,7 +174,7 @@ static void make_wanted(const subject *s, uint8_t *input, uint8_t *wanted)
 {
     const int32_t channels = s->channels, bands = channels % 2 == 0 && !s->alpha ? channels : 1;
     const int64_t row = (int64_t)channels * s->size.width;
-    uint8_t *scratch = need(mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels));
+    uint8_t *scratch = room_of(mot_cpu_scratch_bytes(s->size.width, s->size.height, s->channels));
     for (int32_t b = 0; b < bands; b++) {
         const int32_t own = channels / bands;
         const mot_view from = { input + b, s->size.width, s->size.height, own, s->alpha, row, channels, 1 };
@@ -192,7 +191,7 @@ static void check_subject(subject *s, size_t turn, int large)
 {
     const size_t pairs_count = large ? FIRST_PAIRS : PAIRS;
     const size_t bytes = (size_t)s->size.width * (size_t)s->size.height * (size_t)s->channels;
-    uint8_t *input = need(bytes), *wanted = need(bytes);
+    uint8_t *input = room_of(bytes), *wanted = room_of(bytes);
     const int skipped = subjects++ % every != 0;
     int computed = 0;
     s->input = input;
@@ -260,7 +259,7 @@ static void check_copies(size_t set)
                 const input_size dims = input_sizes[size];
                 const input_layout from = (input_layout)(layouts / INPUT_LAYOUTS);
                 const input_layout to = (input_layout)(layouts % INPUT_LAYOUTS);
-                uint8_t *dense = need((size_t)dims.width * (size_t)dims.height * (size_t)channels);
+                uint8_t *dense = room_of((size_t)dims.width * (size_t)dims.height * (size_t)channels);
                 input_buffer src, dst, expected;
                 if (!input_buffer_make(&src, from, dims, channels) || !input_buffer_make(&dst, to, dims, channels) ||
                     !input_buffer_make(&expected, to, dims, channels))
@@ -282,32 +281,14 @@ static void check_copies(size_t set)
 int main(int argc, char **argv)
 {
     const char *only_op = NULL;
-    int coverage = 0;
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--coverage") == 0)
-            coverage = 1;
-        else if (value && strcmp(argv[i], "--op") == 0)
-            only_op = argv[++i];
-        else if (value && strcmp(argv[i], "--set") == 0)
-            only_set = argv[++i];
-        else if (value && strcmp(argv[i], "--case") == 0)
-            only_case = strtol(argv[++i], NULL, 10);
-        else if (value && strcmp(argv[i], "--every") == 0)
-            every = strtol(argv[++i], NULL, 10);
-        else {
-            fprintf(stderr, "usage: check [--op NAME] [--set NAME] [--case N] [--every N] [--coverage]\n");
-            return 2;
-        }
-    }
-    if (every < 1) {
-        fprintf(stderr, "check: --every takes 1 or more\n");
-        return 2;
-    }
-    if (only_op && motley_op_find(only_op) < 0) {
-        fprintf(stderr, "check: there is no op '%s'\n", only_op);
-        return 2;
-    }
+    int64_t coverage = 0;
+    const option_row options[] = {
+        { "op", NULL, &only_op, "NAME" }, { "set", NULL, &only_set, "NAME" },    { "case", &only_case, NULL, "N" },
+        { "every", &every, NULL, "N" },   { "coverage", &coverage, NULL, NULL },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
+    need(every > 0, "--every takes 1 or more");
+    need(!only_op || motley_op_find(only_op) >= 0, "there is no such op");
     sets_count = mot_cpu_sets(sets);
     for (int op = 0; op < MOT_OP_COUNT; op++)
         if (!only_op || motley_op_find(only_op) == op)
@@ -320,6 +301,6 @@ int main(int argc, char **argv)
             for (size_t r = 0; r < sets[set]->count; r++)
                 if (!reached[set][r])
                     printf("nothing reached: set %s, row %zu \"%s\"\n", sets[set]->name, r, sets[set]->rows[r].name);
-    printf("%ld cases on %zu sets of kernels, %ld failures\n", compared, sets_count, failures);
+    printf("%ld cases on %zu sets of kernels, %d failures\n", compared, sets_count, failures);
     return failures > 0;
 }

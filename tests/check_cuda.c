@@ -15,6 +15,8 @@
 #include "dispatch/cuda/state.h"
 #include "motley.h"
 #include "tests/batches.h"
+#include "tests/contexts.h"
+#include "tests/options.h"
 
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
@@ -27,7 +29,8 @@
 
 static motley_context *cuda, *cpu;
 static long cases;
-static int quick, brief, backward_planes;
+static int64_t quick, brief;
+static int backward_planes;
 static size_t multiprocessors;
 
 /* ---- the routes of batches ---- */
@@ -899,37 +902,20 @@ static void check_huge(void)
 int main(int argc, char **argv)
 {
     const char *only_op = NULL, *only_policy = NULL;
-    int require = 0, large = 0, huge = 0, coverage = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--require") == 0)
-            require = 1;
-        else if (strcmp(argv[i], "--quick") == 0)
-            quick = 1;
-        else if (strcmp(argv[i], "--coverage") == 0)
-            coverage = 1;
-        else if (strcmp(argv[i], "--brief") == 0)
-            brief = 1;
-        else if (strcmp(argv[i], "--large") == 0)
-            large = 1;
-        else if (strcmp(argv[i], "--huge") == 0)
-            huge = 1;
-        else if (i + 1 < argc && strcmp(argv[i], "--op") == 0)
-            only_op = argv[++i];
-        else if (i + 1 < argc && strcmp(argv[i], "--policy") == 0)
-            only_policy = argv[++i];
-        else
-            need(0, "usage: check_cuda [--require] [--op NAME] [--policy NAME] [--quick] [--brief] [--large] [--huge] "
-                    "[--coverage]");
-    }
-    motley_error error = { 0 };
-    const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
-    const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
-    need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
-    if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        motley_context_destroy(cpu);
-        return require ? 1 : SKIPPED;
-    }
+    int64_t require = 0, large = 0, huge = 0, coverage = 0;
+    const option_row options[] = {
+        { "require", &require, NULL, NULL },
+        { "op", NULL, &only_op, "NAME" },
+        { "policy", NULL, &only_policy, "NAME" },
+        { "quick", &quick, NULL, NULL },
+        { "brief", &brief, NULL, NULL },
+        { "large", &large, NULL, NULL },
+        { "huge", &huge, NULL, NULL },
+        { "coverage", &coverage, NULL, NULL },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
+    cpu = open_on(MOTLEY_BACKEND_CPU, 0, 1);
+    cuda = open_on(MOTLEY_BACKEND_CUDA, 0, require != 0);
     need_cuda(cudaMalloc((void **)&device_levels, sizeof levels));
     draw_levels(SEED);
     int count;

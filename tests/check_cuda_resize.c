@@ -8,6 +8,8 @@
  * failure. Compiled with MOT_EMULATE, the kernels run on the CPU (tests/emulate). */
 #include "motley.h"
 #include "tests/batches.h"
+#include "tests/contexts.h"
+#include "tests/options.h"
 #include "tests/sweep.h"
 
 #ifdef MOT_EMULATE
@@ -299,45 +301,24 @@ static int check_case(uint64_t number, int32_t most_side)
 
 int main(int argc, char **argv)
 {
-    uint64_t cases = CASES, first = 0;
-    int32_t most = 300;
-    int require = 0, failures = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--require") == 0)
-            require = 1;
-        else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0)
-            cases = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--first") == 0)
-            first = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--most") == 0)
-            most = (int32_t)strtol(argv[++i], NULL, 10);
-        else
-            need(0, "usage: check_cuda_resize [--require] [--cases N] [--first N] [--most SIDE]");
-    }
-    motley_error error = { 0 };
-    const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
-    need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
+    int64_t cases = CASES, first = 0, most = 300, require = 0;
+    const option_row options[] = {
+        { "require", &require, NULL, NULL },
+        { "cases", &cases, NULL, "N" },
+        { "first", &first, NULL, "N" },
+        { "most", &most, NULL, "SIDE" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
 #ifdef MOT_EMULATE
     signal(SIGSEGV, read_behind);
-    cuda = emulated_create();
-#else
-    const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
-    if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        motley_context_destroy(cpu);
-        return require ? 1 : SKIPPED;
-    }
 #endif
-    for (uint64_t number = first; number < first + cases && failures < 10; number++)
-        failures += check_case(number, most);
+    cpu = open_on(MOTLEY_BACKEND_CPU, 0, 1);
+    cuda = open_on(MOTLEY_BACKEND_CUDA, 0, require != 0);
+    for (int64_t number = first; number < first + cases && failures < 10; number++)
+        failures += check_case((uint64_t)number, (int32_t)most);
     left_out((size_t)cases, CASES, "random batches");
-    printf("%" PRIu64 " batches, %" PRId64 " bytes compared, %d failures\n", cases, compared, failures);
-    (void)require;
-#ifdef MOT_EMULATE
-    emulated_destroy(cuda);
-#else
-    motley_context_destroy(cuda);
-#endif
+    printf("%" PRId64 " batches, %" PRId64 " bytes compared, %d failures\n", cases, compared, failures);
+    close_on(MOTLEY_BACKEND_CUDA, cuda);
     motley_context_destroy(cpu);
     return failures > 0;
 }

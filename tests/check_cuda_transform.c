@@ -11,6 +11,8 @@
 #include "motley.h"
 #include "tests/batches.h"
 #include "tests/builtins.h"
+#include "tests/contexts.h"
+#include "tests/options.h"
 #include "tests/sweep.h"
 
 #ifdef MOT_EMULATE
@@ -819,36 +821,18 @@ static void check_mix(void)
 
 int main(int argc, char **argv)
 {
-    uint64_t cases = CASES;
-    int32_t most = 300;
+    int64_t cases = CASES, most = 300, require = 0;
     const char *only = NULL;
-    int require = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--require") == 0)
-            require = 1;
-        else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0)
-            cases = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--most") == 0)
-            most = (int32_t)strtol(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--only") == 0)
-            only = argv[++i];
-        else
-            need(0, "usage: check_cuda_transform [--require] [--cases N] [--most SIDE] [--only NAME]");
-    }
     motley_error error = { 0 };
-    const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
-    need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
-#ifdef MOT_EMULATE
-    cuda = emulated_create();
-#else
-    const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
-    if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        motley_context_destroy(cpu);
-        return require ? 1 : SKIPPED;
-    }
-#endif
-    (void)require;
+    const option_row options[] = {
+        { "require", &require, NULL, NULL },
+        { "cases", &cases, NULL, "N" },
+        { "most", &most, NULL, "SIDE" },
+        { "only", NULL, &only, "NAME" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
+    cpu = open_on(MOTLEY_BACKEND_CPU, 0, 1);
+    cuda = open_on(MOTLEY_BACKEND_CUDA, 0, require != 0);
     const size_t parts = builtin_parts();
     sweep(parts + TEXTS, "transforms");
     for (size_t i = 0; i < parts + TEXTS; i += sweep_every()) {
@@ -865,13 +849,13 @@ int main(int argc, char **argv)
             motley_policy_destroy(transform);
             continue;
         }
-        check_transform(transform, called, cases, most, 0);
+        check_transform(transform, called, (uint64_t)cases, (int32_t)most, 0);
         motley_policy *follower;
         const motley_follower_params how = { .channels = 2, .fill = { 200, 3 }, .erase = 1 };
         if (motley_policy_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
             char following[PART_NAME + 20];
             snprintf(following, sizeof following, "%s, followed", called);
-            check_transform(follower, following, cases, most, 2);
+            check_transform(follower, following, (uint64_t)cases, (int32_t)most, 2);
             motley_policy_destroy(follower);
         }
         motley_policy_destroy(transform);
@@ -880,11 +864,7 @@ int main(int argc, char **argv)
         check_mix();
     left_out((size_t)cases, CASES, "batches of each transform");
     printf("%" PRId64 " bytes compared, %d batches refused, %d failures\n", compared, refused, failures);
-#ifdef MOT_EMULATE
-    emulated_destroy(cuda);
-#else
-    motley_context_destroy(cuda);
-#endif
+    close_on(MOTLEY_BACKEND_CUDA, cuda);
     motley_context_destroy(cpu);
     return failures > 0;
 }

@@ -10,6 +10,8 @@
  * with MOT_EMULATE, the kernels run on the CPU (tests/emulate). */
 #include "motley.h"
 #include "tests/batches.h"
+#include "tests/contexts.h"
+#include "tests/options.h"
 #include "tests/sweep.h"
 
 #ifdef MOT_EMULATE
@@ -30,7 +32,7 @@ static motley_context *cpu, *cuda;
 static uint64_t state; /* of the case's random numbers */
 static int64_t compared;
 static long number; /* of the case */
-static int32_t most_side = 300;
+static int64_t most_side = 300;
 static char what[1000];
 
 static uint64_t below(uint64_t n)
@@ -698,37 +700,15 @@ static void check_case(long n)
 
 int main(int argc, char **argv)
 {
-    long cases = 2000, only = -1;
-    int64_t values = 0;
-    int require = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--require") == 0)
-            require = 1;
-        else if (i + 1 < argc && strcmp(argv[i], "--cases") == 0)
-            cases = strtol(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--most") == 0)
-            most_side = (int32_t)strtol(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--values") == 0)
-            values = 1000000 * (int64_t)strtoll(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--case") == 0)
-            only = strtol(argv[++i], NULL, 10);
-        else
-            need(0, "usage: check_cuda_wide [--require] [--cases N] [--most SIDE] [--values MILLIONS] [--case N]");
-    }
-    motley_error error = { 0 };
-    const motley_context_params cpu_params = { .backend = MOTLEY_BACKEND_CPU };
-    need(motley_context_create(&cpu_params, &cpu, &error) == MOTLEY_OK, error.message);
-#ifdef MOT_EMULATE
-    cuda = emulated_create();
-#else
-    const motley_context_params cuda_params = { .backend = MOTLEY_BACKEND_CUDA };
-    if (motley_context_create(&cuda_params, &cuda, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        motley_context_destroy(cpu);
-        return require ? 1 : SKIPPED;
-    }
-#endif
-    (void)require;
+    int64_t cases = 2000, only = -1, values = 0, require = 0;
+    const option_row options[] = {
+        { "require", &require, NULL, NULL },     { "cases", &cases, NULL, "N" }, { "most", &most_side, NULL, "SIDE" },
+        { "values", &values, NULL, "MILLIONS" }, { "case", &only, NULL, "N" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
+    values *= 1000000;
+    cpu = open_on(MOTLEY_BACKEND_CPU, 0, 1);
+    cuda = open_on(MOTLEY_BACKEND_CUDA, 0, require != 0);
     const size_t run = sweep((size_t)cases, "cases");
     long done = 0;
     for (; only < 0 && (done < (long)run || compared < values); done++)
@@ -736,11 +716,7 @@ int main(int argc, char **argv)
     if (only >= 0)
         check_case(only);
     printf("%ld cases, %" PRId64 " components compared, %d failures\n", done, compared, failures);
-#ifdef MOT_EMULATE
-    emulated_destroy(cuda);
-#else
-    motley_context_destroy(cuda);
-#endif
+    close_on(MOTLEY_BACKEND_CUDA, cuda);
     motley_context_destroy(cpu);
     return failures > 0;
 }

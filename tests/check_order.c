@@ -6,8 +6,8 @@
  *
  *     check_order [--runs N] [--first SEED] */
 #include "tests/emulate/record.h"
+#include "tests/options.h"
 #include "tests/sweep.h"
-#include "tests/test.h"
 
 #include "dispatch/cuda/state.h"
 #include "policies/compile.h"
@@ -527,15 +527,12 @@ static void check_captures(kind tested, int after_another)
 
 int main(int argc, char **argv)
 {
-    uint64_t runs = RUNS, first = 1;
-    for (int i = 1; i < argc; i++) {
-        if (i + 1 < argc && strcmp(argv[i], "--runs") == 0)
-            runs = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--first") == 0)
-            first = strtoull(argv[++i], NULL, 10);
-        else
-            need(0, "usage: check_order [--runs N] [--first SEED]");
-    }
+    int64_t runs = RUNS, first = 1;
+    const option_row options[] = {
+        { "runs", &runs, NULL, "N" },
+        { "first", &first, NULL, "SEED" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
     motley_error error = { 0 };
     for (int i = 0; i < NAMES; i++)
         need(motley_policy_builtin(policy_names[i], &policies[i], &error) == MOTLEY_OK, error.message);
@@ -554,8 +551,8 @@ int main(int argc, char **argv)
         check_captures(TRANSFORM, after_another);
     }
     check_captures(RESIZE, 0);
-    uint64_t seed = first;
-    for (; seed < first + runs && record_failures == 0; seed++) {
+    uint64_t seed = (uint64_t)first;
+    for (; seed < (uint64_t)(first + runs) && record_failures == 0; seed++) {
         char again[80];
         snprintf(again, sizeof again, "check_order --runs 1 --first %" PRIu64, seed);
         record_again = again;
@@ -563,7 +560,7 @@ int main(int argc, char **argv)
     }
     left_out((size_t)runs, RUNS, "random runs");
     printf("%" PRIu64 " runs: %d calls, %d of them ahead; %d captured, %d refused, %d graphs launched; %d failures\n",
-           seed - first, calls, ahead, in_graphs, refused, launched, record_failures);
+           seed - (uint64_t)first, calls, ahead, in_graphs, refused, launched, record_failures);
     for (int i = 0; i < POLICIES; i++)
         motley_policy_destroy(policies[i]);
     for (int i = 0; i < TRANSFORMS; i++)

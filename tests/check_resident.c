@@ -11,9 +11,9 @@
 #include "kernels/cuda/tuning.h"
 #include "tests/emulate/calls.h"
 #include "tests/emulate/watch.h"
+#include "tests/options.h"
 #include "tests/rooms.h"
 #include "tests/sweep.h"
-#include "tests/test.h"
 
 #include <stdio.h>
 
@@ -564,23 +564,16 @@ static void check_all_draws(void)
     need(draws[0] > 0 && draws[1] > 0, "no draws were compared");
 }
 
-#define USAGE "usage: check_resident [--op NAME] [--turns N] [--first TURN]"
-
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = TURNS, first = 0;
-    for (int i = 1; i < argc; i += 2) {
-        need(i + 1 < argc, USAGE);
-        if (strcmp(argv[i], "--op") == 0)
-            only = argv[i + 1];
-        else if (strcmp(argv[i], "--turns") == 0)
-            turns = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--first") == 0)
-            first = strtoull(argv[i + 1], NULL, 10);
-        else
-            need(0, USAGE);
-    }
+    int64_t turns = TURNS, first = 0;
+    const option_row options[] = {
+        { "op", NULL, &only, "NAME" },
+        { "turns", &turns, NULL, "N" },
+        { "first", &first, NULL, "TURN" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
     const int only_op = only ? motley_op_find(only) : -1;
     need(!only || only_op >= 0, "no such op");
     static mot_backend backend;
@@ -594,7 +587,7 @@ int main(int argc, char **argv)
     emulate_images = hide_draws;
     for (int k = 0; k < POLICIES; k++)
         need(motley_policy_builtin(policies[k], &policy[k], &error) == MOTLEY_OK, error.message);
-    for (uint64_t turn = first; turn < first + turns; turn++) {
+    for (uint64_t turn = (uint64_t)first; turn < (uint64_t)(first + turns); turn++) {
         uint64_t random = SEED + turn;
         chance = input_random(&random);
         emulate_begin(turn);

@@ -12,6 +12,7 @@
 #include "kernels/cpu.h"
 #include "tests/batches.h"
 #include "tests/emulate/calls.h"
+#include "tests/options.h"
 #include "tests/rooms.h"
 #include "tests/sweep.h"
 
@@ -25,7 +26,7 @@
 static int ctas = 3; /* that the device holds */
 
 static motley_context *cpu, *gpu; /* `gpu` runs emulated kernels */
-static uint64_t every = 1;
+static int64_t every = 1;
 static uint64_t combinations;
 static long cases;
 
@@ -213,7 +214,7 @@ static void check_op(int op)
     for (int channels = 1; channels <= 4; channels++)
         for (size_t pair = 0; pair < PAIRS; pair++)
             for (int how = 0; how < interpolations; how++) {
-                if (combinations++ % every != 0)
+                if (combinations++ % (uint64_t)every != 0)
                     continue;
                 const int in_place = pairs[pair].src == pairs[pair].dst;
                 images *const src = calloc(1, sizeof *src), *const dst = calloc(1, sizeof *dst);
@@ -726,25 +727,17 @@ static void check_parts(uint64_t turn)
     free(wanted);
 }
 
-#define USAGE "usage: check_tiles [--op NAME] [--every N] [--turns N] [--first TURN]"
-
 int main(int argc, char **argv)
 {
     const char *only = NULL;
-    uint64_t turns = SEQUENCES, first = 0;
-    for (int i = 1; i < argc; i += 2) {
-        need(i + 1 < argc, USAGE);
-        if (strcmp(argv[i], "--op") == 0)
-            only = argv[i + 1];
-        else if (strcmp(argv[i], "--turns") == 0)
-            turns = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--first") == 0)
-            first = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--every") == 0)
-            every = strtoull(argv[i + 1], NULL, 10);
-        else
-            need(0, USAGE);
-    }
+    int64_t turns = SEQUENCES, first = 0;
+    const option_row options[] = {
+        { "op", NULL, &only, "NAME" },
+        { "every", &every, NULL, "N" },
+        { "turns", &turns, NULL, "N" },
+        { "first", &first, NULL, "TURN" },
+    };
+    read_options(argc, argv, options, sizeof options / sizeof *options);
     need(every > 0, "--every takes 1 or more");
     motley_error error;
     const motley_context_params params = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
@@ -766,12 +759,13 @@ int main(int argc, char **argv)
         check_many();
         check_binary64();
     }
-    for (uint64_t turn = first; turn < first + turns && !only; turn++) {
+    for (uint64_t turn = (uint64_t)first; turn < (uint64_t)(first + turns) && !only; turn++) {
         check_sequences(turn);
         check_output((motley_dtype)(turn % 4), turn);
         check_parts(turn);
     }
-    left_out((size_t)((combinations + every - 1) / every), (size_t)combinations, "batches of one op");
+    left_out((size_t)((combinations + (uint64_t)every - 1) / (uint64_t)every), (size_t)combinations,
+             "batches of one op");
     left_out((size_t)turns, SEQUENCES, "random sequences of ops, and outputs");
     printf("%ld images compared, %d failures\n", cases, failures);
     emulated_destroy(gpu);

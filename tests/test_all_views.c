@@ -5,8 +5,8 @@
  *     test_all_views cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/contexts.h"
 #include "tests/inputs.h"
-#include "tests/test.h"
 
 #include <stdio.h>
 
@@ -151,8 +151,7 @@ static void check_file(const motley_policy *policy, const char *name, uint32_t e
     for (size_t v = 0; v < views + shares; v++) {
         uint8_t *const back = malloc(made[v].bytes);
         need(back != NULL, "no memory");
-        need(motley_memory_copy(context, back, memory[v], made[v].bytes, NULL, &error) == MOTLEY_OK, error.message);
-        need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
+        copy_on(context, back, memory[v], made[v].bytes);
         for (size_t i = 0; i < made[v].batch.count; i++) {
             const motley_image *const image = &wanted[v].image[i];
             const size_t at = (size_t)((uint8_t *)image->data - (uint8_t *)host[v]);
@@ -177,15 +176,8 @@ static void check_file(const motley_policy *policy, const char *name, uint32_t e
 int main(int argc, char **argv)
 {
     motley_error error;
-    const int on_device = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    need(on_device || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_all_views cpu|cuda [--require]");
-    const motley_context_params params = { .backend = on_device ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
-    const motley_context_params on_cpu = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return argc > 2 ? 1 : SKIPPED;
-    }
-    need(motley_context_create(&on_cpu, &cpu, &error) == MOTLEY_OK, error.message);
+    context = open_on(backend_of(argc, argv), 0, argc > 2);
+    cpu = open_on(MOTLEY_BACKEND_CPU, 1, 1);
     size_t files = 0;
     for (size_t i = 0; i < input_builtins(true) + TEXTS; i++) {
         const bool text = i >= input_builtins(true);

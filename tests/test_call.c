@@ -5,8 +5,8 @@
  *     test_call cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/contexts.h"
 #include "tests/inputs.h"
-#include "tests/test.h"
 
 #include <motley.h>
 #include <stdio.h>
@@ -26,13 +26,6 @@ static void expect(int ok, const char *name, const char *what)
     if (!ok)
         fprintf(stderr, "%s: %s\n", name, what);
     failures += !ok;
-}
-
-static void copy(void *to_, const void *from_, size_t bytes)
-{
-    motley_error error;
-    need(motley_memory_copy(context, to_, from_, bytes, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
 }
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
@@ -137,18 +130,18 @@ static void check_transform(const char *text, int listed, int32_t channels, motl
         const motley_batch in = batch_of(from[place], listed, channels, layout, lists[0]);
         const motley_batch out = results_of(info, &in, to[place], lists[1]);
         memset(&wanted, 0, sizeof wanted);
-        copy(to[place], nothing, OUT_BYTES);
+        copy_on(context, to[place], nothing, OUT_BYTES);
         motley_apply_params params = params_of(&wanted, turn, NULL, info->mix != NULL);
         need(motley_apply(context, transform, &in, &out, &params, &error) == MOTLEY_OK, error.message);
-        copy(wanted.bytes, to[place], OUT_BYTES);
+        copy_on(context, wanted.bytes, to[place], OUT_BYTES);
         for (int given = 0; given < 2; given++) {
             memset(&found, 0, sizeof found);
-            copy(to[place], nothing, OUT_BYTES);
+            copy_on(context, to[place], nothing, OUT_BYTES);
             params = params_of(&found, turn, given ? &wanted : NULL, info->mix != NULL);
             need(motley_call_run(call, address_of(&in, read), address_of(&out, written), NULL, &params, &error) ==
                      MOTLEY_OK,
                  error.message);
-            copy(found.bytes, to[place], OUT_BYTES);
+            copy_on(context, found.bytes, to[place], OUT_BYTES);
             expect(memcmp(found.bytes, wanted.bytes, OUT_BYTES) == 0, text, given ? "bytes, given draws" : "bytes");
             expect(memcmp(found.drawn, wanted.drawn, sizeof found.drawn) == 0 &&
                        memcmp(found.counts, wanted.counts, sizeof found.counts) == 0 &&
@@ -187,22 +180,22 @@ static void check_others(int listed)
         motley_resize_params regions = { .filter = MOTLEY_FILTER_BICUBIC, .crops = place ? crops : NULL };
         dst.data = to[0];
         need(motley_resize(context, &in, &dst, &regions, &error) == MOTLEY_OK, error.message);
-        copy(wanted, to[0], BYTES / 4);
+        copy_on(context, wanted, to[0], BYTES / 4);
         memset(saved, 0, sizeof saved);
-        copy(to[0], saved, BYTES);
+        copy_on(context, to[0], saved, BYTES);
         const motley_apply_params params = { .crops = regions.crops };
         need(motley_call_run(resize, address_of(&in, read), to[0], NULL, &params, &error) == MOTLEY_OK, error.message);
-        copy(found, to[0], BYTES / 4);
+        copy_on(context, found, to[0], BYTES / 4);
         expect(memcmp(found, wanted, COUNT * 16 * 12 * 3) == 0, "resize", "bytes");
 
         const motley_apply_params turns = { .values = values, .values_per_image = 1 };
-        copy(saved, from[place], BYTES);
+        copy_on(context, saved, from[place], BYTES);
         need(motley_op_apply(context, motley_op_find("rotate"), values, 1, &in, &in, &how, &error) == MOTLEY_OK,
              error.message);
-        copy(wanted, from[place], BYTES);
-        copy(from[place], saved, BYTES);
+        copy_on(context, wanted, from[place], BYTES);
+        copy_on(context, from[place], saved, BYTES);
         need(motley_call_run(op, address_of(&in, read), NULL, NULL, &turns, &error) == MOTLEY_OK, error.message);
-        copy(found, from[place], BYTES);
+        copy_on(context, found, from[place], BYTES);
         expect(memcmp(found, wanted, BYTES) == 0, "rotate", "bytes");
     }
     motley_call_destroy(resize);
@@ -280,13 +273,8 @@ static void check_mistakes(void)
 int main(int argc, char **argv)
 {
     motley_error error;
-    const int on_device = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    need(on_device || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_call cpu|cuda [--require]");
-    const motley_context_params params = { .backend = on_device ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return argc > 2 ? 1 : SKIPPED;
-    }
+    const motley_backend backend = backend_of(argc, argv);
+    context = open_on(backend, 0, argc > 2);
     for (int place = 0; place < PLACES; place++) {
         uint8_t bytes[BYTES];
         input_fill(INPUT_NOISE, (uint64_t)place, (input_size){ SIDE, SIDE * COUNT }, 4, bytes);
@@ -294,7 +282,7 @@ int main(int argc, char **argv)
             need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, k ? OUT_BYTES : BYTES,
                                       (void **)(k ? &to[place] : &from[place]), &error) == MOTLEY_OK,
                  error.message);
-        copy(from[place], bytes, BYTES);
+        copy_on(context, from[place], bytes, BYTES);
     }
     for (size_t k = 0; k < TEXTS; k++)
         for (int form = 0; form < 4; form++) {
@@ -308,7 +296,7 @@ int main(int argc, char **argv)
         motley_memory_destroy(context, from[place]);
         motley_memory_destroy(context, to[place]);
     }
-    motley_context_destroy(context);
+    close_on(backend, context);
     printf("%s: %d failures\n", argv[1], failures);
     return failures > 0;
 }

@@ -8,13 +8,12 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_EMULATE, the
  * kernels run on the CPU (tests/emulate). */
 #include "tests/builtins.h"
+#include "tests/contexts.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"
 #include "tests/sweep.h"
-#include "tests/test.h"
 
 #ifdef MOT_EMULATE
-#include "tests/emulate/calls.h"
 #undef HAVE_CUDART
 #endif
 #ifdef HAVE_CUDART
@@ -65,31 +64,24 @@ static void *create(size_t bytes)
     return memory;
 }
 
-static void copy(void *to, const void *from, size_t bytes)
-{
-    motley_error error;
-    need(motley_memory_copy(context, to, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
-}
-
 static void *sent(const void *from, size_t bytes)
 {
     void *const memory = create(bytes);
-    copy(memory, from, bytes);
+    copy_on(context, memory, from, bytes);
     return memory;
 }
 
 static void fill_zeros(void *to, size_t bytes)
 {
     uint8_t *const zeros = allocate(bytes);
-    copy(to, zeros, bytes);
+    copy_on(context, to, zeros, bytes);
     free(zeros);
 }
 
 static void compare(const char *name, const char *what, const void *device, const void *wanted, size_t bytes)
 {
     uint8_t *const found = allocate(bytes + 1);
-    copy(found, device, bytes);
+    copy_on(context, found, device, bytes);
     compared += (long)bytes;
     for (size_t i = 0; i < bytes; i++)
         if (found[i] != ((const uint8_t *)wanted)[i]) {
@@ -535,8 +527,8 @@ static void check_cropped(const char *name, const numbers *n, const motley_follo
 {
     double *const boxes = allocate((4 * n->boxes + 1) * sizeof(double));
     double *const points = allocate((2 * n->points + 1) * sizeof(double)), by[2] = { 0, 0 };
-    copy(boxes, f->boxes, 4 * n->boxes * sizeof(double));
-    copy(points, f->points, 2 * n->points * sizeof(double));
+    copy_on(context, boxes, f->boxes, 4 * n->boxes * sizeof(double));
+    copy_on(context, points, f->points, 2 * n->points * sizeof(double));
     for (size_t i = 0; i < n->images; i++) {
         crop_began(results + i * (size_t)(to[0] * to[1]) * 3, to[0], to[1], by);
         for (size_t b = n->box_offsets[i]; b < n->box_offsets[i + 1]; b++) {
@@ -599,8 +591,8 @@ static void check_crop(size_t which, int32_t w, int32_t h, size_t size)
     need(motley_apply(context, policy, &src, &dst, &(motley_apply_params){ .samples = samples, .followed = &f },
                       &error) == MOTLEY_OK,
          error.message);
-    copy(results, dst.data, CROPPED * out * 3);
-    copy(to, planes.dst, CROPPED * PLANES * out * size);
+    copy_on(context, results, dst.data, CROPPED * out * 3);
+    copy_on(context, to, planes.dst, CROPPED * PLANES * out * size);
     for (size_t k = 0; k < CROPPED * PLANES * out; k++) {
         const size_t plane = k / out, image = plane / PLANES;
         const uint8_t *const at = &results[3 * (image * out + k % out)];
@@ -664,9 +656,9 @@ static inline void check_wrong_numbers(set *s)
     } else {
         need(status == MOTLEY_OK, error.message);
         uint8_t keep[4];
-        copy(boxes, f.boxes, sizeof boxes);
-        copy(points, f.points, sizeof points);
-        copy(keep, f.keep, sizeof keep);
+        copy_on(context, boxes, f.boxes, sizeof boxes);
+        copy_on(context, points, f.points, sizeof points);
+        copy_on(context, keep, f.keep, sizeof keep);
         for (int b = 0; b < 5; b++)
             if (isnan(boxes[b][0]) != (b >= 1 && b <= 3) || (b >= 1 && b <= 3 && keep[b]))
                 fail("wrong boxes", "boxes", (size_t)b);
@@ -734,9 +726,9 @@ static void check_graph(set *s, const char *name, int is_transform)
     for (uint32_t turn = 0; turn < 3; turn++) {
         at[0] = turn;
         at[1] = 1000 * turn;
-        copy(counter, at, sizeof at);
-        copy(f.boxes, boxes, 4 * s->n.boxes * sizeof(float));
-        copy(f.points, points, 2 * s->n.points * sizeof(float));
+        copy_on(context, counter, at, sizeof at);
+        copy_on(context, f.boxes, boxes, 4 * s->n.boxes * sizeof(float));
+        copy_on(context, f.points, points, 2 * s->n.points * sizeof(float));
         need_cuda(cudaGraphLaunch(replay, stream));
         need_cuda(cudaStreamSynchronize(stream));
         const motley_samples samples = { .seed = 3, .epoch = turn, .first = at[1] };
@@ -798,22 +790,11 @@ static void check_clips(const char *name)
 
 int main(int argc, char **argv)
 {
-    const int cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, require = argc > 2;
     static set several, one;
-    motley_error error;
-    need(cuda || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_followed cpu|cuda [--require]");
-    const motley_context_params params = { .backend = cuda ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU, .threads = 1 };
-    const motley_context_params cpu = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 };
-#ifdef MOT_EMULATE
-    context = emulated_create();
-#endif
-    if (!context && motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return require ? 1 : SKIPPED;
-    }
-    host = context;
-    if (cuda)
-        need(motley_context_create(&cpu, &host, &error) == MOTLEY_OK, error.message);
+    const motley_backend backend = backend_of(argc, argv);
+    const int cuda = backend == MOTLEY_BACKEND_CUDA;
+    context = open_on(backend, 1, argc > 2);
+    host = cuda ? open_on(MOTLEY_BACKEND_CPU, 1, 1) : context;
     make_set(&several, 0);
     make_set(&one, 1);
     sweep(input_builtins(false) + builtin_parts(), "built-in policies and transforms");
@@ -840,11 +821,7 @@ int main(int argc, char **argv)
     drop_set(&one);
     if (cuda)
         motley_context_destroy(host);
-#ifdef MOT_EMULATE
-    emulated_destroy(context);
-#else
-    motley_context_destroy(context);
-#endif
+    close_on(backend, context);
     printf("%s: %ld bytes compared, %d failures\n", argv[1], compared, failures);
     return failures > 0 || compared == 0;
 }

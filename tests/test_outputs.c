@@ -5,6 +5,7 @@
  *     test_outputs cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/contexts.h"
 #include "tests/inputs.h"
 #include "tests/rooms.h"
 #include "tests/sweep.h"
@@ -16,13 +17,6 @@
 
 static motley_context *context, *other; /* `other` works on the host's memory */
 static long calls;
-
-static void copy(void *to, const void *from, size_t bytes)
-{
-    motley_error error;
-    need(motley_memory_copy(context, to, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
-}
 
 #define HEAD "motley: 1\nname: x\nfill: [9, 8, 7]\n"
 static const char *const texts[] = {
@@ -88,7 +82,7 @@ static void check_turn(uint64_t turn)
             need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, rooms[k].size, (void **)&at[k], &error) ==
                      MOTLEY_OK,
                  error.message);
-            copy(at[k], rooms[k].bytes, rooms[k].size);
+            copy_on(context, at[k], rooms[k].bytes, rooms[k].size);
         }
         const motley_batch src = batch_at(&rooms[SRC], at[SRC], with_list ? list[0] : NULL);
         const motley_batch dst = batch_at(&rooms[DST], at[DST], with_list ? list[1] : NULL);
@@ -104,7 +98,7 @@ static void check_turn(uint64_t turn)
              error.message);
         for (int k = 0; k < ROOMS && which; k++) {
             made[1][k] = room_copy(&rooms[k]);
-            copy(made[1][k], at[k], rooms[k].size);
+            copy_on(context, made[1][k], at[k], rooms[k].size);
             motley_memory_destroy(context, at[k]);
         }
     }
@@ -142,15 +136,10 @@ static void check_turn(uint64_t turn)
 int main(int argc, char **argv)
 {
     motley_error error;
-    const int on_device = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    need(on_device || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_outputs cpu|cuda [--require]");
-    const motley_context_params params = { .backend = on_device ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
-    const motley_context_params others = { .backend = on_device ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return argc > 2 ? 1 : SKIPPED;
-    }
-    need(motley_context_create(&others, &other, &error) == MOTLEY_OK, error.message);
+    const motley_backend backend = backend_of(argc, argv);
+    const int on_device = backend == MOTLEY_BACKEND_CUDA;
+    context = open_on(backend, 0, argc > 2);
+    other = open_on(on_device ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE, 0, 1);
     for (int k = 0; k < POLICIES; k++)
         need((k < TEXTS ? motley_policy_parse(texts[k], strlen(texts[k]), NULL, &policy[k], &error)
                         : motley_policy_builtin(builtin[k - TEXTS], &policy[k], &error)) == MOTLEY_OK,

@@ -9,11 +9,9 @@
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. Compiled with MOT_EMULATE, the
  * kernels run on the CPU (tests/emulate). */
 #include "tests/batches.h"
+#include "tests/contexts.h"
 #include "tests/followed.h"
 
-#ifdef MOT_EMULATE
-#include "tests/emulate/calls.h"
-#endif
 #include <math.h>
 #include <motley.h>
 #include <stdio.h>
@@ -634,23 +632,9 @@ static void check_remedy(void)
 
 int main(int argc, char **argv)
 {
-    motley_error error;
-    need(argc > 1, "usage: test_stops cpu|reference|cuda [--require]");
-#ifdef MOT_EMULATE
-    context = emulated_create();
-#else
-    const motley_context_params params = { .backend = strcmp(argv[1], "cuda") == 0        ? MOTLEY_BACKEND_CUDA
-                                                      : strcmp(argv[1], "reference") == 0 ? MOTLEY_BACKEND_REFERENCE
-                                                                                          : MOTLEY_BACKEND_CPU,
-                                           .threads = 2 };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return argc > 2 ? 1 : SKIPPED;
-    }
-#endif
-    need(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_REFERENCE, .threads = 1 },
-                               &reference, &error) == MOTLEY_OK,
-         error.message);
+    const motley_backend backend = backend_of(argc, argv);
+    context = open_on(backend, 2, argc > 2);
+    reference = open_on(MOTLEY_BACKEND_REFERENCE, 1, 1);
     for (channels = 3; channels <= 4; channels++) /* four: bands, which are worked on one by one on CUDA */
         for (int which = 0; which < CASES; which++) {
             if (channels == 4 && (which == 1 || cases[which].boxes)) /* three means; more images of the same */
@@ -660,14 +644,10 @@ int main(int argc, char **argv)
                 check_case(which, FRAMES);
         }
     check_refused();
-    if (strcmp(argv[1], "cuda") == 0)
+    if (backend == MOTLEY_BACKEND_CUDA)
         check_remedy();
     motley_context_destroy(reference);
-#ifdef MOT_EMULATE
-    emulated_destroy(context);
-#else
-    motley_context_destroy(context);
-#endif
+    close_on(backend, context);
     printf("%d cases, %d failures\n", CASES, (int)failures);
     return failures > 0;
 }

@@ -10,8 +10,8 @@
 #include "policies/builtin.h"
 #include "policies/compile.h"
 #include "policies/draw.h"
+#include "tests/contexts.h"
 #include "tests/inputs.h"
-#include "tests/test.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -239,17 +239,10 @@ static void check_stages(const set *s)
 
 int main(int argc, char **argv)
 {
-    const int cuda = argc > 1 && strcmp(argv[1], "cuda") == 0, require = argc > 2;
     static set large, small;
-    motley_context *context;
     motley_subbatches *none;
     motley_error error;
-    need(cuda || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_subbatches cpu|cuda [--require]");
-    const motley_context_params params = { .backend = cuda ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return require ? 1 : SKIPPED;
-    }
+    motley_context *const context = open_on(backend_of(argc, argv), 0, argc > 2);
     need(motley_context_subbatches(context, &none, &error) == MOTLEY_ERR_ARGUMENT && !none, "nothing was run yet");
     make_set(&large, context, IMAGES);
     make_set(&small, context, 100); /* of one CTA */

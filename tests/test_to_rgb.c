@@ -6,8 +6,8 @@
  *     test_to_rgb cpu|cuda [--require]
  *
  * cuda: exits with 77, a skip, where no GPU is; with --require that is a failure. */
+#include "tests/contexts.h"
 #include "tests/inputs.h"
-#include "tests/test.h"
 
 #include <motley.h>
 #include <stdio.h>
@@ -20,13 +20,6 @@
 #define RGB_BYTES ((size_t)MOST_IMAGES * 3 * MOST_SIDE * MOST_SIDE)
 
 static motley_context *context, *other; /* `other` works on the host's memory */
-
-static void copy(void *to, const void *from, size_t bytes)
-{
-    motley_error error;
-    need(motley_memory_copy(context, to, from, bytes, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_context_wait(context, NULL, &error) == MOTLEY_OK, error.message);
-}
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
 static const char *const texts[] = {
@@ -158,7 +151,7 @@ static void check_turn(uint64_t turn)
          error.message);
     need(motley_memory_create(context, MOTLEY_MEMORY_DEVICE, sizeof found.bytes, (void **)&out, &error) == MOTLEY_OK,
          error.message);
-    copy(memory, im.bytes, SOURCE_BYTES);
+    copy_on(context, memory, im.bytes, SOURCE_BYTES);
     memset(&wanted, 0, sizeof wanted);
     memset(&found, 0, sizeof found);
     const motley_batch rgb = { .count = im.count, .channels = 3, .images = im.rgb };
@@ -180,7 +173,7 @@ static void check_turn(uint64_t turn)
                               .height = im.src->height };
     for (int given = 0; given < 2; given++) {
         memset(found.bytes, 0, sizeof found.bytes);
-        copy(out, found.bytes, sizeof found.bytes);
+        copy_on(context, out, found.bytes, sizeof found.bytes);
         motley_apply_params params = {
             .samples = samples, .drawn = found.drawn, .steps = found.steps, .step_counts = found.counts
         };
@@ -189,7 +182,7 @@ static void check_turn(uint64_t turn)
                                             .given_steps = wanted.steps,
                                             .given_step_counts = wanted.counts };
         run(context, with[which], &src, out, &params);
-        copy(found.bytes, out, sizeof found.bytes);
+        copy_on(context, found.bytes, out, sizeof found.bytes);
         expect(memcmp(found.bytes, wanted.bytes, sizeof found.bytes) == 0, turn, which,
                given ? "bytes differ, by given draws" : "bytes differ");
         expect(memcmp(found.drawn, wanted.drawn, sizeof found.drawn) == 0 &&
@@ -212,15 +205,8 @@ static void check_turn(uint64_t turn)
 int main(int argc, char **argv)
 {
     motley_error error;
-    const int on_device = argc > 1 && strcmp(argv[1], "cuda") == 0;
-    need(on_device || (argc > 1 && strcmp(argv[1], "cpu") == 0), "usage: test_to_rgb cpu|cuda [--require]");
-    const motley_context_params params = { .backend = on_device ? MOTLEY_BACKEND_CUDA : MOTLEY_BACKEND_CPU };
-    const motley_context_params others = { .backend = MOTLEY_BACKEND_CPU };
-    if (motley_context_create(&params, &context, &error) != MOTLEY_OK) {
-        printf("skipped: %s\n", error.message);
-        return argc > 2 ? 1 : SKIPPED;
-    }
-    need(motley_context_create(&others, &other, &error) == MOTLEY_OK, error.message);
+    context = open_on(backend_of(argc, argv), 0, argc > 2);
+    other = open_on(MOTLEY_BACKEND_CPU, 0, 1);
     for (size_t k = 0; k < TEXTS; k++) {
         char text[600];
         snprintf(text, sizeof text, HEAD "  - to_rgb: {}\n%s", texts[k]);

@@ -749,6 +749,16 @@ static void images(const mot_cuda_batch *batch, int first, int count, int channe
     } while (0)
 #define ALL (~0u)
 
+/* A kernel that begins when the one before it has ended, and what it does with the caller's memory. */
+#define KERNEL(launch, called, job_type, ...) \
+    cudaError_t launch(const job_type *job, cudaStream_t stream) \
+    { \
+        (void)job; \
+        LAUNCH(called, stream, ALL); \
+        __VA_ARGS__ \
+        return cudaSuccess; \
+    }
+
 void mot_cuda_op_facts(mot_cuda_op op[MOT_OP_COUNT])
 {
     memset(op, 0, MOT_OP_COUNT * sizeof *op);
@@ -778,30 +788,16 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
     return cudaSuccess;
 }
 
-const void *mot_tile_kernel_grey(void)
-{
-    return "tile kernel";
-}
-
-const void *mot_tile_kernel_rgb(void)
-{
-    return "tile kernel";
-}
-
-const void *mot_tile_kernel_planes(void)
-{
-    return "tile kernel";
-}
-
-const void *mot_tile_kernel_rgba(void)
-{
-    return "tile kernel";
-}
-
-const void *mot_tile_kernel_strided(void)
-{
-    return "tile kernel";
-}
+#define TILE_KERNEL(format) \
+    const void *mot_tile_kernel_##format(void) \
+    { \
+        return "tile kernel"; \
+    }
+TILE_KERNEL(grey)
+TILE_KERNEL(rgb)
+TILE_KERNEL(planes)
+TILE_KERNEL(rgba)
+TILE_KERNEL(strided)
 
 int mot_tile_kernel_bytes(void)
 {
@@ -922,12 +918,7 @@ cudaError_t mot_transform_draw_launch(const mot_transform_draw_job *job, int ove
     return cudaSuccess;
 }
 
-cudaError_t mot_resize_axes_launch(const mot_resize_job *job, cudaStream_t stream)
-{
-    (void)job;
-    LAUNCH("kernel of axes", stream, ALL);
-    return cudaSuccess;
-}
+KERNEL(mot_resize_axes_launch, "kernel of axes", mot_resize_job, )
 
 cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream_t stream)
 {
@@ -938,12 +929,8 @@ cudaError_t mot_resize_launch(const mot_resize_job *job, int overlap, cudaStream
     return cudaSuccess;
 }
 
-cudaError_t mot_erase_launch(const mot_erase_job *job, cudaStream_t stream)
-{
-    LAUNCH("erasing kernel", stream, ALL);
-    WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));
-    return cudaSuccess;
-}
+KERNEL(mot_erase_launch, "erasing kernel", mot_erase_job,
+       WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dtype));)
 
 cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
 {
@@ -988,12 +975,7 @@ cudaError_t mot_parts_draw_launch(const mot_cuda_draw *d, const mot_tables *of_t
     return cudaSuccess;
 }
 
-cudaError_t mot_parts_launch(const mot_parts_job *job, cudaStream_t stream)
-{
-    (void)job;
-    LAUNCH("kernel of the parts", stream, ALL);
-    return cudaSuccess;
-}
+KERNEL(mot_parts_launch, "kernel of the parts", mot_parts_job, )
 
 cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
 {
@@ -1009,64 +991,31 @@ cudaError_t mot_break_launch(const mot_break_job *job, cudaStream_t stream)
     return cudaSuccess;
 }
 
-cudaError_t mot_chains_launch(const mot_chains_job *job, cudaStream_t stream)
-{
-    LAUNCH("kernel of chains", stream, ALL);
-    READS_IMAGES(job->src, job->count, job->channels, 1);
-    READS_IMAGES(job->chains, job->count, job->channels, 1);
-    WRITES_IMAGES(job->dst, job->count, job->channels, 1);
-    return cudaSuccess;
-}
+KERNEL(mot_chains_launch, "kernel of chains", mot_chains_job, READS_IMAGES(job->src, job->count, job->channels, 1);
+       READS_IMAGES(job->chains, job->count, job->channels, 1); WRITES_IMAGES(job->dst, job->count, job->channels, 1);)
 
-cudaError_t mot_interleave_launch(const mot_interleave_job *job, cudaStream_t stream)
-{
-    LAUNCH("interleaving kernel", stream, ALL);
-    READS_IMAGES(job->src, job->src.samples, job->channels, 1);
-    WRITES_IMAGES(job->dst, job->dst.samples, job->channels, 1);
-    return cudaSuccess;
-}
+KERNEL(mot_interleave_launch, "interleaving kernel", mot_interleave_job,
+       READS_IMAGES(job->src, job->src.samples, job->channels, 1);
+       WRITES_IMAGES(job->dst, job->dst.samples, job->channels, 1);)
 
-cudaError_t mot_wide_plan_launch(const mot_wide_call *wide, cudaStream_t stream)
-{
-    (void)wide;
-    LAUNCH("kernel of plans", stream, ALL);
-    return cudaSuccess;
-}
+KERNEL(mot_wide_plan_launch, "kernel of plans", mot_wide_call, )
 
-cudaError_t mot_wide_count_launch(const mot_wide_call *wide, cudaStream_t stream)
-{
-    LAUNCH("kernel of statistics", stream, ALL);
-    READS_IMAGES(wide->src, wide->count, wide->channels, mot_dtype_bytes(wide->src_dtype));
-    return cudaSuccess;
-}
+KERNEL(mot_wide_count_launch, "kernel of statistics", mot_wide_call,
+       READS_IMAGES(job->src, job->count, job->channels, mot_dtype_bytes(job->src_dtype));)
 
 cudaError_t mot_wide_convert_launch(const mot_wide_call *wide, cudaStream_t stream)
 {
     return mot_wide_run_launch(wide, stream);
 }
 
-cudaError_t mot_wide_run_launch(const mot_wide_call *wide, cudaStream_t stream)
-{
-    LAUNCH("kernel of passes", stream, ALL);
-    READS_IMAGES(wide->src, wide->count, wide->channels, mot_dtype_bytes(wide->src_dtype));
-    WRITES_IMAGES(wide->dst, wide->count, wide->channels, mot_dtype_bytes(wide->dst_dtype));
-    return cudaSuccess;
-}
+KERNEL(mot_wide_run_launch, "kernel of passes", mot_wide_call,
+       READS_IMAGES(job->src, job->count, job->channels, mot_dtype_bytes(job->src_dtype));
+       WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dst_dtype));)
 
-cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
-{
-    const size_t size = mot_dtype_bytes(job->dtype);
-    LAUNCH("mixing kernel", stream, ALL);
-    READS_IMAGES(job->src, job->count, job->channels, size);
-    WRITES_IMAGES(job->dst, job->count, job->channels, size);
-    return cudaSuccess;
-}
+KERNEL(mot_mix_launch, "mixing kernel", mot_mix_job, const size_t size = mot_dtype_bytes(job->dtype);
+       READS_IMAGES(job->src, job->count, job->channels, size);
+       WRITES_IMAGES(job->dst, job->count, job->channels, size);)
 
-cudaError_t mot_mix_targets_launch(const mot_mix_targets_job *job, cudaStream_t stream)
-{
-    LAUNCH("kernel of targets", stream, ALL);
-    of(MOT_NUMBERS);
-    READS(job->labels, (size_t)job->count * sizeof *job->labels);
-    WRITES(job->targets, (size_t)job->count * (size_t)job->classes * sizeof *job->targets);
-    return cudaSuccess;
-}
+KERNEL(mot_mix_targets_launch, "kernel of targets", mot_mix_targets_job, of(MOT_NUMBERS);
+       READS(job->labels, (size_t)job->count * sizeof *job->labels);
+       WRITES(job->targets, (size_t)job->count *(size_t)job->classes * sizeof *job->targets);)
