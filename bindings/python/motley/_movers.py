@@ -20,9 +20,9 @@ from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._images import images_of
 from ._native import ArgumentError, UnsupportedError, check, checked, for_each, keep, made_by
-from .draws import Drawn, Samples
+from .draws import Drawn
 from .policy import Policy, interpolation_number
-from ._random import ids_of, levels_on_host, views_of
+from ._random import Once, levels_on_host, split_ids
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ PIL_MODES = "1", "L", "P", "I;16", "I", "F"  # of PIL masks
 class Moves:
     """The images of one call, and how they move: by what `transform` draws for samples, or by recorded draws.
 
-    source: the images, as images_of has them; which: their samples, as Sampled._with_ids has them, with their levels;
+    source: the images, as images_of has them; which: their samples, (sample_ids, view, epoch, seed), with their levels;
     given: draws in place of these, a Drawn. Names are what errors call an entry."""
 
     def __init__(
@@ -52,7 +52,12 @@ class Moves:
         self.single: bool = source.single  # there is one image, and no axis of images
         self.device: int | None = source.device
         self.levels = levels if transform._takes(levels) else None
-        self._which = which
+        if which is not None:  # without ids the host numbers the samples, so that several calls draw alike
+            ids, *how = split_ids(*which[:3])
+            ids = Once(transform) if ids is None else ids
+            if ids.__class__ is Once:
+                ids.numbers(source.count, which[3], self.device, True)
+            self._which = ids, *how, which[3]
 
     @functools.cached_property
     def result_sizes(self) -> list[Size] | None:
@@ -101,24 +106,22 @@ class Moves:
 
     @property
     def which(self) -> Any:
-        """The samples with the epoch that the library draws by. A counter on a device is asked for it, and waits."""
-        ids, view, epoch, seed = self._which
-        return ids, view, self.transform.epoch if epoch is None else epoch, seed
+        """The samples with the seed and epoch that they are drawn by. A counter on a device is asked for it, and
+        waits."""
+        (seed, epoch, *_), _ = self.transform._numbers(len(self.sizes), self._which, self.device, True)
+        return *self._which[:2], epoch, seed
 
     def draw(self, boxes: tuple[Any, Any] | None = None) -> Drawn:
         """What the images draw, in host memory; boxes: for a policy that works in them, as Drawn.of takes them."""
         if self.given is not None:
             return self.given
-        ids, view, epoch, seed = self.which
-        held, first, _ = ids_of(ids, len(ids))
-        _views, view = views_of(view, len(ids))
-        samples = Samples((seed, epoch, 0, first, view))
+        samples = self.transform._samples(len(self.sizes), self._which, self.device)
         channels = 3  # which matter to fills alone, and a list may have several numbers of them
         if boxes is not None:
             samples.c.bands = self.source.count > 0 and self.source.has_bands
             channels = self.transform._channels(self.source)
         if self.levels is not None:
-            _levels, samples.c.levels = levels_on_host(self.levels, len(ids))
+            _levels, samples.c.levels = levels_on_host(self.levels, len(self.sizes))
         return Drawn.of(self.transform.policy_now, samples.c, self.sizes, channels, boxes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from . import _native
@@ -234,6 +234,26 @@ def split_ids(sample_ids: Any, view: Any, epoch: Any) -> Any:
     return ids[0] if isinstance(sample_ids, Index) else ids, views, epoch
 
 
+class Once:
+    """In place of sample_ids: samples without ids that several calls draw for. The first call counts them; those that
+    a device counts are counted by end(), behind the last call. counted: whether any are."""
+
+    def __init__(self, transform: Sampled, counted: bool = True) -> None:
+        self.transform, self.counted, self.count = transform, counted, 0
+        self.found: Any = None
+
+    def numbers(self, count: int, *how: Any) -> Any:
+        """What Sampled._fresh has found for the first call."""
+        if self.found is None:
+            self.count = count if self.counted else 0
+            self.found = self.transform._fresh(self.count, *how)
+        return self.found
+
+    def end(self) -> None:
+        if self.found is not None and self.found[2]:
+            self.transform._add(self.count)
+
+
 # ---- what draws ----
 
 
@@ -245,7 +265,6 @@ class Sampled:
     threads: int | None
     counter: Any  # two int64, the epoch and the number of the next sample, which a CUDA graph's work reads; or None
     _counts = False  # whether all calls without ids count there
-    _adds = True  # whether calls do it, or who else has the counter
 
     def _begin(self, seed: int | None, generator: Any, epoch: int | None, counter: Array | None) -> None:
         if seed is not None and generator is not None:
@@ -316,52 +335,14 @@ class Sampled:
 
     # ---- the numbers of a call ----
 
-    def _drawn_for(self, count: int, sample_ids: Any, view: Any, epoch: Any, seed: Any) -> Any:
-        """The Samples that draw() is asked for, and how many they are."""
-        if sample_ids is None:
-            count = whole("count", count, 0, (1 << 31) - 1, "from 0")
-        else:
-            one = hasattr(sample_ids, "__index__") and getattr(sample_ids, "ndim", 0) == 0
-            sample_ids = [sample_ids] if one else sample_ids
-            count = len(sample_ids)
-        source = self._words  # a copy counts in its place
-        self._words = Source(source.seed, source.generator, source.count, source.copy)
-        try:
-            return self._samples(count, (sample_ids, view, epoch, seed)), count
-        finally:
-            self._words = source
-            if self._counts and sample_ids is None and self.training:
-                self._add(-count)
-
     def _samples(self, count: int, which: Any, device: Any = None) -> Any:
         """The Samples of a call that the host draws for; device: of the images."""
         (seed, epoch, first, ids, signed, views, _), keep = self._numbers(count, which, device, True)
-        whole("the sample id", first, 0, MASK, "from 0 to 2^64 - 1")
+        whole("sample_ids", first, 0, MASK, "from 0 to 2^64 - 1")
         samples = Samples((seed, epoch_given(epoch), first, ids, views), keep)
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
         return samples
-
-    def _with_ids(self, count: int, which: Any, device: Any = None) -> Any:
-        """The same samples with an id each, (ids, view, epoch, seed), so that several calls draw alike. The epoch is
-        None where the counter of that device knows it."""
-        sample_ids, view, epoch, seed = which
-        if sample_ids is None:
-            key, first, _ = self._fresh(count, seed, device, True)
-            return list(range(first, first + count)), view, self.epoch if self._counts else 0, key
-        ids, view, epoch = split_ids(sample_ids, view, epoch)
-        epoch, counted = self._epoch_by_id(epoch, device)
-        ids, view = numbers_of(ids), numbers_of(view)
-        if not (hasattr(ids, "__index__") or hasattr(ids, "__iter__")):
-            raise ArgumentError(f"sample_ids is {ids!r}, want a whole number for each image")
-        ids = [ids] if hasattr(ids, "__index__") else list(ids)
-        for name, numbers in (("sample_ids", ids), ("view", view if hasattr(view, "__len__") else ids)):
-            for_each(name, len(numbers), count)
-        return ids, view, None if counted else epoch, self._key(seed)
-
-    def _key(self, seed: Any) -> Any:
-        """The seed of draws by id."""
-        return (self._words.seed or 0) if seed is None else seed_given(seed)
 
     def _epoch_by_id(self, epoch: Any, device: Any = None) -> Any:
         """The epoch of draws by id, and 0; or 0 and the address of a counter that the device reads it from."""
@@ -410,28 +391,20 @@ class Sampled:
             self._add(count)
         return key ^ ON_DEVICE, first, 0
 
-    def _of_views(self, views: int) -> list[Any]:
-        """What makes each of several views of a call, in this order: samples without ids are counted by the first."""
+    def _in_views(self, views: int, which: Any, call: Callable[[Any], Any]) -> tuple[Any, ...]:
+        """What `call` makes of each of several views of the samples. Without a seed each has a word of its own."""
         if _native.compiling():
-            return cast("list[Any]", _native.eagerly()(self._of_views, views))
-        if self._words.seed is None and not self._counts:  # each has a word of its own
-            return [self] * views
-        found: list[Any] = []
-
-        def counted(*how: Any) -> Any:
-            found.append(self._fresh(*how))
-            return found[-1]
-
-        made = [self._same() for _ in range(views)]
-        for k, one in enumerate(made):
-            again = iter(found)
-            one._fresh = (lambda *how, again=again: next(again)) if k else counted
-            one._adds = self._adds and k == views - 1  # on a device, behind the last
-        return made
+            return cast("tuple[Any, ...]", _native.eagerly()(self._in_views, views, which, call))
+        ids, view, epoch = split_ids(*which[:3])
+        once = Once(self) if ids is None and (self._words.seed is not None or self._counts) else None
+        results = tuple([call((once or ids, view_as(view, views, k), epoch, which[3])) for k in range(views)])
+        if once is not None:
+            once.end()
+        return results
 
     def _add(self, count: int) -> None:
         """Counts samples in the counter, on a device behind the work that reads it."""
-        if self._adds:
+        if count:
             number = self.counter[1:]  # self.counter[1] += count would also copy the number onto itself
             number += count
 
@@ -440,11 +413,12 @@ class Sampled:
         CUDA device that the images are on; on_host: the host draws nevertheless."""
         sample_ids, view, epoch, seed = which
         keep, views = None, 0
-        if sample_ids is None:
+        if sample_ids is None or sample_ids.__class__ is Once:
             if view.__class__ is not int or view:
                 keep, views = views_of(view, count)
             given = None if epoch is None else epoch_given(epoch)
-            key, first, counter = self._fresh(count, seed, device, on_host)
+            fresh = self._fresh if sample_ids is None else sample_ids.numbers
+            key, first, counter = fresh(count, seed, device, on_host)
             epoch = given or 0
             if given is None and self._counts and not counter:  # otherwise the device reads the epoch in the counter
                 epoch = self.epoch
@@ -483,7 +457,10 @@ def ids_of(sample_ids: Any, count: int) -> Any:
     kind = KINDS[type(sample_ids)]
     if kind is not None and kind.holds(sample_ids, count, "int64", "uint64"):
         return sample_ids, kind.pointer(sample_ids), name_of(sample_ids.dtype) == "int64"
-    sample_ids = list(numbers_of(sample_ids))
+    numbers = numbers_of(sample_ids)
+    if not hasattr(numbers, "__iter__"):
+        raise ArgumentError(f"sample_ids is {numbers!r}, want a whole number for each image")
+    sample_ids = list(numbers)
     try:
         ids = ffi.new("uint64_t[]", sample_ids)
     except (OverflowError, TypeError):
@@ -518,12 +495,11 @@ def views_of(view: Any, count: int) -> Any:
     return held, address(held)
 
 
-def views_of_each(view: Any, views: Any) -> Any:
-    """For each of several views of samples, what `view` becomes."""
+def view_as(view: Any, times: int, number: int) -> Any:
+    """What `view`, a number or one for each image, becomes for the view `number` of `times` that each read has."""
     if hasattr(view, "__index__") and getattr(view, "ndim", 0) == 0:
-        return [view_given(view) * views + k for k in range(views)]
-    numbers = list(numbers_of(view))
-    return [[v * views + k for v in numbers] for k in range(views)]
+        return view_given(view) * times + number
+    return [read * times + number for read in numbers_of(view)]
 
 
 def group_ids(ids: _Ids, counts: int | Sequence[int]) -> _Ids:

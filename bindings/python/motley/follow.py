@@ -21,7 +21,7 @@ from .draws import Drawn
 from ._images import images_of
 from .policy import fill_bytes, interpolation_number
 from ._rows import BoxRows, PointRows
-from ._random import split_ids, views_of_each
+from ._random import Once, split_ids, view_as
 from .transform import Transform
 
 if TYPE_CHECKING:
@@ -284,12 +284,8 @@ class Follow:
         views = self.transform.views if views is None else whole("views", views, 1, 65536, "from 1")
         if views == 1:
             return self._view(sample, (sample_ids, view, epoch, seed), return_draws, levels)
-        sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
-        each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
-        own = [self] * views
-        if sample_ids is None:
-            own = [self._with(one) for one in self.transform._of_views(views)]
-        return tuple(one._view(sample, which, return_draws, levels) for one, which in zip(own, each))
+        which = sample_ids, view, epoch, seed
+        return self.transform._in_views(views, which, lambda each: self._view(sample, each, return_draws, levels))
 
     def _view(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
         if self.transform.policy_now.varies:
@@ -298,7 +294,7 @@ class Follow:
             return _several(sample, self._view, which, return_draws, levels, draws=return_draws)
         following, transform = self._following(sample), self.transform
         source = images_of(sample[self.image], transform.layout, transform.policy.to_rgb)
-        moves = Moves(transform, source, transform._with_ids(source.count, which, source.device), levels)
+        moves = Moves(transform, source, which, levels)
         return self._moved(sample, following, moves, return_draws)
 
     def _varied(self, sample: Any, which: Any, return_draws: bool, levels: Levels | None) -> Any:
@@ -307,17 +303,18 @@ class Follow:
         policy, which = transform._in_epoch(transform.policy_now, which)
         if not policy.views:
             return self._with(transform._of(policy))._view(sample, which, return_draws, levels)
-        several = isinstance(sample, (list, tuple))
-        count = len(sample) if several else images_of(sample[self.image], transform.layout, True).count
-        ids, reads, epoch, seed = transform._with_ids(count, which)
-        reads = list(reads) if hasattr(reads, "__len__") else [reads] * count
+        ids, reads, epoch = split_ids(*which[:3])
+        if ids is None:
+            ids = Once(transform)
+        else:
+            epoch, _ = transform._epoch_by_id(epoch)
         takes, results, draws = transform._takes(levels, policy), {}, {}
         for name, (times, number, own) in sorted(transform._views_of(policy).items(), key=lambda view: view[0] != ""):
             made = []
             for j in range(times):
-                views = [256 * read + 16 * number + j for read in reads]
+                view = ids, view_as(reads, 256, 16 * number + j), epoch, which[3]
                 given = levels if takes and own.policy.takes_levels else None
-                made.append(self._with(own)._view(sample, (ids, views, epoch, seed), return_draws, given))
+                made.append(self._with(own)._view(sample, view, return_draws, given))
             if return_draws:
                 made, drawn = map(list, zip(*made))
                 draws[name] = drawn[0] if times == 1 else tuple(drawn)

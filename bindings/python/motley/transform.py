@@ -15,11 +15,12 @@ from ._core import ffi, lib
 from ._arrays import KINDS
 from ._calls import ViewTargets, call_of, warn_of_range, replayed
 from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
-from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given, threads_given, whole
+from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given
+from ._native import threads_given, whole
 from .draws import Drawn, recorded, same_boxes
 from .policy import Policy
 from ._sized import prepare_drawn
-from ._random import MASK, Sampled, levels_of, levels_on_host, levels_without_use, split_ids, views_of_each
+from ._random import MASK, Once, Sampled, levels_of, levels_on_host, levels_without_use, split_ids
 
 if TYPE_CHECKING:
     from .follow import Kind
@@ -132,8 +133,6 @@ class Transform(Sampled):
     """
 
     policy: Policy
-    alpha = False  # of pickles that were made before it was an argument
-    follow: Mapping[Any, Kind] | None = None  # likewise
     _now: tuple[Policy, int, Policy] | None = None  # a policy with schedules, an epoch, and what it is in it
 
     @keeping
@@ -280,12 +279,8 @@ class Transform(Sampled):
             return self._run(batch, out, layout, (sample_ids, view, epoch, seed), return_draws, levels, mixing=mixing)
         if out is not None:
             raise ArgumentError(f"out is given, but views is {views}: want one view for one place to write to")
-        sample_ids, view, epoch = split_ids(sample_ids, view, epoch)
-        each = [(sample_ids, numbers, epoch, seed) for numbers in views_of_each(view, views)]
-        own = [self] * views if sample_ids is not None else self._of_views(views)
-        return tuple(
-            one._run(batch, None, layout, which, return_draws, levels, mixing=mixing) for one, which in zip(own, each)
-        )
+        run = functools.partial(self._run, batch, None, layout, return_draws=return_draws, levels=levels, mixing=mixing)
+        return self._in_views(views, (sample_ids, view, epoch, seed), run)
 
     def _follower(self) -> Any:
         """What moves samples."""
@@ -295,7 +290,7 @@ class Transform(Sampled):
 
     def _refuse_places(self, **given: Any) -> None:
         for name, value in given.items():
-            if value is not None and self.follow is not None:
+            if value is not None:
                 raise ArgumentError(f"{name} is given, but the transform has follow=, and returns new samples")
 
     def _mixing(self, labels: Labels | None, classes: int | None) -> tuple[Any, Any] | None:
@@ -336,8 +331,8 @@ class Transform(Sampled):
         mixing = None
         if labels is not None or classes is not None or self.policy.mixes:
             mixing = self._mixing(labels, classes)
-        which = sample_ids, view, epoch, seed
-        return self._run(batch, batch, layout or self.layout, which, return_draws, levels, mixing=mixing)
+        layout, which = layout or self.layout, (sample_ids, view, epoch, seed)
+        return self._run(batch, batch, layout, which, return_draws, levels, mixing=mixing)
 
     def draw(
         self,
@@ -366,8 +361,13 @@ class Transform(Sampled):
             levels: As in a call; those on a device are copied, which waits for them.
         """
         known_keywords("draw", unknown, ("count", *(Transform.draw.__kwdefaults__ or ())))
-        policy, (sample_ids, view, epoch, seed) = self._in_epoch(self.policy_now, (sample_ids, view, epoch, seed))
-        samples, count = self._drawn_for(count, sample_ids, view, epoch, seed)
+        policy, (ids, *which) = self._in_epoch(self.policy_now, (sample_ids, view, epoch, seed))
+        if ids is None:
+            count, ids = whole("count", count, 0, (1 << 31) - 1, "from 0"), Once(self, counted=False)
+        else:
+            ids = [ids] if hasattr(ids, "__index__") and getattr(ids, "ndim", 0) == 0 else ids
+            count = len(ids)
+        samples = self._samples(count, (ids, *which))
         size, channels = size_given(size), whole("channels", channels, 1, lib.MOTLEY_MAX_BANDS, "from 1 to 1024")
         samples.c.bands, channels = channels > 4, min(channels, 4)
         if self._takes(levels, policy):
@@ -457,7 +457,7 @@ class Transform(Sampled):
         if not policy.scheduled:
             return policy, which
         ids, view, epoch = split_ids(*which[:3])
-        if epoch is None and self.epoch is None and (ids is None or not self.training):
+        if epoch is None and self.epoch is None and (ids is None or ids.__class__ is Once or not self.training):
             raise ArgumentError(f"policy '{self.policy.name}' changes with the epoch, and none is said: want epoch= or "
                                 "set_epoch(), or the ids of a motley.torch.Sampler, which carry it")  # fmt: skip
         if epoch is None:
@@ -531,7 +531,7 @@ class Transform(Sampled):
                 more = *more, draws
         except (OverflowError, TypeError):
             epoch_given(numbers[1])
-            whole("the sample id", numbers[2], 0, MASK, "from 0 to 2^64 - 1")
+            whole("sample_ids", numbers[2], 0, MASK, "from 0 to 2^64 - 1")
             raise
         finally:
             if set_params:

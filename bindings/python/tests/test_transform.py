@@ -437,7 +437,7 @@ def test_other_mistakes(pixels):
     with pytest.raises(motley.ArgumentError, match="normalize has 2 numbers, the images have 3 channels"):
         motley.RandAugment(normalize=((0, 0), (1, 1)))(pixels)
     refused("normalize is given, but dtype is uint8", motley.RandAugment, normalize=(0.5, 0.5), dtype="uint8")
-    refused("the sample id is -3, want a whole number from 0 to", stage, pixels[0], sample_ids=-3, epoch=0)
+    refused("sample_ids is -3, want a whole number from 0 to", stage, pixels[0], sample_ids=-3, epoch=0)
 
 
 def test_empty_batches():

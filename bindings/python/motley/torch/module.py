@@ -13,7 +13,7 @@ import motley
 from motley._arrays import Torch, name_of
 from motley._core import lib
 from motley._images import axes_of, new_array
-from motley._random import MASK, WANTED, Source, split_ids
+from motley._random import MASK, WANTED, Once, Source, split_ids
 
 if TYPE_CHECKING:
     from motley import Policy
@@ -252,8 +252,9 @@ def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Te
         ids, _, epoch = split_ids(numbers, 0, epoch)
     made.counter, made._words = counter, Source(None if seed is None else seed & MASK)
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
-    made._adds = False
-    result = made._run(images, None, layout, (ids, view if views is None else views, epoch, None), False, levels)
+    ids = Once(made, counted=False) if ids is None else ids  # who calls counts
+    which = ids, view if views is None else views, epoch, None
+    result = made._run(images, None, layout, which, False, levels)
     single = images.dim() == len(layout.removeprefix("n"))
     return [_joined(own, single) for own in result.values()] if isinstance(result, dict) else [result]
 
