@@ -11,18 +11,35 @@
 #include <math.h>
 #include <string.h>
 
-motley_status mot_job_run(motley_context *context, const mot_job *job, motley_error *error)
+/* Finds the numbers by which each channel of bytes is normalised, if there are so many. */
+static motley_status find_means(motley_context *context, mot_job *job, motley_error *error)
+{
+    const motley_output *const output = job->request ? &job->request->params->output : job->output;
+    const int convention = job->request ? job->request->as.convention : job->convention;
+    const size_t channels = (size_t)job->src->channels;
+    if (!output || !output->means)
+        return MOTLEY_OK;
+    MOT_TRY(mot_keep(&context->bands, 2 * channels * sizeof(float), channels, error));
+    float *const means = context->bands.memory, *const stds = means + channels;
+    for (size_t c = 0; c < channels; c++)
+        mot_output_numbers(convention, output->means[c], output->stds[c], &means[c], &stds[c]);
+    job->means = means;
+    job->stds = stds;
+    return MOTLEY_OK;
+}
+
+motley_status mot_job_run(motley_context *context, const mot_job *asked, motley_error *error)
 {
     const mot_backend *const backend = context->backend;
     mot_wide_job wide;
-    mot_job with_bands;
+    mot_job own = *asked, *const job = &own;
     if (job->count == 0)
         return MOTLEY_OK;
     if (mot_batch_is_wide(job->src)) {
-        with_bands = *job;
         MOT_TRY(mot_wide_begin(context, job, &wide, error));
-        with_bands.wide = &wide;
-        job = &with_bands;
+        job->wide = &wide;
+    } else {
+        MOT_TRY(find_means(context, job, error));
     }
     if (job->request && backend->transform) /* which checks pointers, too */
         return backend->transform(context->state, job, error);
@@ -118,7 +135,11 @@ motley_status mot_op_apply(motley_context *context, int op, const double *values
     for (int32_t c = 0; params->fill && !wide && c < src->channels; c++) {
         MOT_REQUIRE(params->fill[c] >= 0 && params->fill[c] <= 255 && params->fill[c] == floor(params->fill[c]), error,
                     "fill of channel %d is %s, want a whole number, 0 to 255", c, MOT_NUMBER(params->fill[c]));
-        fill[c] = (uint8_t)params->fill[c];
+        MOT_REQUIRE(c < 4 || params->fill[c] == params->fill[0], error,
+                    "fill of channel %d is %s, want the first's, %s: of uint8 the first four may have their own", c,
+                    MOT_NUMBER(params->fill[c]), MOT_NUMBER(params->fill[0]));
+        if (c < 4)
+            fill[c] = (uint8_t)params->fill[c];
     }
 
     mot_host_draws draws;

@@ -19,6 +19,7 @@ typedef struct mot_job {
     const motley_batch *dst;     /* NULL when only `output` is wanted */
     const motley_output *output; /* NULL: no fused output step */
     int convention;              /* of `output`; its mean and std come from mot_output_numbers */
+    const float *means, *stds; /* of U8: these numbers of each channel, if there are so many; mot_job_run makes them */
     const motley_policy *policy; /* draws the steps, and has no custom ops; NULL: steps are given: */
     const mot_step *steps;       /* [count][max_steps]; those beyond an image's count change nothing */
     const mot_step *drawn_steps; /* CUDA: the same in device memory; `policy`, if not NULL, drew them */
@@ -128,7 +129,7 @@ struct motley_context {
     unsigned made_next;
     mot_kept draws[2], rounds, clips; /* of mot_draws_take, of mot_rounds_run, and of it for placed clips, */
     mot_kept followed;                /* of mot_follow_begin, */
-    mot_kept rgb, views, wide;        /* of images read as RGB, of motley_views_apply, of mot_wide_begin, */
+    mot_kept rgb, views, bands;       /* of images read as RGB, of motley_views_apply, numbers of each band, */
     mot_kept boxes[2];                /* of mot_draw_image, */
     mot_kept scratch;                 /* of functions that call nothing else that takes it */
     int rounds_busy; /* a call is using `rounds` and draws[0], so that a custom op's calls take draws[1] */

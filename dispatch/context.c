@@ -84,7 +84,7 @@ void motley_context_destroy(motley_context *context)
     context->backend->destroy(context->state);
     mot_kept *const kept[] = { &context->draws[0], &context->draws[1], &context->rounds, &context->clips,
                                &context->followed, &context->rgb,      &context->views,  &context->boxes[0],
-                               &context->boxes[1], &context->scratch,  &context->wide };
+                               &context->boxes[1], &context->scratch,  &context->bands };
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         free(kept[i]->memory);
     free(context);

@@ -38,10 +38,13 @@ typedef struct cpu_state {
 
     /* The current block, in memory that is kept. */
     mot_kept block;
-    mot_step *steps;                         /* [images][steps_per_image] */
-    motley_place *places;                    /* [images], of images that are placed; else NULL */
-    image_work *work;                        /* [images] */
-    uint32_t *order;                         /* [2][images]: half of it for sorting */
+    mot_step *steps;         /* [images][steps_per_image] */
+    motley_place *places;    /* [images], of images that are placed; else NULL */
+    image_work *work;        /* [images] */
+    uint32_t *order;         /* [2][images]: half of it for sorting */
+    mot_kept output;         /* [channels][256]: what the last output makes of each byte */
+    mot_output_as output_as; /* as what, if `output_channels` are made */
+    int32_t output_channels;
     size_t last_count, last_steps_per_image; /* of the last batch */
 } cpu_state;
 
@@ -222,7 +225,7 @@ static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, 
     (void)error;
     cpu_state *const state = opaque;
     const size_t scratch = job ? mot_image_memory(state->rows, job) : 0;
-    *bytes = larger(state->block.bytes, job ? lay_out(state, job, NULL) : 0);
+    *bytes = state->output.bytes + larger(state->block.bytes, job ? lay_out(state, job, NULL) : 0);
     for (size_t w = 0; w < state->workers_count; w++)
         *bytes += larger(state->workers[w].bytes, scratch);
     return MOTLEY_OK;
@@ -283,6 +286,26 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
 
 /* ---- images ---- */
 
+/* Makes the table of a job's results, unless the last job made it; *table is NULL if they are not normalised. */
+static motley_status make_output(cpu_state *state, const mot_job *job, const uint32_t (**table)[256],
+                                 motley_error *error)
+{
+    const int32_t channels = job->src->channels;
+    *table = NULL;
+    if (job->wide || !(job->output || (job->request && job->request->dst->dtype != MOTLEY_U8)))
+        return MOTLEY_OK;
+    const mot_output_as as = mot_output_of(job);
+    if (channels != state->output_channels || as.means || memcmp(&as, &state->output_as, sizeof as) != 0) {
+        state->output_channels = 0;
+        MOT_TRY(mot_keep(&state->output, (size_t)channels * sizeof **table, (size_t)channels, error));
+        mot_cpu_make_output(&as, channels, state->output.memory);
+        state->output_channels = as.means ? 0 : channels;
+        state->output_as = as;
+    }
+    *table = state->output.memory;
+    return MOTLEY_OK;
+}
+
 static motley_status run(void *opaque, const mot_job *job, motley_error *error)
 {
     cpu_state *state = opaque;
@@ -291,12 +314,7 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     t.steps_per_image = job->max_steps;
     MOT_TRY(reserve(state, job, error));
     MOT_TRY(start_threads(state, job->count, error));
-    uint32_t output[4][256];
-    if (job->output && !job->wide) {
-        const mot_output_as as = mot_output_of(job);
-        mot_cpu_make_output(&as, job->src->channels, output);
-        t.output = (const uint32_t(*)[256])output;
-    }
+    MOT_TRY(make_output(state, job, &t.output, error));
     for (t.first = 0; t.first < job->count; t.first += t.count) {
         t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
         on_all_workers(&t, draw_part, DRAW_CHUNK, 0);
@@ -371,6 +389,7 @@ static void destroy(void *opaque)
         free(state->workers[w].memory);
     free(state->workers);
     free(state->block.memory);
+    free(state->output.memory);
     free(state);
 }
 

@@ -162,10 +162,9 @@ motley_status motley_batch_from_dlpack(const void *managed, const motley_dlpack_
     const int channel = axes_of[params->axes].channel, height = lead + axes_of[params->axes].height,
               width = lead + axes_of[params->axes].width;
     const int64_t channels = channel < 0 ? 1 : t->shape[lead + channel];
-    const int most = made.dtype == MOTLEY_U8 ? 4 : MOTLEY_MAX_BANDS;
-    MOT_REQUIRE(channels >= 1 && channels <= most, error,
+    MOT_REQUIRE(channels >= 1 && channels <= MOTLEY_MAX_BANDS, error,
                 "the tensor's axis %d has %" PRId64 " entries, want 1 to %d channels (its axes are taken as %s)",
-                lead + channel, channels, most, axes_of[params->axes].name);
+                lead + channel, channels, MOTLEY_MAX_BANDS, axes_of[params->axes].name);
     made.count = lead ? (size_t)t->shape[0] : 1;
     made.channels = (int32_t)channels;
     made.width = (int32_t)t->shape[width];

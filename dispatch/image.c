@@ -14,6 +14,34 @@
 
 /* ---- views ---- */
 
+mot_part mot_part_at(int first, int channels)
+{
+    const int rest = channels - first, most = rest < 2 ? 1 : rest < 4 ? 2 : 4;
+    return (mot_part){ first, channels > 4 ? most : channels };
+}
+
+mot_view mot_part_view(const motley_batch *batch, size_t i, mot_part part)
+{
+    mot_view view = mot_batch_view(batch, i);
+    view.data += part.first * view.channel;
+    view.channels = part.count;
+    return view;
+}
+
+/* What a part's channels are filled with: those behind the fourth as the first. */
+static void fill_part(mot_part part, uint8_t fill[4])
+{
+    if (part.first > 0)
+        memset(fill, fill[0], 4);
+}
+
+/* Bytes of the copy of the steps for other parts than the first. */
+static size_t steps_bytes(const mot_job *job)
+{
+    const size_t bytes = job->src->channels > 4 ? job->max_steps * sizeof(mot_step) : 0;
+    return (bytes + MOT_CPU_ALIGN - 1) / MOT_CPU_ALIGN * MOT_CPU_ALIGN;
+}
+
 size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels)
 {
     const size_t bytes = (size_t)width * (size_t)height * (size_t)channels;
@@ -65,11 +93,12 @@ static int is_aside(const mot_cpu_rows *rows, const mot_view *v, const mot_step 
     return 0;
 }
 
-/* Where the passes of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to it. */
-static mot_view work_view(const mot_cpu_rows *rows, const mot_job *job, size_t i, const mot_step *steps, int count,
-                          uint8_t *memory)
+/* Where the passes of a part of image i end: in dst, or in `memory` if there is no dst or the kernels cannot write to
+ * it. */
+static mot_view work_view(const mot_cpu_rows *rows, const mot_job *job, size_t i, mot_part part, const mot_step *steps,
+                          int count, uint8_t *memory)
 {
-    const mot_view v = mot_batch_view(job->dst ? job->dst : job->src, i);
+    const mot_view v = mot_part_view(job->dst ? job->dst : job->src, i, part);
     return !job->dst || is_aside(rows, &v, steps, (uint32_t)count) ? dense_view(&v, memory) : v;
 }
 
@@ -221,10 +250,11 @@ void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count,
 /* ---- places ---- */
 
 /* Crop, resize, window and flips, from the source to `to`. */
-static void place_image(const mot_request *call, const mot_cpu_rows *rows, const motley_place *drawn, mot_view src,
-                        mot_view to, void *scratch)
+static void place_image(const mot_request *call, const mot_cpu_rows *rows, const motley_place *drawn, mot_part part,
+                        mot_view src, mot_view to, void *scratch)
 {
-    const mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, call->transform->fill);
+    mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, call->transform->fill);
+    fill_part(part, how.fill);
     rows->resize(&src, &to, &how, scratch);
 }
 
@@ -269,11 +299,12 @@ static void erase(const mot_request *call, const motley_place *drawn, const mot_
 float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
                      const mot_step *steps, int count)
 {
-    const mot_view src = mot_batch_view(job->src, i);
+    const mot_part part = mot_part_at(0, job->src->channels);
+    const mot_view src = mot_part_view(job->src, i, part);
     if (job->wide)
         return mot_wide_cost(&src, steps, count);
     const mot_view dst =
-        place ? mot_packed(&src, place->width, place->height, NULL) : work_view(rows, job, i, steps, count, NULL);
+        place ? mot_packed(&src, place->width, place->height, NULL) : work_view(rows, job, i, part, steps, count, NULL);
     float cost = 100; /* an image without steps is copied */
     for (int s = 0; s < count; s++)
         cost += steps[s].op < 0 ? MOT_AUGMIX_COST
@@ -285,30 +316,17 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
     if (place && (place->crop.width != place->width || place->crop.height != place->height))
         cost +=
             RESIZE_COST * ((float)place->crop.width * (float)place->crop.height + (float)dst.width * (float)dst.height);
-    return cost;
+    return cost * (float)job->src->channels / (float)part.count;
 }
 
-/* Writes a finished image to its place in the results, and erases boxes there. */
-static void write_stages(const mot_request *call, const mot_cpu_rows *rows, const mot_view *image, size_t i,
-                         const motley_place *place)
+/* A part of an image that is placed, perhaps changed first. */
+static void run_stages(const mot_request *call, const mot_cpu_rows *rows, const uint32_t (*output)[256], size_t i,
+                       mot_part part, const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
 {
-    const mot_view dst = mot_batch_view(call->dst, i);
-    if (call->dst->dtype != MOTLEY_U8)
-        mot_cpu_write_output(image, &dst, call->dst->dtype, (const uint32_t(*)[256])call->table);
-    else if (!same_pixels(image, &dst))
-        rows->copy(image, &dst);
-    if (call->erase)
-        erase(call, place, &dst);
-}
-
-/* Images that are placed, some of them changed first. */
-static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t i, const motley_place *place,
-                       const mot_step *steps, int count, uint8_t *memory)
-{
-    const mot_view dst = mot_batch_view(call->dst, i);
+    const mot_view dst = mot_part_view(call->dst, i, part);
     uint8_t *const between = memory + call->source_room, *const work = between + call->first_room,
                    *const rest = work + call->image_room;
-    mot_view src = mot_batch_view(call->src, i);
+    mot_view src = mot_part_view(call->src, i, part);
     const motley_place last = mot_last_place(place);
     if (place->before > 0) {
         const mot_view source = dense_view(&src, memory);
@@ -320,7 +338,7 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t
     if (place->first.width > 0) {
         const motley_place first = mot_first_place(place, src.width, src.height);
         const mot_view made = mot_packed(&dst, first.result_width, first.result_height, between);
-        place_image(call, rows, &first, src, made, rest);
+        place_image(call, rows, &first, part, src, made, rest);
         src = made;
         place = &last;
     }
@@ -329,38 +347,57 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, size_t
     const mot_view image = direct ? dst : stays && count == 0 ? src : mot_packed(&dst, dst.width, dst.height, work);
     const mot_view from = stays ? src : image;
     if (!stays)
-        place_image(call, rows, place, src, image, rest);
+        place_image(call, rows, place, part, src, image, rest);
     mot_image_steps(rows, steps, count, &from, &image, rest);
-    write_stages(call, rows, &image, i, place);
+    if (call->dst->dtype != MOTLEY_U8)
+        mot_cpu_write_output(&image, &dst, call->dst->dtype, output);
+    else if (!same_pixels(&image, &dst))
+        rows->copy(&image, &dst);
 }
 
-void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
-                   const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
+/* A part of an image whose steps alone run. */
+static void run_steps(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+                      mot_part part, const mot_step *steps, int count, uint8_t *memory)
 {
-    if (job->wide) {
-        mot_wide_image(rows, job, i, place, steps, count, memory);
-        if (place && job->request->erase) {
-            const mot_view to = mot_batch_view(job->dst, i);
-            erase(job->request, place, &to);
-        }
-        return;
-    }
-    if (place) {
-        run_stages(job->request, rows, i, place, steps, count, memory);
-        return;
-    }
-    const mot_view src = mot_batch_view(job->src, i), dst = job->dst ? mot_batch_view(job->dst, i) : src;
+    const mot_view src = mot_part_view(job->src, i, part), dst = job->dst ? mot_part_view(job->dst, i, part) : src;
     mot_view end = dst;
     if (count > 0) {
-        end = work_view(rows, job, i, steps, count, memory);
+        end = work_view(rows, job, i, part, steps, count, memory);
         memory += end.data == memory ? mot_image_bytes(src.width, src.height, src.channels) : 0;
     }
     mot_image_steps(rows, steps, count, &src, &end, memory);
     if (job->dst && !same_pixels(&end, &dst))
         rows->copy(&end, &dst);
     if (job->output) {
-        const mot_view to = mot_batch_view(&job->output->batch, i);
+        const mot_view to = mot_part_view(&job->output->batch, i, part);
         mot_cpu_write_output(&end, &to, job->output->batch.dtype, output);
+    }
+}
+
+void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+                   const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
+{
+    mot_step *const copies = (mot_step *)(void *)memory; /* of the steps, with other fills */
+    const int channels = job->src->channels;
+    uint8_t *const rest = memory + steps_bytes(job);
+    if (job->wide)
+        mot_wide_image(rows, job, i, place, steps, count, memory);
+    for (mot_part p = mot_part_at(0, channels); !job->wide && p.first < channels;
+         p = mot_part_at(p.first + p.count, channels)) {
+        for (int s = 0; p.first > 0 && s < count; s++) {
+            copies[s] = steps[s];
+            fill_part(p, copies[s].fill);
+        }
+        const mot_step *const own = p.first > 0 ? copies : steps;
+        const uint32_t(*const table)[256] = output ? output + p.first : NULL;
+        if (place)
+            run_stages(job->request, rows, table, i, p, place, own, count, rest);
+        else
+            run_steps(rows, job, table, i, p, own, count, rest);
+    }
+    if (place && job->request->erase) {
+        const mot_view to = mot_batch_view(job->dst, i);
+        erase(job->request, place, &to);
     }
 }
 
@@ -379,29 +416,29 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
         return call->worker_bytes;
     for (size_t i = 0; i < call->src->count; i++) {
         const mot_view dst = mot_batch_view(call->dst, i);
-        const int32_t kernel = mot_request_largest_kernel(call, i);
-        const size_t bytes = mot_image_bytes(dst.width, dst.height, dst.channels);
+        const int32_t kernel = mot_request_largest_kernel(call, i), channels = mot_part_most(dst.channels);
+        const size_t bytes = mot_image_bytes(dst.width, dst.height, channels);
         work = larger(work, bytes);
-        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, dst.height, dst.channels),
-                                      mot_cpu_kernel_blur_scratch(dst.width, dst.channels, kernel));
+        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, dst.height, channels),
+                                      mot_cpu_kernel_blur_scratch(dst.width, channels, kernel));
         rest = larger(rest, bytes + scratch);
         for (uint32_t way = 0; way < mot_request_ways(call); way++) {
             const mot_sizes most = mot_request_sides(call, i, way);
             rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
-                                                     most.resized_height, dst.channels));
+                                                     most.resized_height, channels));
         }
         if (call->draws.places && call->draws.places[i].first.width > 0) {
             const motley_first_place *const made = &call->draws.places[i].first;
-            first = larger(first, mot_image_bytes(made->result_width, made->result_height, dst.channels));
+            first = larger(first, mot_image_bytes(made->result_width, made->result_height, channels));
         }
         if (call->transform->facts.before > 0) {
             const mot_view src = mot_batch_view(call->src, i);
-            const size_t bytes = mot_image_bytes(src.width, src.height, src.channels);
+            const size_t bytes = mot_image_bytes(src.width, src.height, channels);
             source = larger(source, bytes);
-            rest = larger(rest, bytes + mot_cpu_scratch_bytes(src.width, src.height, src.channels));
+            rest = larger(rest, bytes + mot_cpu_scratch_bytes(src.width, src.height, channels));
         }
         if (call->transform->facts.mixes)
-            rest = larger(rest, mixed_bytes(dst.width, dst.height, dst.channels));
+            rest = larger(rest, mixed_bytes(dst.width, dst.height, channels));
     }
     call->source_room = source;
     call->first_room = first;
@@ -417,15 +454,17 @@ size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job)
     if (mot_batch_is_wide(job->src))
         return mot_wide_memory(job);
     if (job->request)
-        return stages_memory(job->request, rows);
+        return steps_bytes(job) + stages_memory(job->request, rows);
+    const int channels = mot_part_most(job->src->channels);
     for (size_t i = 0; i < job->count; i++) {
         const mot_view v = mot_batch_view(job->src, i);
         const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
-        const size_t images = (job->dst && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
-        most = larger(most, images * mot_image_bytes(v.width, v.height, v.channels) +
-                                mot_cpu_scratch_bytes(v.width, v.height, v.channels));
+        const size_t images =
+            (job->dst && channels == v.channels && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
+        most = larger(most, images * mot_image_bytes(v.width, v.height, channels) +
+                                mot_cpu_scratch_bytes(v.width, v.height, channels));
         if (!job->src->images)
             break;
     }
-    return most;
+    return steps_bytes(job) + most;
 }

@@ -10,6 +10,21 @@
 /* Bytes of a dense image of this size, in whole cache lines. */
 size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels);
 
+/* Channels of an image of bytes that are worked on together. The loops take up to four; of more, which are bands, they
+ * get four, two or one at a time, since three would be colours. */
+typedef struct mot_part {
+    int first, count;
+} mot_part;
+
+/* The part that begins at channel `first`. */
+mot_part mot_part_at(int first, int channels);
+mot_view mot_part_view(const motley_batch *batch, size_t i, mot_part part);
+
+static inline int mot_part_most(int channels)
+{
+    return channels < 4 ? channels : 4;
+}
+
 /* Bytes of a worker's memory for any image of a job, aligned to MOT_CPU_ALIGN. */
 size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job);
 
@@ -19,7 +34,7 @@ size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job);
 float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
                      const mot_step *steps, int count);
 
-/* Makes image i. `output`: the bits of each byte in the type of job->output. */
+/* Makes image i. `output`: the bits of each channel's bytes in the results' type. */
 void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
                    const motley_place *place, const mot_step *steps, int count, uint8_t *memory);
 

@@ -85,7 +85,7 @@ static motley_status check_one_size(const mot_request *r, motley_error *error)
 }
 
 /* How images become an output of dst's type, and what erased boxes get. */
-static void make_table(mot_request *r)
+static void find_output(mot_request *r)
 {
     const motley_dtype dtype = r->dst->dtype;
     const mot_stage *const stage = mot_transform_stage(r->transform, MOT_STAGE_OUTPUT);
@@ -95,9 +95,7 @@ static void make_table(mot_request *r)
         const int at = by->values > 1 ? c : 0;
         mot_output_numbers(r->as.convention, by->mean[at], by->std[at], &r->as.mean[c], &r->as.std[c]);
     }
-    const int32_t channels = r->dst->channels < 4 ? r->dst->channels : 4; /* more have one value */
-    mot_cpu_make_output(&r->as, channels, r->table);
-    for (int c = 0; r->erase && c < channels; c++)
+    for (int c = 0; r->erase && c < 4; c++)
         r->erased[c] =
             r->transform->follower
                 ? r->transform->fill[c]
@@ -129,7 +127,7 @@ motley_status mot_request_make(const mot_transform *transform, const motley_batc
     if (r->info->mix && !r->info->width)
         MOT_TRY(check_one_size(r, error));
     if (r->placed)
-        make_table(r);
+        find_output(r);
     return MOTLEY_OK;
 }
 
@@ -143,7 +141,9 @@ static motley_status check_normalization(const mot_request *r, motley_error *err
     const int values = output && !r->params->output.means ? output->of.output.values : 0;
     MOT_REQUIRE(dst->dtype == MOTLEY_U8 || dst->dtype == MOTLEY_U16 || values <= 1 || values == dst->channels, error,
                 "transform '%s' normalises %d channels, the images have %" PRId32 ": %s", r->transform->name, values,
-                dst->channels, mot_batch_is_wide(r->src) ? "give mean and std of as many numbers" : remedy_for(values));
+                dst->channels,
+                mot_batch_is_wide(r->src) || mot_batch_bands(r->src) > 1 ? "give mean and std of as many numbers"
+                                                                         : remedy_for(values));
     return mot_validate_normalization(r->src, &r->params->output, error);
 }
 

@@ -30,9 +30,8 @@ typedef struct mot_request {
     motley_followed followed; /* what moves with the images, from mot_followed_read */
     mot_host_draws draws;     /* made before any image is touched; .steps NULL: an image is drawn when its turn comes */
     /* If it is placed. */
-    mot_output_as as;       /* dst */
-    uint32_t erased[4];     /* the bits that erased boxes get, if they are constant */
-    uint32_t table[4][256]; /* of mot_output_entry */
+    mot_output_as as;   /* dst */
+    uint32_t erased[4]; /* the bits that erased boxes get, if they are constant; more channels have the first's */
 } mot_request;
 
 /* What a policy does; NULL: steps are given. And what it does in the epoch of `params`, which the context keeps for a

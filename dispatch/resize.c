@@ -105,10 +105,15 @@ static void resize_image(void *opaque, size_t i, const mot_cpu_rows *rows, void 
     const resize_call *call = opaque;
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     const mot_resize how = mot_resize_as(call->params, &src, &dst, i);
-    if (mot_batch_is_wide(call->src))
+    if (mot_batch_is_wide(call->src)) {
         mot_wide_resize(rows, &src, &dst, call->src->dtype, &how, scratch);
-    else
-        rows->resize(&src, &dst, &how, scratch);
+        return;
+    }
+    for (mot_part p = mot_part_at(0, src.channels); p.first < src.channels;
+         p = mot_part_at(p.first + p.count, src.channels)) {
+        const mot_view from = mot_part_view(call->src, i, p), to = mot_part_view(call->dst, i, p);
+        rows->resize(&from, &to, &how, scratch);
+    }
 }
 
 motley_status mot_resize_run(motley_context *context, const motley_batch *src, const motley_batch *dst,
@@ -126,9 +131,9 @@ motley_status mot_resize_run(motley_context *context, const motley_batch *src, c
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
         const mot_resize how = mot_resize_as(params, &from, &to, i);
-        const size_t of_image = mot_batch_is_wide(src)
-                                    ? mot_wide_resize_memory(&from, &to)
-                                    : rows->resize_scratch(how.width, how.height, to.width, to.height, to.channels);
+        const size_t of_image = mot_batch_is_wide(src) ? mot_wide_resize_memory(&from, &to)
+                                                       : rows->resize_scratch(how.width, how.height, to.width,
+                                                                              to.height, mot_part_most(to.channels));
         bytes = of_image > bytes ? of_image : bytes;
     }
     return context->backend->each(context->state, src->count, bytes, resize_image, (void *)&call, error);

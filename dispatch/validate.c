@@ -3,9 +3,7 @@
 #include "augmentations/table.h"
 #include "base/number.h"
 #include "base/values.h"
-#include "dispatch/backend.h"
-#include "kernels/output.h"
-#include "policies/transform_draw.h"
+#include "dispatch/request.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -78,9 +76,17 @@ mot_job mot_job_of(const motley_batch *src, const motley_batch *dst)
 mot_output_as mot_output_of(const mot_job *job)
 {
     const motley_output *const output = job->output;
-    mot_output_as as = { .dtype = (int32_t)output->batch.dtype, .convention = job->convention };
-    memcpy(as.mean, output->mean, sizeof as.mean);
-    memcpy(as.std, output->std, sizeof as.std);
+    mot_output_as as = { 0 };
+    if (output) {
+        as.dtype = (int32_t)output->batch.dtype;
+        as.convention = job->convention;
+        memcpy(as.mean, output->mean, sizeof as.mean);
+        memcpy(as.std, output->std, sizeof as.std);
+    } else {
+        as = job->request->as;
+    }
+    as.means = job->means;
+    as.stds = job->stds;
     return as;
 }
 
@@ -199,11 +205,9 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
         return MOTLEY_OK;
     MOT_REQUIRE((unsigned)batch->dtype <= MOTLEY_U16, error, "%s: dtype is %d, want one of motley_dtype", name,
                 (int)batch->dtype);
-    const int32_t most = batch->dtype == MOTLEY_U8 ? 4 : MOTLEY_MAX_BANDS;
-    MOT_REQUIRE(batch->channels >= 1 && batch->channels <= most, error,
-                "%s: channels is %" PRId32 ", want 1 to %" PRId32 "%s", name, batch->channels, most,
-                most == 4 ? "; more are bands of uint16 or float32" : "");
-    MOT_REQUIRE(batch->alpha == 0 || (batch->alpha == 1 && batch->channels % 2 == 0), error,
+    MOT_REQUIRE(batch->channels >= 1 && batch->channels <= MOTLEY_MAX_BANDS, error,
+                "%s: channels is %" PRId32 ", want 1 to %d", name, batch->channels, MOTLEY_MAX_BANDS);
+    MOT_REQUIRE(batch->alpha == 0 || (batch->alpha == 1 && (batch->channels == 2 || batch->channels == 4)), error,
                 batch->alpha == 1 ? "%s: alpha is %" PRId32 ", but the images have %" PRId32 " channels, want 2 or 4"
                                   : "%s: alpha is %" PRId32 ", want 0 or 1, of images with %" PRId32 " channels",
                 name, batch->alpha, batch->channels);
@@ -211,6 +215,9 @@ static motley_status validate_batch(const char *name, const motley_batch *batch,
     MOT_REQUIRE((unsigned)batch->layout <= MOTLEY_CHW, error, "%s: layout is %d, want MOTLEY_HWC or MOTLEY_CHW", name,
                 (int)batch->layout);
     MOT_TRY(check_count(name, batch->count, error));
+    MOT_REQUIRE(batch->count <= (size_t)(INT32_MAX / mot_batch_bands(batch)), error,
+                "%s: count is %zu, want at most %" PRId32 " of images of %" PRId32 " bands", name, batch->count,
+                INT32_MAX / mot_batch_bands(batch), batch->channels);
     const int64_t element = (int64_t)mot_dtype_bytes(batch->dtype);
     if (batch->images) {
         for (size_t i = 0; i < batch->count; i++) {
@@ -583,8 +590,6 @@ motley_status mot_validate_normalization(const motley_batch *src, const motley_o
 {
     MOT_REQUIRE(!output->means == !output->stds, error,
                 "output: only one of means and stds is set, want both or neither");
-    MOT_REQUIRE(!output->means || mot_batch_is_wide(src), error,
-                "output: means is set, but the images are of %s: want mean and std", motley_dtype_name(src->dtype));
     const int numbers = output->means || src->channels <= 4 ? src->channels : 1;
     for (int c = 0; c < numbers; c++) {
         const float mean = output->means ? output->means[c] : output->mean[c];

@@ -58,8 +58,8 @@ motley_status mot_wide_begin(motley_context *context, const mot_job *job, mot_wi
 {
     const motley_batch *const src = job->src;
     const size_t channels = (size_t)src->channels;
-    MOT_TRY(mot_keep(&context->wide, channels * (sizeof *made->range + 3 * sizeof(float)), channels, error));
-    made->range = context->wide.memory;
+    MOT_TRY(mot_keep(&context->bands, channels * (sizeof *made->range + 3 * sizeof(float)), channels, error));
+    made->range = context->bands.memory;
     float *const fill = (float *)(void *)(made->range + channels), *const mean = fill + channels,
                  *const std = mean + channels;
     const motley_output *const output = job->request ? &job->request->params->output : job->output;

@@ -109,21 +109,33 @@ MOT_FN float mot_output_on_line(const mot_output_line *line, uint8_t v)
 /* As what an output is written. */
 typedef struct mot_output_as {
     int32_t dtype, convention; /* motley_dtype, motley_normalization */
-    float mean[4], std[4];     /* mot_output_numbers; not of U8 */
+    float mean[4], std[4];     /* mot_output_numbers; channels behind the fourth have the first one's; not of U8 */
+    const float *means, *stds; /* [channels], or NULL: used instead */
 } mot_output_as;
+
+MOT_FN float mot_output_mean(const mot_output_as *as, int channel)
+{
+    return as->means ? as->means[channel] : as->mean[channel < 4 ? channel : 0];
+}
+
+MOT_FN float mot_output_std(const mot_output_as *as, int channel)
+{
+    return as->stds ? as->stds[channel] : as->std[channel < 4 ? channel : 0];
+}
 
 /* Entry k of a table [channels][256]: each byte as the output has it. */
 MOT_FN uint32_t mot_output_entry(const mot_output_as *as, int k)
 {
-    return mot_output_bits(as->convention, (uint8_t)k, as->dtype, as->mean[k >> 8], as->std[k >> 8]);
+    return mot_output_bits(as->convention, (uint8_t)k, as->dtype, mot_output_mean(as, k >> 8),
+                           mot_output_std(as, k >> 8));
 }
 
 /* Finds a line that makes the values of a channel's table, for types of 16 bits: nearly always one of a few next to
  * each other does. 0: none of them. */
 MOT_FN int mot_find_output_line(const mot_output_as *as, int channel, const uint32_t value[256], mot_output_line *line)
 {
-    const float by = as->std[channel] == 0.0f ? 1.0f : as->std[channel];
-    const uint32_t first = mot_float_bits(-as->mean[channel] / by);
+    const float std = mot_output_std(as, channel), by = std == 0.0f ? 1.0f : std;
+    const uint32_t first = mot_float_bits(-mot_output_mean(as, channel) / by);
     line->scale = 1.0f / (as->convention == MOTLEY_NORMALIZATION_TIMM ? by : 255.0f * by);
     line->scale *= 0x1p100f; /* 2^133 is too large for a float; so may be the scale, and then there is no line */
     line->scale *= 0x1p33f;

@@ -21,6 +21,12 @@ MOT_FN int mot_color_channels(const mot_view *view)
     return view->channels - view->alpha;
 }
 
+/* Which of four fills a channel has. */
+MOT_FN int mot_fill_at(int channel)
+{
+    return channel < 4 ? channel : 0;
+}
+
 /* An image of packed pixels such as those of `like`, without gaps. */
 MOT_FN mot_view mot_packed(const mot_view *like, int32_t width, int32_t height, uint8_t *data)
 {

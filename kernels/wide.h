@@ -37,8 +37,7 @@ MOT_FN float mot_wide_fill(const mot_wide *wide, const mot_step *step, int c)
 {
     if (wide->fill)
         return wide->fill[c];
-    const int at = wide->first + c;
-    const float fill = mot_range_at(&wide->range[c], step->fill[at < 4 ? at : 0]);
+    const float fill = mot_range_at(&wide->range[c], step->fill[mot_fill_at(wide->first + c)]);
     return wide->range[c].whole ? rintf(fill) : fill;
 }
 

@@ -41,7 +41,7 @@ static motley_status change(motley_policy *policy, mot_stage *stage, motley_erro
     if (own->fills > 0) {
         for (int c = own->fills; c < 4; c++) /* the alpha of three numbers is opaque */
             own->fill[c] = own->fills == 1 ? own->fill[0] : 255;
-        policy->fills = own->fills = 4;
+        policy->fills = (uint32_t)own->fills;
         memcpy(policy->fill, own->fill, sizeof policy->fill);
     }
     if (given & 1u << MOT_CHANGES_LEVEL)

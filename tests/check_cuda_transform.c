@@ -37,6 +37,8 @@ static motley_context *cpu, *cuda;
 static int64_t compared;
 static int refused;
 
+#define MOST_BANDS 13
+
 #define HEAD "motley: 1\nname: x\nstages:\n"
 static const char *const texts[] = {
     HEAD "  - random_resized_crop: {size: [61, 47], filter: [bilinear, bicubic, lanczos, box, hamming, nearest]}\n"
@@ -371,19 +373,19 @@ static int find_sizes(const motley_policy *transform, const motley_samples *samp
     return 1;
 }
 
-/* `of_channels`: 0 for images, else the number of channels of their followers. `even`: of images, 2 or 4 channels,
- * below 0 with alpha; 0: grey or RGB. */
+/* `of_channels`: 0 for images, else the number of channels of their followers. `bands`: of images, their bands, below 0
+ * with alpha; 0: grey or RGB. */
 static void check_batch(const motley_policy *transform, const char *name, uint64_t number, int32_t most,
-                        int of_channels, int even)
+                        int of_channels, int bands)
 {
     uint64_t state = SEED + number * 977;
     const motley_policy_info *info = motley_policy_describe(transform);
     source *const src = calloc(1, sizeof *src);
     need(src != NULL, "no memory");
     static const input_layout layouts[] = { INPUT_PACKED, INPUT_PLANAR, INPUT_PADDED, INPUT_UNALIGNED };
-    const int to_rgb = info->to_rgb && !of_channels && !even, alpha = of_channels ? number % 2 == 0 : even < 0;
+    const int to_rgb = info->to_rgb && !of_channels && !bands, alpha = of_channels ? number % 2 == 0 : bands < 0;
     const int channels = of_channels                  ? of_channels
-                         : even                       ? abs(even)
+                         : bands                      ? abs(bands)
                          : number % 9 == 8 && !to_rgb ? 1
                                                       : 3,
               alike = number % 3 == 0 || !info->width;
@@ -445,9 +447,19 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     need_cuda(cudaMalloc((void **)&given_levels.device, sizeof given_levels.host));
     draw_levels(&given_levels, &state);
     samples.levels = given_levels.host;
-    const motley_apply_params params = {
-        .samples = samples, .drawn = drawn, .steps = step, .step_counts = step_count, .mixed = info->mix ? mixed : NULL
-    };
+    float means[MOST_BANDS], stds[MOST_BANDS];
+    for (int c = 0; c < MOST_BANDS; c++) { /* those of more than three bands may be one line or not */
+        means[c] = 0.4f + (c == 12 ? 0.1f : 0);
+        stds[c] = 0.25f;
+    }
+    const int by_band = bands > 0 && info->dtype != MOTLEY_U8;
+    const motley_output own = { .means = by_band ? means : NULL, .stds = by_band ? stds : NULL };
+    const motley_apply_params params = { .output = own,
+                                         .samples = samples,
+                                         .drawn = drawn,
+                                         .steps = step,
+                                         .step_counts = step_count,
+                                         .mixed = info->mix ? mixed : NULL };
     char what[200];
     snprintf(what, sizeof what, "%s, batch %" PRIu64 " of %s", name, number, input_layout_names[layout]);
     motley_error error = { 0 };
@@ -473,7 +485,8 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     if (motley_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
         need(status == MOTLEY_OK, error.message);
         same(&r, what);
-        const motley_apply_params given = { .given = drawn,
+        const motley_apply_params given = { .output = own,
+                                            .given = drawn,
                                             .given_steps = step,
                                             .given_step_counts = step_count,
                                             .given_mixed = info->mix ? mixed : NULL,
@@ -516,7 +529,9 @@ static void check_clips(const motley_policy *transform, const char *name, uint64
     const size_t frames = 2 + number % 4, count = number % 3 ? frames : 2 * frames;
     const size_t steps = info->max_steps ? info->max_steps : 1;
     static unsigned clips;
-    const int channels = number % 9 == 8 ? 1 : clips++ % 3 == 2 && !info->to_rgb ? 4 : 3; /* 4: bands */
+    const int channels = number % 9 == 8                     ? 1
+                         : clips++ % 3 == 2 && !info->to_rgb ? 4 + (int)(number % 2)
+                                                             : 3; /* bands */
     const motley_dtype dtype = info->dtype == MOTLEY_U8 ? MOTLEY_U8 : (motley_dtype)(number % 3 + 1);
     const int64_t pixel = channels * (int64_t)dtype_bytes[dtype];
     const int listed = !info->width || number % 2;
@@ -604,11 +619,11 @@ static void check_transform(const motley_policy *transform, const char *name, ui
     const int before = failures, refused_before = refused;
     for (uint64_t number = 0; number < cases; number++)
         check_batch(transform, name, number, most, of_channels, 0);
-    static const int evens[] = { 4, 2, 4, -4, 4, -2 };
+    static const int kinds[] = { 4, 6, 13, -4, 5, -2 };
     static unsigned turn;
-    const int even = evens[turn++ % 6];
-    if (cases > 1 && !of_channels && (even > 0 || !motley_policy_describe(transform)->to_rgb))
-        check_batch(transform, name, turn, most, 0, even);
+    const int bands = kinds[turn++ % 6];
+    if (cases > 1 && !of_channels && (bands > 0 || !motley_policy_describe(transform)->to_rgb))
+        check_batch(transform, name, turn, most, 0, bands);
     const motley_policy_info *const info = motley_policy_describe(transform);
     const int clips = !of_channels && !info->takes_boxes && !(info->draws_sizes && !info->width);
     for (uint64_t number = 0; number < cases / 2 && clips; number++)

@@ -34,9 +34,14 @@ static long cases;
 static void run_tiles(const motley_batch *src, const motley_batch *dst, const motley_output *output, mot_step *steps,
                       const int32_t *step_count, int max_steps)
 {
-    const mot_job job = {
-        .count = src->count, .src = src, .dst = dst, .output = output, .steps = steps, .max_steps = (size_t)max_steps
-    };
+    const mot_job job = { .count = src->count,
+                          .src = src,
+                          .dst = dst,
+                          .output = output,
+                          .means = output ? output->means : NULL, /* these are the kernels' numbers, too */
+                          .stds = output ? output->stds : NULL,
+                          .steps = steps,
+                          .max_steps = (size_t)max_steps };
     motley_error error = { 0 };
     for (size_t i = 0; i < src->count; i++)
         for (int s = step_count[i]; s < max_steps; s++)
@@ -58,8 +63,9 @@ static int has_alpha = 1; /* batches of 2 or 4 channels */
 
 static motley_batch batch_of(size_t count, const motley_image *image, int channels)
 {
-    return (
-        motley_batch){ .count = count, .channels = channels, .alpha = has_alpha && channels % 2 == 0, .images = image };
+    return (motley_batch){
+        .count = count, .channels = channels, .alpha = has_alpha && (channels == 2 || channels == 4), .images = image
+    };
 }
 
 static void add_image(images *b, input_layout layout, input_size size, int channels, uint64_t seed)
@@ -121,7 +127,7 @@ static void same(const images *got, const images *wanted, const char *what, cons
 }
 
 static const uint8_t fill[4] = { 125, 123, 114, 200 };
-static const double op_fill[4] = { 125, 123, 114, 200 };
+static const double op_fill[7] = { 125, 123, 114, 200, 125, 125, 125 };
 
 static mot_step make_step(int op, const double *values, int interpolation)
 {
@@ -522,7 +528,7 @@ static void check_binary64(void)
 static void check_sequences(uint64_t turn)
 {
     uint64_t random = SEED + turn;
-    const int channels = 1 + (int)(input_random(&random) % 4);
+    const int channels = turn % 9 == 4 ? 5 + (int)(turn / 9 % 3) : 1 + (int)(input_random(&random) % 4);
     has_alpha = (int)(turn % 3 > 0);
     const size_t pair = input_random(&random) % PAIRS;
     const int in_place = pairs[pair].src == pairs[pair].dst;
@@ -575,7 +581,10 @@ static void check_output(motley_dtype dtype, uint64_t turn)
 {
     uint64_t random = SEED + 77 * turn;
     enum { N = 4, STEPS = 3 };
-    const int channels = 1 + (int)(input_random(&random) % 4), alpha = channels % 2 == 0 && turn % 3 > 0;
+    const int channels = turn % 6 == 5 ? 5 + (int)(turn / 6 % 3) : 1 + (int)(input_random(&random) % 4),
+              alpha = channels % 2 == 0 && channels < 5 && turn % 3 > 0;
+    static const float means[] = { 0.485f, 0.456f, 0.406f, 0.5f, 0.5f, 0.5f, 0.4f },
+                       stds[] = { 0.229f, 0.224f, 0, 1, 1, 1, 1 };
     const input_size size = sizes[input_random(&random) % SIZES];
     enum { NO_DST, DST_IS_SRC, DST } where = (int)(input_random(&random) % 3);
     enum { APART, ON_SRC, ON_DST } alias = dtype == MOTLEY_U8 ? (int)(turn / 4 % 3) : APART; /* the same pixels */
@@ -602,7 +611,9 @@ static void check_output(motley_dtype dtype, uint64_t turn)
                                                           .width = size.width,
                                                           .height = size.height },
                                                .mean = { 0.485f, 0.456f, 0.406f, 0.5f },
-                                               .std = { 0.229f, 0.224f, 0, 1 } } };
+                                               .std = { 0.229f, 0.224f, 0, 1 },
+                                               .means = channels > 4 ? means : NULL,
+                                               .stds = channels > 4 ? stds : NULL } };
     mot_step steps[N * STEPS];
     int32_t counts[N];
     for (int i = 0; i < N; i++) {

@@ -569,8 +569,8 @@ Test(call, mistakes)
     bad.width = 19;
     call_refused(motley_call_create(context, &good, &bad, &what, &call, &error), &error,
                  "size is 19x20, want src's 20x20");
-    bad.channels = 5;
-    call_refused(motley_call_create(context, &bad, &bad, &what, &call, &error), &error, "channels is 5");
+    bad.channels = 1025;
+    call_refused(motley_call_create(context, &bad, &bad, &what, &call, &error), &error, "channels is 1025");
     output.std[1] = -1;
     call_refused(motley_call_create(context, &good, NULL, &with_output, &call, &error), &error, "std[1] is -1");
     output.std[1] = 0;

@@ -196,8 +196,8 @@ Test(dlpack, what_no_batch_can_be)
     refused(TENSOR(7, 9), MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "has 2 axes, want 3 (hwc), or 4 for a batch");
     refused(TENSOR(7, 9), MOTLEY_AXES_CHW, MOTLEY_ERR_ARGUMENT, "want 3 (chw)");
     refused(TENSOR(2, 2, 7, 9), MOTLEY_AXES_HW, MOTLEY_ERR_ARGUMENT, "has 4 axes, want 2 (hw), or 3 for a batch");
-    refused(TENSOR(2, 30, 20, 3), MOTLEY_AXES_CHW, MOTLEY_ERR_ARGUMENT,
-            "axis 1 has 30 entries, want 1 to 4 channels (its axes are taken as chw)");
+    refused(TENSOR(2, 1030, 20, 3), MOTLEY_AXES_CHW, MOTLEY_ERR_ARGUMENT,
+            "axis 1 has 1030 entries, want 1 to 1024 channels (its axes are taken as chw)");
     refused(TENSOR(2, 30, 20, 0), MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "axis 3 has 0 entries");
     refused(TENSOR(-2, 30, 20, 3), MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT, "axis 0 has -2 entries");
     refused(TENSOR(2, 30, (int64_t)1 << 40, 3), MOTLEY_AXES_HWC, MOTLEY_ERR_ARGUMENT,

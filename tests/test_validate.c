@@ -60,8 +60,8 @@ Test(validate, batches)
         const char *piece;
     } mistakes[] = {
 #define MISTAKE(field, value, piece) { offsetof(motley_batch, field), value, sizeof(((motley_batch *)0)->field), piece }
-        MISTAKE(channels, 0, "channels is 0, want 1 to 4"),
-        MISTAKE(channels, 5, "channels is 5, want 1 to 4"),
+        MISTAKE(channels, 0, "channels is 0, want 1 to 1024"),
+        MISTAKE(channels, 1025, "channels is 1025, want 1 to 1024"),
         MISTAKE(dtype, 9, "dtype is 9"),
         MISTAKE(dtype, MOTLEY_F16, "want MOTLEY_U8, MOTLEY_U16 or MOTLEY_F32"),
         MISTAKE(layout, 7, "layout is 7"),

@@ -33,8 +33,10 @@ void mot_pool_release_all(mot_cuda_state *s)
     release(s, &pool->scratch, NULL);
     for (unsigned i = 0; i < MOT_TABLES_KEPT; i++)
         release(s, &pool->kept[i].block, NULL);
-    for (unsigned i = 0; i < MOT_OUTPUTS_KEPT; i++)
+    for (unsigned i = 0; i < MOT_OUTPUTS_KEPT; i++) {
         release(s, &pool->outputs.kept[i].block, NULL);
+        free(pool->outputs.kept[i].numbers.memory);
+    }
     for (unsigned i = 0; i < pool->retired_count; i++)
         release(s, &pool->retired[i], NULL);
     free(pool->retired);
@@ -172,7 +174,7 @@ motley_status mot_pool_put_output(const mot_cuda_call *call, mot_kept_output *ke
     static const char what[] = "an output's first use";
     MOT_TRY(check_capture(call, what, error));
     kept->channels = 0;
-    if (kept->block.captured || !kept->block.memory)
+    if (kept->block.captured || kept->block.bytes != bytes)
         MOT_TRY(replace(call, &kept->block, bytes, what, error));
     return upload(call, &kept->block, values, error);
 }

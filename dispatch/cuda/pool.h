@@ -105,9 +105,10 @@ typedef struct mot_kept_tables {
 /* An output whose table is on the device. */
 typedef struct mot_kept_output {
     int32_t channels; /* 0: there is none */
-    mot_output_as as;
+    mot_output_as as; /* whose means and stds are in `numbers` */
+    mot_kept numbers;
     mot_cuda_output output;
-    mot_block block; /* [4][256] */
+    mot_block block; /* [channels][256] */
 } mot_kept_output;
 
 typedef struct mot_outputs {

@@ -76,6 +76,7 @@ typedef struct axes_room {
 typedef struct transform_run {
     mot_cuda_call *cuda;
     const mot_request *call;
+    const mot_job *asked;
     int is_wide;
     mot_cuda_wide wide; /* of images of U16 and F32; others: */
     mot_cuda_parts parts;
@@ -299,6 +300,8 @@ static void describe_steps(transform_run *r)
     r->job = mot_job_of(r->apart ? &r->pixels : call->dst, normalises ? NULL : call->dst);
     r->job.output = normalises ? &r->output : NULL;
     r->job.convention = call->as.convention;
+    r->job.means = r->asked->means;
+    r->job.stds = r->asked->stds;
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
     r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
@@ -582,7 +585,8 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     r->first.given = 1;
     r->first.threads = draw->threads;
     memcpy(r->first.fill, draw->fill, sizeof draw->fill);
-    return resized->dtype != MOTLEY_U8 && !r->is_wide ? mot_cuda_output_of(r->cuda, src, &call->as, &resize->as, error)
+    const mot_output_as as = mot_output_of(r->asked);
+    return resized->dtype != MOTLEY_U8 && !r->is_wide ? mot_cuda_output_of(r->cuda, src, &as, &resize->as, error)
                                                       : MOTLEY_OK;
 }
 
@@ -620,6 +624,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
     mot_cuda_state *const s = cuda->s;
     transform_run r = { .cuda = cuda,
                         .call = call,
+                        .asked = job,
                         .is_wide = mot_batch_is_wide(call->src),
                         .parts = parts_of(call),
                         .only = call->draws.steps ? NULL : call->transform->facts.only,

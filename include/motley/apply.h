@@ -21,8 +21,9 @@ extern "C" {
 typedef struct motley_output {
     motley_batch batch;    /* dtype U8, F32, F16 or BF16; one size; any strides. data NULL: not used */
     float mean[4], std[4]; /* per channel, of bytes on the 0..1 scale; std 0 means 1 */
-    const float *means;    /* U16 and F32 images: [channels], host memory, used instead of mean and std. Set both or
-                           neither. With `batch.data` NULL they replace those of a policy's stage `output` */
+    const float *means;    /* [channels], host memory, used instead of mean and std; more than four channels want these,
+                           or four equal numbers. Set both or neither. With `batch.data` NULL they replace those of a
+                           policy's stage `output` */
     const float *stds;
 } motley_output;
 

@@ -30,7 +30,7 @@ extern "C" {
 typedef struct motley_samples {
     uint64_t seed;
     uint32_t epoch;        /* 0 .. 2^30 - 1 */
-    int32_t bands;         /* motley_draw: 1: images of 2 or 4 channels have no alpha; others read motley_batch.alpha */
+    int32_t bands;         /* motley_draw: 1: images of 2, 4 or more channels have no alpha; others read their batch */
     uint64_t first;        /* image i is sample first + i ... */
     const uint64_t *ids;   /* ... or ids[i], when given; host memory, read before the call returns */
     uint32_t view;         /* 0 .. 65535, of every image ... */
@@ -130,7 +130,7 @@ typedef struct motley_place {
  *           motley_policy_describe], step_counts: [count]. Steps that were drawn but not applied are left out. widths
  *           and heights: [count] pixels, of the source images. For a policy whose steps take boxes, steps:
  *           [count][max_steps * the boxes of the image that has most], with one step for each box that is changed.
- *           channels: of the images, 1 to 4; `fill` of each step gets as many values.
+ *           channels: of the images, 1 to 4, of more bands 4; `fill` of each step gets as many values.
  *  Memory   The caller's, in host memory. No context is needed.
  *  Errors   ARGUMENT, MEMORY, UNSUPPORTED (stages with a policy that takes boxes): the results are then unspecified. */
 MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_samples *samples, size_t count,

@@ -31,7 +31,7 @@ typedef enum motley_interpolation {
     MOTLEY_BICUBIC = 2 /* a = -1, as Pillow's transform */
 } motley_interpolation;
 
-#define MOTLEY_MAX_BANDS 1024 /* the most channels of U16 and F32 */
+#define MOTLEY_MAX_BANDS 1024 /* the most channels of an image */
 
 /** The names that policies, the command and Python use: "uint8", "hwc", "nearest". NULL for an unknown number, so a
  *  loop from 0 finds all names. */
@@ -50,9 +50,8 @@ typedef struct motley_image {
 
 /** n images of one size, or, when `images` is given, each with its own size and strides.
  *
- *  Channels  1 grey, 3 RGB, 2 or 4 bands; of wide images (U16, F32) up to 1024 bands. Each band is worked on as a grey
- *            image of its own. What needs three colours (color, grayscale, desaturate, hue, to_rgb) changes RGB only,
- *            with or without alpha.
+ *  Channels  1 grey, 3 RGB, any other number up to 1024 bands. Each band is worked on as a grey image of its own. What
+ *            needs three colours (color, grayscale, desaturate, hue, to_rgb) changes RGB only, with or without alpha.
  *  Range     Of wide images, the numbers that stand for a byte's 0 and 255; the policy's thresholds, amounts and fills
  *            count from one to the other. Draws do not depend on it, nor on the type. By default 0..65535 and 0..1; for
  *            example 0..4095 of 12 bits, 0..10000 of reflectance, and of standardised data what it mostly lies in, with
@@ -69,7 +68,7 @@ typedef struct motley_image {
  *            is read before the call returns. count == 0 is allowed. */
 typedef struct motley_batch {
     size_t count;
-    int32_t channels; /* 1..4; of U16 and F32 1..1024 */
+    int32_t channels; /* 1..1024 */
     motley_dtype dtype;
     motley_layout layout; /* read only when all strides are zero */
     int32_t alpha;        /* 1: the last of 2 or 4 channels is alpha; 0: each channel is a colour or a band */

@@ -60,7 +60,8 @@ typedef struct motley_op_params {
     size_t struct_size;                 /* 0 or sizeof; see motley.h */
     motley_interpolation interpolation; /* warps only */
     const double *fill;                 /* [channels], for warps and erasing ops, in the data's units: of U8 whole
-                                           numbers, 0..255. NULL: 0 of U8, else the first of the range */
+                                           numbers, 0..255, those behind the fourth like the first. NULL: 0 of U8,
+                                           else the first of the range */
     void *stream;                       /* CUDA: a cudaStream_t; CPU: NULL */
 } motley_op_params;
 

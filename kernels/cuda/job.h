@@ -52,11 +52,17 @@ typedef enum mot_cuda_format {
     MOT_FORMATS
 } mot_cuda_format;
 
+/* Which of four lines a band has. */
+MOT_FN int mot_line_of_band(int band)
+{
+    return band < 4 ? band : 3;
+}
+
 /* How kernels make an output's values: by a line for each channel or band if there are such, else by the table. */
 typedef struct mot_cuda_output {
     int32_t dtype, by_lines;
     mot_output_line line[4];
-    const uint32_t *values; /* [4][256] in device memory: each byte as the output has it */
+    const uint32_t *values; /* [channels][256] in device memory: each byte as the output has it */
 } mot_cuda_output;
 
 /* An entry of the order: a sample and its number of steps. */

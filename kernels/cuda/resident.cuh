@@ -62,7 +62,7 @@ DEVICE bool plan_steps(const mot_step *from, int steps, int width, int height, i
             ((uint32_t *)&step)[lane] = __ldcg((const uint32_t *)(from + s) + lane);
         __syncwarp();
         if (band > 0 && lane == 0)
-            step.fill[0] = step.fill[band];
+            step.fill[0] = step.fill[mot_fill_at(band)];
         const int shape = mot_shape_of(step.op);
         const bool unchanged = step.arg.flags & MOT_ARG_IDENTITY;
         if (lane == 0)

@@ -49,7 +49,7 @@ DEVICE void describe_image(const mot_resident_job &job, int sample, int band, co
         resident_cta().output_form = output_form_of(output, job.as.dtype);
         resident_cta().by_lines = job.as.by_lines && resident_cta().output_form != OUTPUT_ANY;
         for (int c = 0; c < 3; c++)
-            resident_cta().line[c] = job.as.line[min(band + c, 3)];
+            resident_cta().line[c] = job.as.line[mot_line_of_band(band + c)];
     }
 }
 #endif

@@ -35,7 +35,7 @@ DEVICE uint32_t value_of(const mot_resize_job &job, const resize_tile &t, int c,
 {
     if (!job.as.by_lines)
         return resize_values[c][byte];
-    const float v = line_value(job.as.line[t.plane + c], byte, 0);
+    const float v = line_value(job.as.line[mot_line_of_band(t.plane + c)], byte, 0);
     return job.as.dtype == MOTLEY_F16 ? two_f16(v, 0) : two_bf16(v, 0);
 }
 
@@ -61,7 +61,7 @@ template <int C> DEVICE writer<C> writer_of(const mot_resize_job &job, const res
     w.channel = t.dst.channel;
 #pragma unroll
     for (int c = 0; c < C; c++)
-        w.line[c] = job.as.line[C == 1 ? t.plane : c];
+        w.line[c] = job.as.line[C == 1 ? mot_line_of_band(t.plane) : c];
     return w;
 }
 

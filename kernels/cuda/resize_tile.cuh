@@ -122,7 +122,7 @@ DEVICE uint32_t fill_of(const resize_tile &t)
 {
     uint32_t bytes = 0;
     for (int c = 0; c < t.src.channels; c++)
-        bytes |= (uint32_t)t.axes.fill[t.plane + c] << (8 * c);
+        bytes |= (uint32_t)t.axes.fill[mot_fill_at(t.plane + c)] << (8 * c);
     return bytes;
 }
 

@@ -16,6 +16,7 @@
 #include "kernels/blur.h"
 #include "kernels/erase.h"
 #include "kernels/point.h"
+#include "kernels/view.h"
 #include "kernels/warp.h"
 #include "motley/draw.h"
 
@@ -518,7 +519,7 @@ MOT_FN void mot_program_describe(mot_program *p, const mot_program_facts *facts,
     p->arg[step] = what->arg;
     p->fill[step] =
         what->fill[0] | (uint32_t)what->fill[1] << 8 | (uint32_t)what->fill[2] << 16 | (uint32_t)what->fill[3] << 24;
-    p->fill[step] >>= 8 * facts->band;
+    p->fill[step] >>= 8 * mot_fill_at(facts->band);
     p->path[step] = 0;
     if (what->op == MOTLEY_STEP_HUE)
         p->arg[step].u[0] = mot_hue_value(what->value);

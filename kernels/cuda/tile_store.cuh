@@ -291,7 +291,7 @@ template <int CHANNELS> OUTLINE bool store_lines(const mot_tiles_job &job)
     mot_output_line line[CHANNELS];
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
-        line[c] = job.as.line[CHANNELS == 1 ? s.image.band : c];
+        line[c] = job.as.line[CHANNELS == 1 ? mot_line_of_band(s.image.band) : c];
 #pragma unroll 2
     for (int q = threadIdx.x; q < n; q += MOT_TILE_THREADS) {
         const int row = divided(q, by_quads), k = q - row * quads;

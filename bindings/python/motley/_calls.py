@@ -58,11 +58,6 @@ class Call:
             numbers.append(ffi.new("double[]", for_channels("fill_value", transform.fill_value, source.channels)))
             params.fill = numbers[-1]
         if transform.mean is not None and not transform.fused:
-            if source.dtype not in WIDE:
-                raise ArgumentError(
-                    f"normalize, mean or std is given: the stage `output` of policy '{transform.policy.name}' says how "
-                    "it normalises uint8"
-                )
             numbers += normalizing(transform, source, params.output)
         return numbers
 
@@ -335,15 +330,15 @@ def normalizing(transform: Any, source: Any, output: Any) -> list[Any]:
     if mean is None:
         return []
     numbers = [for_channels("normalize", given, source.channels) for given in (mean, std)]
-    if source.dtype in WIDE:
-        output.means, output.stds = held = [ffi.new("float[]", each) for each in numbers]
-        return held
     for name, given in ("mean", mean), ("std", std):
-        if max(given) > 1:
+        if max(given) > 1 and source.dtype not in WIDE:
             raise ArgumentError(
                 f"{name} is {given}, want numbers on the 0..1 scale (those of the 0..255 scale divided by 255), as the "
                 "images are uint8"
             )
+    if source.dtype in WIDE or source.channels > 4 or not transform.fused:
+        output.means, output.stds = held = [ffi.new("float[]", each) for each in numbers]
+        return held
     for i, (one, other) in enumerate(zip(*numbers)):
         output.mean[i], output.std[i] = one, other
     return []
@@ -354,10 +349,12 @@ def _fill_of(fill: Any, source: Any) -> Any:
     if source.count and source.dtype in WIDE:
         given = fill if hasattr(fill, "__len__") else (fill,)
         return ffi.new("double[]", for_channels("fill", tuple(map(float, given)), source.channels))
-    color = fill_bytes(fill)
-    if source.count and source.channels < 3 and getattr(fill, "__len__", lambda: 1)() > 1:
+    color, given = list(fill_bytes(fill)), fill if hasattr(fill, "__len__") else (fill,)
+    if source.count and source.channels < 3 and len(given) > 1:
         raise ArgumentError(f"fill is {fill!r}, the images have {source.channels} channels: want one number")
-    return ffi.new("double[]", list(color))
+    if source.count and source.channels > 4 and len(given) == 3:
+        raise ArgumentError(f"fill is {fill!r}, the images have {source.channels} channels: want one number, or 4")
+    return ffi.new("double[]", color + color[:1] * (source.channels - 4 if source.count else 0))
 
 
 def no_stream() -> int:

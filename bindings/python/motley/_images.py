@@ -44,8 +44,8 @@ DEFAULT_STREAMS = 2  # 0 to 2 are CUDA's own, which live as long as the device
 FOLLOWERS = "Mask", "BoundingBoxes", "KeyPoints"  # of torchvision.tv_tensors
 
 
-def axes_of(shape: Sequence[int], layout: str | None, default: str, most: int = 4) -> tuple[str, Any]:
-    """layout, axes of an array of that shape; `layout` None: the default of its kind. most: how many channels."""
+def axes_of(shape: Sequence[int], layout: str | None, default: str) -> tuple[str, Any]:
+    """layout, axes of an array of that shape; `layout` None: the default of its kind."""
     chosen = LAYOUTS.get(layout, layout) or ("hw" if len(shape) == 2 else default)
     axes = AXES.get((chosen, len(shape)))
     if axes is None:
@@ -56,6 +56,7 @@ def axes_of(shape: Sequence[int], layout: str | None, default: str, most: int = 
             "more in front for a batch"
         )
     found, side = (1, 1) if axes[1] is None else (shape[axes[1]], min(shape[axis] for axis in axes[2:]))
+    most = lib.MOTLEY_MAX_BANDS
     if not 1 <= found <= most or (layout is None and found > max(side, 4)):
         other = "hwc" if chosen == "chw" else "chw"
         wanted = f"want 1 to {most}" if not 1 <= found <= most else f"say layout='{chosen}' if that is so"
@@ -101,8 +102,7 @@ class Batch:
 
     def _take(self, layout: str | None) -> None:
         self.wide = "hwc" if self.foreign else self.kind.layout  # the layout of several channels
-        most = 4 if self.dtype == lib.MOTLEY_U8 else lib.MOTLEY_MAX_BANDS
-        self.layout, self.axes = axes_of(self.shape, layout, self.wide, most)
+        self.layout, self.axes = axes_of(self.shape, layout, self.wide)
         self.single = self.axes[0] is None
         self.count = 1 if self.single else self.shape[self.axes[0]]
         self.lead = () if self.single else (self.count,)  # the axis of images, if there is one
@@ -115,7 +115,7 @@ class Batch:
 
     def take_alpha(self, any_channels: bool) -> None:
         """The caller says that the last of 2 or 4 channels is alpha. any_channels: images may have another number."""
-        if self.count and self.channels % 2 and not any_channels:
+        if self.count and self.channels not in (2, 4) and not any_channels:
             raise ArgumentError(f"alpha is True, but the images have {self.channels} channels: want 2 or 4")
         self.alpha = True
 
@@ -135,7 +135,7 @@ class Batch:
             )
         batch.data, batch.images = cast(VOID, self.pointer), NULL
         batch.count, batch.channels, batch.dtype = self.count, self.channels, self.dtype
-        batch.alpha = self.alpha and self.channels % 2 == 0
+        batch.alpha = self.alpha and self.channels in (2, 4)
         batch.height, batch.width = self.size
         batch.image_stride = 0 if n is None else strides[n] * unit
         batch.row_stride, batch.pixel_stride = strides[h] * unit, strides[w] * unit
@@ -354,7 +354,7 @@ class Many:
                     "a transform that begins with 'to_rgb: {}'; .convert(\"RGB\") makes PIL images alike"
                 )
             if i and not self.alpha:
-                bands = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels % 2 == 0), None)
+                bands = next(((i, p.channels) for i, p in enumerate(self.parts) if p.channels not in (1, 3)), None)
                 if bands is not None:
                     raise ArgumentError(
                         f"image {bands[0]} of the list has {bands[1]} bands, which are no RGB, and others have another "
@@ -366,7 +366,7 @@ class Many:
     def take_alpha(self, any_channels: bool) -> None:
         """As a Batch's; of images with several numbers of channels, those with 2 or 4 have it."""
         alike = {self._channels} if self._channels is not None else {part.channels for part in self.parts}
-        if alike and all(channels % 2 for channels in alike) and not any_channels:
+        if not alike.issubset((2, 4)) and not (any_channels or alike & {2, 4}):
             found = " or ".join(map(str, sorted(alike)))
             raise ArgumentError(f"alpha is True, but the images have {found} channels: want 2 or 4")
         self.alpha = True
@@ -393,7 +393,7 @@ class Many:
                 image.channel_stride = batch.channel_stride if part.channels >= least else 0  # grey among RGB
             self.table = table
         batch.count, batch.channels, batch.images = self.count, self.channels, self.table
-        batch.alpha = self.alpha and self.channels % 2 == 0
+        batch.alpha = self.alpha and self.channels in (2, 4)
         batch.dtype = self.dtype
 
     def require_writable(self) -> None:

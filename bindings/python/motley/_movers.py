@@ -210,7 +210,9 @@ class Images:
         fills = list(fill) if isinstance(fill, Sequence) else [fill] * source.channels
         if count and len(fills) != source.channels:
             raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
-        self.value, self.moves, self.alpha = value, moves, alpha
+        if len(set(fills[4:]) - {fills[0]}):
+            raise ArgumentError(f"{name}: fill is {fill!r}, want the first number again behind the fourth")
+        self.value, self.moves, self.alpha, fills = value, moves, alpha, fills[:4]
         self.params = ffi.new("motley_follower_params *", {"fill": bytes(fills).ljust(4, b"\0"), "erase": bool(erase)})
         self.params.interpolation, self.params.channels = interpolation_number(interpolation), len(fills)
 

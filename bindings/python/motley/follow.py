@@ -65,7 +65,7 @@ class Mask:
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """Another image of the sample, uint8 with 1 to 4 channels, in the layout of the image: only its pixels move.
+    """Another image of the sample, uint8 with any number of channels, in the layout of the image: only its pixels move.
 
     Args:
         interpolation: "nearest", "bilinear" or "bicubic".

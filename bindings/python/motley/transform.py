@@ -98,8 +98,7 @@ class Transform(Sampled):
             hwc, arrays of two axes hw. A further axis in front is the batch's. Strides do not matter: torch's
             channels_last is chw.
         normalize: (mean, std): the result is (u8 / 255 - mean) / std, in the same pass over the pixels; of uint16 and
-            float32 (x - mean) / std, in the data's units, in place of what a stage `output` says. Of uint8 not of a
-            policy with stages.
+            float32 (x - mean) / std, in the data's units. In place of what a stage `output` says.
         mean: The mean of `normalize` by itself: a number or one per channel, of uint8 on the 0..1 scale.
         std: The standard deviation of `normalize` by itself.
         dtype: Of the result: "float16", "bfloat16", "float32" (the default if it is normalised) or "uint8" (else); in

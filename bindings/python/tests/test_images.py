@@ -95,7 +95,7 @@ def test_others_are_looked_at(kind):
     (lambda image: image[None], "image 3 of the list is itself a batch"),
     (lambda image: image[:0], "0 high and 37 wide: want pixels"),
     (lambda image: [image], "image 3 of the list is itself a batch"),
-    (lambda image: numpy.dstack([image, image]), "is 6 channels, want 1 to 4"),
+    (lambda image: numpy.dstack([image, image]), "image 3 of the list has 6 channels, image 0 has 3"),
     (lambda image: numpy.ma.masked_array(image), "MaskedArray, whose mask would be lost"),
 ])  # fmt: skip
 def test_one_that_cannot_be_taken_is_named(odd, wanted):

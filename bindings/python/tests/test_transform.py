@@ -407,11 +407,11 @@ def test_fused_torch(pixels, wanted, device, dtype, layout):
     "shape,layout,message",
     [
         (
-            (2, 30, 20, 3),
+            (2, 1030, 20, 3),
             "chw",
-            r"shape \(2, 30, 20, 3\), which in layout 'chw' is 30 channels, want 1 to 4; is it layout='hwc'",
+            r"shape \(2, 1030, 20, 3\), which in layout 'chw' is 1030 channels, want 1 to 1024; is it layout='hwc'",
         ),
-        ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, want 1 to 4; is it layout='chw'"),
+        ((2, 3, 30, 20), None, r"in layout 'hwc' is 20 channels, say layout='hwc' if that is so; is it layout='chw'"),
         ((2, 2, 30, 20, 3), None, "want 3 axes, or one more in front"),
         ((5,), None, "want 3 axes"),
         ((2, 30, 20, 3), "nwhc", "layout is 'nwhc', want 'chw', 'hwc' or 'hw'"),

@@ -39,7 +39,8 @@ def by_bands(call, batch, layout):
     return np.concatenate([call(band) for band in np.split(batch, batch.shape[axis], axis)], axis)
 
 
-each = pytest.mark.parametrize("bands", [2, 4])
+each = pytest.mark.parametrize("bands", [2, 4, 7])
+both = pytest.mark.parametrize("bands", [2, 4])  # those that may have alpha
 either = pytest.mark.parametrize("layout", ["chw", "hwc"])
 
 
@@ -81,15 +82,39 @@ def test_transforms_draw_for_all_bands_at_once(policy, layout, bands):
     assert all(map(np.array_equal, listed, made))
 
 
-def test_each_band_is_normalised_and_filled_by_its_own_numbers():
-    batch = images(4, "chw")
-    how = {"mean": [0.1, 0.2, 0.3, 0.4], "std": [0.5, 0.6, 0.7, 0.8], "layout": "chw"}
-    made = motley.Transform("rand_augment", **how)(batch, sample_ids=IDS, epoch=0)
-    for band in range(4):
-        own = motley.Transform("rand_augment", mean=how["mean"][band], std=how["std"][band], layout="chw")
+@each
+@pytest.mark.parametrize("policy", ["rand_augment", "policies"])
+def test_each_band_is_normalised_by_its_own_numbers(policy, bands):
+    batch, text = images(bands, "chw"), TRANSFORMS.get(policy, policy)
+    means, stds = [0.1 + 0.05 * band for band in range(bands)], [0.5 + 0.06 * band for band in range(bands)]
+    made = motley.Transform(text, mean=means, std=stds, layout="chw")(batch, sample_ids=IDS, epoch=0)
+    for band in range(bands):
+        own = motley.Transform(text, mean=means[band], std=stds[band], layout="chw")
         assert np.array_equal(made[:, band : band + 1], own(batch[:, band : band + 1], sample_ids=IDS, epoch=0))
-    turned = motley.ops.rotate(batch, 30, fill=(1, 2, 3, 4), interpolation="bilinear", layout="chw")
-    assert turned[0, :, 0, 0].tolist() == [1, 2, 3, 4]
+    refused(
+        f"normalize has 3 numbers, the images have {bands} channels",
+        motley.Transform(text, mean=[0.1] * 3, std=1),
+        batch,
+        layout="chw",
+    )
+
+
+def test_the_first_four_bands_are_filled_by_their_own_numbers():
+    for bands in (4, 7):
+        turned = motley.ops.rotate(images(bands, "chw"), 30, fill=(1, 2, 3, 4), interpolation="bilinear", layout="chw")
+        assert turned[0, :, 0, 0].tolist() == [1, 2, 3, 4, 1, 1, 1][:bands]
+    refused(
+        "the images have 7 channels: want one number, or 4", motley.ops.rotate, images(7, "hwc"), 30, fill=(1, 2, 3)
+    )
+
+
+def test_layouts_of_many_bands_are_said_where_they_are_unclear():
+    bands = np.zeros((40, 4, 4), np.uint8)  # 4 bands of 40 x 4, or 40 bands
+    assert motley.Transform("rand_augment", layout="chw")(bands).shape == bands.shape
+    refused("which in layout 'hwc' is 20 channels, say layout='hwc'", motley.ops.invert, np.zeros((3, 9, 20), np.uint8))
+    refused(
+        "alpha is True, but the images have 6 channels: want 2 or 4", motley.ops.invert, images(6, "hwc"), alpha=True
+    )
 
 
 MODES = {2: "LA", 4: "RGBA"}
@@ -99,7 +124,7 @@ def pictures(bands):
     return [Image.fromarray(image, MODES[bands]) for image in images(bands, "hwc")]
 
 
-@each
+@both
 @pytest.mark.parametrize("policy", ["trivial_augment_wide", *TRANSFORMS])
 def test_with_alpha_arrays_are_pictures(policy, bands):
     text = TRANSFORMS.get(policy, policy)
@@ -111,7 +136,7 @@ def test_with_alpha_arrays_are_pictures(policy, bands):
         assert not np.array_equal(made, motley.Transform(text)(batch, sample_ids=IDS, epoch=0))
 
 
-@each
+@both
 def test_with_alpha_ops_and_resizes_are_those_of_pictures(bands):
     batch = images(bands, "hwc")
     for call in (
@@ -150,13 +175,15 @@ def test_views_and_followers_of_bands(bands):
     views = motley.Transform(text)
     made = views(batch, sample_ids=IDS, epoch=0)["a"]
     assert np.array_equal(made, by_bands(lambda band: views(band, sample_ids=IDS, epoch=0)["a"], batch, "hwc"))
-    wanted = np.stack([np.asarray(x) for x in views(pictures(bands), sample_ids=IDS, epoch=0)["a"]])
-    assert np.array_equal(motley.Transform(text, alpha=True)(batch, sample_ids=IDS, epoch=0)["a"], wanted)
+    if bands in MODES:
+        wanted = np.stack([np.asarray(x) for x in views(pictures(bands), sample_ids=IDS, epoch=0)["a"]])
+        assert np.array_equal(motley.Transform(text, alpha=True)(batch, sample_ids=IDS, epoch=0)["a"], wanted)
 
     def followed(image, **how):
         kind = motley.follow.Image(interpolation="bilinear", **how)
         sample = {"image": images(3, "hwc"), "other": image}
         return motley.Follow(TRANSFORMS["crop"], {"other": kind})(sample, sample_ids=IDS, epoch=0)["other"]
 
-    assert np.array_equal(followed(batch), by_bands(followed, batch, "hwc"))
-    assert not np.array_equal(followed(batch, alpha=True), followed(batch))
+    assert np.array_equal(followed(batch, fill=5), by_bands(lambda x: followed(x, fill=5), batch, "hwc"))
+    if bands in MODES:
+        assert not np.array_equal(followed(batch, alpha=True), followed(batch))

@@ -11,7 +11,6 @@ import torch
 
 import motley
 from motley._arrays import Torch, name_of
-from motley._core import lib
 from motley._images import axes_of, new_array
 from motley._random import MASK, WANTED, Once, Source, split_ids
 
@@ -294,7 +293,7 @@ if _HAS_OPERATORS:
         made = _transform_of(transform, training)
         if made.output_layout is None and not made.policy.whole:
             return [torch.empty_like(images, dtype=getattr(torch, made._written(None, name_of(images.dtype))))]
-        layout, (n, c, h, w) = axes_of(images.shape, layout, "chw", lib.MOTLEY_MAX_BANDS)
+        layout, (n, c, h, w) = axes_of(images.shape, layout, "chw")
         results = []
         for policy, rgb, size, count in _sizes(made, epoch, (images.shape[h], images.shape[w])):
             lead = () if n is None else (images.shape[n],)
