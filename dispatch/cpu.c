@@ -424,23 +424,11 @@ static motley_status create_reference(const motley_context_params *params, void 
     return create(params, state, &mot_rows_reference, error);
 }
 
-const mot_backend mot_backend_cpu = { .id = MOTLEY_BACKEND_CPU,
-                                      .name = "cpu",
-                                      .create = create_cpu,
-                                      .destroy = destroy,
-                                      .validate = validate,
-                                      .run = run,
-                                      .look_back = look_back,
-                                      .workspace = workspace,
-                                      .each = each,
-                                      .rows = rows_of };
-const mot_backend mot_backend_reference = { .id = MOTLEY_BACKEND_REFERENCE,
-                                            .name = "reference",
-                                            .create = create_reference,
-                                            .destroy = destroy,
-                                            .validate = validate,
-                                            .run = run,
-                                            .look_back = look_back,
-                                            .workspace = workspace,
-                                            .each = each,
-                                            .rows = rows_of };
+#define BACKEND(which, called, creates) \
+    { \
+        .id = which, .name = called, .create = creates, .destroy = destroy, .validate = validate, .run = run, \
+        .look_back = look_back, .workspace = workspace, .each = each, .rows = rows_of \
+    }
+
+const mot_backend mot_backend_cpu = BACKEND(MOTLEY_BACKEND_CPU, "cpu", create_cpu);
+const mot_backend mot_backend_reference = BACKEND(MOTLEY_BACKEND_REFERENCE, "reference", create_reference);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the tests of policies: building and reading texts, and two custom ops. */
+/* Shared by the tests of policies: building and reading texts, contexts, and two custom ops. */
 #ifndef MOT_TESTS_POLICIES_H
 #define MOT_TESTS_POLICIES_H
 
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define HEAD "motley: 1\nname: x\n"
+#define STAGES HEAD "stages:\n"
 
 static inline motley_policy *parsed(const char *text)
 {
@@ -29,6 +30,24 @@ static inline motley_policy *builtin(const char *name)
     motley_error error = { 0 };
     cr_assert_eq(motley_policy_builtin(name, &policy, &error), MOTLEY_OK, "%s", error.message);
     return policy;
+}
+
+/* The canonical text, or the JSON; the caller frees it. */
+static inline char *printed(const motley_policy *policy, motley_print_format format)
+{
+    char *text;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_policy_print(policy, format, &text, &error), MOTLEY_OK, "%s", error.message);
+    return text;
+}
+
+static inline motley_context *context_of(motley_backend backend, int threads)
+{
+    const motley_context_params params = { .backend = backend, .threads = threads };
+    motley_context *context;
+    motley_error error = { 0 };
+    cr_assert_eq(motley_context_create(&params, &context, &error), MOTLEY_OK, "%s", error.message);
+    return context;
 }
 
 /* A text that is put together piece by piece. */

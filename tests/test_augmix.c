@@ -7,6 +7,7 @@
 #include "policies/policy.h"
 #include "tests/followed.h"
 #include "tests/inputs.h"
+#include "tests/policies.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -14,23 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *policy;
-    motley_error error;
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &policy, &error), MOTLEY_OK, "%s: %s", text,
-                 error.message);
-    return policy;
-}
-
-static motley_context *context_of(motley_backend backend)
-{
-    motley_context *context;
-    const motley_context_params params = { .backend = backend, .threads = 2 };
-    cr_assert_eq(motley_context_create(&params, &context, NULL), MOTLEY_OK);
-    return context;
-}
 
 /* ---- weights ---- */
 
@@ -221,9 +205,9 @@ Test(augmix, pixels_are_those_of_the_chains)
 {
     static const char *const mixes[] = { "{width: 1, alpha: 0.5}", "{width: 3}", "{width: 4, form: blends}",
                                          "{width: 8, form: blends}", "{width: 2, form: one_sum}" };
-    motley_context *reference = context_of(MOTLEY_BACKEND_REFERENCE);
+    motley_context *reference = context_of(MOTLEY_BACKEND_REFERENCE, 2);
     for (int backend = 0; backend < 2; backend++) {
-        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE);
+        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE, 2);
         for (int m = 0; m < 5; m++) {
             char text[600];
             snprintf(
@@ -258,7 +242,7 @@ static void replay_fails(motley_context *context, const motley_step *steps, int3
 
 Test(augmix, wrong_steps_are_refused)
 {
-    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU, 2);
     motley_step steps[4] = { { .op = MOTLEY_STEP_MIX_ADD, .values = { 1.5 }, .values_count = 1 } };
     replay_fails(context, steps, 1, "mix_add: value is 1.5, want 0 to 1 (weight)");
     steps[0].values[0] = NAN;
@@ -277,12 +261,6 @@ Test(augmix, wrong_steps_are_refused)
     cr_expect_eq(steps_matrix(steps, 1, 9, 9, matrix, &error), MOTLEY_ERR_UNSUPPORTED);
     cr_expect(strstr(error.message, "mix_blend"), "%s", error.message);
     motley_context_destroy(context);
-}
-
-static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
-{
-    (void)user, (void)batch, (void)error;
-    return MOTLEY_OK;
 }
 
 Test(augmix, custom_ops_cannot_be_mixed)
@@ -332,7 +310,7 @@ Test(augmix, transforms_mix_chains)
     for (int i = 0; i < TRANSFORMED; i++)
         input_fill((input_kind)(i % INPUT_KINDS), (uint64_t)i, (input_size){ 40, 30 }, 3, images + i * 40 * 30 * 3);
     for (int backend = 0; backend < 2; backend++) {
-        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE);
+        motley_context *context = context_of(backend ? MOTLEY_BACKEND_CPU : MOTLEY_BACKEND_REFERENCE, 2);
         for (int p = 0; p < 2; p++) {
             const char *const name = p ? "augmix" : "augmix_paper";
             const motley_apply_params plain = { .samples = samples };
@@ -373,7 +351,7 @@ Test(augmix, transforms_refuse_what_they_cannot_mix)
     };
     const int32_t count = 2;
     const motley_apply_params given = { .given = &drawn, .given_steps = steps, .given_step_counts = &count };
-    motley_context *context = context_of(MOTLEY_BACKEND_CPU);
+    motley_context *context = context_of(MOTLEY_BACKEND_CPU, 2);
     motley_error error;
     motley_policy *transform = transform_of("policy: timm_augmix");
     cr_expect_eq(motley_apply(context, transform, &batch, &batch, &given, &error), MOTLEY_ERR_ARGUMENT);

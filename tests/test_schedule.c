@@ -4,23 +4,14 @@
 #include "motley.h"
 #include "policies/yaml.h"
 #include "tests/allocations.h"
+#include "tests/policies.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "motley: 1\nname: x\n"
 #define COUNT 6
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *transform;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
-    return transform;
-}
 
 static motley_policy *at(const motley_policy *transform, uint32_t epoch)
 {
@@ -28,16 +19,6 @@ static motley_policy *at(const motley_policy *transform, uint32_t epoch)
     motley_error error = { 0 };
     cr_assert_eq(motley_policy_at(transform, epoch, &plain, &error), MOTLEY_OK, "%s", error.message);
     return plain;
-}
-
-/* The canonical text, or the JSON; the caller frees it. */
-static char *printed(const motley_policy *transform, int json)
-{
-    char *text;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_print(transform, json ? MOTLEY_PRINT_JSON : MOTLEY_PRINT_TEXT, &text, &error), MOTLEY_OK,
-                 "%s", error.message);
-    return text;
 }
 
 /* A text with schedules, an epoch, and the plain text that it means then. */
@@ -91,7 +72,7 @@ Test(schedule, each_epoch_is_the_plain_text)
         for (size_t k = 0; k < 5 && known[i].in[k].plain; k++) {
             motley_policy *const plain = at(transform, known[i].in[k].epoch), *const same =
                                                                                   parsed(known[i].in[k].plain);
-            char *const a = printed(plain, 0), *const b = printed(same, 0);
+            char *const a = printed(plain, MOTLEY_PRINT_TEXT), *const b = printed(same, MOTLEY_PRINT_TEXT);
             cr_expect_str_eq(a, b, "text %zu in epoch %u", i, known[i].in[k].epoch);
             cr_expect_eq(motley_policy_describe(plain)->scheduled, 0);
             cr_expect_eq(motley_policy_describe(plain)->max_steps, motley_policy_describe(transform)->max_steps);
@@ -108,9 +89,9 @@ Test(schedule, texts_print_and_parse_back)
 {
     for (size_t i = 0; i < KNOWN; i++) {
         motley_policy *const first = parsed(known[i].text);
-        char *const text = printed(first, 0), *const json = printed(first, 1);
+        char *const text = printed(first, MOTLEY_PRINT_TEXT), *const json = printed(first, MOTLEY_PRINT_JSON);
         motley_policy *const second = parsed(text), *const third = parsed(json);
-        char *const again = printed(second, 0), *const json_again = printed(third, 1);
+        char *const again = printed(second, MOTLEY_PRINT_TEXT), *const json_again = printed(third, MOTLEY_PRINT_JSON);
         cr_expect_str_eq(text, again);
         cr_expect_str_eq(json, json_again);
         free(text), free(json), free(again), free(json_again);
@@ -119,7 +100,7 @@ Test(schedule, texts_print_and_parse_back)
         motley_policy_destroy(third);
     }
     motley_policy *const transform = parsed(known[2].text);
-    char *const text = printed(transform, 0);
+    char *const text = printed(transform, MOTLEY_PRINT_TEXT);
     cr_expect_str_eq(text, HEAD "epochs: 30\nstages:\n"
                                 "  - random_resized_crop: {size: {from: [[0, 8], [20, 12]]}, scale: [{ramp: [[0, 0.5], "
                                 "[30, 0.08]]}, 1]}\n"
@@ -151,18 +132,9 @@ static motley_batch batch_of(void *data, int32_t width, int32_t height)
     };
 }
 
-static motley_context *context_of(void)
-{
-    motley_context *context;
-    cr_assert_eq(
-        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, &context, NULL),
-        MOTLEY_OK);
-    return context;
-}
-
 Test(schedule, a_call_takes_the_numbers_of_its_epoch)
 {
-    motley_context *const context = context_of();
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     motley_policy *const transform = parsed(known[2].text);
     pictures *const p = made(), *const q = made();
     motley_error error = { 0 };
@@ -201,7 +173,7 @@ Test(schedule, a_call_takes_the_numbers_of_its_epoch)
 
 Test(schedule, a_prepared_call_follows_the_epoch)
 {
-    motley_context *const context = context_of();
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     motley_policy *const transform = parsed(known[2].text);
     pictures *const p = made(), *const q = made();
     motley_error error = { 0 };
@@ -230,7 +202,7 @@ Test(schedule, a_prepared_call_follows_the_epoch)
 
 Test(schedule, a_mix_is_off_while_its_chance_is_0)
 {
-    motley_context *const context = context_of();
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     motley_policy *const transform = parsed(
         HEAD "stages:\n  - resize: {size: [12, 12]}\n"
              "  - mix: {mixup: {ramp: [[0, 0.2], [8, 1]]}, rules: timm, mode: elem, p: {from: [[0, 1], [5, 0]]}}\n");
@@ -252,7 +224,7 @@ Test(schedule, a_mix_is_off_while_its_chance_is_0)
 
 Test(schedule, what_needs_one_epoch_is_refused)
 {
-    motley_context *const context = context_of();
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     motley_policy *const transform = parsed(known[0].text), *other = NULL;
     motley_error error = { 0 };
     pictures *const p = made();
@@ -304,7 +276,7 @@ Test(schedule, all_epochs_scale_with_the_length)
     cr_assert_eq(motley_policy_describe(transform)->epochs, 300);
     cr_assert_eq(motley_policy_scale(transform, 90, &scaled, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(motley_policy_describe(scaled)->epochs, 90);
-    char *const text = printed(scaled, 0);
+    char *const text = printed(scaled, MOTLEY_PRINT_TEXT);
     cr_expect_str_eq(text, HEAD "epochs: 90\nphases:\n  - from: 0\n    stages:\n"
                                 "      - grayscale: {p: {from: [[0, 0], [11, 1]]}}\n"
                                 "  - from: 45\n    stages:\n      - grayscale: {p: {ramp: [[45, 0], [90, 1]]}}\n");
@@ -333,7 +305,7 @@ Test(schedule, ramps_of_whole_numbers_are_whole)
         motley_policy *const policy = parsed(text);
         for (uint32_t epoch = 1; epoch < n; epoch += 1 + n / 60) {
             motley_policy *const plain = at(policy, epoch);
-            char *const print = printed(plain, 0);
+            char *const print = printed(plain, MOTLEY_PRINT_TEXT);
             snprintf(wanted, sizeof wanted, HEAD "stages:\n  - random_crop: {size: 32, padding: %u}\n", epoch);
             cr_assert_str_eq(print, wanted);
             free(print);

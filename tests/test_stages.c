@@ -3,21 +3,11 @@
  * is what the text says, and reads back as an equal policy or transform. */
 #include "motley.h"
 #include "policies/stage_keys.h"
+#include "tests/policies.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HEAD "motley: 1\nname: x\nstages:\n"
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *transform;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
-    return transform;
-}
 
 /* The fields' bytes of each member of mot_stage.of; what is left of it is padding at its end. */
 static const struct {
@@ -95,7 +85,7 @@ static const char *const every_stage[] = {
 static motley_policy *with_stage(const char *stage)
 {
     char text[512];
-    snprintf(text, sizeof text, HEAD "%s%s  - %s\n",
+    snprintf(text, sizeof text, STAGES "%s%s  - %s\n",
              strncmp(stage, "mix", 3) == 0 ? "  - center_crop: {size: 9}\n" : "",
              strncmp(stage, "erase", 5) == 0 ? "  - output: {}\n" : "", stage);
     return parsed(text);
@@ -183,11 +173,12 @@ Test(stages, json_of_every_stage_reads_back_equal)
         free(text);
         motley_policy_destroy(t);
     }
-    expect_json(HEAD
+    expect_json(STAGES
                 "  - to_rgb: {}\n  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n  - grayscale: {}\n"
                 "  - policy: {name: rand_augment, level: 3, fill: [1, 2, 3]}\n");
-    expect_json(HEAD "  - one_of: [{weight: 0.25, stages: [{policy: {branches: [invert, flip_lr]}}, {grayscale: {}}]}, "
-                     "{stages: []}, {stages: [{policy: {name: rand_augment, p: 0.5}}]}]\n  - blur: {radius: [0, 2]}\n");
+    expect_json(STAGES
+                "  - one_of: [{weight: 0.25, stages: [{policy: {branches: [invert, flip_lr]}}, {grayscale: {}}]}, "
+                "{stages: []}, {stages: [{policy: {name: rand_augment, p: 0.5}}]}]\n  - blur: {radius: [0, 2]}\n");
 }
 
 /* A device keeps tables under the fingerprint: weights and lists are in it. */
@@ -204,7 +195,7 @@ Test(stages, lists_of_stages_are_in_the_fingerprint)
     uint64_t found[COUNT(others)];
     for (size_t i = 0; i < COUNT(others); i++) {
         char text[300];
-        snprintf(text, sizeof text, HEAD "  - %s\n", others[i]);
+        snprintf(text, sizeof text, STAGES "  - %s\n", others[i]);
         motley_policy *const t = parsed(text);
         found[i] = t->staged->fingerprint;
         for (size_t k = 0; k < i; k++)
@@ -276,7 +267,7 @@ Test(stages, a_named_policy_is_its_text_with_changes)
     for (size_t i = 0; i < COUNT(cases); i++) {
         char text[300], changed[8000], *shown;
         motley_policy *base;
-        snprintf(text, sizeof text, HEAD "  - policy: {name: %s, %s}\n", cases[i].name, cases[i].changes);
+        snprintf(text, sizeof text, STAGES "  - policy: {name: %s, %s}\n", cases[i].name, cases[i].changes);
         motley_policy *const staged = parsed(text);
         cr_assert_eq(motley_policy_builtin(cases[i].name, &base, NULL), MOTLEY_OK);
         cr_assert_eq(motley_policy_print(base, MOTLEY_PRINT_TEXT, &shown, NULL), MOTLEY_OK);

@@ -8,6 +8,7 @@
 #include "tests/allocations.h"
 #include "tests/builtins.h"
 #include "tests/chi_square.h"
+#include "tests/policies.h"
 #include "tests/sweep.h"
 
 #include <criterion/criterion.h>
@@ -20,31 +21,12 @@
 
 /* --- texts --- */
 
-#define HEAD "motley: 1\nname: x\nstages:\n"
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *transform;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
-    return transform;
-}
-
-static char *printed(const motley_policy *transform)
-{
-    char *text;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_print(transform, MOTLEY_PRINT_TEXT, &text, &error), MOTLEY_OK, "%s", error.message);
-    return text;
-}
-
 static void expect_canonical(const char *text)
 {
     motley_policy *transform = parsed(text);
-    char *first = printed(transform);
+    char *first = printed(transform, MOTLEY_PRINT_TEXT);
     motley_policy *again = parsed(first);
-    char *second = printed(again);
+    char *second = printed(again, MOTLEY_PRINT_TEXT);
     cr_expect_str_eq(first, second);
     free(first);
     free(second);
@@ -74,11 +56,11 @@ Test(transform, builtins_print_and_parse_back)
 
 Test(transform, mixing_prints_and_parses_back)
 {
-    expect_canonical(HEAD
+    expect_canonical(STAGES
                      "  - random_resized_crop: {size: 64}\n  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1, p: 0.9, "
                      "switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, partner: drawn, "
                      "classes: 10, smoothing: 0.1}\n");
-    motley_policy *t = parsed(HEAD "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
+    motley_policy *t = parsed(STAGES "  - resize: {size: [8, 9]}\n  - mix: {cutmix: 0.5, classes: 7}\n");
     const motley_policy_info *info = motley_policy_describe(t);
     cr_expect(info->mix && info->classes == 7 && motley_mix_describe(info->mix).cutmix == 0.5);
     motley_policy_destroy(t);
@@ -92,7 +74,7 @@ Test(transform, policies_are_transforms_and_print_the_same)
         cr_assert_eq(motley_policy_builtin(mot_builtins[i].name, &policy, NULL), MOTLEY_OK);
         cr_assert_eq(motley_policy_print(policy, MOTLEY_PRINT_TEXT, &text, NULL), MOTLEY_OK);
         motley_policy *transform = parsed(mot_builtins[i].text);
-        of_transform = printed(transform);
+        of_transform = printed(transform, MOTLEY_PRINT_TEXT);
         cr_expect_str_eq(of_transform, text);
         cr_expect_eq(motley_policy_describe(transform)->width, 0);
         free(text);
@@ -104,7 +86,7 @@ Test(transform, policies_are_transforms_and_print_the_same)
 
 Test(transform, every_key_is_printed)
 {
-    const char *const text = HEAD
+    const char *const text = STAGES
         "  - to_rgb: {}\n"
         "  - random_resized_crop: {size: [96, 160], scale: [0.2, 0.9], ratio: [0.5, 2], filter: [box, hamming], order: "
         "pillow-12.2}\n"
@@ -120,7 +102,7 @@ Test(transform, every_key_is_printed)
         "  - output: {mean: [0.5, 0.25, 0.125], std: [1, 0.5, 0.25], convention: timm, type: bf16, layout: hwc}\n"
         "  - erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: pixel, boxes: [2, 3]}\n";
     motley_policy *transform = parsed(text);
-    char *got = printed(transform);
+    char *got = printed(transform, MOTLEY_PRINT_TEXT);
     cr_expect_str_eq(got, text);
     const motley_policy_info *info = motley_policy_describe(transform);
     cr_expect(info->width == 80 && info->height == 80 && info->dtype == MOTLEY_BF16 && info->layout == MOTLEY_HWC);
@@ -128,10 +110,11 @@ Test(transform, every_key_is_printed)
     cr_expect_eq(info->max_steps, 3 + 4 + 1 + 1 + 1 + 1);
     free(got);
     motley_policy_destroy(transform);
-    expect_canonical(HEAD "  - to_rgb: {}\n");
-    expect_canonical(HEAD "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
-    expect_canonical(HEAD "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
-                          "  - erase: {value: [1, 2, 3], boxes: 2}\n");
+    expect_canonical(STAGES "  - to_rgb: {}\n");
+    expect_canonical(STAGES "  - policy:\n      branches: [invert, {op: rotate, value: 30}]\n");
+    expect_canonical(STAGES
+                     "  - resize: {size: 256, filter: lanczos}\n  - center_crop: {size: [3, 5]}\n  - output: {}\n"
+                     "  - erase: {value: [1, 2, 3], boxes: 2}\n");
 }
 
 static void expect_pictures(const char *text, const char *want)
@@ -140,7 +123,7 @@ static void expect_pictures(const char *text, const char *want)
     motley_error error = { 0 };
     cr_assert_eq(motley_policy_pictures(transform, &pictures, &error), MOTLEY_OK, "%s", error.message);
     motley_policy_destroy(transform); /* nothing is shared with it */
-    char *got = printed(pictures);
+    char *got = printed(pictures, MOTLEY_PRINT_TEXT);
     cr_expect_str_eq(got, want);
     const motley_policy_info *info = motley_policy_describe(pictures);
     cr_expect(!info->has_output && !info->mix && info->classes == 0 && info->dtype == MOTLEY_U8, "%s", got);
@@ -150,13 +133,13 @@ static void expect_pictures(const char *text, const char *want)
 
 Test(transform, pictures_end_before_the_output)
 {
-    const char *const stages = HEAD "  - random_resized_crop: {size: 64}\n  - policy: rand_augment\n";
+    const char *const stages = STAGES "  - random_resized_crop: {size: 64}\n  - policy: rand_augment\n";
     char *text;
     cr_assert_geq(asprintf(&text, "%s  - output: {}\n  - erase: {}\n  - mix: {mixup: 1, classes: 9}\n", stages), 0);
     expect_pictures(text, stages);
     expect_pictures(stages, stages);
-    expect_pictures(HEAD "  - output: {mean: 0.5, std: 1}\n", HEAD "  - flip: {horizontal: 0}\n");
-    expect_pictures(HEAD "  - to_rgb: {}\n  - output: {mean: 0.5, std: 1}\n", HEAD "  - to_rgb: {}\n");
+    expect_pictures(STAGES "  - output: {mean: 0.5, std: 1}\n", STAGES "  - flip: {horizontal: 0}\n");
+    expect_pictures(STAGES "  - to_rgb: {}\n  - output: {mean: 0.5, std: 1}\n", STAGES "  - to_rgb: {}\n");
     free(text);
     cr_expect_null(motley_policy_describe(NULL));
     motley_policy *none = (motley_policy *)1;
@@ -168,9 +151,9 @@ Test(transform, pictures_end_before_the_output)
 Test(transform, pictures_draw_the_same)
 {
     enum { SAMPLES = 50 };
-    motley_policy *transform = parsed(HEAD "  - random_resized_crop: {size: 64}\n  - flip: {horizontal: 0.5}\n"
-                                           "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
-                                           "  - output: {}\n  - erase: {}\n");
+    motley_policy *transform = parsed(STAGES "  - random_resized_crop: {size: 64}\n  - flip: {horizontal: 0.5}\n"
+                                             "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                             "  - output: {}\n  - erase: {}\n");
     motley_policy *pictures;
     cr_assert_eq(motley_policy_pictures(transform, &pictures, NULL), MOTLEY_OK);
     const size_t most = motley_policy_describe(transform)->max_steps;
@@ -248,7 +231,7 @@ Test(transform, policies_of_both_kinds_are_of_one_type)
 {
     motley_policy *flip, *other, *drawn;
     motley_error error = { 0 };
-    const char *const text = HEAD "  - flip: {horizontal: 1}\n", *const more = HEAD "  - flip: {vertical: 1}\n";
+    const char *const text = STAGES "  - flip: {horizontal: 1}\n", *const more = STAGES "  - flip: {vertical: 1}\n";
     cr_assert_eq(motley_policy_open(text, NULL, &flip, &error), MOTLEY_OK, "%s", error.message);
     cr_assert_eq(motley_policy_open(more, NULL, &other, &error), MOTLEY_OK, "%s", error.message);
     cr_assert_eq(motley_policy_builtin("rand_augment", &drawn, &error), MOTLEY_OK, "%s", error.message);
@@ -263,7 +246,7 @@ Test(transform, policies_of_both_kinds_are_of_one_type)
     motley_policy_destroy(flip);
     cr_expect_eq(motley_policy_builtin("simklr", &flip, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "did you mean 'simclr'"), "%s", error.message);
-    const char *const inner = HEAD "  - policy: simclr\n";
+    const char *const inner = STAGES "  - policy: simclr\n";
     cr_expect_eq(motley_policy_parse(inner, strlen(inner), NULL, &flip, &error), MOTLEY_ERR_POLICY);
     cr_expect(strstr(error.message, "'simclr' is a transform"), "%s", error.message);
     motley_policy_destroy(other);
@@ -321,9 +304,9 @@ Test(transform, places_of_a_policy_without_stages)
 static motley_status parse_and_print(void)
 {
     const char *const text =
-        HEAD "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
-             "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
-             "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
+        STAGES "  - random_resized_crop: {size: 8}\n  - policy: {name: rand_augment, level: 3}\n"
+               "  - policy:\n      branches: [invert, rotate]\n      ops: {rotate: {range: [0, 1]}}\n"
+               "      bins: 3\n      level: 1\n  - output: {}\n  - erase: {value: pixel}\n";
     motley_policy *transform;
     char *print = NULL;
     motley_status status = motley_policy_parse(text, strlen(text), NULL, &transform, NULL);
@@ -405,10 +388,10 @@ Test(transform, kernel_weights_are_those_of_torch)
 Test(transform, draws_are_spread_as_they_should_be)
 {
     motley_policy *t = parsed(
-        HEAD "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
-             "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
-             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
-             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
+        STAGES "  - random_resized_crop: {size: 100, scale: [0.1, 0.4], filter: [bilinear, bicubic, lanczos]}\n"
+               "  - flip: {horizontal: 0.5, vertical: 0.25}\n"
+               "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n  - grayscale: {p: 0.125}\n"
+               "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4]}\n");
     static motley_place drawn[SAMPLES];
     static motley_step steps[SAMPLES * 5];
     static int32_t counts[SAMPLES], widths[SAMPLES], heights[SAMPLES];
@@ -471,7 +454,7 @@ Test(transform, draws_are_spread_as_they_should_be)
 Test(transform, erased_boxes_are_spread_as_they_should_be)
 {
     motley_policy *t =
-        parsed(HEAD "  - resize: {size: [1000, 1000]}\n  - output: {}\n  - erase: {area: [0.02, 0.2]}\n");
+        parsed(STAGES "  - resize: {size: [1000, 1000]}\n  - output: {}\n  - erase: {area: [0.02, 0.2]}\n");
     uint32_t area[20] = { 0 }, ratio[16] = { 0 }, place[16] = { 0 };
     const int32_t side = 8;
     for (int i = 0; i < SAMPLES; i++) {
@@ -501,7 +484,7 @@ static void expect_refused(const char *stages, int32_t width, int32_t height, in
                            const motley_apply_params *params, const char *message)
 {
     char text[256];
-    snprintf(text, sizeof text, HEAD "%s", stages);
+    snprintf(text, sizeof text, STAGES "%s", stages);
     motley_policy *t = parsed(text);
     const motley_policy_info *info = motley_policy_describe(t);
     motley_context *context;
@@ -531,7 +514,7 @@ Test(transform, given_steps_keep_their_level)
 {
     enum { MANY = 8 };
     static uint8_t in[MANY * 8 * 8 * 3], out[MANY * 8 * 8 * 3];
-    motley_policy *const policy = parsed(HEAD "  - policy: trivial_augment_wide\n");
+    motley_policy *const policy = parsed(STAGES "  - policy: trivial_augment_wide\n");
     motley_context *context;
     const motley_batch src = { .count = MANY, .channels = 3, .data = in, .width = 8, .height = 8 };
     const motley_batch dst = { .count = MANY, .channels = 3, .data = out, .width = 8, .height = 8 };
@@ -599,7 +582,7 @@ Test(transform, sizes_of_results)
                   { "  - random_resized_crop: {size: 20}\n  - center_crop: {size: 24}\n", { 24, 24 }, { 24, 24 } } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
-        snprintf(text, sizeof text, HEAD "%s", cases[i].stages);
+        snprintf(text, sizeof text, STAGES "%s", cases[i].stages);
         motley_policy *const policy = parsed(text);
         expect_size(policy, NULL, (const int32_t[]){ 60, 40 }, cases[i].wide);
         expect_size(policy, NULL, (const int32_t[]){ 40, 60 }, cases[i].tall);
@@ -609,8 +592,8 @@ Test(transform, sizes_of_results)
     cr_assert_eq(motley_policy_builtin("rand_augment", &policy, NULL), MOTLEY_OK);
     expect_size(policy, NULL, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 60, 40 });
     motley_policy_destroy(policy);
-    policy = parsed(HEAD "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: {from: [[0, 16], "
-                         "[5, 32]]}}\n");
+    policy = parsed(STAGES "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: {from: [[0, 16], "
+                           "[5, 32]]}}\n");
     expect_size(policy, &(motley_samples){ .epoch = 4 }, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 16, 16 });
     expect_size(policy, &(motley_samples){ .epoch = 5 }, (const int32_t[]){ 60, 40 }, (const int32_t[]){ 32, 32 });
     motley_policy_destroy(policy);
@@ -620,7 +603,7 @@ Test(transform, sizes_refused)
 {
     motley_error error = { .message = "" };
     int32_t wide[2] = { 60, 7 }, high[2] = { 40, 7 };
-    motley_policy *policy = parsed(HEAD "  - random_crop: {size: 16, padding: 4}\n");
+    motley_policy *policy = parsed(STAGES "  - random_crop: {size: 16, padding: 4}\n");
     cr_expect_eq(motley_policy_result_sizes(policy, NULL, 2, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message, "image 1: 7x7 with a padding of 4 is smaller than the random_crop of 16x16");
     high[1] = 0;
@@ -631,7 +614,7 @@ Test(transform, sizes_refused)
     cr_expect_eq(motley_policy_result_sizes(policy, NULL, 0, NULL, NULL, NULL, NULL, &error), MOTLEY_OK);
     cr_expect_eq(motley_policy_result_sizes(NULL, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
     motley_policy_destroy(policy);
-    policy = parsed(HEAD "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: 16}\n");
+    policy = parsed(STAGES "  - resize: {size: {from: [[0, 16], [5, 32]]}}\n  - center_crop: {size: 16}\n");
     cr_expect_eq(motley_policy_result_sizes(policy, NULL, 1, wide, high, wide, high, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect_str_eq(error.message,
                      "samples is NULL, but the sizes of policy 'x' may change with the epoch, which they have");
@@ -701,7 +684,7 @@ Test(transform, bad_calls)
 
 Test(transform, fallbacks_are_reached)
 {
-    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 32}\n");
+    motley_policy *t = parsed(STAGES "  - random_resized_crop: {size: 32}\n");
     static const int32_t sides[][2] = { { 4000, 40 }, { 40, 4000 }, { 1, 1 }, { 2, 1 }, { 1, 300 } };
     for (int k = 0; k < 5; k++) {
         int32_t width = sides[k][0], height = sides[k][1], count;
@@ -778,11 +761,12 @@ static int expect_draws_back(const motley_policy *t, uint64_t samples)
 Test(transform, draws_are_written_and_read_back)
 {
     motley_policy *t = parsed(
-        HEAD "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
-             "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
-             "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
-             "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
-             "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
+        STAGES
+        "  - random_resized_crop: {size: 100, filter: [bilinear, bicubic, lanczos]}\n"
+        "  - flip: {horizontal: 0.5, vertical: 0.25}\n  - policy: {name: rand_augment, interpolation: bilinear}\n"
+        "  - jitter: {brightness: 0.5, contrast: 0.5, saturation: 0.5, hue: 0.5}\n"
+        "  - blur: {kernel_size: 23, sigma: [0.125, 2]}\n"
+        "  - output: {}\n  - erase: {p: 0.5, boxes: [1, 4], value: pixel}\n");
     cr_expect_gt(expect_draws_back(t, JSON_SAMPLES), JSON_SAMPLES / 4);
     motley_policy_destroy(t);
     sweep(builtin_parts(), "built-in transforms whose draws are read back");
@@ -857,7 +841,7 @@ Test(transform, steps_that_stages_do_not_draw_are_refused)
         .crop = { 0, 0, 4, 4 }, .width = 4, .height = 4, .result_width = 4, .result_height = 4
     };
     const int32_t count = 1;
-    motley_policy *const t = parsed(HEAD "  - jitter: {hue: 0.5}\n");
+    motley_policy *const t = parsed(STAGES "  - jitter: {hue: 0.5}\n");
     motley_context *context;
     motley_error error;
     cr_assert_eq(motley_context_create(NULL, &context, &error), MOTLEY_OK, "%s", error.message);
@@ -914,10 +898,10 @@ static void run(const motley_policy *t, int threads, const motley_image *images,
 Test(transform, threads_and_splits_change_nothing)
 {
     enum { EACH = 3 * 48 * 48 };
-    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
-                                   "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
-                                   "  - jitter: {p: 0.8, hue: 0.2, contrast: 0.3}\n"
-                                   "  - output: {mean: 0.5, std: 0.25}\n  - erase: {value: pixel}\n");
+    motley_policy *t = parsed(STAGES "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
+                                     "  - policy: rand_augment\n  - policy: trivial_augment_wide\n"
+                                     "  - jitter: {p: 0.8, hue: 0.2, contrast: 0.3}\n"
+                                     "  - output: {mean: 0.5, std: 0.25}\n  - erase: {value: pixel}\n");
     photographs p = photographs_of();
     float *whole = malloc(sizeof(float) * EACH * IMAGES), *other = malloc(sizeof(float) * EACH * IMAGES);
     run(t, 1, p.images, IMAGES, 10, whole);
@@ -942,7 +926,7 @@ Test(transform, clips_share_statistics_as_in_policies)
     static const char branches[] = "{repeat: 3, branches: [equalize, auto_contrast, {op: contrast, value: 1.5}, "
                                    "{op: rotate, value: 20}, {op: sharpness, value: 1.5}]}";
     char text[300];
-    snprintf(text, sizeof text, HEAD "  - policy: %s\n", branches);
+    snprintf(text, sizeof text, STAGES "  - policy: %s\n", branches);
     motley_policy *t = parsed(text);
     snprintf(text, sizeof text, "{motley: 1, name: x, %s", branches + 1);
     motley_policy *policy;
@@ -986,7 +970,7 @@ Test(transform, clips_share_statistics_as_in_policies)
 
 Test(transform, the_second_policy_has_words_of_its_own)
 {
-    motley_policy *t = parsed(HEAD "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");
+    motley_policy *t = parsed(STAGES "  - policy: trivial_augment_wide\n  - policy: trivial_augment_wide\n");
     motley_policy *policy;
     cr_assert_eq(motley_policy_builtin("trivial_augment_wide", &policy, NULL), MOTLEY_OK);
     int alike = 0;
@@ -1009,8 +993,8 @@ Test(transform, the_second_policy_has_words_of_its_own)
 Test(transform, mixing_is_the_transform_and_then_the_mixture)
 {
     enum { EACH = 3 * 48 * 48 };
-    static const char plain[] = HEAD "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
-                                     "  - output: {mean: 0.5, std: 0.25}\n";
+    static const char plain[] = STAGES "  - random_resized_crop: {size: 48}\n  - flip: {horizontal: 0.5}\n"
+                                       "  - output: {mean: 0.5, std: 0.25}\n";
     char text[400];
     snprintf(text, sizeof text, "%s  - mix: {mixup: 0.8, cutmix: 1, mode: elem}\n", plain);
     motley_policy *t = parsed(text), *unmixed = parsed(plain);
@@ -1059,7 +1043,7 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
 
 Test(transform, requests_that_are_refused)
 {
-    motley_policy *t = parsed(HEAD "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
+    motley_policy *t = parsed(STAGES "  - random_resized_crop: {size: 8}\n  - output: {mean: 0.5, std: 0.5}\n");
     motley_context *context;
     motley_error error = { 0 };
     union {

@@ -2,37 +2,19 @@
 /* Views: what a file with views makes is what its views' transforms make, with draws of their own. */
 #include "motley.h"
 #include "tests/allocations.h"
+#include "tests/policies.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "motley: 1\nname: x\n"
 #define COUNT 5
 #define LARGE "[{random_resized_crop: {size: 12}}, {flip: {horizontal: 0.5}}, {jitter: {p: 0.8, hue: 0.1}}]"
 #define SMALL "[{random_resized_crop: {size: 8, scale: [0.05, 0.4]}}, {blur: {p: 0.5, radius: [0.1, 2]}}]"
 #define TEXT \
     HEAD "views:\n  - {name: global, count: 2, stages: " LARGE \
          "}\n  - {name: local, count: 3, number: 4, stages: " SMALL "}\n"
-
-static motley_policy *parsed(const char *text)
-{
-    motley_policy *transform;
-    motley_error error = { 0 };
-    cr_assert_eq(motley_policy_parse(text, strlen(text), NULL, &transform, &error), MOTLEY_OK, "%d:%d: %s\n%s",
-                 error.line, error.column, error.message, text);
-    return transform;
-}
-
-static motley_context *context_of(int threads)
-{
-    motley_context *context;
-    cr_assert_eq(motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = threads },
-                                       &context, NULL),
-                 MOTLEY_OK);
-    return context;
-}
 
 /* Sources of two sizes, and room for the results of each view. */
 typedef struct pictures {
@@ -111,7 +93,7 @@ Test(views, a_text_with_views_is_described_and_prints)
 /* What a result must be: its view's transform applied to each source with the draw that motley_view names. */
 static void expect_results(const motley_policy *transform, const pictures *p, const motley_samples *samples)
 {
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     for (size_t v = 0; v < 2; v++) {
         const motley_view *const view = motley_policy_view(transform, v);
@@ -149,7 +131,7 @@ Test(views, each_result_is_a_draw_of_the_views_transform)
     p->results[1].drawn = p->drawn;
     for (int threads = 1; threads <= 3; threads += 2)
         for (size_t k = 0; k < sizeof samples / sizeof *samples; k++) {
-            motley_context *const context = context_of(threads);
+            motley_context *const context = context_of(MOTLEY_BACKEND_CPU, threads);
             motley_error error = { 0 };
             memset(p->large, 0, sizeof p->large + sizeof p->small);
             cr_assert_eq(motley_views_apply(context, transform, &src, p->results,
@@ -173,7 +155,7 @@ Test(views, boxes_are_of_images_and_reach_the_views_that_take_them)
     };
     static const size_t offsets[COUNT + 1] = { 1, 2, 2, 4, 5, 5 };
     static const float levels[COUNT] = { 0.1f, 0.9f, 0.5f, 1, 0 };
-    motley_context *const context = context_of(2);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 2);
     pictures *const p = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     p->results[1].drawn = p->drawn;
@@ -205,7 +187,7 @@ Test(views, levels_are_of_images_and_reach_the_views_that_take_them)
         parsed(HEAD "views:\n  - {name: global, count: 2, stages: " LARGE "}\n  - {name: local, count: 3, number: 4, "
                     "stages: [{random_resized_crop: {size: 8}}, {policy: {name: rand_augment, level: given}}]}\n");
     pictures *const p = made();
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     const float levels[COUNT] = { 0, 1, 0.3f, 0.9f, 0.5f };
     motley_apply_params how = { .samples = { .seed = 3, .first = 40 } };
@@ -236,7 +218,7 @@ static void expect_shared(const char *shared, int32_t side)
     snprintf(text, sizeof text, HEAD "stages: %s\n", shared);
     motley_policy *const alone = parsed(text);
     pictures *const p = made(), *const q = made();
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     motley_apply_params how = { .samples = { .seed = 6, .epoch = 2, .first = 40, .view = 3 } };
     motley_error error = { 0 };
@@ -290,7 +272,7 @@ Test(views, shared_stages_are_drawn_once)
 /* What a text makes of the pictures. */
 static void apply(const char *text, pictures *p)
 {
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     motley_policy *const transform = parsed(text);
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     motley_error error = { 0 };
@@ -318,7 +300,7 @@ Test(views, reads_of_a_plain_file_are_instances_of_one_view)
 {
     motley_policy *const views = parsed(HEAD "views:\n  - {name: v, count: 2, stages: " LARGE "}\n");
     motley_policy *const plain = parsed(HEAD "stages: " LARGE "\n");
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     pictures *const p = made(), *const q = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     motley_error error = { 0 };
@@ -340,7 +322,7 @@ Test(views, schedules_of_views)
     motley_policy *const transform = parsed(
         HEAD "views:\n  - {name: a, stages: [{resize: {size: [12, 12]}}, {blur: {radius: [1, 2], p: {from: [[0, 1], "
              "[5, 0]]}}}]}\n  - {name: b, stages: [{random_resized_crop: {size: {from: [[0, 8], [7, 6]]}}}]}\n");
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     pictures *const p = made(), *const q = made();
     motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     for (uint32_t epoch = 0; epoch < 9; epoch += 2) {
@@ -369,7 +351,7 @@ Test(views, schedules_of_views)
 Test(views, what_makes_one_result_is_refused)
 {
     motley_policy *const transform = parsed(TEXT), *const plain = parsed(HEAD "stages: " LARGE "\n"), *other;
-    motley_context *const context = context_of(1);
+    motley_context *const context = context_of(MOTLEY_BACKEND_CPU, 1);
     pictures *const p = made();
     const motley_batch src = { .count = COUNT, .channels = 3, .images = p->images };
     const motley_apply_params none = { 0 }, late = { .samples.view = 256 }, clips = { .clip_frames = 5 };
@@ -415,12 +397,6 @@ static motley_status parse_and_print(void)
         free(print);
     motley_policy_destroy(transform);
     return status;
-}
-
-static motley_status do_nothing(void *user, const motley_custom_batch *batch, motley_error *error)
-{
-    (void)user, (void)batch, (void)error;
-    return MOTLEY_OK;
 }
 
 /* The same text with other functions, in a view or behind which views begin, is another policy. */
