@@ -553,8 +553,8 @@ def whole(samples):
     }
 
 
-def join(places, own, here, resizes, samples):
-    """Makes the places of the samples `here` do what `own` does to their results, too."""
+def join(places, own, here, resizes, shows, samples):
+    """Makes the places of the samples `here` do what `own` does to their results, too. shows: it becomes their crop."""
     part = {key: places[key][here] for key in whole(samples)}
     size = np.where(
         places["first"]["resize"] > 0, places["first"]["result"], np.stack([samples.width, samples.height], 1)
@@ -572,9 +572,11 @@ def join(places, own, here, resizes, samples):
         for first, length in shown if resizes else [*shown, (own["window"][:, k], own["result"][:, k])]:
             part["window"][:, k] += np.where(flip, part["result"][:, k] - first - length, first)
             part["result"][:, k] = length
-        if resizes:
+        if resizes or shows:
             part["crop"][:, k] += part["window"][:, k]
-            part["crop"][:, 2 + k], part["resize"][:, k] = part["result"][:, k], own["resize"][:, k]
+            part["crop"][:, 2 + k], part["window"][:, k] = part["result"][:, k], 0
+            part["resize"][:, k] = own["resize"][:, k] if resizes else part["result"][:, k]
+        if resizes:
             left = own["window"][:, k]
             part["window"][:, k] = np.where(flip, own["resize"][:, k] - left - own["result"][:, k], left)
             part["result"][:, k], part["flipped_first"][:, k] = own["result"][:, k], flip
@@ -639,7 +641,7 @@ class Transform:
                 own["result"][:] = pair(keys["size"])
             for key in ("overlap", "canvas", "noise"):
                 places[key][here] = own[key]
-            join(places, own, here, resizes, samples)
+            join(places, own, here, resizes, kind == "iou_crop", samples)
             width, height = places["result"].T.copy()
         return (*packed(columns, n), places)
 

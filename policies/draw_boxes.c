@@ -69,6 +69,13 @@ motley_status mot_boxes_check(const mot_transform *transform, const motley_sampl
     return MOTLEY_OK;
 }
 
+void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i)
+{
+    sample->boxes_count = samples->box_offsets[i + 1] - samples->box_offsets[i];
+    if (sample->boxes_count) /* else there may be no boxes at all */
+        sample->boxes = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+}
+
 /* Moves the given boxes by the place and the steps so far. */
 static motley_status move_boxes(drawing *d, motley_error *error)
 {
@@ -189,24 +196,24 @@ motley_status mot_draw_image(const mot_transform *transform, const motley_sample
                   .sample = mot_sample_of(samples, i, width, height, channels),
                   .image = i,
                   .scratch = &scratch[1] };
-    if (transform->facts.draws_sizes)
-        MOT_TRY(mot_fail_in(error, mot_transform_place(transform, &d.sample, place, error), "image %zu: ", i));
+    if (transform->facts.takes_boxes)
+        mot_sample_give_boxes(&d.sample, samples, i);
+    const motley_status status =
+        mot_transform_place(transform, &d.sample, place, transform->facts.draws_sizes ? error : NULL);
+    if (transform->facts.draws_sizes) /* else they were checked */
+        MOT_TRY(mot_fail_in(error, status, "image %zu: ", i));
     if (!transform->facts.takes_boxes) {
-        *count = mot_transform_draw(transform, &d.sample, place, steps);
+        *count = mot_transform_draw_steps(transform, &d.sample, place, steps);
         return MOTLEY_OK;
     }
-    d.count = samples->box_offsets[i + 1] - samples->box_offsets[i];
-    if (d.count) /* else there may be no boxes at all */
-        d.given = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
+    d.count = d.sample.boxes_count;
+    d.given = d.sample.boxes;
     MOT_TRY(mot_keep(&scratch[0],
                      d.count * (sizeof *d.moved + sizeof *d.boxes) + transform->info.max_steps * sizeof *d.moves, i + 1,
                      error));
     d.moves = scratch[0].memory;
     d.moved = (double(*)[4])(void *)(d.moves + transform->info.max_steps);
     d.boxes = (box *)(void *)(d.moved + d.count);
-    d.sample.boxes = d.given;
-    d.sample.boxes_count = d.count;
-    mot_transform_place(transform, &d.sample, place, NULL);
     d.place = *place;
     d.place.boxes_count = 0; /* what is erased in the end moves no box */
     *count = 0;

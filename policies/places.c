@@ -72,6 +72,18 @@ static bool add(axis *a, const axis *b, bool resizes, int32_t side)
     return true;
 }
 
+void mot_place_show(motley_place *a, int32_t width, int32_t height)
+{
+    motley_place made = *a;
+    for (int k = 0; k < 2; k++) {
+        axis shown = axis_of(a, k);
+        if (!make_crop(&shown, k ? height : width))
+            return;
+        put_axis(&shown, k, &made);
+    }
+    *a = made;
+}
+
 bool mot_place_join(motley_place *a, const motley_place *b, bool resizes, int32_t width, int32_t height)
 {
     motley_place made = *a;

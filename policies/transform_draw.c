@@ -138,6 +138,8 @@ motley_status mot_transform_place(const mot_transform *transform, const mot_draw
             drawn->canvas_top = own.canvas_top;
         }
         drawn->overlap |= own.overlap;
+        if (stage->kind == MOT_STAGE_IOU_CROP)
+            mot_place_show(drawn, sample->width, sample->height);
     }
     return MOTLEY_OK;
 }
@@ -162,8 +164,14 @@ int mot_transform_steps(const mot_transform *transform, uint32_t s, const mot_dr
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps)
 {
-    int count = 0;
     mot_transform_place(transform, sample, drawn, NULL); /* which was checked */
+    return mot_transform_draw_steps(transform, sample, drawn, steps);
+}
+
+int mot_transform_draw_steps(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
+                             mot_step *steps)
+{
+    int count = 0;
     for (uint32_t s = 0; s < transform->stages; s++) {
         count += mot_transform_steps(transform, s, sample, drawn->result_width, drawn->result_height, &steps[count]);
         if (transform->fact[s].before) /* those stages are the first that draw steps */

@@ -443,6 +443,10 @@ motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, 
 int mot_transform_draw(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
                        mot_step *steps);
 
+/* The same of a place that is drawn already. */
+int mot_transform_draw_steps(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
+                             mot_step *steps);
+
 /* Its parts. The place, whose result its steps work on, and ARGUMENT where it fits no image of this size; and the steps
  * of stage s. */
 motley_status mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
@@ -461,11 +465,18 @@ int32_t mot_padded_side(const mot_window *window, int32_t side, int down);
  * that resizes, perhaps to the size that there is. False: no place does both, and `a` is as it was. */
 bool mot_place_join(motley_place *a, const motley_place *b, bool resizes, int32_t width, int32_t height);
 
+/* Makes all that a place shows, which is not resized yet, its crop: what follows an iou_crop asks which boxes have
+ * their centre there. */
+void mot_place_show(motley_place *a, int32_t width, int32_t height);
+
 /* ---- draw_boxes.c ---- */
 
 /* Checks that a transform that takes boxes gets them. The boxes' numbers are checked during the draw. */
 motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count,
                               motley_error *error);
+
+/* Gives the sample of image i its boxes, after mot_boxes_check. */
+void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i);
 
 /* *room: the most steps that an image can get with its boxes, after mot_boxes_check. Requires that memory can hold the
  * steps of all images. */

@@ -199,7 +199,7 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
 static void check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
 {
     const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL, *moved = NULL;
-    const bool resizes = mot_stage_resizes(last->kind), extends = mot_stage_extends(last->kind);
+    const bool extends = mot_stage_extends(last->kind);
     uint8_t fill[4], other[4];
     for (const mot_stage *stage = transform->stage; stage < last; stage++) {
         if (are_apart(&stage->listed, &last->listed))
@@ -392,24 +392,6 @@ static void check_resizes(reader *r, const mot_yaml *list, const mot_transform *
         PROBLEM(r, list, "the stages resize an image %d times, want at most twice", resizes);
 }
 
-/* Requires one size behind an iou_crop, whose own a call without boxes does not know. */
-static void check_overlap(reader *r, const mot_yaml *list, const mot_transform *transform, uint32_t way)
-{
-    bool crops = false;
-    for (uint32_t i = 0; i < transform->stages; i++) {
-        const mot_stage *const stage = &transform->stage[i];
-        if (!(transform->fact[i].ways >> way & 1))
-            continue;
-        crops |= stage->kind == MOT_STAGE_IOU_CROP;
-        if (crops && stage->kind == MOT_STAGE_RESIZE && stage->of.crop.rule == MOT_SIZE_GIVEN &&
-            stage->of.crop.height > 0)
-            return;
-    }
-    if (crops)
-        PROBLEM(r, list,
-                "'iou_crop' leaves images of many sizes, want a 'resize' behind it, with 'size' as [height, width]");
-}
-
 /* Requires what a device or a follower has once for all samples to be the same in all lists of a one_of. */
 static void check_lists(reader *r, const mot_yaml *list, const mot_transform *transform)
 {
@@ -501,10 +483,8 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
     const uint32_t problems = r->tree.problems;
     mot_transform_find_ways(transform);
     check_lists(r, list, transform);
-    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++) {
+    for (uint32_t way = 0; r->tree.problems == problems && sizes_known && way < transform->facts.ways; way++)
         check_resizes(r, list, transform, way);
-        check_overlap(r, list, transform, way);
-    }
     if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
     return true;

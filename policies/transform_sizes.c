@@ -311,13 +311,18 @@ static motley_status find_sizes(const mot_transform *transform, const motley_sam
                                 int32_t *result_heights, motley_error *error)
 {
     const motley_samples none = { 0 };
+    const bool by_boxes = transform && transform->info.takes_boxes & 2 && !transform->info.width;
     if (transform)
         MOT_TRY(mot_transform_check_single(transform, error));
+    if (by_boxes)
+        MOT_TRY(mot_boxes_check(transform, samples, count, error));
     for (size_t i = 0; i < count; i++) {
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "image %zu: ", i));
         mot_sizes sizes = { .width = widths[i], .height = heights[i] };
         if (transform) {
-            const mot_drawn_sample sample = mot_sample_of(samples ? samples : &none, i, widths[i], heights[i], 1);
+            mot_drawn_sample sample = mot_sample_of(samples ? samples : &none, i, widths[i], heights[i], 1);
+            if (by_boxes)
+                mot_sample_give_boxes(&sample, samples, i);
             MOT_TRY(mot_fail_in(error, mot_sample_sizes(transform, &sample, &sizes, error), "image %zu: ", i));
         }
         result_widths[i] = sizes.width;

@@ -123,6 +123,8 @@ static const char *const texts[] = {
          "  - resize: {shortest: [20, 60], longest: 70, filter: bicubic}\n  - photometric: {p: 0.5}\n  - output: {}\n",
     HEAD "  - resize: {size: 30}\n  - resize: {longest: 44}\n  - pad: {multiple: 16, fill: 3}\n",
     HEAD "  - iou_crop: {p: 0.9}\n  - resize: {size: [33, 47]}\n  - flip: {horizontal: 0.5}\n  - output: {}\n",
+    HEAD "  - zoom_out: {p: 0.5, side: [1, 2], fill: 30}\n  - iou_crop: {}\n  - flip: {horizontal: 0.5}\n"
+         "  - jitter: {contrast: [0.5, 1.5]}\n  - output: {}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"

@@ -263,6 +263,7 @@ OTHERS = {  # what no built-in has
         name: twice
         stages:
           - zoom_out: {p: 0.5}
+          - iou_crop: {p: 0.8}
           - random_resized_crop: {size: [80, 64]}
           - flip: {horizontal: 0.5}
           - pad: {multiple: 48}
@@ -279,7 +280,17 @@ OTHERS = {  # what no built-in has
 
 
 DRAWN_SIZES = {"shortest", "detr", "detectron2", "lsj", "squares", "longest"}
-DRAWN_SIZES |= {"detectron2_lsj", "tv_lsj", "tv_multiscale", "detr", "rf_detr", "flipped", "twice"}
+DRAWN_SIZES |= {
+    "detectron2_lsj",
+    "tv_lsj",
+    "tv_multiscale",
+    "detr",
+    "rf_detr",
+    "flipped",
+    "twice",
+    "tv_ssd",
+    "tv_ssdlite",
+}
 
 
 def texts():

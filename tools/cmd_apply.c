@@ -469,6 +469,20 @@ static void read_source(void *user, size_t i)
         picture_free(&from->image);
 }
 
+/* An item as a sample of its part, with its boxes, if it has any; `offsets`: of these. */
+static motley_samples sample_of(const job *self, const item *at, size_t offsets[2])
+{
+    motley_samples samples = part_of(self, at)->samples;
+    samples.first = sample_id(self, at);
+    if (at->source->boxes) {
+        offsets[0] = 0;
+        offsets[1] = at->source->boxes->count;
+        samples.boxes = at->source->boxes->boxes;
+        samples.box_offsets = offsets;
+    }
+    return samples;
+}
+
 static void copy_source(void *user, size_t i)
 {
     const job *self = user;
@@ -477,8 +491,8 @@ static void copy_source(void *user, size_t i)
     if (!from->pixels)
         return;
     const part *const part = part_of(self, at);
-    motley_samples samples = part->samples;
-    samples.first = sample_id(self, at);
+    size_t offsets[2];
+    const motley_samples samples = sample_of(self, at, offsets);
     at->image = made_by(part->policy, &samples, taken_by(&self->opened, part, *from));
     if (self->replay) {
         const drawn_image image = drawn_for(self, at);
@@ -495,15 +509,10 @@ static void copy_source(void *user, size_t i)
 /* Draws the steps of an item again, for the draws file and the sheet. */
 static bool draw_item(const job *self, item *at)
 {
-    motley_samples samples = part_of(self, at)->samples;
-    samples.first = sample_id(self, at);
+    size_t offsets[2];
+    motley_samples samples = sample_of(self, at, offsets);
     float level;
     give_levels(&self->arguments->options, &samples, 1, &level);
-    const size_t offsets[2] = { 0, at->source->boxes ? at->source->boxes->count : 0 };
-    if (at->source->boxes) {
-        samples.boxes = at->source->boxes->boxes;
-        samples.box_offsets = offsets;
-    }
     motley_error error;
     at->drawn = part_draw(&self->opened, part_of(self, at), &samples, 1, at->source->image, &at->place, at->steps,
                           &at->count, &error) == MOTLEY_OK;

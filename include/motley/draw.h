@@ -142,8 +142,9 @@ MOTLEY_API motley_status motley_draw(const motley_policy *policy, const motley_s
  *
  *  Shapes   widths, heights, result_widths, result_heights: [count] pixels, of the source images and of their results.
  *           The results may overwrite the sources: result_widths may be widths, and result_heights heights.
- *  Samples  Those of the images, as for motley_apply. May be NULL for a policy without schedules whose sizes do not
- *           depend on what a sample draws (`sizes_drawn` of motley_policy_describe).
+ *  Samples  Those of the images, as for motley_apply, with their boxes if sizes follow from crops by them. May be NULL
+ *           for a policy without schedules whose sizes do not depend on what a sample draws (`draws_sizes` of
+ *           motley_policy_describe).
  *  Memory   The caller's, in host memory. No context is needed.
  *  Errors   ARGUMENT: an image is too small or too large for the policy, or there are no samples; UNSUPPORTED: a policy
  *           with views, each of which has sizes of its own; MEMORY. The results are then unspecified. */

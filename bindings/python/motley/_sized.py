@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._calls import Call
 from ._core import ffi, lib
-from .draws import Drawn
+from .draws import Drawn, boxes_given
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -22,6 +22,7 @@ def prepare_drawn(
     source.to_rgb = policy.to_rgb
     numbers, keep = (0, 0, 0, 0, 0, 0, 0), None
     if given is None:
+        boxes_given(policy, None)
         numbers, keep = transform._numbers(source.count, which, source.device, True)
         samples = ffi.new("motley_samples *", lib.samples_of(*numbers[:4], numbers[5]))
         sizes = policy.result_sizes(source.sizes(), samples)

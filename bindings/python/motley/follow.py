@@ -366,10 +366,12 @@ class Follow:
 
     def _moved(self, sample: Any, following: Mapping[Any, Kind], moves: Moves, return_draws: bool = False) -> Any:
         movers: dict[Any, Any] = {}
-        for key, kind in following.items():
-            movers[key] = kind._mover(f"sample[{key!r}]", sample[key], moves)
-        if self.transform.policy_now.takes_boxes and moves.given is None:
-            self._draw_by_boxes([mover for mover in movers.values() if isinstance(mover, BoxRows)], moves)
+        for of_boxes in True, False:  # by which images are drawn before planes ask how large results are
+            for key, kind in following.items():
+                if isinstance(kind, Boxes) is of_boxes:
+                    movers[key] = kind._mover(f"sample[{key!r}]", sample[key], moves)
+            if of_boxes and self.transform.policy_now.takes_boxes and moves.given is None:
+                self._draw_by_boxes([mover for mover in movers.values() if isinstance(mover, BoxRows)], moves)
         image = move(moves, sample[self.image], movers.values(), return_draws)
         image, draws = image if return_draws else (image, None)
         moved = {self.image: image}
