@@ -7,7 +7,7 @@ labels and masks, and Motley's file of the same recipe through motley.Follow on 
 
 Run it by a Python with torchvision. Times are of the process's CPU, and the subjects alternate, so that a busy machine
 slows all of them alike; each ratio is the median of the rounds' ratios. Without masks and with one for each of 7 boxes,
-pictures of 640x480. About two minutes with 5 rounds."""
+pictures of 640x480. About six minutes with 5 rounds."""
 
 import argparse
 import json
@@ -48,12 +48,66 @@ def samples(masks):
     return theirs, ours
 
 
+FLOATS = v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True)
+SANITIZED = v2.SanitizeBoundingBoxes(min_size=1)
+FILL = {tv_tensors.Mask: 0, "others": (123, 117, 104)}
+SIDES = list(range(480, 801, 32))
+
+
+def ssd():
+    return v2.Compose([
+        v2.RandomPhotometricDistort(), v2.RandomZoomOut(fill=FILL), v2.RandomIoUCrop(), v2.RandomHorizontalFlip(),
+        *FLOATS, SANITIZED,
+    ])  # fmt: skip
+
+
+def ssdlite():
+    return v2.Compose([v2.RandomIoUCrop(), v2.RandomHorizontalFlip(), *FLOATS, SANITIZED])
+
+
+def lsj():
+    return v2.Compose([
+        v2.ScaleJitter((1024, 1024), antialias=True), v2.RandomCrop((1024, 1024), pad_if_needed=True, fill=FILL),
+        v2.RandomHorizontalFlip(), *FLOATS, SANITIZED,
+    ])  # fmt: skip
+
+
+def multiscale():
+    sizes = v2.RandomShortestSize(SIDES, max_size=1333)
+    return v2.Compose([sizes, v2.RandomHorizontalFlip(), *FLOATS, SANITIZED])
+
+
+class SizeCrop(v2.Transform):
+    """DETR's RandomSizeCrop, of v2's parts."""
+
+    def make_params(self, inputs):
+        height, width = v2._utils.query_size(inputs)
+        w, h = (int(torch.randint(min(384, side), min(side, 600) + 1, ())) for side in (width, height))
+        top, left = (int(torch.randint(0, most + 1, ())) for most in (height - h, width - w))
+        return {"top": top, "left": left, "height": h, "width": w}
+
+    def transform(self, inpt, params):
+        return self._call_kernel(v2.functional.crop, inpt, **params)
+
+
+def detr():
+    sizes = v2.RandomShortestSize(SIDES, max_size=1333)
+    cropped = v2.Compose([v2.RandomShortestSize([400, 500, 600]), SizeCrop(), sizes])
+    return v2.Compose([
+        v2.RandomHorizontalFlip(), v2.RandomChoice([sizes, cropped]), *FLOATS,
+        v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]), SANITIZED,
+    ])  # fmt: skip
+
+
 def dfine():
     return v2.Compose([
         v2.RandomPhotometricDistort(p=0.5), v2.RandomZoomOut(fill=0), v2.RandomApply([v2.RandomIoUCrop()], p=0.8),
-        v2.SanitizeBoundingBoxes(min_size=1), v2.RandomHorizontalFlip(), v2.Resize([640, 640]),
-        v2.PILToTensor(), v2.ToDtype(torch.float32, scale=True), v2.SanitizeBoundingBoxes(min_size=1),
+        SANITIZED, v2.RandomHorizontalFlip(), v2.Resize([640, 640]), *FLOATS, SANITIZED,
     ])  # fmt: skip
+
+
+RECIPES = {"dfine_l": dfine, "tv_ssd": ssd, "tv_ssdlite": ssdlite, "tv_lsj": lsj, "tv_multiscale": multiscale}
+RECIPES |= {"detr": detr}
 
 
 def seconds(call):
@@ -62,13 +116,13 @@ def seconds(call):
     return time.process_time() - begin
 
 
-def measure(masks, rounds):
+def measure(name, masks, rounds):
     theirs, ours = samples(masks)
     labels = ("labels", "masks") if masks else ("labels",)
     following = {"boxes": motley.follow.Boxes(rule="torchvision", min_side=1, min_area=1, label_fields=labels)}
     if masks:
         following["masks"] = motley.follow.Mask()
-    recipe, follow = dfine(), motley.Follow(motley.Transform("dfine_l", threads=1), following)
+    recipe, follow = RECIPES[name](), motley.Follow(motley.Transform(name, threads=1), following)
     ids = iter(range(1 << 30))
     subjects = {
         "torchvision": lambda: [recipe(*sample) for sample in theirs],
@@ -76,11 +130,11 @@ def measure(masks, rounds):
     }
     times = {name: [] for name in subjects}
     for _ in range(rounds + 1):  # the first one warms up
-        for name, call in subjects.items():
-            times[name].append(seconds(call) / PICTURES)
-    row = {"recipe": "dfine_l", "masks": BOXES if masks else 0}
-    for name, found in times.items():
-        row[f"{name}_ms"] = round(statistics.median(found[1:]) * 1e3, 2)
+        for subject, call in subjects.items():
+            times[subject].append(seconds(call) / PICTURES)
+    row = {"recipe": name, "masks": BOXES if masks else 0}
+    for subject, found in times.items():
+        row[f"{subject}_ms"] = round(statistics.median(found[1:]) * 1e3, 2)
     row["times"] = round(statistics.median(map(operator.truediv, times["torchvision"][1:], times["motley"][1:])), 1)
     print(row, flush=True)
     return row
@@ -95,7 +149,7 @@ def main():
     torch.manual_seed(1)
     versions = {"torchvision": torchvision.__version__.split("+")[0], "pillow": PIL.__version__}
     run = {**conditions(PYTHON_PATHS), **versions}
-    run["rows"] = [measure(masks, options.rounds) for masks in (False, True)]
+    run["rows"] = [measure(name, masks, options.rounds) for name in RECIPES for masks in (False, True)]
     out = options.out or ROOT / f"bench/results/{run['date']}-detection.json"
     out.write_text(json.dumps(run, indent=1) + "\n")
     print(f"wrote {out}")
