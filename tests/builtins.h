@@ -6,20 +6,26 @@
 
 #include "tests/inputs.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define PART_NAME 100
 
-/* How many parts a transform has; none if it needs boxes, draws sizes, or only mixes: recipes of detection have their
- * own tests. */
+/* Whether samples need boxes or draw the sizes of their results: such recipes of detection are no parts. */
+static inline bool is_of_detection(const motley_policy *transform)
+{
+    const motley_policy_info *const info = motley_policy_describe(transform);
+    return info->takes_boxes || info->draws_sizes;
+}
+
+/* How many parts a transform has; none if it only mixes, too. */
 static inline size_t parts_of(const motley_policy *transform)
 {
     const motley_policy_info *const info = motley_policy_describe(transform);
     const size_t views = (size_t)info->views;
-    const bool only_mixes = info->mix && info->stages == 1;
-    return info->takes_boxes || info->draws_sizes || only_mixes ? 0
-           : views                                              ? views + (motley_policy_view(transform, views) != NULL)
-                                                                : 1;
+    if (is_of_detection(transform) || (info->mix && info->stages == 1))
+        return 0;
+    return views ? views + (motley_policy_view(transform, views) != NULL) : 1;
 }
 
 /* The t-th transform as it is in epoch 0, or NULL. */
@@ -70,6 +76,29 @@ static inline motley_policy *builtin_part(size_t i, char name[PART_NAME])
     motley_policy_at(view ? view->policy : plain, 0, &part, NULL);
     motley_policy_destroy(plain);
     return part;
+}
+
+/* Opens recipe i of detection, which the caller destroys; NULL past the last. */
+static inline motley_policy *builtin_of_detection(size_t i, char name[PART_NAME])
+{
+    motley_policy *plain;
+    for (size_t t = 0; (plain = builtin_transform(t)); t++) {
+        if (is_of_detection(plain) && i-- == 0) {
+            snprintf(name, PART_NAME, "%s", input_builtin(true, t)->name);
+            return plain;
+        }
+        motley_policy_destroy(plain);
+    }
+    return NULL;
+}
+
+static inline size_t builtins_of_detection(void)
+{
+    char name[PART_NAME];
+    size_t count = 0;
+    for (motley_policy *plain; (plain = builtin_of_detection(count, name)); count++)
+        motley_policy_destroy(plain);
+    return count;
 }
 
 /* The built-in policy of this name, which has no stages, with another `repeat`; NULL if there is none. */

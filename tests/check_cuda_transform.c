@@ -27,6 +27,7 @@
 #include <stdio.h>
 
 #define SEED 20260301u
+#define FEW_CASES 3
 #define CASES 24 /* of each transform */
 #define FEW_IMAGES 10
 #define MOST_IMAGES 300 /* more than one CTA draws, and than the resize puts in order together */
@@ -850,13 +851,15 @@ int main(int argc, char **argv)
     read_options(argc, argv, options, sizeof options / sizeof *options);
     cpu = open_on(MOTLEY_BACKEND_CPU, 0, 1);
     cuda = open_on(MOTLEY_BACKEND_CUDA, 0, require != 0);
-    const size_t parts = builtin_parts();
-    sweep(parts + TEXTS, "transforms");
-    for (size_t i = 0; i < parts + TEXTS; i += sweep_every()) {
+    const size_t parts = builtin_parts(), recipes = builtins_of_detection(), all = parts + TEXTS + recipes;
+    sweep(all, "transforms");
+    for (size_t i = 0; i < all; i += sweep_every()) {
         const size_t own = i - parts;
         char called[PART_NAME];
         motley_policy *transform = i < parts ? builtin_part(i, called) : NULL;
-        if (i >= parts) {
+        if (i >= parts + TEXTS) {
+            transform = builtin_of_detection(own - TEXTS, called);
+        } else if (i >= parts) {
             snprintf(called, sizeof called, "text %zu", own);
             need(motley_policy_parse(texts[own], strlen(texts[own]), NULL, &transform, &error) == MOTLEY_OK,
                  error.message);
@@ -869,7 +872,7 @@ int main(int argc, char **argv)
         check_transform(transform, called, (uint64_t)cases, (int32_t)most, 0);
         motley_policy *follower;
         const motley_follower_params how = { .channels = 2, .fill = { 200, 3 }, .erase = 1 };
-        if (motley_policy_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
+        if (!large && motley_policy_follower(transform, &how, &follower, &error) == MOTLEY_OK) {
             char following[PART_NAME + 20];
             snprintf(following, sizeof following, "%s, followed", called);
             check_transform(follower, following, (uint64_t)cases, (int32_t)most, 2);

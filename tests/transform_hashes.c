@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hashes of the results of transforms on fixed images with fixed draws: every built-in one and each of its views, a
+/* Hashes of the results of transforms on fixed images with fixed draws: every built-in one and each of its views, those
+ * of detection with boxes, a
  * resize by each filter in both orders of its passes, and mixes by both libraries' rules. Each is a line of
  * golden/transforms.hashes; see hashes.h. Recorded draws must give the same bytes. */
 #include "tests/builtins.h"
@@ -10,6 +11,7 @@
 
 #define IMAGES 24
 #define MOST_SIDE 260
+#define BOXES 6 /* of an image, fewer */
 
 #define HEAD "motley: 1\nname: x\nstages:\n"
 #define RESIZE(filter, order) \
@@ -62,17 +64,46 @@ static motley_image packed(int32_t width, int32_t height, size_t size, size_t of
                            .channel_stride = (int64_t)size };
 }
 
-static void lay_out(pictures *p, const motley_policy_info *info)
+/* Boxes of every image, of whole and half pixels; some are empty. */
+static void place_boxes(const pictures *p, double boxes[][4], size_t offsets[])
 {
+    uint64_t state = 7;
+    size_t n = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        offsets[i] = n;
+        for (int b = 0; b < i % BOXES; b++, n++)
+            for (int k = 0; k < 2; k++) {
+                const uint64_t most = 2 * (uint64_t)(k ? p->src[i].height : p->src[i].width) + 1;
+                const double x = (double)(input_random(&state) % most) / 2,
+                             y = (double)(input_random(&state) % most) / 2;
+                boxes[n][k] = x < y ? x : y;
+                boxes[n][2 + k] = x < y ? y : x;
+            }
+    }
+    offsets[IMAGES] = n;
+}
+
+/* Lays out the images, and their results, of the sizes that their samples draw. */
+static motley_status lay_out(pictures *p, const motley_policy *transform, const motley_samples *samples,
+                             motley_error *error)
+{
+    const motley_policy_info *const info = motley_policy_describe(transform);
     const size_t size = info->dtype == MOTLEY_U8 ? 1 : 4;
+    int32_t widths[IMAGES], heights[IMAGES];
+    for (int i = 0; i < IMAGES; i++) {
+        widths[i] = p->src[i].width;
+        heights[i] = p->src[i].height;
+    }
+    const motley_status status =
+        motley_policy_result_sizes(transform, samples, IMAGES, widths, heights, widths, heights, error);
     for (int i = 0; i < IMAGES; i++) {
         motley_image *const from = &p->src[i], *const to = &p->dst[i];
-        *from = packed(40 + i * 9 % (MOST_SIDE - 40), 40 + i * 31 % (MOST_SIDE - 40), 1, p->bytes);
-        *to = packed(info->width ? info->width : from->width, info->width ? info->height : from->height, size,
-                     p->out_bytes);
+        *from = packed(from->width, from->height, 1, p->bytes);
+        *to = packed(widths[i], heights[i], size, p->out_bytes);
         p->bytes += (size_t)from->width * (size_t)from->height * 3;
         p->out_bytes += (size_t)to->width * (size_t)to->height * 3 * size;
     }
+    return status;
 }
 
 /* Fills the images on the host, and turns offsets into addresses. */
@@ -110,8 +141,17 @@ static motley_status hash_of(motley_context *context, const motley_policy *trans
 {
     const motley_policy_info *const info = motley_policy_describe(transform);
     pictures p = { .bytes = 0 };
-    lay_out(&p, info);
-    motley_status status = fill(&p, context, error) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+    double boxes[IMAGES * BOXES][4];
+    size_t offsets[IMAGES + 1];
+    motley_samples samples = { .seed = 20261122, .epoch = 3, .first = 1000 };
+    for (int i = 0; i < IMAGES; i++)
+        p.src[i] = packed(40 + i * 9 % (MOST_SIDE - 40), 40 + i * 31 % (MOST_SIDE - 40), 1, 0);
+    place_boxes(&p, boxes, offsets);
+    samples.boxes = &boxes[0][0];
+    samples.box_offsets = offsets;
+    motley_status status = lay_out(&p, transform, &samples, error);
+    if (status == MOTLEY_OK)
+        status = fill(&p, context, error) ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
     const motley_batch src = { .count = IMAGES, .channels = 3, .images = p.src };
     motley_batch dst = { .count = IMAGES,
                          .channels = 3,
@@ -129,8 +169,7 @@ static motley_status hash_of(motley_context *context, const motley_policy *trans
     motley_step *const steps = calloc(IMAGES * (info->max_steps + 1), sizeof *steps);
     int32_t counts[IMAGES];
     motley_mixed mixed[IMAGES], again[IMAGES];
-    motley_apply_params params = { .samples = { .seed = 20261122, .epoch = 3, .first = 1000 },
-                                   .mixed = info->mix ? mixed : NULL };
+    motley_apply_params params = { .samples = samples, .mixed = info->mix ? mixed : NULL };
     if (report) {
         params.drawn = drawn;
         params.steps = steps;
@@ -165,7 +204,9 @@ static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
     if (i < WRITTEN) {
         snprintf(name, sizeof name, "%s", written[i].name);
         status = motley_policy_parse(written[i].text, strlen(written[i].text), NULL, &transform, &error);
-    } else if (!(transform = builtin_part(i - WRITTEN, name))) {
+    } else if (!(transform = i < WRITTEN + builtin_parts()
+                                 ? builtin_part(i - WRITTEN, name)
+                                 : builtin_of_detection(i - WRITTEN - builtin_parts(), name))) {
         status = MOTLEY_ERR_ARGUMENT;
     }
     if (status == MOTLEY_OK)
@@ -183,6 +224,6 @@ static bool line(motley_context *context, size_t i, char line[HASHES_LINE])
 
 int main(int argc, char **argv)
 {
-    const hashes what = { WRITTEN + builtin_parts(), line };
+    const hashes what = { WRITTEN + builtin_parts() + builtins_of_detection(), line };
     return hashes_main(&what, argc, argv);
 }
