@@ -98,20 +98,15 @@ static bool has_tangent(const mot_op_facts *facts)
     return facts->tangent != MOT_TANGENT_NONE;
 }
 
-/* Lists the ops of the table whose facts `has` accepts, as "a, b or c". */
+/* Lists the ops of the table whose facts `has` accepts. */
 static const char *names_of(bool (*has)(const mot_op_facts *facts), char *text, size_t room)
 {
-    int count = 0, seen = 0;
-    size_t length = 0;
+    const char *names[MOT_OP_COUNT];
+    size_t count = 0;
     for (int op = 0; op < MOT_OP_COUNT; op++)
-        count += has(&mot_op_table[op].facts);
-    for (int op = 0; op < MOT_OP_COUNT && length < room; op++)
-        if (has(&mot_op_table[op].facts)) {
-            const char *before = seen == 0 ? "" : seen + 1 == count ? " or " : ", ";
-            length += (size_t)snprintf(text + length, room - length, "%s%s", before, mot_op_table[op].info.name);
-            seen++;
-        }
-    return text;
+        if (has(&mot_op_table[op].facts))
+            names[count++] = mot_op_table[op].info.name;
+    return list_of(names, count, text, room);
 }
 
 /* Checks the keys that only some ops or ranges can have. */

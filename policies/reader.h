@@ -128,6 +128,19 @@ static inline bool whole_number(reader *r, const mot_yaml *node, const char *wha
     return true;
 }
 
+/* Lists words as "a, b or c", in `text`. */
+static inline const char *list_of(const char *const *words, size_t count, char *text, size_t room)
+{
+    *text = '\0';
+    for (size_t i = 0, used = 0; i < count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s",
+                                 i == 0          ? ""
+                                 : i + 1 < count ? ", "
+                                                 : " or ",
+                                 words[i]);
+    return text;
+}
+
 /* Reads one of `words`; *out is its index. False after a problem. */
 static inline bool word(reader *r, const mot_yaml *node, const char *what, const char *const *words, size_t count,
                         int *out)
@@ -141,12 +154,8 @@ static inline bool word(reader *r, const mot_yaml *node, const char *what, const
             *out = (int)i;
             return true;
         }
-    char wanted[120] = "";
-    for (size_t i = 0, used = 0; i < count; i++) {
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
-        used = strlen(wanted);
-    }
-    PROBLEM(r, node, "%s is '%.60s', want %s", what, text_of(r, node), wanted);
+    char wanted[120];
+    PROBLEM(r, node, "%s is '%.60s', want %s", what, text_of(r, node), list_of(words, count, wanted, sizeof wanted));
     return false;
 }
 

@@ -255,13 +255,8 @@ static void unknown_stage(reader *r, const mot_yaml *key)
                 here ? here : near);
         return;
     }
-    char wanted[240] = "";
-    for (size_t i = 0, used = 0; i < MOT_STAGE_KINDS; i++) {
-        const char *const before = i == 0 ? "" : i + 1 < MOT_STAGE_KINDS ? ", " : " or ";
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", before, names[i]);
-        used = strlen(wanted);
-    }
-    PROBLEM(r, key, "unknown stage '%.60s', want %s", name, wanted);
+    char wanted[240];
+    PROBLEM(r, key, "unknown stage '%.60s', want %s", name, list_of(names, MOT_STAGE_KINDS, wanted, sizeof wanted));
 }
 
 static int kind_named(const char *name)
