@@ -150,7 +150,7 @@ class Call:
 
 
 class BatchesCall(Call):
-    """A call of functions that take batches with their addresses."""
+    """A call of functions that take batches with their addresses, such as that which mixes images as they come."""
 
     def _describe(self, transform: Any, source: Any, target: Any) -> None:
         self.c.batches = self.made = ffi.new("kept_batches *")
@@ -164,10 +164,6 @@ class BatchesCall(Call):
 
     def _take(self, table: Any) -> None:
         self.made.src.images = table
-
-
-class MixCall(BatchesCall):
-    """The call that mixes images as they come, of any dtype."""
 
 
 class ViewsCall(BatchesCall):
@@ -225,16 +221,15 @@ class ViewsCall(BatchesCall):
         return [images.list_of(written.parts[j * n : (j + 1) * n], written.cls) for j in range(count)]
 
 
-def replayed(batch: Any, draws: Any, out: Any, layout: Any, views: Any) -> dict[str, Any]:
-    """All views of a batch by recorded draws, each by itself; views: {name: (count, number, transform)}."""
-    results = {}
+def replayed(batch: Any, draws: Any, views: Any, out: Any = None, **how: Any) -> dict[str, Any]:
+    """All views of a batch or a sample by recorded draws; views: {name: (count, number, what replays its draws)}."""
     if out is not None:
         raise ArgumentError("out is given, but the policy has views: want what replay() returns")
     if "" in views:
-        batch = views.pop("")[2].replay(batch, draws[""], layout=layout)
-    for name, (count, _, transform) in views.items():
-        own = [draws[name]] if count == 1 else draws[name]
-        made = [transform.replay(batch, each, layout=layout) for each in own]
+        batch = views.pop("")[2].replay(batch, draws[""], **how)
+    results = {}
+    for name, (count, _, own) in views.items():
+        made = [own.replay(batch, each, **how) for each in ([draws[name]] if count == 1 else draws[name])]
         results[name] = made[0] if count == 1 else tuple(made)
     return results
 
@@ -258,7 +253,7 @@ def call_of(policy: Any) -> type[Call]:
     """The class of calls of a policy; None: of an operation."""
     if policy is None or not policy.whole:
         return Call
-    return ViewsCall if policy.views else MixCall if policy.only_mixes else Call
+    return ViewsCall if policy.views else BatchesCall if policy.only_mixes else Call
 
 
 def described(transform: Any, source: Any, target: Any, what: Any) -> Any:

@@ -26,7 +26,8 @@ from ._random import Once, levels_on_host, split_ids
 from .transform import Transform
 
 if TYPE_CHECKING:
-    from ._types import Interpolation, Levels
+    from .follow import Image, Mask
+    from ._types import Levels
 
     Size = tuple[int, int]
 
@@ -188,14 +189,11 @@ _followers: dict[Any, tuple[Policy, Transform]] = {}
 
 
 class Images:
-    """Another image of each, which a call of its own moves. fill: a number, or one for each channel."""
+    """Another image of each, which a call of its own moves. kind: a motley.follow.Image."""
 
     count = 0  # of what the images' call has to move
 
-    def __init__(
-        self, name: str, value: Any, moves: Moves, interpolation: Interpolation, fill: int | Sequence[int],
-        erase: bool, alpha: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, name: str, value: Any, moves: Moves, kind: Image) -> None:
         source, count = images_of(value, moves.transform.layout), len(moves.sizes)
         if source.single != moves.single or source.count != count:
             given = "one image" if source.single else f"a batch of {source.count}"
@@ -207,14 +205,17 @@ class Images:
                 raise ArgumentError(f"{name}{where} is {sizes.format(*size, *wanted_size)}: want one size")
         if count and source.dtype != lib.MOTLEY_U8:
             raise ArgumentError(f"{name} is not uint8: want motley.follow.Mask for it, which takes every dtype")
-        fills = list(fill) if isinstance(fill, Sequence) else [fill] * source.channels
+        fills = list(kind.fill) if isinstance(kind.fill, Sequence) else [kind.fill] * source.channels
         if count and len(fills) != source.channels:
-            raise ArgumentError(f"{name} has {source.channels} channels, but fill is {fill!r}: want a number for each")
+            raise ArgumentError(
+                f"{name} has {source.channels} channels, but fill is {kind.fill!r}: want a number for each"
+            )
         if len(set(fills[4:]) - {fills[0]}):
-            raise ArgumentError(f"{name}: fill is {fill!r}, want the first number again behind the fourth")
-        self.value, self.moves, self.alpha, fills = value, moves, alpha, fills[:4]
-        self.params = ffi.new("motley_follower_params *", {"fill": bytes(fills).ljust(4, b"\0"), "erase": bool(erase)})
-        self.params.interpolation, self.params.channels = interpolation_number(interpolation), len(fills)
+            raise ArgumentError(f"{name}: fill is {kind.fill!r}, want the first number again behind the fourth")
+        self.value, self.moves, self.alpha, fills = value, moves, kind.alpha, fills[:4]
+        self.params = ffi.new("motley_follower_params *", {"fill": bytes(fills).ljust(4, b"\0")})
+        self.params.erase, self.params.channels = bool(kind.erase), len(fills)
+        self.params.interpolation = interpolation_number(kind.interpolation)
 
     def _follower(self) -> Transform:
         """What moves images as those of the transform move, by its draws or by given ones."""
@@ -257,8 +258,8 @@ class Planes(Mover):
     """The mask of an image, or those of a batch, one array or a list, and what they become. An image may have a list of
     masks."""
 
-    def __init__(self, name: str, value: Any, fill: float, erase: bool, moves: Moves) -> None:
-        self.name, self.value, self.moves, self.erase = name, value, moves, bool(erase)
+    def __init__(self, name: str, value: Any, moves: Moves, kind: Mask) -> None:
+        self.name, self.value, self.moves, self.erase = name, value, moves, bool(kind.erase)
         self.held: list[Any] = []  # the arrays that the addresses are of
         self.dense = not moves.single and not isinstance(value, (list, tuple)) and not moves.listed
         if self.dense and KINDS[type(value)] is Pillow:
@@ -272,9 +273,8 @@ class Planes(Mover):
         there = all(array is None or device_of(array) == moves.device for array in arrays)
         self.device = moves.device if there else None
         results: Sequence[Size | None] = moves.result_sizes or [None] * len(masks)
-        self.pieces = [
-            self._piece(at, mask, array, fill, size) for (at, mask), array, size in zip(masks.items(), arrays, results)
-        ]
+        each = zip(masks.items(), arrays, results)
+        self.pieces = [self._piece(at, mask, array, kind.fill, size) for (at, mask), array, size in each]
         self.count = sum(piece.addresses[2] for piece in self.pieces)
 
     def _array(self, name: str, value: Any, size: Size | None) -> Any:

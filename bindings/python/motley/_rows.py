@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._arrays import KINDS, NumPy, Pillow, Torch, as_dtype, as_numbers, device_of, finished, has_floats, like_foreign
 from ._arrays import name_of, plain
 from ._core import ffi, lib
 from ._movers import Mover, Moves, in_host_memory, like_table, numpy_for, placed, pointer
-from ._native import ArgumentError
+from ._native import ArgumentError, one_of
 
+if TYPE_CHECKING:
+    from .follow import Boxes, Points
+
+FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
+LIMITS = "min_area", "min_side", "min_visibility"
+CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 POINT_FLAGS = lib.MOTLEY_POINT_INSIDE, lib.MOTLEY_POINT_UNERASED, lib.MOTLEY_POINT_MIRRORED
 
 
@@ -164,18 +171,20 @@ class Rows(Mover):
 
 
 class BoxRows(Rows):
-    """Boxes. rules: motley_box_rules' fields; drop_outside: those outside of their image become boxes without area,
-    which are dropped."""
+    """Boxes, a motley.follow.Boxes; those outside of their image become boxes without area, if these are dropped."""
 
     axes, widths, wanted, word = (2,), (4,), "[n, 4]", "box"
 
-    def __init__(self, name: str, value: Any, moves: Moves, rules: dict[str, Any], drop_outside: bool) -> None:
+    def __init__(self, name: str, value: Any, moves: Moves, kind: Boxes) -> None:
         super().__init__(name, value, moves)
-        self.rules = ffi.new("motley_box_rules *", rules)
+        form = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
+        form = one_of(f"{name}.format", form.value.lower(), FORMATS) if isinstance(form, enum.Enum) else kind.format
+        self.rules = ffi.new("motley_box_rules *", {limit: getattr(kind, limit) for limit in LIMITS})
+        self.rules.format, self.rules.torchvision = FORMATS[form], kind.rule == "torchvision"
         self.scaled = self._looks_scaled()
         if self.device is None:
             self._refuse_scaled()
-        if drop_outside and self.count:
+        if kind.outside == "drop" and self.count:
             self.table = self.table * ~self._outside()[:, None]
 
     def _refuse_scaled(self) -> None:
@@ -194,12 +203,7 @@ class BoxRows(Rows):
         return pointer(self.held[0]), ffi.new("size_t[]", self.offsets)
 
     def _corners(self) -> tuple[Any, Any, Any, Any]:
-        left, top, right, bottom = as_dtype(self.table, "float64").T
-        if self.rules.format == lib.MOTLEY_CXCYWH:
-            left, top = left - right / 2, top - bottom / 2
-        if self.rules.format != lib.MOTLEY_XYXY:
-            right, bottom = left + right, top + bottom
-        return left, top, right, bottom
+        return corners_of(as_dtype(self.table, "float64"), self.rules.format)
 
     def _outside(self) -> Any:
         """Which boxes are good ones that do not touch their image."""
@@ -245,15 +249,15 @@ class BoxRows(Rows):
 
 
 class PointRows(Rows):
-    """Points. convention: motley_convention; pairs: places that change places where an image is mirrored."""
+    """Points, a motley.follow.Points."""
 
-    def __init__(self, name: str, value: Any, moves: Moves, convention: int, pairs: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, name: str, value: Any, moves: Moves, kind: Points) -> None:
         super().__init__(name, value, moves)
-        self.convention, self.pairs = convention, pairs
+        self.convention, self.pairs = CONVENTIONS[kind.convention], kind.pairs
         if self.device is None and self._looks_scaled():
             warnings.warn(f"{name} has numbers in 0..1 only: want pixels, so multiply x by the image's width and y by "
                           "its height", stacklevel=6)  # fmt: skip
-        self._order = [*itertools.chain.from_iterable(map(self._paired, range(len(self.parts))))] if pairs else []
+        self._order = [*itertools.chain.from_iterable(map(self._paired, range(len(self.parts))))] if kind.pairs else []
         self.places = self.table[:, :2]
 
     def _paired(self, i: int) -> list[int]:
@@ -292,6 +296,16 @@ class PointRows(Rows):
     def found_out(self) -> Any:
         """Whether each point was inside."""
         return self.back(self.inside, "bool")
+
+
+def corners_of(boxes: Any, form: int) -> tuple[Any, Any, Any, Any]:
+    """Left, top, right and bottom of boxes [..., 4] of a motley_box_format."""
+    left, top, right, bottom = (boxes[..., k] for k in range(4))
+    if form == lib.MOTLEY_CXCYWH:
+        left, top = left - right / 2, top - bottom / 2
+    if form != lib.MOTLEY_XYXY:
+        right, bottom = left + right, top + bottom
+    return left, top, right, bottom
 
 
 def _are_alike(parts: list[Any], widths: tuple[int, ...]) -> bool:

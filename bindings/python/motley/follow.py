@@ -7,20 +7,19 @@ its inverse. Pixel i covers i..i + 1 (see motley/follow.h), so that nothing is h
 from __future__ import annotations
 
 import dataclasses
-import enum
 import itertools
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Unpack, cast, overload
 
-from ._core import lib
 from ._arrays import KINDS, Pillow, finished, plain, taken
+from ._calls import replayed
 from ._movers import Images, Moves, Planes, move
 from ._native import ArgumentError, UnsupportedError, known_keywords, one_of, whole
 from .draws import Drawn
 from ._images import images_of
 from .policy import fill_bytes, interpolation_number
-from ._rows import BoxRows, PointRows
+from ._rows import CONVENTIONS, FORMATS as FORMATS, LIMITS, BoxRows, PointRows
 from ._random import Once, split_ids, view_as
 from .transform import Transform
 
@@ -29,19 +28,16 @@ if TYPE_CHECKING:
 
 Sample = TypeVar("Sample", bound="Mapping[Any, Any] | Sequence[Mapping[Any, Any]]")
 
-FORMATS = {"xyxy": lib.MOTLEY_XYXY, "xywh": lib.MOTLEY_XYWH, "cxcywh": lib.MOTLEY_CXCYWH}
 OTHERS_FORMATS = {
     "coco": "'xywh', which is the same",
     "pascal_voc": "'xyxy', which is the same",
     "yolo": "'cxcywh', and boxes in pixels: multiplied by the image's width and height",
     "albumentations": "'xyxy', and boxes in pixels: multiplied by the image's width and height",
 }
-LIMITS = "min_area", "min_side", "min_visibility"
 OF_IMAGES = "size", "orig_size", "image_id"  # by their usual keys: as long as two boxes, or one
-CONVENTIONS = {"continuous": lib.MOTLEY_CONTINUOUS, "index": lib.MOTLEY_INDEX}
 
 
-# ---- what follows, and how: `_mover` makes what moves an entry ----
+# ---- what follows, and how ----
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +54,6 @@ class Mask:
 
     fill: float = 0
     erase: bool = False
-
-    def _mover(self, name: str, value: Any, moves: Moves) -> Planes:
-        return Planes(name, value, self.fill, self.erase, moves)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,9 +74,6 @@ class Image:
     def __post_init__(self) -> None:
         interpolation_number(self.interpolation)
         fill_bytes(self.fill)
-
-    def _mover(self, name: str, value: Any, moves: Moves) -> Images:
-        return Images(name, value, moves, self.interpolation, self.fill, self.erase, self.alpha)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,13 +123,6 @@ class Boxes:
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
 
-    def _mover(self, name: str, value: Any, moves: Moves) -> BoxRows:
-        form = getattr(value, "format", None)  # of a tv_tensors.BoundingBoxes; a jax.Array has another one
-        form = one_of(f"{name}.format", form.value.lower(), FORMATS) if isinstance(form, enum.Enum) else self.format
-        limits = {limit: getattr(self, limit) for limit in LIMITS}
-        rules = {"format": FORMATS[form], "torchvision": self.rule == "torchvision", **limits}
-        return BoxRows(name, value, moves, rules, self.outside == "drop")
-
     def _fields_in(self, sample: Mapping[Any, Any]) -> Sequence[Any]:
         """The label_fields of a sample."""
         if self.label_fields is None:
@@ -183,11 +166,9 @@ class Points:
         if len(set(places)) < len(places):
             raise ArgumentError(f"pairs is {pairs!r}, want no place in two pairs")
 
-    def _mover(self, name: str, value: Any, moves: Moves) -> PointRows:
-        return PointRows(name, value, moves, CONVENTIONS[self.convention], self.pairs)
-
 
 Kind = Mask | Image | Boxes | Points
+MOVERS: dict[type, Any] = {Mask: Planes, Image: Images, Boxes: BoxRows, Points: PointRows}
 BY_NAME: dict[str, Kind] = {
     "mask": Mask(), "masks": Mask(), "boxes": Boxes(), "bboxes": Boxes(), "points": Points(), "keypoints": Points(),
 }  # fmt: skip
@@ -340,8 +321,9 @@ class Follow:
         """
         views = self.transform._views_of(self.transform.policy)
         if views:
-            replayed: Sample = self._replayed(sample, draws, views)
-            return replayed
+            own = {name: (count, number, self._with(one)) for name, (count, number, one) in views.items()}
+            every: Any = replayed(sample, draws, own)
+            return cast("Sample", every)
         if isinstance(sample, (list, tuple)):
             several: Sample = _several(sample, self.replay, draws)
             return several
@@ -352,24 +334,12 @@ class Follow:
         moved: Sample = self._moved(sample, following, Moves(transform, source, given=drawn))
         return moved
 
-    def _replayed(self, sample: Any, draws: Any, views: Mapping[str, tuple[int, int, Transform]]) -> Any:
-        """All views of the sample, each by its own draws."""
-        own = {name: self._with(transform) for name, (*_, transform) in views.items()}
-        if "" in own:
-            sample = own.pop("").replay(sample, draws[""])
-        return {
-            name: follow.replay(sample, draws[name])
-            if views[name][0] == 1
-            else tuple(follow.replay(sample, each) for each in draws[name])
-            for name, follow in own.items()
-        }
-
     def _moved(self, sample: Any, following: Mapping[Any, Kind], moves: Moves, return_draws: bool = False) -> Any:
         movers: dict[Any, Any] = {}
         for of_boxes in True, False:  # by which images are drawn before planes ask how large results are
             for key, kind in following.items():
                 if isinstance(kind, Boxes) is of_boxes:
-                    movers[key] = kind._mover(f"sample[{key!r}]", sample[key], moves)
+                    movers[key] = MOVERS[type(kind)](f"sample[{key!r}]", sample[key], moves, kind)
             if of_boxes and self.transform.policy_now.takes_boxes and moves.given is None:
                 self._draw_by_boxes([mover for mover in movers.values() if isinstance(mover, BoxRows)], moves)
         image = move(moves, sample[self.image], movers.values(), return_draws)

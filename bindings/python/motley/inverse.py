@@ -14,7 +14,8 @@ from ._arrays import as_dtype, has_floats, name_of, plain
 from ._images import images_of
 from ._movers import Images, Moves, library_of, placed, stacked
 from .draws import Drawn, _channels_of, _is_one
-from .follow import FORMATS
+from .follow import Image
+from ._rows import FORMATS, corners_of
 from ._native import ArgumentError, UnsupportedError, checked, one_of
 from .policy import Policy
 from .transform import Transform
@@ -94,11 +95,7 @@ class Inverse:
 
     def _boxes(self, i: int, name: str, value: Any, form: str) -> Any:
         value, library = _rows(name, value, 4)
-        left, top, right, bottom = (value[..., k] for k in range(4))
-        if form == "cxcywh":
-            left, top = left - right / 2, top - bottom / 2
-        if form != "xyxy":
-            right, bottom = left + right, top + bottom
+        left, top, right, bottom = corners_of(value, FORMATS[form])
         corners = library.stack([library.stack((x, y), -1) for x in (left, right) for y in (top, bottom)], -2)
         corners = self._moved(i, library, corners)
         low, high = library.amin(corners, -2), library.amax(corners, -2)
@@ -186,7 +183,7 @@ class Inverse:
         (size,) = zip(draws.widths, draws.heights)
         white = numpy.full(size[::-1], 255, "uint8")
         moves = Moves(self._transform, images_of(white, "hw"), given=draws)
-        moved = [Images("the source", white, moves, name, 0, erase=True).moved() for name in interpolations]
+        moved = [Images("the source", white, moves, Image(name, erase=True)).moved() for name in interpolations]
         return numpy.all([image == 255 for image in moved], axis=0)
 
     # ---- a batch ----

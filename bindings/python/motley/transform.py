@@ -487,7 +487,7 @@ class Transform(Sampled):
         if policy.varies:
             policy, which = self._in_epoch(policy, which)
             if given is not None and policy.views:
-                return replayed(batch, given, out, layout, self._views_of(policy))
+                return replayed(batch, given, self._views_of(policy), out, layout=layout)
         what = () if given.__class__ is Drawn and not policy.whole else policy._what
         takes = levels is not None and self._takes(levels, policy)
         follows, more = followed is not NULL, EMPTY
