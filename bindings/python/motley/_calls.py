@@ -36,7 +36,7 @@ class Call:
         c.in_place, c.fused = target is source, fuses(transform, target)
         c.params.clip_frames = transform.clip_frames
         self.single = source.single
-        self.keep: Any = source, target
+        self.keep: Any = source, target  # what it reads and writes; None, None of a call that is kept for others
         self.stream = no_stream
         self.caller = images.library_of(source), source.device
         self._sizes: Any = None if self.count else []
@@ -75,7 +75,7 @@ class Call:
     def for_any_pixels(self, source: Any, target: Any, new: bool) -> None:
         """Lets go of the arrays that it was made for. new: each run writes to a new target."""
         _ = self.sizes
-        self.keep, self.finish, self.like = None, source.finish_for(), target.make if new else None
+        self.keep, self.finish, self.like = (None, None), source.finish_for(), target.make if new else None
         self.written = self._written_by(target)
 
     def for_lists(self, key: Any, source: Any, target: Any, new: bool) -> None:
@@ -108,11 +108,13 @@ class Call:
     def sizes(self) -> Any:
         """(width, height) of each image."""
         if self._sizes is None:
-            self._sizes = images.sizes_in(self.listed[0]) if self.keep is None else self.keep[0].sizes()
+            source, _ = self.keep
+            self._sizes = images.sizes_in(self.listed[0]) if source is None else source.sizes()
         return self._sizes
 
-    def result(self, batch: Any, source: Any, target: Any, result: Any) -> Any:
-        """What the caller gets; the arguments are Transform._prepare's."""
+    def result(self, batch: Any, result: Any) -> Any:
+        """What the caller gets. result: what is written to, None if the call has it."""
+        source, target = self.keep
         if source is not None:
             images.hold_until_done(self, source, target)
             return target.result(source) if result is None else result
@@ -193,11 +195,12 @@ class ViewsCall(BatchesCall):
 
         return written
 
-    def result(self, batch: Any, source: Any, target: Any, result: Any) -> Any:
+    def result(self, batch: Any, result: Any) -> Any:
         """A dictionary by the views' names: of a view with several results their tuple."""
+        source, target = self.keep
         if source is not None:
             images.hold_until_done(self, source, *target.targets)
-            result, finish = target.arrays, source.finish_for()
+            result, finish = target.array, source.finish_for()
         else:
             finish = self.finish
         made = {}
@@ -243,7 +246,7 @@ class ViewTargets:
         self.views, self.targets = views, targets
         pictures = [isinstance(target, (images.Many, images.Picture)) for target in targets]
         self.buffer: Any = pictures if any(pictures) else None  # as a PIL image's: the call is not kept
-        self.arrays = [target if own else target.array for target, own in zip(targets, pictures)]
+        self.array = [target if own else target.array for target, own in zip(targets, pictures)]
 
     def make(self, batch: Any) -> Any:
         return [target.make(batch) for target in self.targets]

@@ -83,7 +83,7 @@ class _Resizer(Transform):
 
     def resized(self, batch: Any, layout: Layout | None, out: Any, box: Any, flip: Any) -> Any:
         prepare = self._prepare if self.crop is None else self._prepare_once  # sizes may depend on the crops
-        call, source, target, pixels, written, result = prepare(batch, out, layout, None, self.what)
+        call, pixels, written, result = prepare(batch, out, layout, None, self.what)
         if call.count:
             params, keep = call.c.params, []
             if self.crop is not None:
@@ -102,7 +102,7 @@ class _Resizer(Transform):
                 check(lib.run_kept(call.c, pixels, written, call.stream()), call.c.error)
             finally:
                 lib.forget(call.c)
-        return call.result(batch, source, target, result)
+        return call.result(batch, result)
 
     def _target(self, source: Any, batch: Any, out: Any, layout: Any, policy: Any) -> Any:
         given = source.sizes() or [source.size[::-1]]  # of an empty array that of the images it would have

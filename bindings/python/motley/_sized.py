@@ -33,4 +33,4 @@ def prepare_drawn(
         sizes = given.result_sizes
     target = transform._target_of_stages(source, batch, out, policy, sizes=sizes)
     call = Call(transform, source, target, policy._what)
-    return (call, source, target, source.pointer, target.pointer, out), numbers, keep, given
+    return (call, source.pointer, target.pointer, out), numbers, keep, given

@@ -496,7 +496,8 @@ class Transform(Sampled):
             made, numbers, _keep, given = prepare_drawn(self, batch, out, layout, policy, which, given)
         else:
             made = self._prepare(batch, out, layout, policy, what)
-        call, source, target, pixels, written, result = made
+        call, pixels, written, result = made
+        source, _ = call.keep
         if given is None and not policy.draws_sizes:
             on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
             numbers, _keep = self._numbers(call.count, which, call.caller[1], on_host)
@@ -541,15 +542,14 @@ class Transform(Sampled):
             images.keep_if_captured(self, call, batch, out, levels, mixing)
         if numbers[6] and which[0] is None:
             self._add(call.count)
-        result = call.result(batch, source, target, result)
+        result = call.result(batch, result)
         return (result, *more) if more else result
 
     def _prepare(
         self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
     ) -> Any:
-        """The call for `batch` that does `what`, as Call has it, with results as `policy` makes them; the batches
-        to read and to write where no kept call knows them; the addresses of both; what is written to, None if the batch
-        decides it."""
+        """The call for `batch` that does `what`, as Call has it, with results as `policy` makes them; the addresses of
+        what is read and written; what is written to, None if the call decides it."""
         kind, pixels, in_place = KINDS[type(batch)], None, out is batch
         into = kind if in_place or out is None else KINDS[type(out)]
         try:
@@ -572,13 +572,13 @@ class Transform(Sampled):
             target = self._target(source, batch, out, layout, policy)
             call = call_of(policy)(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
-                return call, source, target, pixels, target.pointer, out
+                return call, pixels, target.pointer, out
             call.for_any_pixels(source, target, out is None)
             _native.keep(_native.local.calls, key, call)
         if in_place:
-            return call, None, None, pixels, pixels, out
+            return call, pixels, pixels, out
         result = call.like(batch) if out is None else out
-        return call, None, None, pixels, call.written(result), result
+        return call, pixels, call.written(result), result
 
     def _prepare_once(
         self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
@@ -591,14 +591,15 @@ class Transform(Sampled):
             call = _native.local.calls.get(key)
             if call is not None and call.takes_list(batch):
                 result = call.like(batch[0]) if out is None else out
-                return call, None, None, arrays.address(call.listed[1]), call.written(result), result
+                return call, arrays.address(call.listed[1]), call.written(result), result
         source = self._source_for(batch, layout, out, policy)
         target = self._target(source, batch, out, layout, policy)
         call = call_of(policy)(self, source, target, what)
         plain = type(target) is images.Batch or (type(target) is ViewTargets and target.buffer is None)
         if key is not None and source.by is not None and plain and not source.finish_for():
             call.for_lists(key, source, target, out is None)
-        return call, source, target, source.pointer, target.pointer, out
+            out = target.array if out is None else out
+        return call, source.pointer, target.pointer, out
 
     def _source_for(self, batch: Any, layout: Layout | None, out: Any, policy: Policy | None) -> Any:
         """The images to read."""
