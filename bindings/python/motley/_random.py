@@ -393,7 +393,7 @@ class Sampled:
 
     def _in_views(self, views: int, which: Any, call: Callable[[Any], Any]) -> tuple[Any, ...]:
         """What `call` makes of each of several views of the samples. Without a seed each has a word of its own."""
-        if _native.compiling():
+        if which[0] is None and _native.compiling():
             return cast("tuple[Any, ...]", _native.eagerly()(self._in_views, views, which, call))
         ids, view, epoch = split_ids(*which[:3])
         once = Once(self) if ids is None and (self._words.seed is not None or self._counts) else None
