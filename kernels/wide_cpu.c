@@ -119,9 +119,8 @@ static void run_pass(const mot_wide *wide, const pass *p, const image *from, con
             for (int c = 0; c < v->channels; c++) {
                 const float *const band = (const float *)(const void *)row_of(from, 0, c);
                 if (shape == MOTLEY_SHAPE_WARP)
-                    (plan.path == MOT_WARP_BILINEAR ? bilinear_run
-                                                    : bicubic_run)(&wide->range[c], band, v->width, v->height, v->width,
-                                                                   &at, mot_wide_fill(wide, p->source, c), r.at[c], n);
+                    between_run(&wide->range[c], band, v->width, &at, mot_wide_fill(wide, p->source, c), r.at[c], n,
+                                plan.path == MOT_WARP_BICUBIC);
                 else if (p->source)
                     sum_run(wide, p->source, &taps[c], from, x, y, c, r.at[c], n);
                 else

@@ -83,14 +83,23 @@ static void sum_run(const mot_wide *wide, const mot_step *step, const mot_taps *
     end_sum(step->op, row + first, run + first, last - first, &range, &step->arg, taps->bias);
 }
 
-/* Where a run of an interpolating warp reads, for all bands. */
+/* Column or row i, or the nearest there is. */
+INLINE int32_t nearest_to(int32_t i, int32_t n)
+{
+    const int32_t above = i > 0 ? i : 0;
+    return above < n ? above : n - 1;
+}
+
+/* Where a run of an interpolating warp reads, for all bands: side x side taps, the first in column `left`. */
 typedef struct places {
-    int32_t i[RUN], j[RUN], inside[RUN];
+    int32_t left[RUN], inside[RUN];
+    int32_t row[4][RUN]; /* where the rows of the taps begin */
     double dx[RUN], dy[RUN];
 } places;
 
-static void find_places(const mot_warp_plan *plan, int x0, int y, int n, places *p)
+INLINE void find_places_as(const mot_warp_plan *plan, int x0, int y, int n, places *restrict p, int side)
 {
+    const int32_t columns = plan->width, lines = plan->height;
     const double m0 = plan->m[0], m3 = plan->m[3], m2 = plan->m[2], m5 = plan->m[5], width = plan->width,
                  height = plan->height, in_x = plan->m[1] * ((double)y + 0.5), in_y = plan->m[4] * ((double)y + 0.5);
     for (int x = 0; x < n; x++) {
@@ -101,72 +110,85 @@ static void find_places(const mot_warp_plan *plan, int x0, int y, int n, places 
         at_y = (inside ? at_y : 0.5) - 0.5;
         const double floor_x = floor(at_x), floor_y = floor(at_y);
         p->inside[x] = inside;
-        p->i[x] = (int32_t)floor_x;
-        p->j[x] = (int32_t)floor_y;
+        const int32_t top = (int32_t)floor_y - side / 2 + 1;
+        p->left[x] = (int32_t)floor_x - side / 2 + 1;
+        for (int k = 0; k < side; k++)
+            p->row[k][x] = columns * nearest_to(top + k, lines);
         p->dx[x] = at_x - floor_x;
         p->dy[x] = at_y - floor_y;
     }
 }
 
-/* Column or row i, or the nearest there is. */
-INLINE int32_t nearest_to(int32_t i, int32_t n)
+static void find_places(const mot_warp_plan *plan, int x0, int y, int n, places *p)
 {
-    const int32_t above = i > 0 ? i : 0;
-    return above < n ? above : n - 1;
-}
-
-/* `whole` is a constant. */
-INLINE void bilinear_as(const mot_range *of, const float *restrict band, int32_t width, int32_t height, int32_t row,
-                        const places *restrict p, float fill, float *restrict run, int n, int whole)
-{
-    mot_range range = *of;
-    range.whole = whole;
-    for (int x = 0; x < n; x++) {
-        const int32_t left = nearest_to(p->i[x], width), right = nearest_to(p->i[x] + 1, width);
-        const int32_t top = row * nearest_to(p->j[x], height), bottom = row * nearest_to(p->j[x] + 1, height);
-        const double v = mot_wide_bilinear(band[top + left], band[top + right], band[bottom + left],
-                                           band[bottom + right], p->dx[x], p->dy[x]);
-        const float moved = mot_wide_moved(&range, v);
-        run[x] = p->inside[x] ? moved : fill;
-    }
-}
-
-static void bilinear_run(const mot_range *range, const float *band, int32_t width, int32_t height, int32_t row,
-                         const places *p, float fill, float *run, int n)
-{
-    if (range->whole)
-        bilinear_as(range, band, width, height, row, p, fill, run, n, 1);
+    if (plan->path == MOT_WARP_BICUBIC)
+        find_places_as(plan, x0, y, n, p, 4);
     else
-        bilinear_as(range, band, width, height, row, p, fill, run, n, 0);
+        find_places_as(plan, x0, y, n, p, 2);
 }
 
-INLINE void bicubic_as(const mot_range *of, const float *restrict band, int32_t width, int32_t height, int32_t row,
-                       const places *restrict p, float fill, float *restrict run, int n, int whole)
+#define BLOCK 128 /* places whose taps are in the first cache */
+
+/* Copies the taps of n places: row k of place x to [k][x][side]. One place after the other, since that is faster than
+ * vectors that gather. */
+INLINE void load_taps(const float *restrict band, int32_t width, const places *restrict p, int from, int n,
+                      float *restrict tap, int side)
 {
-    mot_range range = *of;
-    range.whole = whole;
     for (int x = 0; x < n; x++) {
-        int32_t column[4];
-        double line[4];
-        for (int k = 0; k < 4; k++)
-            column[k] = nearest_to(p->i[x] - 1 + k, width);
-        for (int k = 0; k < 4; k++) {
-            const int32_t at = row * nearest_to(p->j[x] - 1 + k, height);
-            line[k] = mot_wide_cubic(band[at + column[0]], band[at + column[1]], band[at + column[2]],
-                                     band[at + column[3]], p->dx[x]);
+        const int32_t left = p->left[from + x];
+        float *const to = tap + x * side;
+        if ((uint32_t)left <= (uint32_t)(width - side) && width >= side) {
+            for (int k = 0; k < side; k++)
+                memcpy(to + k * BLOCK * side, band + p->row[k][from + x] + left, (size_t)side * sizeof *to);
+            continue;
         }
-        const float moved = mot_wide_moved(&range, mot_warp_cubic(line[0], line[1], line[2], line[3], p->dy[x]));
-        run[x] = p->inside[x] ? moved : fill;
+        for (int k = 0; k < side; k++)
+            for (int c = 0; c < side; c++)
+                to[k * BLOCK * side + c] = band[p->row[k][from + x] + nearest_to(left + c, width)];
     }
 }
 
-static void bicubic_run(const mot_range *range, const float *band, int32_t width, int32_t height, int32_t row,
-                        const places *p, float fill, float *run, int n)
+/* `whole` and `cubic` are constants. */
+INLINE void between_as(const mot_range *of, const float *restrict band, int32_t width, const places *restrict p,
+                       float fill, float *restrict run, int n, int whole, int cubic)
 {
-    if (range->whole)
-        bicubic_as(range, band, width, height, row, p, fill, run, n, 1);
+    const int side = cubic ? 4 : 2;
+    float tap[4 * BLOCK * 4];
+    mot_range range = *of;
+    range.whole = whole;
+    for (int from = 0; from < n; from += BLOCK) {
+        const int count = n - from < BLOCK ? n - from : BLOCK;
+        load_taps(band, width, p, from, count, tap, side);
+        for (int x = 0; x < count; x++) {
+            const double dx = p->dx[from + x], dy = p->dy[from + x];
+            double v;
+            if (cubic) {
+                const float *const a = tap + x * 4, *const b = a + BLOCK * 4, *const c = b + BLOCK * 4,
+                                   *const d = c + BLOCK * 4;
+                v = mot_warp_cubic(
+                    mot_wide_cubic(a[0], a[1], a[2], a[3], dx), mot_wide_cubic(b[0], b[1], b[2], b[3], dx),
+                    mot_wide_cubic(c[0], c[1], c[2], c[3], dx), mot_wide_cubic(d[0], d[1], d[2], d[3], dx), dy);
+            } else {
+                const float *const top = tap + x * 2, *const bottom = tap + (BLOCK + x) * 2;
+                v = mot_wide_bilinear(top[0], top[1], bottom[0], bottom[1], dx, dy);
+            }
+            const float moved = mot_wide_moved(&range, v);
+            run[from + x] = p->inside[from + x] ? moved : fill;
+        }
+    }
+}
+
+static void between_run(const mot_range *range, const float *band, int32_t width, const places *p, float fill,
+                        float *run, int n, int cubic)
+{
+    if (cubic && range->whole)
+        between_as(range, band, width, p, fill, run, n, 1, 1);
+    else if (cubic)
+        between_as(range, band, width, p, fill, run, n, 0, 1);
+    else if (range->whole)
+        between_as(range, band, width, p, fill, run, n, 1, 0);
     else
-        bicubic_as(range, band, width, height, row, p, fill, run, n, 0);
+        between_as(range, band, width, p, fill, run, n, 0, 0);
 }
 
 #endif
