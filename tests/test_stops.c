@@ -54,6 +54,7 @@ static const struct {
     { "- random_resized_crop: {size: 33, filter: nearest}\n- policy: " IN_BOXES "\n- policy: " IN_BOXES
       "\n- output: {type: bf16, mean: 0.5, std: 0.5}\n- erase: {value: 0.25}\n",
       1, 0, 1 },
+    { "- iou_crop: {p: 0.9}\n- flip: {horizontal: 0.5}\n- grayscale: {p: 0.5}\n", 1, 0, 1 },
     { HEAD
       "ops: {wash: {range: [0, 90]}, dots: {}}\nbins: 5\nlevel: uniform\nrepeat: 3\nbranches: [wash, dots, invert, "
       "equalize]\n",
@@ -173,7 +174,7 @@ static void make(drawn_batch *b, const motley_policy *policy, int which, size_t 
         b->params.samples.boxes = &b->boxes[0][0];
         b->params.samples.box_offsets = b->offsets;
     }
-    b->row = motley_policy_describe(policy)->max_steps * (cases[which].boxes ? BOXES : 1);
+    b->row = motley_policy_describe(policy)->max_steps * (motley_policy_describe(policy)->takes_boxes & 1 ? BOXES : 1);
     need(b->row <= ROOM, "more steps than there is room for");
     need(motley_policy_result_sizes(policy, &b->params.samples, COUNT, b->widths, b->heights, b->to_widths,
                                     b->to_heights, &error) == MOTLEY_OK,

@@ -74,6 +74,7 @@ def fused() -> Callable[[Any, Target, int], Any]:
             [
                 v2.RandomPhotometricDistort(),
                 v2.RandomZoomOut(fill={tv_tensors.Mask: 0, "others": 114}, side_range=(1.0, 2.0)),
+                v2.RandomIoUCrop(),
                 v2.RandomShortestSize((64, 80, 96, 112), 160),
                 v2.RandomHorizontalFlip(),
                 v2.ToImage(),

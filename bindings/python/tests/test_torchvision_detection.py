@@ -37,11 +37,18 @@ PRESETS = {
     "hflip": [],
     "lsj": [v2.ScaleJitter((100, 120)), FixedSizeCrop((90, 110), MEAN)],
     "multiscale": [v2.RandomShortestSize((48, 64, 80, 96), 133)],
-    "ssd": [v2.RandomPhotometricDistort(), v2.RandomZoomOut(fill=collections.defaultdict(lambda: MEAN, MASK))],
+    "ssd": [
+        v2.RandomPhotometricDistort(),
+        v2.RandomZoomOut(fill=collections.defaultdict(lambda: MEAN, MASK)),
+        v2.RandomIoUCrop(),
+    ],
+    "ssdlite": [v2.RandomIoUCrop()],
     "resize": [v2.RandomPhotometricDistort(), v2.RandomZoomOut(fill={"others": MEAN, **MASK}), v2.Resize((64, 70))],
+    "dfine": [v2.RandomZoomOut(), v2.RandomApply([v2.RandomIoUCrop()], p=0.8), v2.Resize((64, 70))],
 }
 FILLS = {"resize": MEAN}  # of canvases; a defaultdict has none for torchvision
-RESIZED = "lsj", "multiscale", "resize"
+CROPPED = "ssd", "ssdlite", "resize", "dfine"  # whose places have a crop, and the others a window
+RESIZED = "lsj", "multiscale", "resize", "dfine"
 
 
 def preset(name, backend):
@@ -89,7 +96,7 @@ def by_torchvision(name, image, boxes, masks, draw):
         nonlocal image, boxes, masks
         image, boxes, masks = (call(value, *arguments, **more) for value in (image, boxes, masks))
 
-    crop, to, window = draw["crop" if name == "resize" else "window"], draw["resize"], draw["window"]
+    crop, to, window = draw["crop" if name in CROPPED else "window"], draw["resize"], draw["window"]
     size = [to["height"], to["width"]]
     if "canvas" in draw:
         sides = [draw["canvas"]["left"], draw["canvas"]["top"]]
@@ -97,6 +104,13 @@ def by_torchvision(name, image, boxes, masks, draw):
             sides.append(max(crop[at] + crop[side] - old, 0))
         image = functional.pad(image, sides, FILLS.get(name, 0))
         boxes, masks = functional.pad(boxes, sides), functional.pad(masks, sides, 0)
+    if draw.get("overlap") == "cropped":
+        left, top = (crop[side] + draw.get("canvas", {}).get(side, 0) for side in ("left", "top"))
+        low, high = torch.tensor([left, top]), torch.tensor([left + crop["width"], top + crop["height"]])
+        centre = 0.5 * (boxes[:, :2] + boxes[:, 2:])
+        inside = ((low < centre) & (centre < high)).all(1)
+        on_all(functional.crop, top, left, crop["height"], crop["width"])
+        boxes[~inside] = 0
     if name in RESIZED:
         on_all(functional.resize, size, antialias=True)
     if name == "lsj":
@@ -132,24 +146,25 @@ def test_presets_of_the_references(name, backend):
         assert moved["image_id"] == i
         counts["flipped"] += draw["flip"]["horizontal"]
         counts["zoomed"] += "canvas" in draw
+        counts["cropped"] += draw.get("overlap") == "cropped"
         counts["changed"] += bool(draw["steps"])
         counts["dropped"] += len(target["labels"]) - len(moved["labels"])
         counts[tuple(out.shape)] += 1
     assert 12 < counts["flipped"] < 36 and counts["dropped"]
     assert name not in ("ssd", "resize") or (counts["zoomed"] > 10 and counts["changed"] > 30)
-    assert name not in ("multiscale", "ssd") or len(counts) > 20  # sizes of their own
+    assert name not in ("ssd", "ssdlite", "dfine") or counts["cropped"] > 10
+    assert name not in ("multiscale", "ssd", "ssdlite") or len(counts) > 20  # sizes of their own
 
 
 @pytest.mark.parametrize(
     "transform, why",
     [
-        (v2.RandomIoUCrop(), "'iou_crop' leaves images of many sizes, want a 'resize' behind it"),
         (v2.RandomIoUCrop(trials=7), "trials is 7, Motley has 40"),
         (v2.RandomZoomOut(fill=9.5), "fill is 9.5, want whole numbers of 0 to 255"),
         (v2.RandomPhotometricDistort(hue=(-0.5, 0.5), contrast=(0, 1e6)), "'contrast' is"),
         (v2.RandomShortestSize(list(range(10, 40))), "'shortest'"),
         (FixedSizeCrop((9, 9), padding_mode="edge"), "padding_mode is edge"),
-        (v2.Identity(), "Motley has no such stage"),
+        (v2.RandomInvert(), "Motley has no such stage"),
     ],
     ids=str,
 )
@@ -201,3 +216,27 @@ def test_what_a_getter_names_is_dropped_with_its_boxes():
                 assert type(out[key]) is type(wanted[key]) and torch.equal(out[key], wanted[key]), key
     with pytest.raises(ValueError, match="No bounding boxes"):
         fused(image, {"masks": target["masks"]})
+
+
+@pytest.mark.parametrize("form", ["XYWH", "CXCYWH"])
+@pytest.mark.parametrize("name", ["hflip", "multiscale", "resize"])
+def test_boxes_of_other_formats(name, form):
+    """They are where those of corners are."""
+    fused = fuse([v2.Identity(), *PRESETS[name], v2.RandomHorizontalFlip()])
+    for i in range(12):
+        image, target = sample(i)
+        results = []
+        for boxes in target["boxes"], v2.functional.convert_bounding_box_format(target["boxes"], new_format=form):
+            torch.manual_seed(i)
+            results.append(fused(image, boxes)[1])
+        assert results[1].format.value == form and results[1].canvas_size == results[0].canvas_size
+        back = v2.functional.convert_bounding_box_format(results[1], new_format="XYXY")
+        assert torch.allclose(back.as_subclass(torch.Tensor), results[0].as_subclass(torch.Tensor), atol=1e-3)
+
+
+def test_bands_are_permuted_by_torchvision(caplog):
+    say.cache_clear()
+    bands = torch.arange(4 * 6 * 8, dtype=torch.uint8).reshape(4, 6, 8)
+    colours = {"brightness": (1, 1), "contrast": (1, 1), "saturation": (1, 1), "hue": (0, 0)}
+    assert fuse([v2.RandomPhotometricDistort(**colours, p=0.0)])(bands).shape == bands.shape
+    assert "permutes bands and alpha, too" in caplog.text

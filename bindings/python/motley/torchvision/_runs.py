@@ -128,6 +128,8 @@ class Run(Augmenter):
         channels = channels_of(image)
         if why := self.refused.get(next(kind for kind in KINDS if isinstance(image, kind))):
             raise NotOurs(why)
+        if channels % 2 == 0 and "photometric" in dict(self.stages):
+            raise NotOurs("torchvision's RandomPhotometricDistort permutes bands and alpha, too")
         return self.opaque if channels % 2 else self.transform
 
     def _fill_of_masks(self) -> float:
@@ -464,6 +466,8 @@ READERS: dict[str, Callable[[Run, Any], None]] = {
     "ToPureTensor": _behind,
     "ConvertBoundingBoxFormat": _behind,
     "SanitizeBoundingBoxes": _behind,
+    "SanitizeKeyPoints": _behind,
+    "Identity": lambda run, t: None,
     "ToDtype": _to_dtype,
     "Normalize": _normalize,
     "RandomErasing": _erasing,
