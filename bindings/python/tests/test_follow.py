@@ -452,6 +452,7 @@ def test_samples_are_counted_views_and_epochs():
     sample, transform = samples(1)[0], motley.Transform("trivial_augment_wide", seed=2)
     follow = Follow(motley.Transform(transform))
     assert all((follow(sample)["image"] == transform(sample["image"])).all() for _ in range(5))
+    assert all((follow(sample, epoch=3)["image"] == transform(sample["image"], epoch=3)).all() for _ in range(9))
     assert follow.transform.state_dict() == transform.state_dict()
     images = photographs(4)
     batch = {"image": images, "mask": images[..., 0], "masks": images.transpose(0, 3, 1, 2)}

@@ -161,7 +161,9 @@ def _(x):
 FLIP, MIXED = "motley: 1\nname: a\nstages: [flip: {horizontal: 0.5}]\n", TRAIN + "  - mix: {cutmix: 1, classes: 10}\n"
 entry("motley.Transform pictures")(lambda x: motley.Transform(FLIP)(x.images, **HOW))
 entry("motley.Transform mix")(lambda x: motley.Transform(MIXED)(x.images, **HOW, labels=x.labels))
-for name in (n for n in motley.Policy.names() if motley.Policy(n).whole and not motley.Policy(n).takes_boxes):
+for name, policy in ((name, motley.Policy(name)) for name in motley.Policy.names()):
+    if not policy.whole or policy.takes_boxes or policy.mixes:  # which want boxes, or labels
+        continue
     entry(f"motley.Transform {name}")(lambda x, name=name: motley.Transform(name)(list(x.images), **HOW))
 
 entry("motley.Transform views batch")(lambda x: motley.Transform("dino")(x.images, **HOW))
