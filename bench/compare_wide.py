@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times operations on one image of 13 bands, 224x224, of float32 and uint16, one thread, in turns with torchvision v2,
-Kornia and albumentations, where these have the operation, and with a copy of the image.
+"""Times operations on one image, 224x224, of 13 bands of float32 and uint16 and of 9 of uint8, one thread, in turns
+with torchvision v2, Kornia and albumentations, where these have the operation, and with a copy of the image.
 
     .venv-torch/bin/pip install --target PEERS --no-deps kornia kornia_rs albumentations==2.0.8 albucore==0.0.24 \\
         "stringzilla<4" simsimd pydantic pydantic_core typing-extensions annotated-types typing-inspection scipy
     PYTHONPATH=BUILD/bindings/python:PEERS .venv-torch/bin/python3 bench/compare_wide.py [--rounds N] [--out JSON]
 
 torchvision takes 1 or 3 channels in some operations: it gets the bands as a batch of grey images, in all of them.
-Kornia and albumentations take float32 of 0..1 alone, albumentations in HWC. Only Motley's and torchvision's values are
-equal. Writes one JSON file, of which bench/tables.py makes the table of doc/benchmarks.md."""
+Kornia takes float32 of 0..1 alone, albumentations that and uint8, in HWC; the others work in CHW. Only Motley's and
+torchvision's values are equal. Writes one JSON file, of which bench/tables.py makes the table of doc/benchmarks.md."""
 
 import argparse
 import json
@@ -39,18 +39,19 @@ try:
 except ImportError:
     albumentations = None
 
-BANDS, SIDE = 13, 224
+BANDS, BYTES, SIDE = 13, 9, 224
+SCALES = {torch.float32: 1, torch.uint16: 65535, torch.uint8: 255}
 NEAREST, BILINEAR = F.InterpolationMode.NEAREST, F.InterpolationMode.BILINEAR
 
 
 def peers(x):
     """name: (Motley's call, torchvision's, Kornia's, albumentations') on the image; None: not there."""
-    scale = 1.0 if x.dtype == torch.float32 else 65535
+    scale = SCALES[x.dtype]
     grey = x[:, None]
     floats = kornia is not None and scale == 1
     one, ours = x[None], {"threads": 1, "out": torch.empty_like(x)}
     angle = torch.tensor([30.0])
-    hwc = numpy.ascontiguousarray(x.permute(1, 2, 0).numpy()) if scale == 1 else None
+    hwc = numpy.ascontiguousarray(x.permute(1, 2, 0).numpy()) if x.dtype != torch.uint16 else None
 
     def theirs(make):
         if albumentations is None or hwc is None:
@@ -155,7 +156,7 @@ def main():
         cv2.setNumThreads(1)
     rng, rows = numpy.random.default_rng(7), []
     floats = torch.from_numpy(rng.random((BANDS, SIDE, SIDE), dtype=numpy.float32))
-    for x in floats, (floats * 65535).to(torch.uint16):
+    for x in floats, (floats * 65535).to(torch.uint16), (floats[:BYTES] * 255).to(torch.uint8):
         dtype = str(x.dtype).split(".")[-1]
         for name, functions in peers(x).items():
             us = dict(zip(("motley", "torchvision", "kornia", "albumentations"), least(functions, args.rounds)))
@@ -168,7 +169,7 @@ def main():
         "kornia": getattr(kornia, "__version__", None),
         "albumentations": getattr(albumentations, "__version__", None),
         "motley": motley.__version__,
-        "image": f"{BANDS} x {SIDE}x{SIDE}",
+        "image": f"{BANDS} x {SIDE}x{SIDE}, of uint8 {BYTES} x {SIDE}x{SIDE},",
         "rounds": args.rounds,
         "rows": rows,
     }
