@@ -16,6 +16,7 @@ typedef struct mot_range {
     double low, span; /* lo and hi - lo, as given */
     float lo, hi;
     float both;    /* lo + hi */
+    float bins;    /* of a histogram, in one unit of real data */
     int32_t whole; /* U16: components are whole numbers, and lo is 0 */
     int32_t open;  /* results are not clamped */
 } mot_range;
@@ -30,6 +31,7 @@ MOT_FN mot_range mot_range_of(double lo, double hi, int whole, int open)
     range.lo = (float)lo;
     range.hi = (float)hi;
     range.both = (float)(lo + hi);
+    range.bins = (float)((255.0 + 1.0 - 1e-3) / range.span);
     range.whole = whole;
     range.open = open;
     return range;
@@ -82,7 +84,7 @@ MOT_FN float mot_range_bin(const mot_range *range, float v)
 {
     if (range->whole)
         return mot_range_part(range, v, 256.0f);
-    const float bin = truncf((v - range->lo) * (float)((255.0 + 1.0 - 1e-3) / range->span));
+    const float bin = truncf((v - range->lo) * range->bins);
     return bin < 0.0f ? 0.0f : bin > 255.0f ? 255.0f : bin;
 }
 
@@ -114,8 +116,12 @@ MOT_FN float mot_wide_computed(float made)
 MOT_FN float mot_wide_end(const mot_range *range, float v, float made)
 {
     if (range->whole) {
+#ifdef __CUDA_ARCH__ /* truncated by adding 2^23, which is cheaper and just as exact */
+        return __fadd_rz(fminf(fmaxf(made, 0.0f), MOT_WIDE_FULL), 8388608.0f) - 8388608.0f;
+#else
         made = truncf(made);
         return made > 0.0f ? (made < MOT_WIDE_FULL ? made : MOT_WIDE_FULL) : 0.0f;
+#endif
     }
     return v != v ? v : mot_wide_computed(made);
 }

@@ -54,15 +54,16 @@ MOST = {
     "blur_kernel": 28,  # sm_100
     "plane_blur_kernel": 16,  # once for a plane
     "chains_kernel": 36,
-    "wide_run_kernel": 608,  # around the functions that it calls, once for a task of four bands
-    "wide_count_kernel": 436,  # likewise
+    "wide_run_kernel": 280,  # around the functions that it calls, once for a task
+    "wide_look": 256,  # likewise
+    "wide_resize": 664,  # sm_75; before and behind its loops over taps
     # draws and numbers, once for an image
     "draw_kernel": 28,
     "transform_draw_kernel": 364,
     "draw_stage": 128,
     "fill_other": 240,
     "order_images": 24,
-    "wide_plan_kernel": 72,
+    "wide_plan_kernel": 144,
     "planes_kernel": 64,  # of eight bytes an element, outside of its loops
 }
 

@@ -72,17 +72,17 @@ static needs needs_of_given(const mot_step *steps, size_t images, size_t each, c
                 facts.shapes = bit_of(mot_shape_of(step->op));
             const needs more = needs_of(&facts, step->interpolation != MOTLEY_NEAREST);
             own.items += more.items;
-            own.passes += more.passes;
+            own.passes += 2 * more.passes; /* another one may begin behind it */
             most.counts |= more.counts;
         }
-        own.passes += own.passes > 0 && own.items > own.passes; /* steps that begin none may stand before the first */
+        own.passes = own.passes < own.items ? own.passes + (own.passes > 0) : own.items;
         most.items = larger(most.items, own.items);
         most.passes = larger(most.passes, own.passes);
     }
     return most;
 }
 
-/* The sizes of image i's place, at most, and the most taps of its axes. */
+/* What the results of image i are, and the most taps of its axes. */
 static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filters, const mot_view *dst)
 {
     int taps[2] = { 1, 1 };
@@ -93,12 +93,12 @@ static void add_place(mot_wide_call *call, const mot_sizes *most, unsigned filte
             const mot_resize_axis axis = mot_resize_axis_of((motley_filter)filter, from, 0, (float)from, to);
             taps[k] = (int)larger(taps[k], mot_resize_taps(&axis));
         }
-    const int64_t across = (int64_t)most->crop_height * most->resized_width,
-                  down = (int64_t)most->crop_width * most->resized_height;
-    const int64_t pixels = larger(larger(across, down), (int64_t)most->resized_width * most->resized_height);
-    call->table_bytes =
-        larger(call->table_bytes, mot_wide_table_bytes(most->resized_width, taps[0], most->resized_height, taps[1]));
-    call->spare_floats = larger(call->spare_floats, larger(pixels, (int64_t)dst->width * dst->height));
+    if (filters)
+        call->table_bytes = larger(call->table_bytes, mot_wide_table_bytes(dst->width, taps[0], dst->height, taps[1]));
+    call->spare_floats = larger(call->spare_floats, (int64_t)dst->width * dst->height * call->channels);
+    for (int quads = 0; quads < 2; quads++)
+        call->blocks =
+            larger(call->blocks, mot_wide_blocks(mot_wide_pixels(call->channels, 0), dst->width, dst->height, quads));
 }
 
 static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, const motley_batch *dst,
@@ -115,16 +115,13 @@ static mot_cuda_wide begin(const mot_cuda_state *s, const motley_batch *src, con
     return w;
 }
 
-/* Completes it, once the sizes are known. */
-static void end(mot_cuda_wide *w, const needs *steps, int64_t places)
+/* Completes it, once the sizes are known. `placed`: before the steps, in a pass of their own if they begin one. */
+static void end(mot_cuda_wide *w, const needs *steps, int placed)
 {
     w->counts = steps->counts;
-    w->call.most_items = (int32_t)(steps->items + places + 1);
-    w->call.passes = (int32_t)(larger(steps->passes + (places > 1 ? places - 1 : 0), 1) + w->call.in_place);
-    if (places > 1 && steps->passes > 0)
-        w->call.passes++; /* begun behind the place */
-    w->call.pixels = w->call.spare_floats;
-    w->call.spare_floats *= w->call.channels;
+    w->call.most_items = (int32_t)(steps->items + placed + 1);
+    w->call.passes =
+        (int32_t)((placed ? 1 + larger(steps->passes, steps->items > 0) : larger(steps->passes, 1)) + w->call.in_place);
     mot_wide_cut(&w->call);
 }
 
@@ -148,7 +145,7 @@ mot_cuda_wide mot_cuda_wide_choose(const mot_cuda_state *s, const mot_job *job, 
         if (!(job->src->images || dst->images || (r && r->draws.places)))
             break;
     }
-    end(&w, &steps, r ? 3 : 0);
+    end(&w, &steps, r != NULL);
     return w;
 }
 
@@ -162,7 +159,7 @@ mot_cuda_wide mot_cuda_wide_resize_choose(const mot_cuda_state *s, const motley_
                                   places[i].resized_height, v.width,          v.height };
         add_place(&w.call, &sides, bit_of(places[i].filter), &v);
     }
-    end(&w, &(needs){ 0, 0, 0 }, 3);
+    end(&w, &(needs){ 0, 0, 0 }, 1);
     return w;
 }
 
@@ -177,7 +174,7 @@ void mot_cuda_wide_lay_out(mot_cuda_wide *w, mot_arena *slot, mot_arena *scratch
     w->images[1] = mot_take_if(w->dst->images != NULL, slot, MOT_SENT, n * sizeof *w->images[1]);
     call->items = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->most_items * sizeof *call->items);
     call->pass = mot_take(slot, MOT_PROGRAMS, n * (size_t)call->passes * sizeof *call->pass);
-    call->tasks = mot_take(slot, MOT_PROGRAMS, 2 * (size_t)call->passes * sizeof *call->tasks);
+    call->tasks = mot_take(slot, MOT_PROGRAMS, 4 * (size_t)call->passes * sizeof *call->tasks);
     call->list =
         mot_take(slot, MOT_PROGRAMS, 2 * (size_t)call->passes * n * (size_t)call->most_tasks * sizeof *call->list);
     call->tables = mot_take_if(call->table_bytes > 0, slot, MOT_PROGRAMS, n * (size_t)call->table_bytes);
@@ -206,8 +203,9 @@ motley_status mot_cuda_wide_send(mot_cuda_call *call, mot_cuda_wide *w, motley_e
 
 static motley_status queue_pass(mot_cuda_call *call, const mot_wide_call *pass, motley_error *error)
 {
-    MOT_TRY(
-        mot_call_next(call, &(mot_node){ .reads = MOT_SENT | MOT_PROGRAMS | MOT_IMAGES, .writes = MOT_IMAGES }, error));
+    MOT_TRY(mot_call_next(
+        call, &(mot_node){ .reads = MOT_SENT | MOT_PROGRAMS | MOT_IMAGES, .writes = MOT_PROGRAMS | MOT_IMAGES },
+        error));
     return mot_cuda_try(mot_wide_run_launch(pass, call->lane), "launching the kernel of a pass", error);
 }
 
@@ -216,7 +214,7 @@ motley_status mot_cuda_wide_queue(mot_cuda_call *call, mot_cuda_wide *w, int nor
     mot_wide_call *const to = &w->call;
     to->mean = normalises && w->bands->mean ? to->std - to->channels : NULL;
     MOT_TRY(mot_call_next(call, &(mot_node){ .writes = MOT_PROGRAMS }, error));
-    CUDA_TRY(mot_cuda_fill((int32_t *)to->tasks, 0, 2 * (size_t)to->passes, call->lane),
+    CUDA_TRY(mot_cuda_fill((int32_t *)to->tasks, 0, 4 * (size_t)to->passes, call->lane),
              "clearing the numbers of tasks");
     MOT_TRY(mot_call_next(
         call, &(mot_node){ .reads = MOT_SENT | MOT_STEPS | MOT_PLACES | MOT_PROGRAMS, .writes = MOT_PROGRAMS }, error));
@@ -284,19 +282,6 @@ static motley_status make_steps(mot_cuda_call *call, const mot_job *job, const s
     return mot_cuda_send_counts(call, &draw.plan, job, error);
 }
 
-/* Makes an output of dst. */
-static motley_status queue_output(mot_cuda_call *call, const mot_job *job, const steps_run *r, motley_error *error)
-{
-    mot_wide_call to = r->wide.call;
-    to.src = to.dst;
-    to.src_dtype = to.dst_dtype;
-    to.dst_dtype = (int32_t)job->output->batch.dtype;
-    to.mean = r->wide.bands->mean ? to.std - to.channels : NULL;
-    MOT_TRY(mot_cuda_send_batch(call, &job->output->batch, r->output_images, &to.dst, error));
-    MOT_TRY(mot_call_next(call, &(mot_node){ .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES }, error));
-    return mot_cuda_try(mot_wide_convert_launch(&to, call->lane), "launching the kernel of outputs", error);
-}
-
 motley_status mot_cuda_wide_apply(mot_cuda_call *call, const mot_job *job, motley_error *error)
 {
     mot_cuda_state *const s = call->s;
@@ -314,9 +299,12 @@ motley_status mot_cuda_wide_apply(mot_cuda_call *call, const mot_job *job, motle
     r.wide.call.step_count = r.steps.plan.step_count;
     r.wide.call.max_steps = (int32_t)job->max_steps;
     r.wide.call.given = !job->policy;
-    MOT_TRY(mot_cuda_wide_queue(call, &r.wide, !job->dst, error));
-    if (job->dst && job->output)
-        MOT_TRY(queue_output(call, job, &r, error));
+    r.wide.call.beside = job->dst && job->output;
+    if (r.wide.call.beside) {
+        r.wide.call.output_dtype = (int32_t)job->output->batch.dtype;
+        MOT_TRY(mot_cuda_send_batch(call, &job->output->batch, r.output_images, &r.wide.call.output, error));
+    }
+    MOT_TRY(mot_cuda_wide_queue(call, &r.wide, job->output != NULL, error));
     if (job->followed)
         MOT_TRY(mot_cuda_follow_plan(call, job, &r.steps.plan, r.wide.images[0], MOT_FOLLOW_WAITS_FIRST, error));
     s->last_run = (mot_cuda_last){ .route = MOT_ROUTE_WIDE,

@@ -2,10 +2,10 @@
 /* Images of U16 and F32 on the GPU: the request, and the calls that launch it. Plain C on both sides.
  *
  * What is done to an image is a list of items, which a kernel makes of its place and its steps, cut into passes. A pass
- * reads an image once and writes it once. Its first item may look at other pixels, the others change components one by
- * one or move them: where a component of the result comes from is followed back, and then it goes through the items.
- * One item of a pass may need statistics, which are counted before it. Batches have the same launches whatever their
- * images draw: an image with fewer passes has its last ones. */
+ * reads an image once and writes it once. Its first item may look at other pixels, and then the others change
+ * components one by one. Else they may move them, too, and one may need statistics, which are counted before the pass:
+ * where a component of the result comes from is followed back, and then it goes through the items. Batches have the
+ * same launches whatever their images draw: an image with fewer passes has its last ones. */
 #ifndef MOT_CUDA_WIDE_H
 #define MOT_CUDA_WIDE_H
 
@@ -23,35 +23,40 @@ typedef enum mot_wide_kind {
     MOT_WIDE_COLORS,  /* ... with the luma of its pixel, ... */
     MOT_WIDE_COUNTS,  /* ... with statistics */
     MOT_WIDE_MOVES,   /* whole components, or fills them: nearest warps, erased rectangles, crops, windows, mirrors */
-    MOT_WIDE_SOURCES, /* those from here on begin a pass, since they look at other pixels: */
+    MOT_WIDE_SOURCES, /* those from here on are passes of their own, since they look at other pixels: */
     MOT_WIDE_SUMS = MOT_WIDE_SOURCES, /* STENCIL, FILTER */
     MOT_WIDE_BETWEEN,                 /* a warp that interpolates */
     MOT_WIDE_BOXES,                   /* one pass of a BLUR */
     MOT_WIDE_KERNELS,                 /* a kernel blur */
-    MOT_WIDE_RESIZES                  /* one pass of a resize */
+    MOT_WIDE_RESIZES                  /* both axes of a resize, with window and mirrors */
 } mot_wide_kind;
 
 #define MOT_WIDE_BOX_PASSES 6 /* of a BLUR: three along each row, then along each column */
 
-/* One axis of a resize: the weights of its components, [taps][out], and where each one's window begins. */
+/* One axis of a resize: the weights of each component of the result, [taps][out], and where its window in the picture
+ * begins. count < 0: it is outside of what the picture is resized to. */
 typedef struct mot_wide_axis {
-    int32_t taps, out;
-    int32_t left, top;     /* the first pixel that is read */
-    int32_t width, height; /* of what is read */
     double *weight;
     int32_t *first, *count;
+    int64_t out;
 } mot_wide_axis;
+
+typedef struct mot_wide_scale {
+    mot_wide_axis axis[2]; /* columns, rows */
+    int32_t left, top;     /* where the picture begins */
+    int32_t inside;        /* all of the picture is in the image */
+} mot_wide_scale;
 
 typedef struct mot_wide_item {
     int32_t kind;
-    int32_t down; /* BOXES, RESIZES: along columns */
+    int32_t down; /* BOXES: along columns; RESIZES: so is the first axis */
     int32_t ends; /* BOXES: the last pass */
     mot_step step;
     union {
         mot_trace_step trace; /* MOVES */
         mot_warp_plan plan;   /* BETWEEN */
         mot_taps taps;        /* SUMS */
-        mot_wide_axis axis;   /* RESIZES */
+        mot_wide_scale scale; /* RESIZES */
     };
 } mot_wide_item;
 
@@ -75,8 +80,9 @@ typedef struct mot_wide_total {
 } mot_wide_total;
 
 typedef struct mot_wide_call {
-    mot_cuda_batch src, dst;
-    int32_t count, channels, src_dtype, dst_dtype;
+    mot_cuda_batch src, dst, output;
+    int32_t count, channels, src_dtype, dst_dtype, output_dtype;
+    int32_t beside;                 /* the last pass writes to both, dst and output, and only output is normalised */
     const mot_range *range;         /* [channels] */
     const float *fill, *mean, *std; /* [channels] as in mot_wide; NULL: as there */
     /* The plan: */
@@ -99,38 +105,75 @@ typedef struct mot_wide_call {
     mot_wide_stats *stats;  /* [count][channels] */
     int32_t *tickets;       /* [count]: tasks that have counted; 0 between counts */
     /* CTAs take tasks: blocks of a pass's pixels, in some bands. */
-    uint32_t *tasks;    /* [passes][2]: how many there are, to count and to run; 0 before the plans */
-    int32_t *list;      /* [passes][2][count * most_tasks]: the image of each */
+    uint32_t *tasks; /* [passes][2][2]: how many there are, and were taken, to count and to run; 0 before the plans */
+    int32_t *list;   /* [passes][2][count * most_tasks]: the image of each */
     int64_t most_tasks; /* of an image */
     /* The launch: */
     int32_t now;      /* which pass */
     int32_t together; /* bands that a CTA works on at the same pixels */
-    int64_t pixels;   /* of the largest image that a pass writes */
+    int64_t blocks;   /* of pixels, of the largest image */
     int32_t multiprocessors;
 } mot_wide_call;
 
 #define MOT_WIDE_THREADS 256
-#define MOT_WIDE_TURNS 8 /* times that a thread counts before its CTA adds up */
+#define MOT_WIDE_ENOUGH 36 /* tasks of a multiprocessor, for which bands are divided among them */
+#define MOT_WIDE_TILE 32   /* columns of a block, where pixels are not quads */
 
-/* How many neighbours a thread makes at a time. */
-MOT_FN int mot_wide_neighbours(const mot_wide_pass *pass, const mot_wide_item *source)
+/* The item of a pass that looks at other pixels; or NULL. */
+MOT_FN const mot_wide_item *mot_wide_source(const mot_wide_item *items, const mot_wide_pass *pass)
 {
-    return !source || (!pass->moves && (source->kind == MOT_WIDE_SUMS || source->kind == MOT_WIDE_BOXES)) ? 4 : 1;
+    return pass->first >= 0 && pass->end > pass->first && items[pass->first].kind >= MOT_WIDE_SOURCES
+               ? &items[pass->first]
+               : NULL;
+}
+
+/* Whether threads have quads of neighbours. */
+MOT_FN int mot_wide_quads(const mot_wide_pass *pass, const mot_wide_item *source)
+{
+    return source ? source->kind == MOT_WIDE_SUMS || source->kind == MOT_WIDE_BOXES : !pass->moves;
+}
+
+/* How many pixels a thread has at a time: of one band, or of three colours. */
+MOT_FN int mot_wide_pixels(int channels, int looks)
+{
+    return channels == 3 && !looks ? 4 : 8;
+}
+
+/* Blocks of pixels of an image, each of which a CTA makes at a time. */
+MOT_FN int64_t mot_wide_blocks(int pixels, int width, int height, int quads)
+{
+    const int64_t all = ((int64_t)width + 3) / 4 * height, each = MOT_WIDE_THREADS * pixels / 4;
+    return quads ? (all + each - 1) / each
+                 : ((int64_t)width + MOT_WIDE_TILE - 1) / MOT_WIDE_TILE *
+                       (((int64_t)height + 8 * pixels - 1) / (8 * pixels));
+}
+
+/* A task to count is some blocks of one band, or of three colours. */
+MOT_FN int64_t mot_wide_counted_blocks(int channels)
+{
+    return 32 / mot_wide_pixels(channels, 0);
+}
+
+MOT_FN int64_t mot_wide_count_tasks(int channels, int64_t blocks)
+{
+    const int64_t each = mot_wide_counted_blocks(channels);
+    return (blocks + each - 1) / each * (channels == 3 ? 1 : channels);
 }
 
 /* Chooses `together` and `most_tasks`, by the sizes and numbers of images and bands. */
 MOT_FN void mot_wide_cut(mot_wide_call *call)
 {
-    const int64_t blocks = (call->pixels + MOT_WIDE_THREADS - 1) / MOT_WIDE_THREADS,
-                  shares = (blocks + MOT_WIDE_TURNS - 1) / MOT_WIDE_TURNS, enough = 8 * (int64_t)call->multiprocessors;
-    call->together = call->channels;
-    while (call->together > 4 && blocks / 4 * call->count * (call->channels / call->together) < enough)
-        call->together = ((call->together + 1) / 2 + 3) / 4 * 4;
-    const int64_t runs = blocks * ((call->channels + call->together - 1) / call->together);
-    call->most_tasks = runs > shares * call->channels ? runs : shares * call->channels;
+    const int64_t counts = mot_wide_count_tasks(call->channels, call->blocks),
+                  enough = MOT_WIDE_ENOUGH * (int64_t)call->multiprocessors;
+    int64_t groups = 1;
+    while (call->channels != 3 && groups < call->channels && call->blocks * call->count * groups < enough)
+        groups++;
+    call->together = (int32_t)((call->channels + groups - 1) / groups);
+    const int64_t runs = call->blocks * ((call->channels + call->together - 1) / call->together);
+    call->most_tasks = runs > counts ? runs : counts;
 }
 
-/* Bytes of an image's tables, for so many taps of each component. */
+/* Bytes of an image's tables, for so many taps of each component of the result. */
 MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int row_taps)
 {
     const int64_t weights = (int64_t)columns * column_taps + (int64_t)rows * row_taps;
@@ -141,9 +184,6 @@ MOT_FN int64_t mot_wide_table_bytes(int columns, int column_taps, int rows, int 
 cudaError_t mot_wide_plan_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_count_launch(const mot_wide_call *call, cudaStream_t stream);
 cudaError_t mot_wide_run_launch(const mot_wide_call *call, cudaStream_t stream);
-
-/* Converts images from src to dst, and normalises them; of a call that was cut. */
-cudaError_t mot_wide_convert_launch(const mot_wide_call *call, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -1,90 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Components of a pass of an image of U16 and F32: where they come from, and what its items make of them. A thread has
- * PX neighbours in a row (one, where the pass looks at other pixels) of B bands: 3 are colours; of 4 the last ones may
- * be missing, and `bands` says how many there are. */
+ * N pixels of B bands at a time. If nothing moves, these are quads of neighbours in a row, so that loads and stores are
+ * of 8 or 16 bytes; else they are below each other, and a warp has a row of 32. */
 #ifndef MOT_WIDE_PASS_CUH
 #define MOT_WIDE_PASS_CUH
 
 #include "kernels/cuda/breaks_pixels.cuh"
 #include "kernels/cuda/wide.h"
 
-/* An image that a pass reads or writes. */
-struct wide_image {
-    mot_view view;
-    int dtype;
-};
-
-struct wide_pass {
-    const mot_wide_call &call;
-    const mot_wide_pass &of;
+/* What a CTA's threads share of their task. */
+struct wide_task {
+    mot_wide_pass of;
     const mot_wide_item *items;  /* of the image */
     const mot_wide_item *source; /* the item that looks at other pixels; or NULL */
     const mot_wide_stats *stats; /* [channels] of the image */
-    wide_image from;
-    mot_wide wide; /* the bands' ranges and fills */
+    mot_view from, to, beside;
+    int from_dtype, to_dtype;
+    int quads; /* how threads have pixels */
+    int image;
+    uint32_t task; /* of the image's pass */
 };
 
-DEVICE wide_image wide_image_of(const mot_wide_call &call, int which, int width, int height, int i)
+DEVICE mot_view wide_image_of(const mot_wide_call &call, int which, int width, int height, int i)
 {
-    if (which == MOT_WIDE_SRC)
-        return wide_image{ image_of(call.src, call.channels, i), call.src_dtype };
-    if (which == MOT_WIDE_DST)
-        return wide_image{ image_of(call.dst, call.channels, i), call.dst_dtype };
+    if (which >= MOT_WIDE_SRC)
+        return image_of(which == MOT_WIDE_SRC ? call.src : call.dst, call.channels, i);
     const int64_t row = 4 * (int64_t)width;
-    return wide_image{ mot_view{ (uint8_t *)(call.spare[which] + i * call.spare_floats), width, height, call.channels,
-                                 0, row, 4, row * height },
-                       MOTLEY_F32 };
+    return mot_view{
+        (uint8_t *)(call.spare[which] + i * call.spare_floats), width, height, call.channels, 0, row, 4, row * height
+    };
 }
 
-DEVICE wide_pass wide_begin(const mot_wide_call &call, const mot_wide_pass &of, int i)
+/* Task number `t` of a launch: to count (0) or to run (1). For one thread. */
+DEVICE void wide_begin(const mot_wide_call &call, int runs, uint32_t t, wide_task &task)
 {
+    const int i = call.list[(2 * (int64_t)call.now + runs) * call.count * call.most_tasks + t];
+    const mot_wide_pass of = call.pass[(int64_t)i * call.passes + call.now];
     const mot_wide_item *const items = call.items + (int64_t)i * call.most_items;
-    const bool any = of.end > of.first;
-    wide_pass p = { call,
-                    of,
-                    items,
-                    any && items[of.first].kind >= MOT_WIDE_SOURCES ? &items[of.first] : nullptr,
-                    call.stats + (int64_t)i * call.channels,
-                    wide_image_of(call, of.from, of.from_width, of.from_height, i),
-                    {} };
-    p.wide.colors = call.channels == 3;
-    p.wide.range = call.range;
-    p.wide.fill = call.fill;
-    p.wide.mean = of.to == MOT_WIDE_DST ? call.mean : nullptr;
-    p.wide.std = call.std;
-    return p;
+    task.of = of;
+    task.items = items;
+    task.source = mot_wide_source(items, &of);
+    task.stats = call.stats + (int64_t)i * call.channels;
+    task.from = wide_image_of(call, of.from, of.from_width, of.from_height, i);
+    task.to = wide_image_of(call, of.to, of.width, of.height, i);
+    task.beside = of.to == MOT_WIDE_DST && call.beside ? image_of(call.output, call.channels, i) : task.to;
+    task.from_dtype = of.from == MOT_WIDE_SRC ? call.src_dtype : (int)MOTLEY_F32;
+    task.to_dtype = of.to == MOT_WIDE_DST ? call.dst_dtype : (int)MOTLEY_F32;
+    task.quads = mot_wide_quads(&of, task.source);
+    task.image = i;
+    task.task = t - of.task[runs];
 }
 
-DEVICE float wide_load(const uint8_t *p, int dtype)
+/* ---- components in memory ---- */
+
+/* A whole number of 16 bits, cheaper than its conversion and just as exact. */
+DEVICE float wide_of_u16(uint32_t v)
 {
-    return dtype == MOTLEY_U16 ? (float)*(const uint16_t *)p : *(const float *)p;
+    return __uint_as_float(0x4B000000u | v) - 8388608.0f;
 }
 
-DEVICE float wide_at(const wide_image &from, int x, int y, int c)
+/* WHOLE: images of U16, of which copies are F32; else all are F32. */
+template <bool WHOLE> DEVICE float wide_load(const uint8_t *p, int dtype)
 {
-    const mot_view &v = from.view;
-    return wide_load(v.data + y * v.row + x * v.pixel + c * v.channel, from.dtype);
+    __builtin_assume(__isGlobal(p)); /* which a pointer in shared memory does not tell */
+    return WHOLE && dtype == MOTLEY_U16 ? wide_of_u16(*(const uint16_t *)p) : *(const float *)p;
 }
 
-#define MOT_WIDE_TAPS 8 /* of a resize, whose weights a thread keeps for all bands */
+template <bool WHOLE> DEVICE void wide_load_quad(const uint8_t *p, int dtype, float at[4])
+{
+    __builtin_assume(__isGlobal(p));
+    if (WHOLE && dtype == MOTLEY_U16) {
+        const uint2 v = *(const uint2 *)p;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            at[k] = wide_of_u16((k < 2 ? v.x : v.y) >> (16 * (k & 1)) & 0xFFFF);
+        return;
+    }
+    const four v = *(const four *)p;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        at[k] = v.v[k];
+}
+
+/* Whether quads from `p` on can be loaded or stored at once, in all bands. */
+DEVICE bool wide_is_packed(const mot_view &v, const uint8_t *p, int dtype)
+{
+    const uintptr_t bytes = mot_dtype_bytes(dtype);
+    return v.pixel == (int64_t)bytes && (((uintptr_t)v.channel | (uintptr_t)p) & (4 * bytes - 1)) == 0;
+}
+
+/* Components become bits of a type, in the low bytes; those of U16 are whole numbers in its range. */
+template <int N> DEVICE void wide_cast(const float at[N], int dtype, uint32_t bits[N])
+{
+    if (dtype == MOTLEY_F32) {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            bits[k] = __float_as_uint(at[k]);
+    } else if (dtype == MOTLEY_U16) {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            bits[k] = __float_as_uint(at[k] + 8388608.0f) & 0xFFFF;
+    } else if (dtype == MOTLEY_F16) {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            bits[k] = at[k] == at[k] ? two_f16(at[k], 0.0f) & 0xFFFF : (__float_as_uint(at[k]) >> 16 & 0x8000) | 0x7E00;
+    } else {
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            bits[k] = mot_output_bf16(at[k]);
+    }
+}
+
+DEVICE void wide_store(uint8_t *p, uint32_t bits, int bytes)
+{
+    __builtin_assume(__isGlobal(p));
+    if (bytes == 4)
+        *(uint32_t *)p = bits;
+    else
+        *(uint16_t *)p = (uint16_t)bits;
+}
 
 /* ---- places ---- */
 
-/* Where components come from. */
-template <int PX> struct wide_spot {
-    int x[PX], y[PX];
-    int born[PX];       /* the item that fills them; -1: none does */
-    int64_t offset[PX]; /* of a pass without a source: in the first band */
-    bool packed;        /* PX components next to each other */
+/* What a resize keeps of its first axis: rows of a tile's columns and one more, or columns of its rows. */
+#define MOT_WIDE_KEPT 2640
+
+/* A thread's pixels in a block. */
+template <int N> struct wide_spot {
+    int x[N / 4], y[N / 4]; /* of each quad; else [0], and rows y + 8 k */
+    uint32_t there;         /* bit k: there is a pixel k */
+    uint32_t born;          /* bit k: an item fills it */
 };
 
-/* What the source of a pass reads there, in all bands. */
-struct wide_aim {
-    bool inside;               /* BETWEEN: else it is the fill. RESIZES: all taps are in the image, and few */
-    int taps;                  /* RESIZES */
-    int64_t at[MOT_WIDE_TAPS]; /* BETWEEN: columns, then rows. RESIZES: the first tap, and from tap to tap */
-    double by[MOT_WIDE_TAPS];  /* BETWEEN: the distances. RESIZES: weights */
+/* Where a thread's pixels are in the first band of an image. */
+template <int N> struct wide_memory {
+    uint8_t *at[N / 4]; /* of each quad; else [0], */
+    int64_t step;       /* and from row to row; of a quad from pixel to pixel */
+    bool packed[N / 4]; /* quads are loaded or stored at once */
 };
+
+/* Shared memory of blocks. */
+struct wide_room {
+    union {
+        int64_t place[8]
+                     [MOT_WIDE_THREADS]; /* of pixels that move: in a band of the source, or the item that fills it */
+        struct {
+            float made[8][MOT_WIDE_THREADS]; /* what the source of a pass has made */
+            double kept[MOT_WIDE_KEPT];      /* by a resize */
+        };
+    };
+};
+
+#define MOT_WIDE_BORN INT64_MIN /* of item 0 */
 
 /* One move back, of any kind; -1: outside, or erased. Called: it is rare, and long. */
 OUTLINE int64_t wide_back(const mot_trace_step *trace, int x, int y)
@@ -102,292 +169,179 @@ DEVICE int64_t wide_back_fixed(const mot_trace_step &trace, int x, int y)
     return inside ? (int64_t)to_y << 32 | (int64_t)to_x : -1;
 }
 
-/* Follows components x0.. of row y back through the pass's items up to `end`. */
-template <int PX> DEVICE void wide_find(const wide_pass &p, int end, int x0, int y, wide_spot<PX> &at)
+/* Finds the pixels of a block, and follows them back through the pass's items up to `end`. */
+template <int N> DEVICE void wide_find(const wide_task &t, uint32_t block, int end, wide_room &room, wide_spot<N> &at)
 {
-    const mot_view &v = p.from.view;
+    const mot_view &v = t.from;
+    const int width = t.of.width, height = t.of.height;
+    if (t.quads) {
+        const uint32_t across = (uint32_t)(width + 3) / 4, all = across * (uint32_t)height;
+        at.there = at.born = 0;
 #pragma unroll
-    for (int k = 0; k < PX; k++) {
-        at.x[k] = min(x0 + k, p.of.width - 1);
-        at.y[k] = y;
-        at.born[k] = -1;
+        for (int q = 0; q < N / 4; q++) {
+            const uint32_t quad = (block * (N / 4) + q) * MOT_WIDE_THREADS + threadIdx.x;
+            const uint32_t y = quad < all ? quad / across : (uint32_t)height - 1;
+            at.y[q] = (int)y;
+            at.x[q] = quad < all ? 4 * (int)(quad - y * across) : 0;
+            const int count = quad < all ? min(4, width - at.x[q]) : 0;
+            at.there |= ((1u << count) - 1) << (4 * q);
+        }
+        return;
     }
+    const uint32_t across = (uint32_t)(width + MOT_WIDE_TILE - 1) / MOT_WIDE_TILE, row = block / across;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    at.x[0] = MOT_WIDE_TILE * (int)(block - row * across) + lane;
+    at.y[0] = 8 * N * (int)row + warp;
+    at.there = at.born = 0;
     MOT_ROLLED
-    for (int s = end - 1; s >= p.of.first && p.of.moves; s--) {
-        if (p.items[s].kind != MOT_WIDE_MOVES)
+    for (int k = 0; k < N; k++) {
+        at.there |= at.x[0] < width && at.y[0] + 8 * k < height ? 1u << k : 0;
+        if (t.source)
             continue;
-        const mot_trace_step &trace = p.items[s].trace;
-        const bool fixed = trace.kind == MOT_TRACE_FIXED;
-#pragma unroll
-        for (int k = 0; k < PX; k++) {
-            if (at.born[k] >= 0)
+        int64_t to = (int64_t)min(at.y[0] + 8 * k, height - 1) << 32 | (int64_t)min(at.x[0], width - 1);
+        int s = end - 1;
+        MOT_ROLLED
+        for (; s >= t.of.first && to >= 0; s--) {
+            const mot_trace_step &trace = t.items[s].trace;
+            if (t.items[s].kind != MOT_WIDE_MOVES)
                 continue;
-            const int64_t to = fixed ? wide_back_fixed(trace, at.x[k], at.y[k]) : wide_back(&trace, at.x[k], at.y[k]);
-            at.born[k] = to < 0 ? s : -1;
-            at.x[k] = to < 0 ? 0 : (int)to;
-            at.y[k] = to < 0 ? 0 : (int)(to >> 32);
+            to = trace.kind == MOT_TRACE_FIXED ? wide_back_fixed(trace, (int)to, (int)(to >> 32))
+                                               : wide_back(&trace, (int)to, (int)(to >> 32));
         }
-    }
-    at.packed = !p.of.moves && v.pixel == (int64_t)mot_dtype_bytes(p.from.dtype) && x0 + PX <= p.of.width;
-#pragma unroll
-    for (int k = 0; k < PX; k++)
-        at.offset[k] = at.y[k] * v.row + at.x[k] * v.pixel;
-}
-
-/* ---- items that look at other pixels ---- */
-
-/* PX components from `p` on. */
-template <int PX> DEVICE void wide_load_packed(const uint8_t *p, int dtype, float at[PX])
-{
-    if (PX == 4 && dtype == MOTLEY_F32 && aligned(p, 16)) {
-        const four v = *(const four *)p;
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = v.v[k];
-    } else if (PX == 4 && dtype == MOTLEY_U16 && aligned(p, 8)) {
-        const uint2 v = *(const uint2 *)p;
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = (float)((k < 2 ? v.x : v.y) >> (16 * (k & 1)) & 0xFFFF);
-    } else {
-#pragma unroll
-        for (int k = 0; k < PX; k++)
-            at[k] = wide_load(p + k * (int64_t)mot_dtype_bytes(dtype), dtype);
+        at.born |= to < 0 ? 1u << k : 0;
+        room.place[k][threadIdx.x] = to < 0 ? MOT_WIDE_BORN + (s + 1) : (to >> 32) * v.row + (int)to * v.pixel;
     }
 }
 
-DEVICE void wide_aim_at(const wide_pass &p, int x, int y, wide_aim &aim)
+template <int N>
+DEVICE void wide_aim(const wide_task &t, const mot_view &v, int dtype, const wide_spot<N> &spot, wide_memory<N> &memory)
 {
-    const mot_view &v = p.from.view;
-    aim.inside = false;
-    if (p.source->kind == MOT_WIDE_BETWEEN) {
-        int i, j;
-        aim.inside = mot_warp_between(&p.source->plan, x, y, &i, &j, &aim.by[0], &aim.by[1]);
-        if (!aim.inside)
-            return;
+    memory.step = t.quads ? v.pixel : 8 * v.row;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            aim.at[k] = mot_warp_clamp(i - 1 + k, v.width) * v.pixel;
-            aim.at[4 + k] = mot_warp_clamp(j - 1 + k, v.height) * v.row;
-        }
-    } else if (p.source->kind == MOT_WIDE_RESIZES) {
-        const mot_wide_axis &axis = p.source->axis;
-        const int down = p.source->down, i = down ? y : x, first = axis.first[i];
-        const int left = axis.left + (down ? x : first), top = axis.top + (down ? first : y);
-        aim.taps = axis.count[i];
-        const int right = left + (down ? 1 : aim.taps), bottom = top + (down ? aim.taps : 1);
-        aim.inside = left >= 0 && top >= 0 && right <= v.width && bottom <= v.height && aim.taps <= MOT_WIDE_TAPS;
-        aim.at[0] = top * v.row + left * v.pixel;
-        aim.at[1] = down ? v.row : v.pixel;
-#pragma unroll
-        for (int t = 0; t < MOT_WIDE_TAPS; t++)
-            aim.by[t] = t < aim.taps ? axis.weight[(int64_t)t * axis.out + i] : 0;
+    for (int q = 0; q < N / 4; q++) {
+        memory.at[q] = v.data + spot.y[q] * v.row + spot.x[q] * v.pixel;
+        memory.packed[q] = (spot.there >> (4 * q) & 15) == 15 && wide_is_packed(v, memory.at[q], dtype);
+        if (!t.quads)
+            break;
     }
 }
 
-DEVICE float wide_between(const wide_pass &p, const wide_aim &aim, int c)
+DEVICE mot_wide wide_of(const mot_wide_call &call)
 {
-    if (!aim.inside)
-        return mot_wide_fill(&p.wide, &p.source->step, c);
-    const uint8_t *const band = p.from.view.data + c * p.from.view.channel;
-    const int dtype = p.from.dtype;
-    double v;
-    if (p.source->plan.path == MOT_WARP_BILINEAR) {
-        const uint8_t *const top = band + aim.at[5], *const bottom = band + aim.at[6];
-        v = mot_wide_bilinear(wide_load(top + aim.at[1], dtype), wide_load(top + aim.at[2], dtype),
-                              wide_load(bottom + aim.at[1], dtype), wide_load(bottom + aim.at[2], dtype), aim.by[0],
-                              aim.by[1]);
-    } else {
-        double row[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const uint8_t *const line = band + aim.at[4 + k];
-            row[k] = mot_wide_cubic(wide_load(line + aim.at[0], dtype), wide_load(line + aim.at[1], dtype),
-                                    wide_load(line + aim.at[2], dtype), wide_load(line + aim.at[3], dtype), aim.by[0]);
-        }
-        v = mot_warp_cubic(row[0], row[1], row[2], row[3], aim.by[1]);
-    }
-    return mot_wide_moved(&p.call.range[c], v);
+    mot_wide wide = {};
+    wide.range = call.range;
+    wide.fill = call.fill;
+    return wide;
 }
 
-/* PX components of a row from column x on, the last one again behind the end. row: its first component. */
-template <int PX> DEVICE void wide_load_row(const wide_pass &p, const uint8_t *row, int x, float at[PX])
+/* A band's range; `whole` is known when a kernel is compiled. */
+template <bool WHOLE> DEVICE mot_range wide_range(const mot_wide_call &call, int c)
 {
-    const mot_view &from = p.from.view;
-    if (PX > 1 && x + PX <= from.width && from.pixel == (int64_t)mot_dtype_bytes(p.from.dtype)) {
-        wide_load_packed<PX>(row + x * from.pixel, p.from.dtype, at);
+    mot_range range = call.range[c];
+    range.whole = WHOLE;
+    return range;
+}
+
+/* ---- blocks ---- */
+
+/* Stores a band of a block, `band` bytes behind the first one. */
+template <int N>
+DEVICE void wide_store_block(bool quads, uint32_t there, const wide_memory<N> &to, int64_t band, int dtype,
+                             const float at[N])
+{
+    const int bytes = (int)mot_dtype_bytes(dtype);
+    uint32_t bits[N];
+    wide_cast<N>(at, dtype, bits);
+    if (!quads) {
+        uint8_t *p = to.at[0] + band;
+#pragma unroll
+        for (int k = 0; k < N; k++, p += to.step)
+            if (there >> k & 1)
+                wide_store(p, bits[k], bytes);
         return;
     }
 #pragma unroll
-    for (int k = 0; k < PX; k++)
-        at[k] = wide_load(row + min(x + k, from.width - 1) * from.pixel, p.from.dtype);
+    for (int q = 0; q < N / 4; q++) {
+        const uint32_t *const of = bits + 4 * q;
+        uint8_t *p = to.at[q] + band;
+        __builtin_assume(__isGlobal(p));
+        if (to.packed[q] && bytes == 4)
+            *(uint4 *)p = make_uint4(of[0], of[1], of[2], of[3]);
+        else if (to.packed[q])
+            *(uint2 *)p = make_uint2(of[0] | of[1] << 16, of[2] | of[3] << 16);
+#pragma unroll
+        for (int k = 0; k < 4; k++, p += to.step)
+            if (!to.packed[q] && (there >> (4 * q + k) & 1))
+                wide_store(p, of[k], bytes);
+    }
 }
 
-/* Sums of 3x3 or 5x5 components. */
-template <int REACH, int PX>
-DEVICE void wide_sums_of(const wide_pass &p, int x, int y, const uint8_t *band, float sum[PX])
+/* Stores what the pass has made of band c, and what of an output. */
+template <int N>
+DEVICE void wide_end(const mot_wide_call &call, const wide_task &t, const wide_spot<N> &spot, const wide_memory<N> &to,
+                     int c, float at[N])
 {
-    const mot_view &from = p.from.view;
+    const bool ends = t.of.to == MOT_WIDE_DST, two = ends && call.beside;
+    if (two)
+        wide_store_block<N>(t.quads, spot.there, to, c * t.to.channel, t.to_dtype, at);
+    if (ends && call.mean) {
+        const float mean = call.mean[c], std = call.std[c];
 #pragma unroll
-    for (int j = 0; j <= 2 * REACH; j++) {
-        const uint8_t *const row = band + mot_warp_clamp(y + j - REACH, from.height) * from.row;
-        const float *const weight = &p.source->taps.weight[j * (2 * REACH + 1)];
-        float v[PX + 2 * REACH];
-        wide_load_row<PX>(p, row, x, v + REACH);
+        for (int k = 0; k < N; k++)
+            at[k] = mot_wide_computed((at[k] - mean) / std);
+    }
+    wide_memory<N> beside = to;
+    if (two)
+        wide_aim<N>(t, t.beside, call.output_dtype, spot, beside);
+    wide_store_block<N>(t.quads, spot.there, beside, c * (two ? t.beside : t.to).channel,
+                        two ? call.output_dtype : t.to_dtype, at);
+}
+
+/* Which block of pixels a task is, and which of its bands are first and behind the last. */
+template <int N> DEVICE uint32_t wide_block(const mot_wide_call &call, const wide_task &t, int *first, int *end)
+{
+    const uint32_t blocks = (uint32_t)mot_wide_blocks(N, t.of.width, t.of.height, t.quads), group = t.task / blocks;
+    *first = (int)group * call.together;
+    *end = min(*first + call.together, call.channels);
+    return t.task - group * blocks;
+}
+
+/* What bands c.. of a block are before the pass's items. */
+template <int B, int N, bool WHOLE>
+DEVICE void wide_take(const wide_task &t, const wide_spot<N> &spot, const wide_memory<N> &from, int c,
+                      const wide_room &room, float at[B][N])
+{
 #pragma unroll
-        for (int k = 0; k < REACH; k++) {
-            v[k] = wide_load(row + max(x + k - REACH, 0) * from.pixel, p.from.dtype);
-            v[PX + REACH + k] = wide_load(row + min(x + PX + k, from.width - 1) * from.pixel, p.from.dtype);
+    for (int g = 0; g < B; g++) {
+        const int64_t band = (c + g) * t.from.channel;
+        if (!t.quads) {
+            const uint8_t *const p = t.from.data + band;
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                at[g][k] = spot.born >> k & 1 ? 0.0f : wide_load<WHOLE>(p + room.place[k][threadIdx.x], t.from_dtype);
+            continue;
         }
 #pragma unroll
-        for (int i = 0; i <= 2 * REACH; i++)
-#pragma unroll
-            for (int k = 0; k < PX; k++)
-                sum[k] = fmaf(v[k + i], weight[i], sum[k]);
-    }
-}
-
-template <int PX> DEVICE void wide_sums(const wide_pass &p, int x0, int y, const uint8_t *band, int c, float at[PX])
-{
-    const mot_taps &taps = p.source->taps;
-    const mot_range range = p.call.range[c];
-    const mot_view &from = p.from.view;
-    const int reach = taps.reach;
-    const bool none = from.width <= 2 * reach || from.height <= 2 * reach;
-    const bool edge = y < reach || y >= from.height - reach;
-    const float bias = mot_wide_bias(&range, taps.total, taps.offset);
-    float sum[PX] = {};
-    wide_load_row<PX>(p, band + y * from.row, x0, at);
-    if (!none && !edge && reach == 1)
-        wide_sums_of<1, PX>(p, x0, y, band, sum);
-    else if (!none && !edge)
-        wide_sums_of<2, PX>(p, x0, y, band, sum);
-#pragma unroll
-    for (int k = 0; k < PX; k++) {
-        const float all = bias != 0 ? sum[k] + bias : sum[k], v = at[k];
-        const bool outside = edge || x0 + k < reach || x0 + k >= from.width - reach;
-        const float made = none      ? v
-                           : outside ? mot_range_clamp(&range, v)
-                                     : mot_wide_stencil(p.source->step.op, v, range.whole ? rintf(all) : all, &range,
-                                                        &p.source->step.arg);
-        at[k] = mot_wide_end(&range, v, made);
-    }
-}
-
-/* One pass of a box blur. */
-template <int PX> DEVICE void wide_boxes(const wide_pass &p, int x, int y, const uint8_t *band, int c, float at[PX])
-{
-    const mot_arg &arg = p.source->step.arg;
-    const mot_view &from = p.from.view;
-    const int64_t radius = mot_blur_radius(&arg);
-    float inner[PX] = {}, edges[PX] = {};
-    if (p.source->down) {
-        for (int64_t t = y - radius - 1; t <= y + radius + 1; t++) {
-            const int64_t row = t < 0 ? 0 : t >= from.height ? from.height - 1 : t;
-            float v[PX];
-            wide_load_row<PX>(p, band + row * from.row, x, v);
-#pragma unroll
-            for (int k = 0; k < PX; k++) {
-                const bool ends = t == y - radius - 1 || t == y + radius + 1;
-                edges[k] = t == y - radius - 1 ? v[k] : ends ? edges[k] + v[k] : edges[k];
-                inner[k] = ends ? inner[k] : inner[k] + v[k];
+        for (int q = 0; q < N / 4; q++) {
+            const uint8_t *p = from.at[q] + band;
+            if (from.packed[q]) {
+                wide_load_quad<WHOLE>(p, t.from_dtype, &at[g][4 * q]);
+                continue;
             }
-        }
-    } else {
-        const uint8_t *const row = band + y * from.row;
-        for (int64_t t = x - radius - 1; t < x + PX + radius + 1; t++) {
-            const int64_t column = t < 0 ? 0 : t >= from.width ? from.width - 1 : t;
-            const float v = wide_load(row + column * from.pixel, p.from.dtype);
 #pragma unroll
-            for (int k = 0; k < PX; k++) {
-                const int64_t apart = t - (x + k);
-                edges[k] = apart == -radius - 1 ? v : apart == radius + 1 ? edges[k] + v : edges[k];
-                inner[k] = apart >= -radius && apart <= radius ? inner[k] + v : inner[k];
-            }
+            for (int k = 0; k < 4; k++, p += from.step)
+                at[g][4 * q + k] = spot.there >> (4 * q + k) & 1 ? wide_load<WHOLE>(p, t.from_dtype) : 0.0f;
         }
     }
-#pragma unroll
-    for (int k = 0; k < PX; k++) {
-        const float v = mot_wide_blur(p.source->step.op, inner[k], edges[k], &arg);
-        at[k] = !p.source->ends ? v : mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(v) : v);
-    }
-}
-
-DEVICE float wide_kernel(const wide_pass &p, int x, int y, const uint8_t *band, int c)
-{
-    const mot_arg &arg = p.source->step.arg;
-    const mot_view &from = p.from.view;
-    const int reach = (int)arg.size / 2;
-    float sum = 0;
-    for (int j = -reach; j <= reach; j++) {
-        const float by = __uint_as_float(arg.u[j < 0 ? -j : j]);
-        const uint8_t *const row = band + mot_mirror(y + j, from.height) * from.row;
-        for (int i = -reach; i <= reach; i++)
-            sum = fmaf(by * __uint_as_float(arg.u[i < 0 ? -i : i]),
-                       wide_load(row + mot_mirror(x + i, from.width) * from.pixel, p.from.dtype), sum);
-    }
-    return mot_wide_end(&p.call.range[c], 0, p.call.range[c].whole ? rintf(sum) : sum);
-}
-
-/* Any taps, of a picture that may reach beyond the image. */
-DEVICE double wide_resize_any(const wide_pass &p, int x, int y, int c)
-{
-    const mot_wide_axis &axis = p.source->axis;
-    const mot_view &from = p.from.view;
-    const int down = p.source->down, at = down ? y : x, first = axis.first[at], count = axis.count[at];
-    double sum = 0;
-    for (int t = 0; t < count; t++) {
-        const int i = axis.left + (down ? x : first + t), j = axis.top + (down ? first + t : y);
-        const bool inside = i >= 0 && j >= 0 && i < from.width && j < from.height;
-        const float v = inside ? wide_load(from.data + j * from.row + i * from.pixel + c * from.channel, p.from.dtype)
-                               : mot_wide_fill(&p.wide, &p.source->step, c);
-        sum += (double)v * axis.weight[(int64_t)t * axis.out + at];
-    }
-    return sum;
-}
-
-DEVICE float wide_resize(const wide_pass &p, const wide_aim &aim, int x, int y, int c)
-{
-    double sum = 0;
-    if (!aim.inside) {
-        sum = wide_resize_any(p, x, y, c);
-    } else {
-        const uint8_t *at = p.from.view.data + c * p.from.view.channel + aim.at[0];
-#pragma unroll
-        for (int t = 0; t < MOT_WIDE_TAPS; t++, at += aim.at[1])
-            if (t < aim.taps)
-                sum += (double)wide_load(at, p.from.dtype) * aim.by[t];
-    }
-    return mot_wide_resized(sum, p.call.range[0].whole);
-}
-
-template <int PX>
-DEVICE void wide_source(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int c, float at[PX])
-{
-    const int x = spot.x[0], y = spot.y[0];
-    const uint8_t *const band = p.from.view.data + c * p.from.view.channel;
-    if (p.source->kind == MOT_WIDE_SUMS)
-        wide_sums<PX>(p, x, y, band, c, at);
-    else if (p.source->kind == MOT_WIDE_BOXES)
-        wide_boxes<PX>(p, x, y, band, c, at);
-    else if constexpr (PX == 1)
-        at[0] = p.source->kind == MOT_WIDE_BETWEEN   ? wide_between(p, aim, c)
-                : p.source->kind == MOT_WIDE_KERNELS ? wide_kernel(p, x, y, band, c)
-                                                     : wide_resize(p, aim, x, y, c);
 }
 
 /* ---- items that see one pixel ---- */
 
-/* Whether there is a band g of B. */
-#define MOT_WIDE_HAS(g) (B != 4 || (g) < bands)
-
 #define MOT_WIDE_EACH(made) \
     _Pragma("unroll") for (int g = 0; g < B; g++) \
     { \
-        if (!MOT_WIDE_HAS(g)) \
-            continue; \
-        const mot_range range = p.call.range[c + g]; \
-        _Pragma("unroll") for (int k = 0; k < PX; k++) \
+        const mot_range range = wide_range<WHOLE>(call, c + g); \
+        _Pragma("unroll") for (int k = 0; k < N; k++) \
         { \
             const float v = at[g][k]; \
             at[g][k] = mot_wide_end(&range, v, made); \
@@ -409,25 +363,28 @@ DEVICE void wide_source(const wide_pass &p, const wide_spot<PX> &spot, const wid
 #undef MOT_IF_STATS
 #define MOT_IF_STATS(ID, stem) \
     case MOT_OP_##ID: \
-        MOT_WIDE_EACH(mot_##stem##_wide(v, &p.stats[c + g], &range, &arg))
+        MOT_WIDE_EACH(mot_##stem##_wide(v, &stats[c + g], &range, &arg))
 
-template <int B, int PX> DEVICE void wide_luma(const wide_pass &p, const float at[B][PX], float luma[PX])
+template <int B, int N, bool WHOLE>
+DEVICE void wide_luma(const mot_wide_call &call, const float at[B][N], float luma[N])
 {
     if (B != 3)
         return;
-    const mot_range range = p.call.range[0];
+    const mot_range range = wide_range<WHOLE>(call, 0);
 #pragma unroll
-    for (int k = 0; k < PX; k++)
+    for (int k = 0; k < N; k++)
         luma[k] = mot_wide_luma(&range, at[0][k], at[B > 1 ? 1 : 0][k], at[B > 2 ? 2 : 0][k]);
 }
 
-template <int B, int PX>
-DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, int bands, float at[B][PX])
+template <int B, int N, bool WHOLE>
+DEVICE void wide_change(const mot_wide_call &call, const wide_task &t, const mot_wide_item &item, int c, float at[B][N])
 {
     const mot_arg &arg = item.step.arg;
-    float luma[PX];
+    const mot_wide_stats *const stats = t.stats;
+    __builtin_assume(__isGlobal(stats));
+    float luma[N];
     if (item.kind == MOT_WIDE_COLORS)
-        wide_luma<B, PX>(p, at, luma);
+        wide_luma<B, N, WHOLE>(call, at, luma);
     switch (item.step.op) {
         MOT_OPS(MOT_BY_SHAPE)
     default:
@@ -437,83 +394,26 @@ DEVICE void wide_change(const wide_pass &p, const mot_wide_item &item, int c, in
 
 #include "kernels/shapes_off.h"
 
-/* A resize of bands c.., whose loads are under way side by side. */
-template <int B>
-DEVICE void wide_resizes(const wide_pass &p, const wide_aim &aim, int x, int y, int c, int bands, float at[B][1])
+/* What the pass's items up to `end` make of what was taken. */
+template <int B, int N, bool WHOLE>
+DEVICE void wide_make(const mot_wide_call &call, const wide_task &t, const wide_spot<N> &spot, int end, int c,
+                      const wide_room &room, float at[B][N])
 {
-    const mot_view &from = p.from.view;
-    const uint8_t *const first = from.data + c * from.channel + aim.at[0];
-    double sum[B] = {};
-#pragma unroll
-    for (int t = 0; t < MOT_WIDE_TAPS; t++) {
-        if (t >= aim.taps || !aim.inside)
-            break;
-        float v[B];
-#pragma unroll
-        for (int g = 0; g < B; g++)
-            v[g] = MOT_WIDE_HAS(g) ? wide_load(first + g * from.channel + t * aim.at[1], p.from.dtype) : 0.0f;
-#pragma unroll
-        for (int g = 0; g < B; g++)
-            sum[g] += (double)v[g] * aim.by[t];
-    }
-#pragma unroll
-    for (int g = 0; g < B; g++) {
-        if (!MOT_WIDE_HAS(g))
-            continue;
-        if (!aim.inside)
-            sum[g] = wide_resize_any(p, x, y, c + g);
-        at[g][0] = mot_wide_resized(sum[g], p.call.range[0].whole);
-    }
-}
-
-enum { MOT_WIDE_PLAIN, MOT_WIDE_LOOKS, MOT_WIDE_SCALES };
-
-/* What the items up to `end` make of bands c.. of a spot. HOW: whether the first one looks at other pixels, and is a
- * resize. */
-template <int B, int PX, int HOW>
-DEVICE void wide_make(const wide_pass &p, const wide_spot<PX> &spot, const wide_aim &aim, int end, int c, int bands,
-                      float at[B][PX])
-{
-    if constexpr (HOW == MOT_WIDE_SCALES) {
-        if (spot.born[0] < 0)
-            wide_resizes<B>(p, aim, spot.x[0], spot.y[0], c, bands, at);
-        else
-            for (int g = 0; g < B; g++)
-                at[g][0] = 0;
-    }
-#pragma unroll
-    for (int g = 0; g < B && HOW != MOT_WIDE_SCALES; g++) {
-        if (!MOT_WIDE_HAS(g))
-            continue;
-        const uint8_t *const band = p.from.view.data + (c + g) * p.from.view.channel;
-        if constexpr (HOW == MOT_WIDE_LOOKS) {
-            if (PX > 1 || spot.born[0] < 0)
-                wide_source<PX>(p, spot, aim, c + g, at[g]);
-            else
-                at[g][0] = 0;
-        } else if (spot.packed) {
-            wide_load_packed<PX>(band + spot.offset[0], p.from.dtype, at[g]);
-        } else {
-#pragma unroll
-            for (int k = 0; k < PX; k++)
-                at[g][k] = spot.born[k] >= 0 ? 0.0f : wide_load(band + spot.offset[k], p.from.dtype);
-        }
-    }
     MOT_ROLLED
-    for (int s = p.of.first + (HOW != MOT_WIDE_PLAIN); s < end; s++) {
-        const mot_wide_item &item = p.items[s];
+    for (int s = t.of.first; s < end; s++) {
+        const mot_wide_item &item = t.items[s];
+        __builtin_assume(__isGlobal(&item));
         if (item.kind != MOT_WIDE_MOVES) {
-            wide_change<B, PX>(p, item, c, bands, at);
+            wide_change<B, N, WHOLE>(call, t, item, c, at);
             continue;
         }
 #pragma unroll
-        for (int g = 0; g < B; g++) {
-            if (!MOT_WIDE_HAS(g))
-                continue;
-            const float fill = mot_wide_fill(&p.wide, &item.step, c + g);
+        for (int g = 0; g < B && spot.born; g++) {
+            const mot_wide wide = wide_of(call);
+            const float fill = mot_wide_fill(&wide, &item.step, c + g);
 #pragma unroll
-            for (int k = 0; k < PX; k++)
-                at[g][k] = spot.born[k] == s ? fill : at[g][k];
+            for (int k = 0; k < N; k++)
+                at[g][k] = room.place[k][threadIdx.x] == MOT_WIDE_BORN + s ? fill : at[g][k];
         }
     }
 }

@@ -14,8 +14,10 @@ struct wide_plan {
     mot_wide_pass *passes;
     int count, turns;        /* items and passes */
     int width, height;       /* of the image after them */
-    mot_resize_axis axis[2]; /* of a resize */
-    mot_wide_axis *table[2]; /* NULL: it has no such pass */
+    mot_resize how;          /* of a resize, ... */
+    mot_resize_axis axis[2]; /* ... its columns and rows, ... */
+    int resampled[2];        /* ... and which of them have more than one tap */
+    mot_wide_scale *scale;   /* NULL: there is none */
 };
 
 DEVICE void wide_begin_pass(wide_plan &p)
@@ -27,7 +29,8 @@ DEVICE void wide_begin_pass(wide_plan &p)
 OUTLINE mot_wide_item &wide_add(wide_plan &p, int kind, const mot_step &step)
 {
     const mot_wide_pass &last = p.passes[p.turns - 1];
-    if ((kind >= MOT_WIDE_SOURCES && last.end > last.first) || (kind == MOT_WIDE_COUNTS && last.counted >= 0))
+    if ((kind >= MOT_WIDE_SOURCES && last.end > last.first) || (kind == MOT_WIDE_COUNTS && last.counted >= 0) ||
+        mot_wide_source(p.items, &last))
         wide_begin_pass(p);
     mot_wide_pass &pass = p.passes[p.turns - 1];
     if (kind == MOT_WIDE_COUNTS)
@@ -50,8 +53,7 @@ DEVICE void wide_becomes(wide_plan &p, int width, int height)
 }
 
 /* Columns and rows by themselves, of an image of any size: a crop or the nearest pixels, a window, mirrors. */
-DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &fill, bool resized, int width,
-                          int height)
+DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &fill, int width, int height)
 {
     mot_wide_item &item = wide_add(p, MOT_WIDE_MOVES, fill);
     mot_trace_step &trace = item.trace;
@@ -65,10 +67,8 @@ DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &f
     for (int k = 0; k < 2; k++) {
         const int length = k ? how.height : how.width, out = k ? how.resized_height : how.resized_width;
         double first = 0.5, step = 1;
-        int size = out, offset = 0;
-        if (!resized && plan.crop)
-            offset = k ? how.top + plan.top : how.left + plan.left;
-        if (!resized && !plan.crop) {
+        int size = out, offset = k ? how.top + plan.top : how.left + plan.left;
+        if (!plan.crop) {
             step = (double)(how.box[k + 2] - how.box[k]) / out;
             first = how.box[k] + step * 0.5;
             size = length;
@@ -94,26 +94,7 @@ DEVICE void wide_add_axes(wide_plan &p, const mot_resize &how, const mot_step &f
     wide_becomes(p, width, height);
 }
 
-/* One pass of a resize. */
-DEVICE void wide_add_resize(wide_plan &p, const mot_resize &how, const mot_step &fill, int down, bool first,
-                            uint8_t *tables)
-{
-    const mot_resize_axis axis =
-        mot_resize_axis_of((motley_filter)how.filter, down ? how.height : how.width, how.box[down], how.box[down + 2],
-                           down ? how.resized_height : how.resized_width);
-    const int width = first ? how.width : p.width, height = first ? how.height : p.height;
-    mot_wide_item &item = wide_add(p, MOT_WIDE_RESIZES, fill);
-    item.down = down;
-    item.axis = mot_wide_axis{ mot_resize_taps(&axis), axis.out, first ? how.left : 0,
-                               first ? how.top : 0,    width,    height,
-                               (double *)tables,       nullptr,  nullptr };
-    p.axis[down] = axis;
-    p.table[down] = &item.axis;
-    wide_becomes(p, down ? width : axis.out, down ? axis.out : height);
-}
-
-DEVICE void wide_add_place(wide_plan &p, const mot_resize &how, const mot_step &fill, int width, int height,
-                           uint8_t *tables)
+DEVICE void wide_add_place(wide_plan &p, const mot_resize &how, const mot_step &fill, int width, int height)
 {
     const mot_resize_plan plan = mot_resize_plan_of(&how, 0);
     if (plan.crop || how.filter == MOTLEY_FILTER_NEAREST) {
@@ -121,16 +102,23 @@ DEVICE void wide_add_place(wide_plan &p, const mot_resize &how, const mot_step &
                            how.resized_height == height && how.left + plan.left == 0 && how.top + plan.top == 0 &&
                            how.window_left == 0 && how.window_top == 0 && !how.flip_horizontal && !how.flip_vertical;
         if (!stays)
-            wide_add_axes(p, how, fill, false, width, height);
+            wide_add_axes(p, how, fill, width, height);
         return;
     }
-    const bool both = plan.columns && plan.rows;
-    wide_add_resize(p, how, fill, both ? plan.rows_first : plan.rows, true, tables);
-    if (both)
-        wide_add_resize(p, how, fill, !plan.rows_first, false, tables);
-    if (p.width != width || p.height != height || how.window_left != 0 || how.window_top != 0 || how.flip_horizontal ||
-        how.flip_vertical)
-        wide_add_axes(p, how, fill, true, width, height);
+    mot_wide_item &item = wide_add(p, MOT_WIDE_RESIZES, fill);
+    item.down = plan.columns && plan.rows ? plan.rows_first : plan.columns; /* first the one that has nothing to do */
+    item.scale.left = how.left;
+    item.scale.top = how.top;
+    item.scale.inside =
+        how.left >= 0 && how.top >= 0 && how.left + how.width <= p.width && how.top + how.height <= p.height;
+    p.how = how;
+    for (int k = 0; k < 2; k++)
+        p.axis[k] = mot_resize_axis_of((motley_filter)how.filter, k ? how.height : how.width, how.box[k],
+                                       how.box[k + 2], k ? how.resized_height : how.resized_width);
+    p.resampled[0] = plan.columns;
+    p.resampled[1] = plan.rows;
+    p.scale = &item.scale;
+    wide_becomes(p, width, height);
 }
 
 DEVICE void wide_add_warp(wide_plan &p, const mot_step &step)
@@ -215,29 +203,21 @@ DEVICE void wide_end_plan(wide_plan &p, const mot_wide_call &call)
     }
 }
 
-/* How many tasks a pass has: to count (0) or to run (1). */
-DEVICE uint32_t wide_tasks(const mot_wide_call &call, const mot_wide_item *items, const mot_wide_pass &pass, int runs)
-{
-    const bool looks = pass.first >= 0 && pass.end > pass.first && items[pass.first].kind >= MOT_WIDE_SOURCES;
-    const int px = mot_wide_neighbours(&pass, looks ? &items[pass.first] : NULL), bands = call.channels == 3 ? 3
-                                                                                          : looks            ? 1
-                                                                                                             : 4;
-    const int64_t all = (int64_t)((pass.width + px - 1) / px) * pass.height;
-    const int64_t each = MOT_WIDE_THREADS * (runs ? 1 : MOT_WIDE_TURNS), own = runs ? call.together : bands;
-    return pass.first < 0 || (!runs && pass.counted < 0)
-               ? 0
-               : (uint32_t)((all + each - 1) / each * ((call.channels + own - 1) / own));
-}
-
 /* Adds an image's tasks to the lists. */
 DEVICE void wide_list(const mot_wide_call &call, int i)
 {
     mot_wide_pass *const passes = call.pass + (int64_t)i * call.passes;
+    const int groups = (call.channels + call.together - 1) / call.together;
     for (int k = threadIdx.x; k < 2 * call.passes; k += MOT_WIDE_PLAN_THREADS) {
         mot_wide_pass &pass = passes[k / 2];
-        const uint32_t tasks = wide_tasks(call, call.items + (int64_t)i * call.most_items, pass, k % 2);
+        const bool runs = k % 2, has = pass.first >= 0 && (runs || pass.counted >= 0);
+        const mot_wide_item *const source = mot_wide_source(call.items + (int64_t)i * call.most_items, &pass);
+        const int64_t blocks = mot_wide_blocks(mot_wide_pixels(call.channels, source != nullptr), pass.width,
+                                               pass.height, mot_wide_quads(&pass, source));
+        const uint32_t tasks =
+            !has ? 0 : (uint32_t)(runs ? blocks * groups : mot_wide_count_tasks(call.channels, blocks));
         pass.tasks[k % 2] = tasks;
-        pass.task[k % 2] = tasks ? atomicAdd(&call.tasks[k], tasks) : 0;
+        pass.task[k % 2] = tasks ? atomicAdd(&call.tasks[2 * k], tasks) : 0;
     }
     __syncthreads();
     for (int k = 0; k < 2 * call.passes; k++) {
@@ -248,20 +228,28 @@ DEVICE void wide_list(const mot_wide_call &call, int i)
     }
 }
 
-/* The tables of one axis of a resize, whose memory begins behind that of the other one. */
-DEVICE void wide_make_table(const mot_resize_axis &axis, const mot_wide_axis &table)
+/* The tables of one axis of a resize. */
+DEVICE void wide_make_table(const wide_plan &p, int k)
 {
-    for (int i = threadIdx.x; i < axis.out; i += MOT_WIDE_PLAN_THREADS) {
+    const mot_wide_axis &table = p.scale->axis[k];
+    const mot_resize_axis &axis = p.axis[k];
+    const int mirrored = k ? p.how.flip_vertical : p.how.flip_horizontal;
+    for (int64_t i = threadIdx.x; i < table.out; i += MOT_WIDE_PLAN_THREADS) {
+        const int64_t at = (mirrored ? table.out - 1 - i : i) + (k ? p.how.window_top : p.how.window_left);
+        int first = (int)at, count = at >= 0 && at < axis.out ? 1 : -1;
         double centre, sum = 0;
-        int first;
-        const int count = mot_resize_window(&axis, i, &first, &centre);
-        for (int t = 0; t < count; t++) {
-            const double tap = mot_resize_tap(&axis, centre, first, t);
-            table.weight[(int64_t)t * axis.out + i] = tap;
-            sum += tap;
+        if (count < 0 || !p.resampled[k]) {
+            table.weight[i] = 1;
+        } else {
+            count = mot_resize_window(&axis, (int)at, &first, &centre);
+            for (int t = 0; t < count; t++) {
+                const double tap = mot_resize_tap(&axis, centre, first, t);
+                table.weight[t * table.out + i] = tap;
+                sum += tap;
+            }
+            for (int t = 0; t < count && sum != 0; t++)
+                table.weight[t * table.out + i] /= sum;
         }
-        for (int t = 0; t < count && sum != 0; t++)
-            table.weight[(int64_t)t * axis.out + i] /= sum;
         table.first[i] = first;
         table.count[i] = count;
     }
@@ -274,7 +262,6 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
     const int i = blockIdx.x;
     if (threadIdx.x == 0) {
         const mot_view src = image_of(call.src, call.channels, i), dst = image_of(call.dst, call.channels, i);
-        uint8_t *const tables = call.tables + (int64_t)i * call.table_bytes;
         wide_plan p = { call.items + (int64_t)i * call.most_items,
                         call.pass + (int64_t)i * call.passes,
                         0,
@@ -282,7 +269,9 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
                         src.width,
                         src.height,
                         {},
-                        {} };
+                        {},
+                        {},
+                        nullptr };
         wide_begin_pass(p);
         mot_step fill;
         mot_clear_step(&fill);
@@ -293,22 +282,19 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
                            call.resizes
                                ? call.resizes[i]
                                : mot_resize_of_place(&call.places[i], (motley_resize_order)call.order, call.place_fill),
-                           fill, dst.width, dst.height, tables);
-        uint8_t *at = tables;
-        for (int k = 0; k < 2; k++) { /* weights of both, then windows of both */
-            if (!p.table[k])
-                continue;
-            mot_wide_axis &table = *p.table[k];
+                           fill, dst.width, dst.height);
+        uint8_t *at = call.tables + (int64_t)i * call.table_bytes;
+        for (int k = 0; k < 2 && p.scale; k++) { /* weights of both, then windows of both */
+            mot_wide_axis &table = p.scale->axis[k];
+            table.out = k ? dst.height : dst.width;
             table.weight = (double *)at;
-            at += (int64_t)table.taps * table.out * 8;
+            at += table.out * 8 * (p.resampled[k] ? mot_resize_taps(&p.axis[k]) : 1);
         }
-        for (int k = 0; k < 2; k++) {
-            if (!p.table[k])
-                continue;
-            mot_wide_axis &table = *p.table[k];
+        for (int k = 0; k < 2 && p.scale; k++) {
+            mot_wide_axis &table = p.scale->axis[k];
             table.first = (int32_t *)at;
             table.count = table.first + table.out;
-            at += (int64_t)table.out * 8;
+            at += table.out * 8;
         }
         const int steps = call.step_count ? call.step_count[i] : call.max_steps;
         for (int s = 0; s < steps; s++)
@@ -322,9 +308,8 @@ static __global__ void __launch_bounds__(MOT_WIDE_PLAN_THREADS)
     const int64_t words = call.totals ? (int64_t)call.channels * (int64_t)(sizeof(mot_wide_total) / 4) : 0;
     for (int64_t k = threadIdx.x; k < words; k += MOT_WIDE_PLAN_THREADS)
         ((uint32_t *)(call.totals + (int64_t)i * call.channels))[k] = 0;
-    for (int k = 0; k < 2; k++)
-        if (plan.table[k])
-            wide_make_table(plan.axis[k], *plan.table[k]);
+    for (int k = 0; k < 2 && plan.scale; k++)
+        wide_make_table(plan, k);
     wide_list(call, i);
 }
 

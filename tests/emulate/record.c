@@ -1003,14 +1003,10 @@ KERNEL(mot_wide_plan_launch, "kernel of plans", mot_wide_call, )
 KERNEL(mot_wide_count_launch, "kernel of statistics", mot_wide_call,
        READS_IMAGES(job->src, job->count, job->channels, mot_dtype_bytes(job->src_dtype));)
 
-cudaError_t mot_wide_convert_launch(const mot_wide_call *wide, cudaStream_t stream)
-{
-    return mot_wide_run_launch(wide, stream);
-}
-
 KERNEL(mot_wide_run_launch, "kernel of passes", mot_wide_call,
        READS_IMAGES(job->src, job->count, job->channels, mot_dtype_bytes(job->src_dtype));
-       WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dst_dtype));)
+       WRITES_IMAGES(job->dst, job->count, job->channels, mot_dtype_bytes(job->dst_dtype));
+       if (job->beside) WRITES_IMAGES(job->output, job->count, job->channels, mot_dtype_bytes(job->output_dtype));)
 
 KERNEL(mot_mix_launch, "mixing kernel", mot_mix_job, const size_t size = mot_dtype_bytes(job->dtype);
        READS_IMAGES(job->src, job->count, job->channels, size);
