@@ -253,7 +253,9 @@ void mot_image_steps(const mot_cpu_rows *rows, const mot_step *steps, int count,
 static void place_image(const mot_request *call, const mot_cpu_rows *rows, const motley_place *drawn, mot_part part,
                         mot_view src, mot_view to, void *scratch)
 {
-    mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, call->transform->fill);
+    uint8_t fill[4];
+    mot_request_fill(call, fill);
+    mot_resize how = mot_resize_of_place(drawn, call->transform->facts.order, fill);
     fill_part(part, how.fill);
     rows->resize(&src, &to, &how, scratch);
 }

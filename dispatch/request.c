@@ -273,6 +273,11 @@ mot_sizes mot_request_sides(const mot_request *r, size_t i, uint32_t way)
     return mot_result_size(r->transform, way, src.width, src.height);
 }
 
+void mot_request_fill(const mot_request *r, uint8_t fill[4])
+{
+    mot_transform_fill(r->transform, r->src->channels, mot_batch_bands(r->src) > 1, fill);
+}
+
 int32_t mot_request_largest_kernel(const mot_request *r, size_t i)
 {
     int32_t largest = r->draws.steps ? 0 : r->transform->facts.steps.taps;

@@ -59,6 +59,9 @@ motley_status mot_request_run(motley_context *context, mot_request *request, con
 mot_sizes mot_request_sides(const mot_request *request, size_t i, uint32_t way);
 uint32_t mot_request_ways(const mot_request *request);
 
+/* What places read outside their images, by channel. */
+void mot_request_fill(const mot_request *request, uint8_t fill[4]);
+
 /* The largest kernel that image i may be blurred by; 0: none. */
 int32_t mot_request_largest_kernel(const mot_request *request, size_t i);
 

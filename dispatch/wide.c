@@ -154,7 +154,7 @@ static mot_view window_of(const mot_job *job, mot_wide *wide, const mot_view *fr
         return part_of(*from, left, top, width, height);
     const mot_view to = planes(wide->src_dtype, width, height, from->channels, memory);
     mot_step step = { 0 };
-    memcpy(step.fill, job->request->transform->fill, sizeof step.fill);
+    mot_request_fill(job->request, step.fill);
     mot_wide_window(wide, &step, from, left, top, &to);
     *end = memory + planes_bytes(width, height, from->channels);
     return to;

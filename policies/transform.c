@@ -258,22 +258,33 @@ static void find_facts(mot_transform *transform)
         all->twice |= mot_way_resizes(transform, way) > 1;
 }
 
-bool mot_stage_fill(const mot_stage *stage, uint8_t fill[4])
+int mot_stage_fill(const mot_stage *stage, uint8_t fill[4])
 {
     const bool zooms = stage->kind == MOT_STAGE_ZOOM_OUT;
     const double *const from = zooms ? stage->of.zoom.fill : stage->of.window.fill;
     const int values = zooms ? stage->of.zoom.values : stage->of.window.values;
     if (!zooms && stage->kind != MOT_STAGE_PAD && stage->kind != MOT_STAGE_FIXED_CROP)
-        return false;
+        return 0;
     for (int c = 0; c < 4; c++)
         fill[c] = (uint8_t)(values < 2 ? from[0] : c < values ? from[c] : 255);
-    return true;
+    return values < 2 ? 1 : values;
+}
+
+void mot_transform_fill(const mot_transform *transform, int channels, bool bands, uint8_t fill[4])
+{
+    const uint8_t *const rgb = transform->fill;
+    const mot_table_step step = { .fills = transform->fills == 4 ? MOT_FILLS_FOUR : 1,
+                                  .fill = { rgb[0], rgb[1], rgb[2], rgb[3] },
+                                  .fill_grey = mot_luma(rgb[0], rgb[1], rgb[2]) };
+    mot_fill(&step, &(mot_drawn_sample){ .channels = transform->follower ? 4 : channels, .bands = bands }, fill);
 }
 
 static void find_fill(mot_transform *transform)
 {
-    for (uint32_t i = 0; !transform->follower && i < transform->stages; i++)
-        mot_stage_fill(&transform->stage[i], transform->fill);
+    for (uint32_t i = 0; !transform->follower && i < transform->stages; i++) {
+        const int fills = mot_stage_fill(&transform->stage[i], transform->fill);
+        transform->fills = fills ? fills : transform->fills;
+    }
 }
 
 void mot_transform_finish(mot_transform *transform)

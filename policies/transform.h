@@ -282,8 +282,9 @@ typedef struct mot_transform {
     motley_view *views;            /* [views_count + shares] */
     bool plain;                    /* the text has no stages: it is a policy, which is the only stage */
     bool follower;                 /* made by motley_policy_follower; it has no text */
-    uint8_t fill[4]; /* by channel: of pixels that a crop or window takes from outside: zoom_out's, or 0; of a follower,
-                        its params', also of erased boxes */
+    uint8_t fill[4]; /* of pixels that a crop or window takes from outside: RGBA, zoom_out's, or 0; of a follower, its
+                        params', by channel, also of erased boxes */
+    int fills;       /* how many numbers it has */
 } mot_transform;
 
 extern const char *const mot_filter_names[MOT_FILTERS]; /* by motley_filter */
@@ -332,8 +333,12 @@ static inline bool mot_stage_extends(mot_stage_kind kind)
            (kind != MOT_STAGE_SIZE_CROP && kind != MOT_STAGE_IOU_CROP && mot_stage_cuts(kind));
 }
 
-/* The fill of a stage that has one, by channel: one number is for all, and the alpha of three is opaque. */
-bool mot_stage_fill(const mot_stage *stage, uint8_t fill[4]);
+/* The fill of a stage that has one, as RGBA: one number is for all, and the alpha of three is opaque. Returns how many
+ * numbers it has; 0: it fills nothing. */
+int mot_stage_fill(const mot_stage *stage, uint8_t fill[4]);
+
+/* What a crop or window takes from outside an image of so many channels, by channel; as mot_fill says it of a step. */
+void mot_transform_fill(const mot_transform *transform, int channels, bool bands, uint8_t fill[4]);
 
 /* The one size, width and height, that all images have behind a stage; before it they had that of `size`, 0: many. */
 void mot_stage_only_size(const mot_stage *stage, int32_t size[2]);

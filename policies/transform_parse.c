@@ -194,18 +194,26 @@ static bool check_place(reader *r, const mot_yaml *key, const mot_transform *tra
     return true;
 }
 
+/* Whether two stages fill with other numbers: four of them are of bands, too, and three are not. */
+static bool fills_otherwise(const mot_stage *a, const mot_stage *b)
+{
+    uint8_t fill[4], other[4];
+    const int fills = mot_stage_fill(a, fill), others = mot_stage_fill(b, other);
+    return fills && others && ((fills == 4) != (others == 4) || memcmp(fill, other, sizeof fill) != 0);
+}
+
 /* Requires that a stage and those before it take pixels of one rectangle of the image, or of two, where it is resized
  * twice: that none shows again what was cut off, or has another fill. */
 static void check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
 {
     const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL, *moved = NULL;
     const bool extends = mot_stage_extends(last->kind);
-    uint8_t fill[4], other[4];
+    uint8_t fill[4];
     for (const mot_stage *stage = transform->stage; stage < last; stage++) {
         if (are_apart(&stage->listed, &last->listed))
             continue;
         cut = mot_stage_resizes(stage->kind) ? NULL : mot_stage_cuts(stage->kind) ? stage : cut;
-        filled = mot_stage_fill(stage, other) ? stage : filled;
+        filled = mot_stage_fill(stage, fill) ? stage : filled;
         moved = mot_stage_places(stage->kind) && stage->kind != MOT_STAGE_ZOOM_OUT ? stage : moved;
     }
     if (last->kind == MOT_STAGE_IOU_CROP && moved)
@@ -216,7 +224,7 @@ static void check_window(reader *r, const mot_yaml *key, const mot_transform *tr
             r, key,
             "'%s' stands behind '%s', whose image it would show more of: want it before, or a 'resize' between them",
             mot_stage_forms[last->kind].name, mot_stage_forms[cut->kind].name);
-    else if (filled && mot_stage_fill(last, fill) && mot_stage_fill(filled, other) && memcmp(fill, other, sizeof fill))
+    else if (filled && fills_otherwise(last, filled))
         PROBLEM(r, key, "'%s' fills with other numbers than '%s', want one fill", mot_stage_forms[last->kind].name,
                 mot_stage_forms[filled->kind].name);
 }
@@ -391,7 +399,7 @@ static void check_resizes(reader *r, const mot_yaml *list, const mot_transform *
 static void check_lists(reader *r, const mot_yaml *list, const mot_transform *transform)
 {
     const mot_stage *resized = NULL, *filled = NULL;
-    uint8_t fill[4], other[4];
+    uint8_t fill[4];
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
         if (stage->kind <= MOT_STAGE_RESIZE) {
@@ -400,8 +408,7 @@ static void check_lists(reader *r, const mot_yaml *list, const mot_transform *tr
             resized = stage;
         }
         if (mot_stage_fill(stage, fill)) {
-            if (filled && are_apart(&filled->listed, &stage->listed) && mot_stage_fill(filled, other) &&
-                memcmp(fill, other, sizeof fill) != 0)
+            if (filled && are_apart(&filled->listed, &stage->listed) && fills_otherwise(stage, filled))
                 PROBLEM(r, list, "the lists of 'one_of' fill with two fills, want one 'fill'");
             filled = stage;
         }

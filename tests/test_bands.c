@@ -9,7 +9,7 @@
 enum { N = 6, W = 41, H = 37, MOST = 67 };
 
 static const motley_backend backends[] = { MOTLEY_BACKEND_CPU, MOTLEY_BACKEND_REFERENCE };
-static const int32_t channel_counts[] = { 5, 6, 7, 8, 13, MOST };
+static const int32_t channel_counts[] = { 2, 4, 5, 6, 7, 8, 13, MOST };
 #define COUNTS (sizeof channel_counts / sizeof *channel_counts)
 
 static const char fills[] =
@@ -24,8 +24,9 @@ static const char stages[] =
     "  - policy: {name: rand_augment, fill: [1, 2, 3]}\n  - blur: {p: 0.5, kernel_size: 5, sigma: [0.1, 2]}\n"
     "  - output: {convention: timm, type: f16}\n";
 
-static const char zoomed[] = "motley: 1\nname: zoomed\nstages:\n  - zoom_out: {p: 1, side: [1, 3], fill: 9}\n"
-                             "  - resize: {size: [30, 50]}\n  - flip: {vertical: 0.5}\n";
+static const char zoomed[] =
+    "motley: 1\nname: zoomed\nstages:\n  - zoom_out: {p: 1, side: [1, 3], fill: [40, 90, 200]}\n"
+    "  - resize: {size: [30, 50]}\n  - flip: {vertical: 0.5}\n";
 
 static motley_policy *policy_of(const char *text)
 {

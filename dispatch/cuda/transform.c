@@ -572,7 +572,7 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->max_before = draw->before ? (int32_t)before_room(call) : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
-    memcpy(draw->fill, call->transform->fill, sizeof draw->fill);
+    mot_request_fill(call, draw->fill);
     draw->samples = (mot_cuda_samples){ call->samples, params->counter };
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
