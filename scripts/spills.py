@@ -54,9 +54,11 @@ MOST = {
     "blur_kernel": 28,  # sm_100
     "plane_blur_kernel": 16,  # once for a plane
     "chains_kernel": 36,
-    "wide_run_kernel": 280,  # around the functions that it calls, once for a task
-    "wide_look": 256,  # likewise
-    "wide_resize": 664,  # sm_75; before and behind its loops over taps
+    "wide_run_kernel": 396,  # around the functions that it calls, once for a task
+    "wide_look": 332,  # likewise; 332 on sm_100
+    "wide_count_kernel": 64,  # likewise, on sm_100
+    "wide_resize": 656,  # sm_75; before and behind its loops over taps
+    "wide_add": 24,  # sm_100, once for an item
     # draws and numbers, once for an image
     "draw_kernel": 28,
     "transform_draw_kernel": 364,
