@@ -59,6 +59,14 @@ struct mot_request;
 /* Works on one image of many. `scratch` belongs to the worker that calls it. */
 typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows *rows, void *scratch);
 
+/* A call of motley_mix_apply. */
+typedef struct mot_mix_images {
+    const motley_batch *src, *dst;
+    const motley_mixed *drawn;  /* [count], host memory, as the next one */
+    const motley_paste *pastes; /* NULL: nothing is pasted */
+    bool gathers; /* components are read elsewhere than where they are written: images are resized, or parts pasted */
+} mot_mix_images;
+
 /* A call of motley_mix_targets; its pointers are to the context's device. */
 typedef struct mot_mix_targets {
     size_t count;
@@ -99,8 +107,7 @@ typedef struct mot_backend {
     /* run() of a job with a request; NULL: run() does it, too. Mixes images at the end if the request does. */
     motley_status (*transform)(void *state, const mot_job *job, motley_error *error);
     /* motley_mix_apply and motley_mix_targets with checked arguments; NULL if the backend has `each`. */
-    motley_status (*mix)(void *state, const motley_batch *src, const motley_batch *dst, const motley_mixed *drawn,
-                         void *stream, motley_error *error);
+    motley_status (*mix)(void *state, const mot_mix_images *call, void *stream, motley_error *error);
     motley_status (*mix_targets)(void *state, const motley_mixed *drawn, const mot_mix_targets *call, void *stream,
                                  motley_error *error);
     /* The kernel table of a state; NULL if the backend has no `each`. */
@@ -194,10 +201,10 @@ motley_batch mot_output_slots(const motley_batch *output);
 /* As what job->output is written, without lines. */
 mot_output_as mot_output_of(const mot_job *job);
 
-/* Checks that every image is mixed with an image of the batch and that boxes lie in the image; width 0 skips the
- * boxes. */
-motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
-                                  motley_error *error);
+/* Checks that every image is mixed with an image of the batch and that boxes and pastes lie in the images; width 0
+ * skips both. */
+motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, size_t count, int32_t width,
+                                  int32_t height, motley_error *error);
 
 struct mot_transform;
 

@@ -8,37 +8,54 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A call, shared by the workers. */
-typedef struct mix_call {
-    const motley_batch *src, *dst;
-    const motley_mixed *drawn;
-    int32_t width;
-    void *stream;
-} mix_call;
+static bool lies_within(const motley_erased_box *box, int32_t width, int32_t height)
+{
+    return box->left >= 0 && box->top >= 0 && box->width >= 0 && box->height >= 0 &&
+           (int64_t)box->left + box->width <= width && (int64_t)box->top + box->height <= height;
+}
 
-motley_status mot_mix_check_drawn(const motley_mixed *drawn, size_t count, int32_t width, int32_t height,
-                                  motley_error *error)
+/* Checks the pastes of image i. */
+static motley_status check_pastes(const motley_mixed *m, const motley_paste *pastes, size_t i, size_t count,
+                                  int32_t width, int32_t height, motley_error *error)
+{
+    MOT_REQUIRE(pastes, error, "image %zu has objects that are pasted, want pastes, which is NULL", i);
+    MOT_REQUIRE(m->paste >= 0 && m->pastes >= 0 && m->pastes <= INT32_MAX - m->paste, error,
+                "image %zu: it has %" PRId32 " pastes from the %" PRId32 "th on, want numbers from 0", i, m->pastes,
+                m->paste);
+    for (int32_t k = m->paste; k < m->paste + m->pastes; k++) {
+        const motley_paste *const p = &pastes[k];
+        const motley_erased_box from = { p->left, p->top, p->part.width, p->part.height };
+        MOT_REQUIRE(p->image >= 0 && (size_t)p->image < count, error,
+                    "paste %" PRId32 " is of image %" PRId32 ", there are %zu", k, p->image, count);
+        MOT_REQUIRE(lies_within(&p->part, width, height) && lies_within(&from, width, height), error,
+                    "paste %" PRId32 ": its part of %" PRId32 "x%" PRId32 " leaves an image", k, p->part.width,
+                    p->part.height);
+    }
+    return MOTLEY_OK;
+}
+
+motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, size_t count, int32_t width,
+                                  int32_t height, motley_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         const motley_mixed *m = &drawn[i];
         const motley_erased_box *box = &m->box;
-        MOT_REQUIRE((unsigned)m->kind <= MOTLEY_MIX_CUTMIX, error, "image %zu: kind is %d, want one of motley_mix_kind",
+        MOT_REQUIRE((unsigned)m->kind <= MOTLEY_MIX_PASTE, error, "image %zu: kind is %d, want one of motley_mix_kind",
                     i, (int)m->kind);
         MOT_REQUIRE(m->partner >= 0 && (size_t)m->partner < count, error,
                     "image %zu: its partner is image %" PRId32 ", there are %zu", i, m->partner, count);
         MOT_REQUIRE(m->lambda >= 0 && m->lambda <= 1 && m->share >= 0 && m->share <= 1, error,
                     "image %zu: lambda is %g and share %g, want 0 to 1", i, m->lambda, m->share);
-        MOT_REQUIRE(width == 0 || m->kind != MOTLEY_MIX_CUTMIX ||
-                        (box->left >= 0 && box->top >= 0 && box->width >= 0 && box->height >= 0 &&
-                         (int64_t)box->left + box->width <= width && (int64_t)box->top + box->height <= height),
-                    error,
+        MOT_REQUIRE(width == 0 || m->kind != MOTLEY_MIX_CUTMIX || lies_within(box, width, height), error,
                     "image %zu: its box of %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32 ") leaves the image", i,
                     box->width, box->height, box->left, box->top);
+        if (width > 0 && m->kind == MOTLEY_MIX_PASTE)
+            MOT_TRY(check_pastes(m, pastes, i, count, width, height, error));
     }
     return MOTLEY_OK;
 }
 
-static motley_status check(motley_context *context, const mix_call *call, motley_error *error)
+static motley_status check(motley_context *context, const mot_mix_images *call, void *stream, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     MOT_TRY(mot_validate_batch("src", src, error));
@@ -51,28 +68,35 @@ static motley_status check(motley_context *context, const mix_call *call, motley
     MOT_REQUIRE(dst->dtype == src->dtype && dst->channels == src->channels, error,
                 "dst: dtype is %d and channels is %" PRId32 ", want src's %d and %" PRId32, (int)dst->dtype,
                 dst->channels, (int)src->dtype, src->channels);
-    const mot_view first = mot_batch_view(src, 0);
+    const mot_view first = mot_batch_view(src, 0), result = mot_batch_view(dst, 0);
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
-        MOT_REQUIRE(from.width == first.width && from.height == first.height && to.width == first.width &&
-                        to.height == first.height,
+        MOT_REQUIRE(from.width == first.width && from.height == first.height && to.width == result.width &&
+                        to.height == result.height,
                     error, "image %zu: size is %" PRId32 "x%" PRId32 ", want that of image 0, %" PRId32 "x%" PRId32, i,
                     from.width, from.height, first.width, first.height);
     }
     MOT_REQUIRE(src->dtype != MOTLEY_U16, error,
                 "src: dtype is uint16, which is not mixed: want uint8, float32, float16 or bfloat16");
-    MOT_TRY(mot_mix_check_drawn(call->drawn, src->count, first.width, first.height, error));
+    MOT_TRY(mot_mix_check_drawn(call->drawn, call->pastes, src->count, first.width, first.height, error));
+    const bool resizes = first.width != result.width || first.height != result.height;
+    for (size_t i = 0; i < src->count; i++) {
+        MOT_REQUIRE(!resizes || call->drawn[i].kind != MOTLEY_MIX_CUTMIX, error,
+                    "image %zu is mixed by CutMix, want dst of src's size", i);
+        MOT_REQUIRE(dst != src || call->drawn[i].kind != MOTLEY_MIX_PASTE, error,
+                    "image %zu has objects that are pasted, want another dst than src", i);
+    }
     if (dst != src)
         MOT_TRY(mot_validate_apart(src, dst, &context->scratch, error));
-    MOT_REQUIRE(context->backend->mix || !call->stream, error, "stream is set, but the %s backend has none",
+    MOT_REQUIRE(context->backend->mix || !stream, error, "stream is set, but the %s backend has none",
                 context->backend->name);
     return MOTLEY_OK;
 }
 
 static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *scratch)
 {
-    const mix_call *call = opaque;
-    const size_t width = (size_t)call->width;
+    const mot_mix_images *call = opaque;
+    const size_t width = (size_t)mot_batch_view(call->dst, 0).width;
     float *rows = scratch; /* [count][width] */
     (void)kernels;
     for (int c = 0; c < call->src->channels; c++) {
@@ -90,20 +114,78 @@ static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *s
     }
 }
 
+/* Which columns of dst, first..*end - 1, read the columns of a part of src. */
+static int32_t columns_in(const int32_t *columns, int32_t width, const motley_erased_box *part, int32_t *end)
+{
+    int32_t first = 0;
+    while (first < width && columns[first] < part->left)
+        first++;
+    for (*end = first; *end < width && columns[*end] < part->left + part->width;)
+        ++*end;
+    return first;
+}
+
+/* A row of dst where it reads other pixels than those of the same row. */
+static void gather_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *scratch)
+{
+    const mot_mix_images *const call = opaque;
+    const motley_dtype dtype = call->src->dtype;
+    const mot_view first = mot_batch_view(call->src, 0), result = mot_batch_view(call->dst, 0);
+    const int32_t width = result.width;
+    float *const own = scratch, *const other = own + width;
+    int32_t *const columns = (int32_t *)(void *)(other + width);
+    const int32_t row = mot_mix_nearest((int32_t)y, first.height, result.height);
+    (void)kernels;
+    for (int32_t x = 0; x < width; x++)
+        columns[x] = mot_mix_nearest(x, first.width, width);
+    for (size_t i = 0; i < call->src->count; i++)
+        for (int c = 0; c < call->src->channels; c++) {
+            const motley_mixed *const m = &call->drawn[i];
+            const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
+            const mot_view partner = mot_batch_view(call->src, (size_t)m->partner);
+            mot_cpu_mix_gather(&src, dtype, c, row, columns, 0, 0, width, own);
+            if (m->kind == MOTLEY_MIX_MIXUP || m->kind == MOTLEY_MIX_CUTMIX)
+                mot_cpu_mix_gather(&partner, dtype, c, row, columns, 0, 0, width, other);
+            for (int32_t k = 0; m->kind == MOTLEY_MIX_PASTE && k < m->pastes; k++) {
+                const motley_paste *const p = &call->pastes[m->paste + k];
+                const mot_view from = mot_batch_view(call->src, (size_t)p->image);
+                int32_t end;
+                if (row < p->part.top || row - p->part.top >= p->part.height)
+                    continue;
+                const int32_t begin = columns_in(columns, width, &p->part, &end);
+                mot_cpu_mix_gather(&from, dtype, c, p->top + row - p->part.top, columns, p->left - p->part.left, begin,
+                                   end, other);
+                mot_cpu_mix_blend(own, other, begin, end, m->lambda, dtype);
+            }
+            mot_cpu_mix_write(m, own, other, &dst, dtype, c, (int32_t)y);
+        }
+}
+
+/* Whether the images are resized, or read elsewhere than where they are written. */
+static bool gathers(const mot_mix_images *call)
+{
+    const mot_view first = mot_batch_view(call->src, 0), result = mot_batch_view(call->dst, 0);
+    bool pastes = false;
+    for (size_t i = 0; i < call->src->count; i++)
+        pastes |= call->drawn[i].kind == MOTLEY_MIX_PASTE;
+    return pastes || first.width != result.width || first.height != result.height;
+}
+
 motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                               const motley_mixed *drawn, void *stream, motley_error *error)
+                               const motley_mixed *drawn, const motley_paste *pastes, void *stream, motley_error *error)
 {
     MOT_REQUIRE(context, error, "context is NULL");
-    mix_call call = { .src = src, .dst = dst, .drawn = drawn, .stream = stream };
-    MOT_TRY(check(context, &call, error));
+    mot_mix_images call = { .src = src, .dst = dst, .drawn = drawn, .pastes = pastes };
+    MOT_TRY(check(context, &call, stream, error));
     if (src->count == 0)
         return MOTLEY_OK;
+    call.gathers = gathers(&call);
     if (context->backend->mix)
-        return context->backend->mix(context->state, src, dst, drawn, stream, error);
-    const mot_view first = mot_batch_view(src, 0);
-    call.width = first.width;
-    const size_t bytes = src->count * (size_t)first.width * sizeof(float);
-    return context->backend->each(context->state, (size_t)first.height, bytes, mix_row, &call, error);
+        return context->backend->mix(context->state, &call, stream, error);
+    const mot_view result = mot_batch_view(dst, 0);
+    const size_t bytes = (call.gathers ? 3 : src->count) * (size_t)result.width * sizeof(float);
+    return context->backend->each(context->state, (size_t)result.height, bytes, call.gathers ? gather_row : mix_row,
+                                  &call, error);
 }
 
 /* Target `k` of image i before mixing. */
@@ -131,7 +213,7 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
     const uintptr_t bytes = count * (size_t)classes * sizeof *targets, from = (uintptr_t)soft, to = (uintptr_t)targets;
     MOT_REQUIRE(!soft || from == to || from + bytes <= to || to + bytes <= from, error,
                 "targets shares memory with soft, want the same array or another");
-    return mot_mix_check_drawn(drawn, count, 0, 0, error);
+    return mot_mix_check_drawn(drawn, NULL, count, 0, 0, error);
 }
 
 /* motley_mix_targets, checked but for the labels, in host memory. */

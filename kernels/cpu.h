@@ -140,6 +140,11 @@ void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_
 
 /* Row y of channel c as binary32, and its mixture with the partner's, which is written as the type. */
 void mot_cpu_mix_read(const mot_view *src, motley_dtype dtype, int c, int32_t y, float *row);
+/* Components first..end - 1 of a row of channel c, from the columns that `columns` says, moved by `shift`. */
+void mot_cpu_mix_gather(const mot_view *src, motley_dtype dtype, int c, int32_t y, const int32_t *columns,
+                        int32_t shift, int32_t first, int32_t end, float *row);
+/* Blends components first..end - 1 of a row with another: of weight `lambda` and 1 - lambda, rounded to the type. */
+void mot_cpu_mix_blend(float *row, const float *other, int32_t first, int32_t end, double lambda, motley_dtype dtype);
 void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const mot_view *dst,
                        motley_dtype dtype, int c, int32_t y);
 

@@ -4,6 +4,8 @@
 #define MOT_KERNELS_MIX_H
 
 #include "kernels/output.h"
+#include "kernels/trace.h"
+#include "motley/mix.h"
 
 #include <math.h>
 
@@ -68,6 +70,18 @@ MOT_FN float mot_mix_value(float x, float z, float own, float other, int dtype)
     const float a = mot_mix_round(x * own, dtype), b = mot_mix_round(z * other, dtype);
     const float sum = mot_mix_round(a + b, dtype);
     return dtype == MOTLEY_U8 ? rintf(sum) : sum;
+}
+
+/* Which of `from` components number i of `to` reads by torch's nearest. */
+MOT_FN int32_t mot_mix_nearest(int32_t i, int32_t from, int32_t to)
+{
+    const mot_trace_axis axis = { .step = (float)from / (float)to, .size = from };
+    return mot_trace_torch(&axis, i);
+}
+
+MOT_FN int mot_mix_inside(const motley_erased_box *box, int32_t x, int32_t y)
+{
+    return x >= box->left && x - box->left < box->width && y >= box->top && y - box->top < box->height;
 }
 
 /* A target of a label before mixing; `is_label`: whether it is that of the label's own class. */

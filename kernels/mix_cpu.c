@@ -42,3 +42,27 @@ void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float 
     else
         MIX_ROW(MOTLEY_BF16);
 }
+
+/* The same for each type that is read. */
+#define GATHER_ROW(type) \
+    for (int32_t x = first; x < end; x++) \
+    row[x] = mot_component_get(in + (columns[x] + shift) * src->pixel, type)
+
+void mot_cpu_mix_gather(const mot_view *src, motley_dtype dtype, int c, int32_t y, const int32_t *columns,
+                        int32_t shift, int32_t first, int32_t end, float *row)
+{
+    const uint8_t *in = src->data + y * src->row + c * src->channel;
+    if (dtype == MOTLEY_F32)
+        GATHER_ROW(MOTLEY_F32);
+    else if (dtype == MOTLEY_U8)
+        GATHER_ROW(MOTLEY_U8);
+    else
+        GATHER_ROW((int)dtype);
+}
+
+void mot_cpu_mix_blend(float *row, const float *other, int32_t first, int32_t end, double lambda, motley_dtype dtype)
+{
+    const float own = (float)lambda, rest = (float)(1.0 - lambda);
+    for (int32_t x = first; x < end; x++)
+        row[x] = mot_mix_value(row[x], other[x], own, rest, (int)dtype);
+}

@@ -135,9 +135,9 @@ static void read_size(reader *r, const mot_yaml *node, const mot_key *key, const
 /* A whole number, or several to draw from. */
 static void read_sides(reader *r, const mot_yaml *node, const mot_key *key, const char *what, void *of)
 {
-    double sides[MOT_MAX_SIDES];
+    double sides[MOTLEY_MAX_MIX_SIZES]; /* as many as the longest list has */
     uint16_t *const to = value_of(key, of);
-    const int count = mot_read_numbers(r, node, what, 1, MOT_MAX_SIDES, key->low, key->high, sides);
+    const int count = mot_read_numbers(r, node, what, 1, key->bytes / (int)sizeof *to, key->low, key->high, sides);
     for (int i = 0; i < count; i++) {
         if (sides[i] != floor(sides[i])) {
             PROBLEM(r, node, "%s has %s, want whole numbers", what, MOT_NUMBER(sides[i]));

@@ -16,7 +16,7 @@ typedef enum mot_key_kind {
     MOT_KEY_NUMBERS, /* 1, 3 or 4 numbers: double[4], and how many at `count_at` */
     MOT_KEY_BYTES,   /* 1, 3 or 4 whole numbers: uint8_t[4], and how many at `count_at` */
     MOT_KEY_SIZE,    /* one side or [height, width]: int32_t[2], width and height */
-    MOT_KEY_SIDES,   /* up to MOT_MAX_SIDES whole numbers: uint16_t[], and how many at `count_at` */
+    MOT_KEY_SIDES,   /* whole numbers: uint16_t[], at least one and as many as fit, and how many at `count_at` */
     MOT_KEY_FACTORS, /* a strength or a range of factors: double[2] */
     MOT_KEY_SHIFTS,  /* a strength or a range of shifts: double[2] */
     MOT_KEY_COUNTS,  /* a whole number or a range of them: int32_t[2] */

@@ -82,6 +82,20 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
                     (p->minmax[0] > 0 && p->minmax[1] > p->minmax[0] && p->minmax[1] <= 1),
                 error, "minmax is %g to %g, want two numbers above 0 and up to 1, the lower first", p->minmax[0],
                 p->minmax[1]);
+    MOT_REQUIRE(p->pastes >= 0 && p->pastes <= MOTLEY_MAX_PASTES, error, "pastes is %d, want 0 to %d", (int)p->pastes,
+                MOTLEY_MAX_PASTES);
+    MOT_REQUIRE(p->pastes == 0 || (p->share[1] > 0 && !(p->cutmix > 0 || p->minmax[1] > 0)), error,
+                "objects are pasted, want share, by which they are blended, and no cutmix");
+    MOT_REQUIRE(p->paste_p >= 0 && p->paste_p <= 1 && p->paste_area >= 0, error,
+                "paste_p is %g and paste_area %g, want 0 to 1 and 0 or more", p->paste_p, p->paste_area);
+    MOT_REQUIRE(p->context[0] >= 0 && p->context[0] <= p->context[1] && p->context[1] <= 10, error,
+                "context is %g to %g, want two numbers of 0 to 10, the lower first", p->context[0], p->context[1]);
+    MOT_REQUIRE(p->sizes_count >= 0 && p->sizes_count <= MOTLEY_MAX_MIX_SIZES, error, "sizes_count is %d, want 0 to %d",
+                (int)p->sizes_count, MOTLEY_MAX_MIX_SIZES);
+    for (int k = 0; k < p->sizes_count; k++)
+        MOT_REQUIRE(p->sizes[k] > 0, error, "sizes has a 0, want sides of 1 to %d", UINT16_MAX);
+    MOT_REQUIRE(p->sizes_count == 0 || !(p->cutmix > 0 || p->minmax[1] > 0), error,
+                "sizes are set, want MixUp alone, as CutMix has boxes of one size");
     return MOTLEY_OK;
 }
 
@@ -108,6 +122,7 @@ motley_status motley_mix_create(const motley_mix_params *params, motley_mix **mi
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the quantiles of lambda");
     made->params = *params;
     made->params.p = params->p > 0 ? params->p : 1;
+    made->params.paste_p = params->paste_p > 0 ? params->paste_p : 1;
     made->params.switch_p = params->switch_p > 0 ? params->switch_p : 0.5;
     if (params->minmax[0] > 0)
         made->params.cutmix = 1; /* as in timm: lambda then only says whether an image is mixed */
@@ -151,44 +166,20 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     return MOTLEY_OK;
 }
 
-/* Lists `count` objects of an image. Those that have no room are only counted. */
-static size_t list_objects(int32_t image, size_t count, float share, motley_mixed_object *objects, size_t room,
-                           size_t listed)
+motley_status motley_mix_size(const motley_mix *mix, const motley_samples *samples, int32_t *width, int32_t *height,
+                              motley_error *error)
 {
-    for (size_t k = 0; k < count; k++, listed++)
-        if (listed < room)
-            objects[listed] = (motley_mixed_object){ image, (int32_t)k, share };
-    return listed;
-}
-
-motley_status motley_mix_objects(const motley_mixed *drawn, size_t count, const size_t *offsets,
-                                 motley_mixed_object *objects, size_t room, size_t *mixed_offsets, motley_error *error)
-{
-    MOT_REQUIRE(offsets && mixed_offsets, error, "%s is NULL, want an array of %zu",
-                offsets ? "mixed_offsets" : "offsets", count + 1);
-    MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want how %zu images are mixed", count);
-    MOT_REQUIRE(objects || room == 0, error, "objects is NULL, want room for %zu", room);
-    for (size_t i = 0; i < count; i++) {
-        MOT_REQUIRE(offsets[i] <= offsets[i + 1] && offsets[i + 1] - offsets[i] <= INT32_MAX, error,
-                    "offsets goes from %zu to %zu at image %zu, want it to rise", offsets[i], offsets[i + 1], i);
-        MOT_REQUIRE(drawn[i].partner >= 0 && (size_t)drawn[i].partner < count, error,
-                    "image %zu: its partner is image %d, there are %zu", i, (int)drawn[i].partner, count);
-        MOT_REQUIRE(
-            drawn[i].kind == MOTLEY_MIX_NONE || drawn[i].kind == MOTLEY_MIX_MIXUP, error,
-            "image %zu is mixed by CutMix, want MixUp or nothing, as what its box leaves of objects is not known", i);
+    MOT_REQUIRE(mix, error, "mix is NULL, want one that was created");
+    MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
+    MOT_TRY(mot_samples_check(samples, 1, error));
+    MOT_REQUIRE(width && height, error, "width or height is NULL, want places for the size");
+    const motley_mix_params *const p = &mix->params;
+    motley_samples drawers = *samples;
+    drawers.levels = NULL;
+    if (p->sizes_count > 0) {
+        const mot_drawn_sample first = mot_sample_of(&drawers, 0, 1, 1, 1);
+        const mot_words words = mot_words_of(&first, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 2);
+        *width = *height = p->sizes[mot_choose(words.w[1], (uint32_t)p->sizes_count)];
     }
-    size_t listed = mixed_offsets[0] = 0;
-    for (size_t i = 0; i < count; i++) {
-        const motley_mixed *const m = &drawn[i];
-        const size_t other = (size_t)m->partner;
-        const int mixes = m->kind == MOTLEY_MIX_MIXUP;
-        listed =
-            list_objects((int32_t)i, offsets[i + 1] - offsets[i], mixes ? (float)m->lambda : 1, objects, room, listed);
-        if (mixes)
-            listed = list_objects(m->partner, offsets[other + 1] - offsets[other], (float)(1.0 - m->lambda), objects,
-                                  room, listed);
-        mixed_offsets[i + 1] = listed;
-    }
-    MOT_REQUIRE(listed <= room, error, "there is room for %zu objects, the mixed images have %zu", room, listed);
     return MOTLEY_OK;
 }

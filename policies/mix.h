@@ -2,7 +2,9 @@
 /* Draws how images are mixed, on the host and on the device: exact arithmetic only.
  *
  * It uses the blocks of a transform's stage `mix`: block 0: word 0: mixed or not, 1: CutMix or MixUp, 2: lambda,
- * 3: partner; block 1: word 0: the box's row, 1: its column, 2 and 3: its height and width by minmax. */
+ * 3: partner; block 1: word 0: the box's row, 1: its column, 2 and 3: its height and width by minmax; block 2: word 0:
+ * pasted or not, 1: the batch's size; block 4 + k: of paste k, word 0: which object, 1 and 2: its column and row, 3:
+ * its context. */
 #ifndef MOT_MIX_H
 #define MOT_MIX_H
 
@@ -12,6 +14,8 @@
 #include <string.h>
 
 #define MOT_LAMBDA_CELLS 4096 /* equally likely values that approximate Beta(a, a) */
+
+#define MOT_PASTE_BLOCK (MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 4) /* of the first paste */
 
 struct motley_mix {
     motley_mix_params params;
@@ -101,8 +105,13 @@ MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_s
         const uint32_t other = mot_choose(mot_words_of(self, block).w[3], (uint32_t)count - 1);
         out.partner = (int32_t)(other + (other >= i));
     }
-    if (!mot_coin(words.w[0], p->p))
+    if (!mot_coin(words.w[0], p->p)) {
+        if (p->pastes > 0 && mot_coin(mot_words_of(drawer, block + 2).w[0], p->paste_p)) {
+            out.kind = MOTLEY_MIX_PASTE;
+            out.lambda = mot_millionths(words.w[2], p->share[0], p->share[1]);
+        }
         return out;
+    }
     const int shares = p->share[1] > 0, mixup = p->mixup > 0 || shares;
     const int cut = p->cutmix > 0 && (!mixup || mot_coin(words.w[1], p->switch_p));
     out.lambda = shares && !cut ? mot_millionths(words.w[2], p->share[0], p->share[1])

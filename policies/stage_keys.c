@@ -165,6 +165,11 @@ static const mot_key mix[] = {
     WORD("partner", mix.params.drawn_partner, partner_names, 2, 0),
     WHOLE("classes", mix.classes, 1, 1 << 24),
     CHANCE("smoothing", mix.smoothing, 0),
+    WHOLE("paste", mix.params.pastes, 0, MOTLEY_MAX_PASTES),
+    CHANCE("paste_p", mix.params.paste_p, 1),
+    NUMBER("area", mix.params.paste_area, 0, 1e9, 0),
+    RANGE("context", mix.params.context, 0, 10, 0, 0),
+    NUMBERS("sizes", SIDES, mix.params.sizes, mix.params.sizes_count, 1, UINT16_MAX, .flags = MOT_KEY_BARE),
 };
 
 #define FORM(text, keys, rank) \

@@ -111,6 +111,7 @@ static bool make_tables(mot_stage *stage, bool valid)
     if (stage->kind == MOT_STAGE_MIX && valid) {
         motley_mix_params params = stage->of.mix.params;
         params.p = params.p > 0 ? params.p : NEVER;
+        params.paste_p = params.paste_p > 0 ? params.paste_p : NEVER;
         return motley_mix_create(&params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
     }
     if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
@@ -434,6 +435,10 @@ static void check_way(reader *r, const mot_yaml *list, const mot_transform *tran
         if (side > 0 && kernel / 2 >= side)
             PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d", kernel,
                     kernel / 2 + 1, side);
+        if (stage->kind == MOT_STAGE_MIX && (stage->of.mix.params.pastes || stage->of.mix.params.sizes_count) &&
+            !mot_transform_only_mixes(transform))
+            PROBLEM(r, list, "'mix' has '%s' behind other stages, want it as the only stage of a file for batches",
+                    stage->of.mix.params.pastes ? "paste" : "sizes");
         if (stage->kind == MOT_STAGE_MIX && side == 0 && !mot_transform_only_mixes(transform) &&
             transform->facts.ways == 1)
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");

@@ -729,8 +729,8 @@ static void check_mix_images(const motley_mixed *drawn, motley_batch batch, int 
         device_to.images = images + batch.count;
     }
     motley_error error;
-    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, NULL, &error) == MOTLEY_OK, error.message);
-    need(motley_mix_apply(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL,
+    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, NULL, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_mix_apply(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL, NULL,
                           &error) == MOTLEY_OK,
          error.message);
     compare(src, src_device, size, what);
@@ -837,6 +837,76 @@ static void check_mix(void)
     printf("%-40s %s\n", "mix", failures == before ? "ok" : "FAILED");
 }
 
+/* Objects that are pasted, and batches that are resized: one listed image by image, one dense. */
+static void check_batches(void)
+{
+    static const int32_t sizes[][2] = { { 70, 41 }, { 33, 33 }, { 96, 96 }, { 1, 1 }, { 71, 40 } };
+    enum { COUNT = 5, PASTES = 16 };
+    const int before = failures;
+    motley_error error;
+    motley_mix *mix;
+    const motley_mix_params params = { .share = { 0.45, 0.55 },
+                                       .p = 0.3,
+                                       .paste_p = 0.8,
+                                       .pastes = PASTES,
+                                       .context = { 0.1, 0.25 },
+                                       .mode = MOTLEY_MIX_ELEM };
+    need(motley_mix_create(&params, &mix, &error) == MOTLEY_OK, error.message);
+    uint64_t state = SEED;
+    for (int k = 0; k < 40; k += EMULATED ? 3 : 1) {
+        const motley_dtype dtype = (motley_dtype)(MOTLEY_U8 + k % 4);
+        const int32_t channels = 1 + k % 4, width = sizes[k % 5][0], height = sizes[k % 5][1];
+        const size_t offsets[COUNT + 1] = { 0, 4, 4, 9, 30, 31 };
+        double boxes[31 * 4];
+        for (int side = 0; side < 31 * 4; side++)
+            boxes[side] = (double)(input_random(&state) >> 40) / 0x1000000 * 100 - 10;
+        const motley_objects objects = { .offsets = offsets, .boxes = boxes };
+        const motley_samples samples = { .seed = 5, .first = (uint64_t)k * COUNT };
+        motley_mixed drawn[COUNT];
+        motley_paste pastes[COUNT * PASTES];
+        need(motley_mix_draw(mix, &samples, COUNT, 70, 41, drawn, &error) == MOTLEY_OK, error.message);
+        need(motley_mix_draw_pastes(mix, &samples, &objects, COUNT, 70, 41, drawn, pastes, &error) == MOTLEY_OK,
+             error.message);
+        const motley_batch from = mix_batch(COUNT, channels, dtype, 70, 41, k % 3);
+        const motley_batch to = mix_batch(COUNT, channels, dtype, width, height, (k + 1) % 3);
+        const size_t src_bytes = COUNT * 71 * 42 * (size_t)(channels + 1) * dtype_bytes[dtype] + 2 * CANARY,
+                     dst_bytes = COUNT * (size_t)(width + 1) * (size_t)(height + 1) * (size_t)(channels + 1) *
+                                     dtype_bytes[dtype] +
+                                 2 * CANARY;
+        uint8_t *const src = calloc(1, src_bytes), *const dst = calloc(1, dst_bytes);
+        need(src && dst, "no memory");
+        fill_numbers(src, src_bytes, dtype, SEED + (uint64_t)k);
+        uint8_t *const src_device = sent(src, src_bytes), *const dst_device = sent(dst, dst_bytes);
+        motley_batch host_from = from, host_to = to, device_from = from, device_to = to;
+        host_from.data = src + CANARY;
+        host_to.data = dst + CANARY;
+        device_from.data = src_device + CANARY;
+        device_to.data = dst_device + CANARY;
+        motley_image images[COUNT];
+        for (int i = 0; k % 3 == 2 && i < COUNT; i++)
+            images[i] = (motley_image){ src_device + CANARY + i * from.image_stride,
+                                        70,
+                                        41,
+                                        from.row_stride,
+                                        from.pixel_stride,
+                                        from.channel_stride };
+        if (k % 3 == 2)
+            device_from = (motley_batch){ .count = COUNT, .channels = channels, .dtype = dtype, .images = images };
+        char what[100];
+        snprintf(what, sizeof what, "batch %d, dtype %d, %d channels, to %dx%d", k, dtype, channels, width, height);
+        need(motley_mix_apply(cpu, &host_from, &host_to, drawn, pastes, NULL, &error) == MOTLEY_OK, error.message);
+        need(motley_mix_apply(cuda, &device_from, &device_to, drawn, pastes, NULL, &error) == MOTLEY_OK, error.message);
+        compare(src, src_device, src_bytes, what);
+        compare(dst, dst_device, dst_bytes, what);
+        need_cuda(cudaFree(src_device));
+        need_cuda(cudaFree(dst_device));
+        free(src);
+        free(dst);
+    }
+    motley_mix_destroy(mix);
+    printf("%-40s %s\n", "batches", failures == before ? "ok" : "FAILED");
+}
+
 int main(int argc, char **argv)
 {
     int64_t cases = CASES, most = 300, require = 0;
@@ -884,6 +954,8 @@ int main(int argc, char **argv)
     }
     if (!only || strcmp(only, "mix") == 0)
         check_mix();
+    if (!only || strcmp(only, "batches") == 0)
+        check_batches();
     left_out((size_t)cases, CASES, "batches of each transform");
     printf("%" PRId64 " bytes compared, %d batches refused, %d failures\n", compared, refused, failures);
     close_on(MOTLEY_BACKEND_CUDA, cuda);

@@ -4,6 +4,7 @@
 #include "motley.h"
 #include "policies/mix.h"
 #include "tests/chi_square.h"
+#include "tests/inputs.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -179,35 +180,311 @@ Test(mix, objects_are_joined_with_their_shares)
                                   { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 },
                                   { .kind = MOTLEY_MIX_MIXUP, .partner = 2, .lambda = 0.476251, .share = 0.476251 } };
     const float own = (float)0.476251, other = (float)(1 - 0.476251);
-    const motley_mixed_object wanted[] = { { 0, 0, own },   { 0, 1, own },   { 3, 0, other }, { 0, 0, other },
-                                           { 0, 1, other }, { 2, 0, 1 },     { 2, 1, 1 },     { 2, 2, 1 },
-                                           { 3, 0, own },   { 2, 0, other }, { 2, 1, other }, { 2, 2, other } };
+    const motley_mixed_object wanted[] = { { 0, 0, own, -1 },   { 0, 1, own, -1 },   { 3, 0, other, -1 },
+                                           { 0, 0, other, -1 }, { 0, 1, other, -1 }, { 2, 0, 1, -1 },
+                                           { 2, 1, 1, -1 },     { 2, 2, 1, -1 },     { 3, 0, own, -1 },
+                                           { 2, 0, other, -1 }, { 2, 1, other, -1 }, { 2, 2, other, -1 } };
     static const size_t wanted_offsets[COUNT + 1] = { 0, 3, 5, 8, 12 };
-    motley_mixed_object objects[ROOM + 1], guard = { -7, -7, -7 };
+    motley_mixed_object objects[ROOM + 1], guard = { -7, -7, -7, -7 };
     size_t ends[COUNT + 1];
     motley_error error = { 0 };
     for (size_t room = ROOM + 1; room-- > 0;) {
         for (int k = 0; k <= ROOM; k++)
             objects[k] = guard;
-        const motley_status status = motley_mix_objects(drawn, COUNT, offsets, objects, room, ends, &error);
+        const motley_status status = motley_mix_objects(drawn, NULL, COUNT, offsets, objects, room, ends, &error);
         cr_expect_eq(status, room == ROOM ? MOTLEY_OK : MOTLEY_ERR_ARGUMENT);
         cr_expect_arr_eq(ends, wanted_offsets, sizeof ends);
         cr_expect_arr_eq(objects, wanted, room * sizeof *objects);
         cr_expect_arr_eq(&objects[room], &guard, sizeof guard, "something was written behind the room");
     }
     cr_expect_str_eq(error.message, "there is room for 0 objects, the mixed images have 12");
-    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, NULL, 0, ends, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, NULL, 0, ends, NULL), MOTLEY_ERR_ARGUMENT);
     cr_expect_eq(ends[COUNT], 12);
-    cr_expect_eq(motley_mix_objects(NULL, 0, offsets, NULL, 0, ends, NULL), MOTLEY_OK);
+    cr_expect_eq(motley_mix_objects(NULL, NULL, 0, offsets, NULL, 0, ends, NULL), MOTLEY_OK);
     drawn[1].kind = MOTLEY_MIX_CUTMIX;
-    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "image 1 is mixed by CutMix, want MixUp or nothing"), "%s", error.message);
     drawn[1].kind = MOTLEY_MIX_NONE;
     drawn[1].partner = COUNT;
-    cr_expect_eq(motley_mix_objects(drawn, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
     static const size_t falling[COUNT + 1] = { 0, 2, 1, 5, 6 };
-    cr_expect_eq(motley_mix_objects(drawn, COUNT, falling, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, falling, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "offsets goes from 2 to 1 at image 1, want it to rise"), "%s", error.message);
+}
+
+/* Boxes that lie anywhere, some with no pixel; areas of their own. */
+typedef struct things {
+    size_t offsets[9];
+    double boxes[40][4], areas[40];
+} things;
+
+static motley_objects random_objects(uint64_t *state, things *t, int32_t count, int32_t width, int32_t height)
+{
+    for (int32_t i = 0; i < count; i++) {
+        const size_t own = (input_random(state) >> 8) % 6;
+        t->offsets[i + 1] = t->offsets[i] + own;
+        for (size_t k = t->offsets[i]; k < t->offsets[i + 1]; k++) {
+            for (int side = 0; side < 4; side++) {
+                const double most = side % 2 ? height : width;
+                t->boxes[k][side] = ((double)(input_random(state) >> 40) / 0x1000000 * 1.4 - 0.2) * most;
+            }
+            t->areas[k] = (double)(input_random(state) >> 54);
+        }
+    }
+    return (motley_objects){ .offsets = t->offsets, .boxes = &t->boxes[0][0], .areas = t->areas };
+}
+
+static int32_t cut_off(double v, int32_t most)
+{
+    const double whole = trunc(v);
+    return whole < 0 ? 0 : whole > most ? most : (int32_t)whole;
+}
+
+Test(mix, pastes_are_distinct_objects_with_the_context_that_both_images_have)
+{
+    enum { COUNT = 8, MOST = 3, WIDTH = 90, HEIGHT = 70 };
+    motley_mix *mix = created((motley_mix_params){ .share = { 0.45, 0.55 },
+                                                   .p = 0.25,
+                                                   .paste_p = 0.5,
+                                                   .pastes = MOST,
+                                                   .paste_area = 300,
+                                                   .context = { 0.1, 0.25 } });
+    uint64_t state = 4;
+    uint32_t kinds[4] = { 0 }, lefts[8] = { 0 }, contexts[4] = { 0 };
+    for (uint64_t first = 0; first < 4000; first++) {
+        things t = { .offsets = { 0 } };
+        const motley_objects objects = random_objects(&state, &t, COUNT, WIDTH, HEIGHT);
+        motley_mixed drawn[COUNT];
+        motley_paste pastes[COUNT * MOST + 1];
+        motley_error error = { 0 };
+        const motley_samples samples = { .seed = 7, .first = first * COUNT };
+        memset(pastes, 0x5A, sizeof pastes);
+        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, WIDTH, HEIGHT, drawn, &error), MOTLEY_OK);
+        kinds[drawn[0].kind]++;
+        for (int i = 1; i < COUNT; i++)
+            cr_assert(drawn[i].kind == drawn[0].kind && drawn[i].lambda == drawn[0].lambda);
+        const bool pasted = drawn[0].kind == MOTLEY_MIX_PASTE;
+        cr_assert_eq(motley_mix_draw_pastes(mix, &samples, &objects, COUNT, WIDTH, HEIGHT, drawn, pastes, &error),
+                     MOTLEY_OK, "%s", error.message);
+        size_t large = 0, used = 0;
+        for (size_t k = 0; k < t.offsets[COUNT]; k++)
+            large += t.areas[k] >= 300;
+        for (int i = 0; pasted && i < COUNT; i++) {
+            if (drawn[i].kind == MOTLEY_MIX_NONE)
+                continue;
+            cr_assert(drawn[i].kind == MOTLEY_MIX_PASTE && drawn[i].lambda >= 0.45 && drawn[i].lambda <= 0.55);
+            cr_assert(drawn[i].paste == (int32_t)used && drawn[i].pastes > 0 && (size_t)drawn[i].pastes <= large &&
+                      drawn[i].pastes <= MOST && drawn[i].share == 1);
+            for (int32_t k = 0; k < drawn[i].pastes; k++) {
+                const motley_paste *const p = &pastes[used + (size_t)k];
+                const size_t object = t.offsets[p->image] + (size_t)p->object;
+                cr_assert(p->image >= 0 && p->image < COUNT && object < t.offsets[p->image + 1]);
+                cr_assert_geq(t.areas[object], 300);
+                for (int32_t j = 0; j < k; j++)
+                    cr_assert(pastes[used + (size_t)j].image != p->image ||
+                              pastes[used + (size_t)j].object != p->object);
+                const double *const box = t.boxes[object];
+                const int32_t x0 = cut_off(box[0], WIDTH), y0 = cut_off(box[1], HEIGHT), x1 = cut_off(box[2], WIDTH),
+                              y1 = cut_off(box[3], HEIGHT);
+                cr_assert(p->box.width == x1 - x0 && p->box.height == y1 - y0 && p->box.width > 0 && p->box.height > 0);
+                cr_assert(p->box.left >= 0 && p->box.left + p->box.width <= WIDTH && p->box.top >= 0 &&
+                          p->box.top + p->box.height <= HEIGHT);
+                const int32_t left = p->box.left - p->part.left, top = p->box.top - p->part.top,
+                              right = p->part.width - left - p->box.width,
+                              bottom = p->part.height - top - p->box.height;
+                cr_assert(p->left == x0 - left && p->top == y0 - top);
+                /* there is a share of 0.1 to 0.25 that gives every side, cut off where one of the images ends */
+                int from = 250000, to = 100000;
+                for (int share = 100000; share <= 250000; share += 50) {
+                    const int32_t w = (int32_t)(p->box.width * (share / 1e6)),
+                                  h = (int32_t)(p->box.height * (share / 1e6));
+#define ROOM(more, a, b) ((more) < (a) && (more) < (b) ? (more) : (a) < (b) ? (a) : (b))
+                    if (left == ROOM(w, x0, p->box.left) && top == ROOM(h, y0, p->box.top) &&
+                        right == ROOM(w, WIDTH - x1, WIDTH - p->box.left - p->box.width) &&
+                        bottom == ROOM(h, HEIGHT - y1, HEIGHT - p->box.top - p->box.height)) {
+                        from = share < from ? share : from;
+                        to = share;
+                    }
+                }
+                cr_assert(from <= to, "no context gives %d %d %d %d", left, top, right, bottom);
+                if (p->box.width == 40)
+                    lefts[p->box.left * 8 / (WIDTH - 40 + 1)]++;
+                if (to - from < 20000)
+                    contexts[(from - 100000) * 4 / 150000]++;
+            }
+            used += (size_t)drawn[i].pastes;
+        }
+        const motley_paste *const behind = &pastes[used];
+        cr_assert_eq(((const uint8_t *)behind)[0], 0x5A);
+        cr_assert(!pasted || large > 0 || used == 0);
+    }
+    cr_expect(abs((int)kinds[MOTLEY_MIX_MIXUP] - 1000) < 120 && abs((int)kinds[MOTLEY_MIX_PASTE] - 1500) < 150,
+              "%u mixed, %u pasted", kinds[MOTLEY_MIX_MIXUP], kinds[MOTLEY_MIX_PASTE]);
+    for (int k = 0; k < 8; k++)
+        cr_expect(lefts[k] > 0, "%u", lefts[k]);
+    for (int k = 0; k < 4; k++)
+        cr_expect(contexts[k] > 20, "%u", contexts[k]);
+    motley_mix_destroy(mix);
+}
+
+Test(mix, every_object_is_pasted_as_often)
+{
+    enum { OBJECTS = 12, BATCHES = 20000 };
+    motley_mix *mix = created((motley_mix_params){ .share = { 0.5, 0.5 }, .p = 1e-300, .pastes = 3 });
+    things t = { .offsets = { 0, 5, 5, OBJECTS } };
+    uint32_t counts[OBJECTS] = { 0 }, pairs[OBJECTS][OBJECTS] = { { 0 } };
+    for (int k = 0; k < OBJECTS; k++)
+        t.boxes[k][2] = t.boxes[k][3] = 5;
+    const motley_objects objects = { .offsets = t.offsets, .boxes = &t.boxes[0][0] };
+    for (uint64_t id = 0; id < BATCHES; id++) {
+        motley_mixed drawn[3];
+        motley_paste pastes[9];
+        const motley_samples samples = { .seed = 1, .first = id };
+        cr_assert_eq(motley_mix_draw(mix, &samples, 3, 20, 20, drawn, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_mix_draw_pastes(mix, &samples, &objects, 3, 20, 20, drawn, pastes, NULL), MOTLEY_OK);
+        cr_assert_eq(drawn[0].pastes, 3);
+        size_t object[3];
+        for (int k = 0; k < 3; k++)
+            counts[object[k] = t.offsets[pastes[k].image] + (size_t)pastes[k].object]++;
+        pairs[object[0]][object[2]]++;
+    }
+    double chance[OBJECTS], of_pairs[OBJECTS * (OBJECTS - 1)];
+    uint32_t seen[OBJECTS * (OBJECTS - 1)];
+    int n = 0;
+    for (int k = 0; k < OBJECTS; k++) {
+        chance[k] = 1.0 / OBJECTS;
+        for (int j = 0; j < OBJECTS; j++)
+            if (j != k) {
+                of_pairs[n] = 1.0 / (OBJECTS * (OBJECTS - 1));
+                seen[n++] = pairs[k][j];
+            }
+        cr_expect_eq(pairs[k][k], 0);
+    }
+    cr_expect(chi_square_z(chance, counts, OBJECTS, 3 * BATCHES) < MAX_Z); /* without replacement: less spread */
+    cr_expect(fabs(chi_square_z(of_pairs, seen, n, BATCHES)) < MAX_Z);
+    motley_mix_destroy(mix);
+}
+
+Test(mix, sizes_are_drawn_by_the_first_id)
+{
+    motley_mix *mix = created((motley_mix_params){ .share = { 0.5, 0.5 }, .sizes_count = 4, .sizes = { 7, 9, 9, 30 } });
+    uint32_t counts[3] = { 0 };
+    for (uint64_t first = 0; first < SAMPLES; first++) {
+        int32_t width = 4, height = 5;
+        cr_assert_eq(motley_mix_size(mix, &(motley_samples){ .seed = 2, .first = first }, &width, &height, NULL),
+                     MOTLEY_OK);
+        cr_assert(width == height && (width == 7 || width == 9 || width == 30));
+        counts[width == 7 ? 0 : width == 9 ? 1 : 2]++;
+    }
+    static const double chances[3] = { 0.25, 0.5, 0.25 };
+    cr_expect(fabs(chi_square_z(chances, counts, 3, SAMPLES)) < MAX_Z);
+    motley_mix_destroy(mix);
+    mix = created((motley_mix_params){ .share = { 0.5, 0.5 } });
+    int32_t width = 4, height = 5;
+    cr_assert_eq(motley_mix_size(mix, &(motley_samples){ 0 }, &width, &height, NULL), MOTLEY_OK);
+    cr_expect(width == 4 && height == 5);
+    motley_mix_destroy(mix);
+}
+
+/* A mixed component by the rules of the header, as C writes them. */
+static float value_of(float x, float z, double lambda, motley_dtype dtype)
+{
+    const float a = x * (float)lambda, b = z * (float)(1.0 - lambda);
+    return dtype == MOTLEY_U8 ? rintf(a + b) : a + b;
+}
+
+Test(mix, batches_are_resized_and_pasted_as_plain_loops_do)
+{
+    enum { COUNT = 4, W = 23, H = 17, MOST = 40 };
+    static float source[COUNT][H][W][3], made[COUNT][MOST][MOST][3];
+    static uint8_t bytes[COUNT][H][W][3], written[COUNT][MOST][MOST][3];
+    motley_context *context;
+    motley_error error = { 0 };
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 2 }, &context, NULL),
+        MOTLEY_OK);
+    uint64_t state = 8;
+    for (size_t k = 0; k < sizeof bytes; k++) {
+        (&bytes[0][0][0][0])[k] = (uint8_t)(input_random(&state) >> 20);
+        (&source[0][0][0][0])[k] = (float)(input_random(&state) >> 40) / 3e6f - 2;
+    }
+    const motley_paste pastes[] = { { 2, 0, 3, 4, { 5, 6, 9, 8 }, { 0 } },
+                                    { 0, 0, 0, 0, { 10, 9, 13, 8 }, { 0 } },
+                                    { 1, 0, 7, 2, { 0, 0, 16, 15 }, { 0 } } };
+    const motley_mixed drawn[COUNT] = {
+        { .kind = MOTLEY_MIX_PASTE, .partner = 3, .lambda = 0.466667, .share = 1, .paste = 0, .pastes = 2 },
+        { .kind = MOTLEY_MIX_MIXUP, .partner = 0, .lambda = 0.523456, .share = 0.523456 },
+        { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 },
+        { .kind = MOTLEY_MIX_PASTE, .partner = 2, .lambda = 0.511111, .share = 1, .paste = 2, .pastes = 1 },
+    };
+    static const int32_t sizes[][2] = { { W, H }, { 9, 9 }, { 40, 40 }, { 24, 17 }, { 1, 1 }, { 13, 38 } };
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
+        for (int dtype = MOTLEY_U8; dtype <= MOTLEY_F32; dtype++) {
+            const int32_t width = sizes[n][0], height = sizes[n][1];
+            motley_batch src = { .count = COUNT, .channels = 3, .dtype = (motley_dtype)dtype, .width = W, .height = H };
+            motley_batch dst = src;
+            const int64_t size = dtype == MOTLEY_U8 ? 1 : 4;
+            src.data = dtype == MOTLEY_U8 ? (void *)bytes : (void *)source;
+            dst.data = dtype == MOTLEY_U8 ? (void *)written : (void *)made;
+            dst.width = width;
+            dst.height = height;
+            dst.pixel_stride = 3 * size;
+            dst.channel_stride = size;
+            dst.row_stride = MOST * 3 * size;
+            dst.image_stride = MOST * dst.row_stride;
+            cr_assert_eq(motley_mix_apply(context, &src, &dst, drawn, pastes, NULL, &error), MOTLEY_OK, "%s",
+                         error.message);
+#define SOURCE(i, y, x, c) (dtype == MOTLEY_U8 ? (float)bytes[i][y][x][c] : source[i][y][x][c])
+            for (int i = 0; i < COUNT; i++)
+                for (int y = 0; y < height; y++)
+                    for (int x = 0; x < width; x++)
+                        for (int c = 0; c < 3; c++) {
+                            const float rows = (float)H / (float)height, columns = (float)W / (float)width;
+                            const int v = (int)fminf(floorf((float)y * rows), H - 1);
+                            const int u = (int)fminf(floorf((float)x * columns), W - 1);
+                            float wanted = SOURCE(i, v, u, c);
+                            if (i == 1)
+                                wanted = value_of(wanted, SOURCE(0, v, u, c), 0.523456, (motley_dtype)dtype);
+                            if (i == 0 && u >= 5 && u < 14 && v >= 6 && v < 14)
+                                wanted = value_of(wanted, SOURCE(2, v - 2, u - 2, c), 0.466667, (motley_dtype)dtype);
+                            if (i == 0 && u >= 10 && u < 23 && v >= 9 && v < 17)
+                                wanted = value_of(wanted, SOURCE(0, v - 9, u - 10, c), 0.466667, (motley_dtype)dtype);
+                            if (i == 3 && u < 16 && v < 15)
+                                wanted = value_of(wanted, SOURCE(1, v + 2, u + 7, c), 0.511111, (motley_dtype)dtype);
+                            const float found = dtype == MOTLEY_U8 ? (float)written[i][y][x][c] : made[i][y][x][c];
+                            cr_assert_eq(found, wanted, "%dx%d, image %d, (%d, %d): %g, want %g", width, height, i, x,
+                                         y, found, wanted);
+                        }
+        }
+    motley_batch src = { .count = COUNT, .channels = 3, .data = bytes, .width = W, .height = H }, dst = src;
+    motley_mixed wrong[COUNT];
+    dst.data = written;
+    memset(written, 7, sizeof written);
+#define EXPECT_WRONG(to, own, words) \
+    do { \
+        cr_expect_eq(motley_mix_apply(context, &src, to, wrong, own, NULL, &error), MOTLEY_ERR_ARGUMENT); \
+        cr_expect(strstr(error.message, words), "%s", error.message); \
+    } while (0)
+    memcpy(wrong, drawn, sizeof drawn);
+    EXPECT_WRONG(&dst, NULL, "image 0 has objects that are pasted, want pastes, which is NULL");
+    EXPECT_WRONG(&src, pastes, "image 0 has objects that are pasted, want another dst than src");
+    motley_paste outside[3];
+    memcpy(outside, pastes, sizeof pastes);
+    outside[2].left = 8;
+    EXPECT_WRONG(&dst, outside, "paste 2: its part of 16x15 leaves an image");
+    outside[2] = pastes[2];
+    outside[1].image = COUNT;
+    EXPECT_WRONG(&dst, outside, "paste 1 is of image 4, there are 4");
+    wrong[0].paste = -1;
+    EXPECT_WRONG(&dst, pastes, "image 0: it has 2 pastes from the -1th on, want numbers from 0");
+    wrong[0] = wrong[1];
+    wrong[3] =
+        (motley_mixed){ .kind = MOTLEY_MIX_CUTMIX, .partner = 1, .lambda = 0.5, .share = 0.5, .box = { 0, 0, 2, 2 } };
+    dst.width = 9;
+    EXPECT_WRONG(&dst, NULL, "image 3 is mixed by CutMix, want dst of src's size");
+    for (size_t k = 0; k < sizeof written; k++)
+        cr_assert_eq((&written[0][0][0][0])[k], 7, "something was written");
+    motley_context_destroy(context);
 }
 
 Test(mix, minmax_gives_the_sides)
@@ -249,6 +526,15 @@ Test(mix, parameters_that_are_refused)
     EXPECT_REFUSED("both mixup and share are set", .mixup = 1, .share = { 0.4, 0.6 });
     EXPECT_REFUSED("share is 0.6 to 0.4", .share = { 0.6, 0.4 });
     EXPECT_REFUSED("share is 0.6 to 1.5", .share = { 0.6, 1.5 });
+    EXPECT_REFUSED("pastes is 17, want 0 to 16", .share = { 0.4, 0.6 }, .pastes = 17);
+    EXPECT_REFUSED("want share, by which they are blended", .mixup = 1, .pastes = 1);
+    EXPECT_REFUSED("and no cutmix", .share = { 0.4, 0.6 }, .pastes = 1, .cutmix = 1);
+    EXPECT_REFUSED("paste_p is 2", .share = { 0.4, 0.6 }, .pastes = 1, .paste_p = 2);
+    EXPECT_REFUSED("paste_area -1", .share = { 0.4, 0.6 }, .pastes = 1, .paste_area = -1);
+    EXPECT_REFUSED("context is 0.5 to 0.25", .share = { 0.4, 0.6 }, .pastes = 1, .context = { 0.5, 0.25 });
+    EXPECT_REFUSED("sizes_count is 33", .mixup = 1, .sizes_count = 33);
+    EXPECT_REFUSED("sizes has a 0", .mixup = 1, .sizes_count = 2, .sizes = { 5 });
+    EXPECT_REFUSED("sizes are set, want MixUp alone", .cutmix = 1, .sizes_count = 1, .sizes = { 5 });
     EXPECT_REFUSED("p is 2", .mixup = 1, .p = 2);
     EXPECT_REFUSED("mode is 7", .mixup = 1, .mode = (motley_mix_mode)7);
     EXPECT_REFUSED("mode is pair, want timm's rules", .mixup = 1, .mode = MOTLEY_MIX_PAIR);
@@ -283,7 +569,8 @@ Test(mix, a_policy_may_only_mix)
         const motley_mix *const mix = motley_policy_describe(policy)->mix;
         cr_assert_eq(motley_mix_draw(mix, &params.samples, COUNT, 6, 5, known, &error), MOTLEY_OK, "%s", error.message);
         cr_expect_arr_eq(drawn, known, sizeof known);
-        cr_assert_eq(motley_mix_apply(context, &src, &mixed, known, NULL, &error), MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(motley_mix_apply(context, &src, &mixed, known, NULL, NULL, &error), MOTLEY_OK, "%s",
+                     error.message);
         cr_expect_arr_eq(made, wanted, sizeof wanted);
     }
     motley_image images[COUNT] = { { bytes, 6, 5, 18, 3, 1 }, { bytes + EACH, 5, 5, 18, 3, 1 } };
@@ -317,34 +604,36 @@ Test(mix, calls_that_are_refused_write_nothing)
                            .data = values,
                            .width = 5,
                            .height = 4 };
-    motley_mixed drawn[COUNT] = { { MOTLEY_MIX_MIXUP, 2, 0.5, 0.5, { 0 } },
-                                  { MOTLEY_MIX_CUTMIX, 0, 0.5, 0.5, { 1, 1, 2, 2 } },
-                                  { MOTLEY_MIX_NONE, 1, 1, 1, { 0 } } };
+    motley_mixed drawn[COUNT] = {
+        { .kind = MOTLEY_MIX_MIXUP, .partner = 2, .lambda = 0.5, .share = 0.5 },
+        { .kind = MOTLEY_MIX_CUTMIX, .partner = 0, .lambda = 0.5, .share = 0.5, .box = { 1, 1, 2, 2 } },
+        { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 }
+    };
     drawn[1].box.width = 5;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "image 1: its box of 5x2 at (1, 1) leaves the image"), "%s", error.message);
     drawn[1].box.width = 2;
     drawn[0].partner = 3;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "its partner is image 3, there are 3"), "%s", error.message);
     drawn[0].partner = 2;
     drawn[0].lambda = NAN;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     drawn[0].lambda = 0.5;
     motley_batch overlapping = batch;
     overlapping.data = values + 1;
     overlapping.count = 2;
-    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     for (int i = 0; i < COUNT * EACH; i++)
         cr_assert_eq(values[i], i, "something was written");
-    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(values[0], 60);
     cr_expect_eq(values[EACH], EACH);
     cr_expect_eq(values[EACH + 6], 6);
     float apart[COUNT * EACH] = { 0 };
     motley_batch copy = batch;
     copy.data = apart;
-    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_arr_eq(apart + 2 * EACH, values + 2 * EACH, EACH * sizeof *values,
                      "an image that is not mixed is copied");
     static const int64_t labels[COUNT] = { 1, 2, 10 };

@@ -78,7 +78,7 @@ static const char *const every_stage[] = {
     "erase: {p: 0.5, area: [0.125, 0.25], ratio: [0.5, 2], value: [1, 2, 3], boxes: [2, 3]}",
     "mix: {mixup: 0.2, cutmix: 1, p: 0.9, switch: 0.4, rules: timm, mode: elem, minmax: [0.2, 0.8], lambda: drawn, "
     "partner: drawn, classes: 10, smoothing: 0.1}",
-    "mix: {share: [0.25, 0.5], p: 0.5}",
+    "mix: {share: [0.25, 0.5], p: 0.5, paste: 3, paste_p: 0.75, area: 100, context: [0.125, 0.25], sizes: [9, 8, 9]}",
 };
 
 /* A text that has the stage, and what has to stand before it. */
@@ -86,7 +86,7 @@ static motley_policy *with_stage(const char *stage)
 {
     char text[512];
     snprintf(text, sizeof text, STAGES "%s%s  - %s\n",
-             strncmp(stage, "mix", 3) == 0 ? "  - center_crop: {size: 9}\n" : "",
+             strncmp(stage, "mix", 3) == 0 && !strstr(stage, "paste") ? "  - center_crop: {size: 9}\n" : "",
              strncmp(stage, "erase", 5) == 0 ? "  - output: {}\n" : "", stage);
     return parsed(text);
 }

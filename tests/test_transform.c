@@ -1031,7 +1031,7 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
     }
     cr_expect_eq(kinds, 6);
     dst.data = wanted;
-    cr_assert_eq(motley_mix_apply(context, &dst, &dst, mixed, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &dst, &dst, mixed, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
     cr_expect_eq(memcmp(wanted, got, sizeof(float) * EACH * IMAGES), 0);
     free(wanted);
     free(got);

@@ -17,6 +17,7 @@ typedef struct kept_batches {
     const motley_policy *policy;
     motley_batch src, dst;
     motley_view_results *results;
+    const motley_paste *pastes; /* those of the next run, or NULL */
 } kept_batches;
 
 /* What run_call returns beside a motley_status; the work was not done. */
@@ -61,7 +62,7 @@ static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uin
             return motley_views_apply(batches->context, batches->policy, &batches->src, batches->results, &kept->params,
                                       &kept->error);
         return motley_mix_apply(batches->context, &batches->src, kept->in_place ? &batches->src : &batches->dst,
-                                kept->params.mixed, (void *)stream, &kept->error);
+                                kept->params.mixed, batches->pastes, (void *)stream, &kept->error);
     }
     return motley_call_run(kept->call, (void *)src, kept->in_place || kept->fused ? NULL : to, kept->fused ? to : NULL,
                            &kept->params, &kept->error);

@@ -600,10 +600,9 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     lay_out_upload(call, r->apart, &counted);
     r->upload_bytes = counted.bytes;
     const mot_job sizes = mot_job_of(call->dst, NULL);
+    const mot_mix_images mix = { call->dst, call->dst, call->params->mixed, NULL, false };
     const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
-                              call->info->mix
-                                  ? mot_cuda_mix_count(&s->chip, call->dst, call->dst, call->params->mixed, &scratch)
-                                  : 0 };
+                              call->info->mix ? mot_cuda_mix_count(&s->chip, &mix, &scratch) : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
     r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
     if (!r->is_wide)
@@ -650,8 +649,8 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
         MOT_TRY(queue_followed(&r, error));
     if (!call->info->mix)
         return mot_call_join(cuda, error); /* a resize that is late reads `r` */
-    return mot_cuda_mix_queue(cuda, dst, dst, call->params->mixed, NULL, &cuda->scratch,
-                              (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
+    const mot_mix_images mix = { dst, dst, call->params->mixed, NULL, false };
+    return mot_cuda_mix_queue(cuda, &mix, NULL, &cuda->scratch, (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
 
 motley_status mot_cuda_transform(void *state, const mot_job *job, motley_error *error)

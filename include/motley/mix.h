@@ -24,6 +24,9 @@ typedef enum motley_mix_mode {
     MOTLEY_MIX_ELEM = 2   /* none: each image has its own draw */
 } motley_mix_mode;
 
+#define MOTLEY_MAX_PASTES 16
+#define MOTLEY_MAX_MIX_SIZES 32
+
 /** Zhang et al. 2017, arXiv:1710.09412 (MixUp); Yun et al. 2019, arXiv:1905.04899 (CutMix). */
 typedef struct motley_mix_params {
     size_t struct_size;   /* 0 or sizeof; see motley.h */
@@ -39,6 +42,15 @@ typedef struct motley_mix_params {
     int drawn_partner; /* != 0: each image's partner is drawn from the other images, in place of the rule; ELEM mode */
     double share[2];   /* the second above 0: MixUp's lambda is one of the millionths from the first to the second, as
                           DEIM's is, in place of `mixup` */
+    double paste_p;    /* probability that objects of the batch are pasted into an image where MixUp is not drawn, as by
+                          DEIMv2's CopyBlend; 0: always */
+    double paste_area; /* pixels squared; objects with less are not pasted */
+    double context[2]; /* how much of its sides is pasted around an object: one of the millionths between; 0: nothing */
+    int32_t pastes;    /* how many, up to MOTLEY_MAX_PASTES; 0: none. Wants `share`, by which they are blended */
+    int32_t sizes_count; /* how many sizes there are; 0: images keep theirs */
+    uint16_t
+        sizes[MOTLEY_MAX_MIX_SIZES]; /* sides of squares, one of which the whole batch gets. One that is repeated is
+                                             drawn more often */
 } motley_mix_params;
 
 typedef struct motley_mix motley_mix;
@@ -51,7 +63,12 @@ MOTLEY_API void motley_mix_destroy(motley_mix *mix);
 /** The parameters of motley_mix_create, with defaults filled in; all zero for NULL. */
 MOTLEY_API motley_mix_params motley_mix_describe(const motley_mix *mix);
 
-typedef enum motley_mix_kind { MOTLEY_MIX_NONE = 0, MOTLEY_MIX_MIXUP = 1, MOTLEY_MIX_CUTMIX = 2 } motley_mix_kind;
+typedef enum motley_mix_kind {
+    MOTLEY_MIX_NONE = 0,
+    MOTLEY_MIX_MIXUP = 1,
+    MOTLEY_MIX_CUTMIX = 2,
+    MOTLEY_MIX_PASTE = 3 /* objects of the batch are blended with the image */
+} motley_mix_kind;
 
 /** How one image is mixed. */
 typedef struct motley_mixed {
@@ -60,7 +77,17 @@ typedef struct motley_mixed {
     double lambda;         /* as drawn; for MixUp, the weight of the image itself; 1 if kind is NONE */
     double share;          /* weight of the image's target; that of its partner's target is 1 - share */
     motley_erased_box box; /* CutMix: the part that the partner's pixels replace */
+    int32_t paste, pastes; /* PASTE: its first one, and how many it has, one after the other */
 } motley_mixed;
+
+/** A part of an image of the batch that is blended with another one, or with the same: of weight 1 - lambda, where the
+ *  image under it has lambda. All parts are of the images as they were given. */
+typedef struct motley_paste {
+    int32_t image, object;  /* of which image, and which of its objects, from 0 */
+    int32_t left, top;      /* of the part in that image, with the object's context */
+    motley_erased_box part; /* where it goes */
+    motley_erased_box box;  /* where the object then is, without its context */
+} motley_paste;
 
 /** Draws how each image of a batch is mixed.
  *
@@ -72,10 +99,35 @@ typedef struct motley_mixed {
 MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count,
                                          int32_t width, int32_t height, motley_mixed *drawn, motley_error *error);
 
+/** The objects of a batch, in host memory. */
+typedef struct motley_objects {
+    const size_t *offsets; /* [count + 1]; image i has objects offsets[i] .. offsets[i + 1] - 1 */
+    const double *boxes;   /* [offsets[count]][4], left, top, right, bottom in pixels */
+    const double *areas;   /* [offsets[count]], pixels squared; NULL: those of the boxes */
+} motley_objects;
+
+/** Draws which objects are pasted into images that motley_mix_draw has drawn as PASTE, and where. Their number may be
+ *  less where the batch has fewer, or a box no pixel; an image that gets none becomes NONE.
+ *
+ *  Shapes   drawn: [count], of the same samples and size. pastes: [count * mix's pastes].
+ *  Values   Boxes are cut off to whole pixels, as by C's casts, and to the image.
+ *  Memory   The caller's, in host memory; nothing is allocated.
+ *  Random   By each image's own sample id.
+ *  Errors   ARGUMENT: objects is NULL where something is pasted, offsets fall. */
+MOTLEY_API motley_status motley_mix_draw_pastes(const motley_mix *mix, const motley_samples *samples,
+                                                const motley_objects *objects, size_t count, int32_t width,
+                                                int32_t height, motley_mixed *drawn, motley_paste *pastes,
+                                                motley_error *error);
+
+/** The size of a batch: one of mix's sizes, drawn by the first sample's id; width and height stay if it has none. */
+MOTLEY_API motley_status motley_mix_size(const motley_mix *mix, const motley_samples *samples, int32_t *width,
+                                         int32_t *height, motley_error *error);
+
 /** Mixes the images of a batch as drawn.
  *
- *  Shapes   src and dst: n images of one size and one type; dst == src works in place, and no other overlap is allowed.
- *           drawn: [n].
+ *  Shapes   src and dst: n images of one type, src's of one size and dst's, too; dst == src works in place, and no
+ *           other overlap is allowed. Where dst has another size it is resized by torch's nearest, which has no CutMix.
+ *           drawn: [n]. pastes: those of `drawn`, or NULL if nothing is pasted; they want dst != src.
  *  Values   MixUp is x lambda + z (1 - lambda), each of the three operations rounded to the type. U8: the operations
  *           are rounded to binary32, and the sum to the nearest byte, ties to even. Results equal torch's; for U8,
  *           those of timm's collate function.
@@ -85,7 +137,8 @@ MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_sam
  *  Threads  One thread per context at a time.
  *  Errors   ARGUMENT, MEMORY: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                          const motley_mixed *drawn, void *stream, motley_error *error);
+                                          const motley_mixed *drawn, const motley_paste *pastes, void *stream,
+                                          motley_error *error);
 
 /** Mixes targets by the same shares: y share + y_partner (1 - share), in binary32, each operation rounded.
  *
@@ -108,20 +161,22 @@ typedef struct motley_mixed_object {
     int32_t image;  /* of the batch, from which it is */
     int32_t object; /* which one of that image, from 0 */
     float share;    /* lambda, or 1 - lambda, in binary32; 1 where nothing is mixed */
+    int32_t paste;  /* by which one it was pasted, whose `box` it has then; -1: it is where it was in its image */
 } motley_mixed_object;
 
-/** Lists the objects that each image has when it is mixed as drawn: its own, then its partner's. Boxes, labels and all
- *  else that has one entry per object are gathered by it.
+/** Lists the objects that each image has when it is mixed as drawn: its own, then its partner's, or those that are
+ *  pasted. Boxes, labels and all else that has one entry per object are gathered by it.
  *
  *  Shapes   offsets: [count + 1]; image i has objects offsets[i] .. offsets[i + 1] - 1 of the batch. objects: [room].
  *           mixed_offsets: [count + 1], receives the same of `objects`; its last number is how many there are.
+ *           pastes: those of `drawn`, or NULL if nothing is pasted.
  *  Memory   The caller's, in host memory. objects may be NULL if room is 0.
  *  Errors   ARGUMENT: CutMix, as nobody knows what its boxes leave of an object. ARGUMENT, too, if room is too small:
- *           mixed_offsets is complete then, and the call can be made again. Twice the batch's objects is always enough
- *           where partners follow a rule. */
-MOTLEY_API motley_status motley_mix_objects(const motley_mixed *drawn, size_t count, const size_t *offsets,
-                                            motley_mixed_object *objects, size_t room, size_t *mixed_offsets,
-                                            motley_error *error);
+ *           mixed_offsets is complete then, and the call can be made again. Twice the batch's objects, and all pastes,
+ *           are always enough where partners follow a rule. */
+MOTLEY_API motley_status motley_mix_objects(const motley_mixed *drawn, const motley_paste *pastes, size_t count,
+                                            const size_t *offsets, motley_mixed_object *objects, size_t room,
+                                            size_t *mixed_offsets, motley_error *error);
 
 #ifdef __cplusplus
 }

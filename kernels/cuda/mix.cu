@@ -105,9 +105,56 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
     }
 }
 
+/* A component of an image, as it is. */
+template <int DTYPE> DEVICE float read_component(const mot_mix_job &job, int i, int x, int y, int c)
+{
+    uint32_t bits;
+    copy_component<DTYPE>(component(image_of(job.src, job.channels, i), x, y, c), (uint8_t *)&bits);
+    return mot_component_get((const uint8_t *)&bits, DTYPE);
+}
+
+/* Each CTA makes rows of results, whose components read from anywhere. */
+template <int DTYPE>
+static __global__ void __launch_bounds__(MOT_MIX_THREADS) gather_kernel(const __grid_constant__ mot_mix_job job)
+{
+    for (int64_t at = blockIdx.x; at < (int64_t)job.count * job.height; at += job.ctas) {
+        const int i = (int)(at / job.height), row = (int)(at - (int64_t)i * job.height);
+        const mot_view src = image_of(job.src, job.channels, i), dst = image_of(job.dst, job.channels, i);
+        const motley_mixed &m = job.drawn[i];
+        const int y = mot_mix_nearest(row, src.height, job.height);
+        const float own = (float)m.lambda, other = (float)(1.0 - m.lambda);
+        for (int e = threadIdx.x; e < job.width * job.channels; e += MOT_MIX_THREADS) {
+            const int c = job.planes ? e / job.width : e % job.channels;
+            const int column = job.planes ? e - c * job.width : e / job.channels;
+            const int x = mot_mix_nearest(column, src.width, job.width);
+            float v = read_component<DTYPE>(job, i, x, y, c);
+            if (m.kind == MOTLEY_MIX_MIXUP)
+                v = mot_mix_value(v, read_component<DTYPE>(job, m.partner, x, y, c), own, other, DTYPE);
+            else if (m.kind == MOTLEY_MIX_CUTMIX && mot_mix_inside(&m.box, x, y))
+                v = read_component<DTYPE>(job, m.partner, x, y, c);
+            for (int k = 0; m.kind == MOTLEY_MIX_PASTE && k < m.pastes; k++) {
+                const motley_paste &p = job.pastes[m.paste + k];
+                if (mot_mix_inside(&p.part, x, y))
+                    v = mot_mix_value(
+                        v, read_component<DTYPE>(job, p.image, x - p.part.left + p.left, y - p.part.top + p.top, c),
+                        own, other, DTYPE);
+            }
+            uint32_t bits;
+            mot_component_put((uint8_t *)&bits, DTYPE, v);
+            copy_component<DTYPE>((const uint8_t *)&bits, component(dst, column, row, c));
+        }
+    }
+}
+
 size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
 {
     const int size = dtype_bytes(job->dtype);
+    if (job->gathers) {
+        const int64_t rows = (int64_t)job->count * job->height, most = (int64_t)multiprocessors * MOT_MIX_CTAS;
+        job->ctas = (int32_t)(rows < most ? rows : most);
+        job->strip = 0;
+        return 0;
+    }
     const int64_t one = (int64_t)job->count * size;
     job->strip = MOT_MIX_STRIP_BYTES / size;
     while (job->strip > 1 && one * job->strip > shared_bytes)
@@ -122,12 +169,17 @@ size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors)
     return fits ? 0 : (size_t)(job->ctas * one * job->strip);
 }
 
+template <int DTYPE> static const void *kernel_of(const mot_mix_job *job)
+{
+    return job->gathers ? (const void *)gather_kernel<DTYPE> : (const void *)mix_kernel<DTYPE>;
+}
+
 cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
 {
-    const void *const kernel = job->dtype == MOTLEY_U8    ? (const void *)mix_kernel<MOTLEY_U8>
-                               : job->dtype == MOTLEY_F32 ? (const void *)mix_kernel<MOTLEY_F32>
-                               : job->dtype == MOTLEY_F16 ? (const void *)mix_kernel<MOTLEY_F16>
-                                                          : (const void *)mix_kernel<MOTLEY_BF16>;
+    const void *const kernel = job->dtype == MOTLEY_U8    ? kernel_of<MOTLEY_U8>(job)
+                               : job->dtype == MOTLEY_F32 ? kernel_of<MOTLEY_F32>(job)
+                               : job->dtype == MOTLEY_F16 ? kernel_of<MOTLEY_F16>(job)
+                                                          : kernel_of<MOTLEY_BF16>(job);
     const int shared_bytes = job->hold ? 0 : job->count * job->strip * dtype_bytes(job->dtype);
     cudaError_t error = cudaSuccess;
     if (shared_bytes > 48 * 1024)

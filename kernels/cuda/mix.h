@@ -16,10 +16,12 @@ extern "C" {
 typedef struct mot_mix_job {
     mot_cuda_batch src, dst; /* of one size and type; dst may be src */
     int32_t count, channels, dtype;
-    const motley_mixed *drawn; /* [count], device memory */
-    int32_t planes;            /* != 0: a plane's components are taken one after the other, else a pixel's */
-    int32_t in_place;          /* != 0: images that are not mixed are left alone */
-    int32_t soft; /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
+    const motley_mixed *drawn;  /* [count], device memory */
+    const motley_paste *pastes; /* those of `drawn`, or NULL; device memory */
+    int32_t gathers;  /* != 0: each component is read where the resize, and what is pasted, has it; nothing is held */
+    int32_t planes;   /* != 0: a plane's components are taken one after the other, else a pixel's */
+    int32_t in_place; /* != 0: images that are not mixed are left alone */
+    int32_t soft;     /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
     double smoothing;
     int32_t width, height;
     int32_t strip; /* components of each image that a CTA takes at a time */

@@ -22,6 +22,7 @@ from ._native import (
 )  # fmt: skip
 from .named import AutoAugment, RandAugment, TrivialAugmentWide
 from .named import augmix, auto_augment, from_timm, mix, rand_augment, trivial_augment_wide
+from ._objects import Targets
 from .policy import Policy
 from ._padded import Padded, padded
 from ._random import group_ids
@@ -36,9 +37,9 @@ if _TYPE_CHECKING:
 __version__ = _ffi.string(_lib.motley_version()).decode()
 __all__ = [
     "ArgumentError", "AutoAugment", "CudaError", "CustomOp", "Error", "FileError", "Follow", "InternalError",
-    "Inverse", "OutOfMemoryError", "Padded", "Policy", "PolicyError", "RandAugment", "Transform",
-    "TrivialAugmentWide", "UnsupportedError", "augmix", "auto_augment", "custom_op", "draws", "follow", "from_timm",
-    "group_ids", "mix", "ops", "padded", "rand_augment", "trivial_augment_wide",
+    "Inverse", "OutOfMemoryError", "Padded", "Policy", "PolicyError", "RandAugment", "Targets",
+    "Transform", "TrivialAugmentWide", "UnsupportedError", "augmix", "auto_augment", "custom_op", "draws", "follow",
+    "from_timm", "group_ids", "mix", "ops", "padded", "rand_augment", "trivial_augment_wide",
 ]  # fmt: skip
 
 

@@ -4,13 +4,13 @@ shares, or the objects of detection, joined."""
 
 from __future__ import annotations
 
-import itertools
+import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _images as images
-from . import _native
+from . import _native, _objects
 from ._core import ffi, lib
 from ._arrays import Torch, kind_of
 from ._native import ArgumentError, checked, for_each, whole
@@ -18,10 +18,9 @@ from ._native import ArgumentError, checked, for_each, whole
 if TYPE_CHECKING:
     from ._types import Labels
 
-KINDS = "none", "mixup", "cutmix"
+KINDS = "none", "mixup", "cutmix", "paste"
 BOX = "left", "top", "width", "height"
-OF_OBJECTS = "boxes", "labels", "area", "iscrowd", "masks", "keypoints"  # what has one entry for each object
-SHARE = "mixup"  # where the shares of joined objects are; DEIM's loss reads it there
+PLACE = "image", "object", "left", "top"  # of a motley_paste, beside its "part" and "box"
 
 
 # ---- draws: an array of motley_mixed, as plain data ----
@@ -34,21 +33,81 @@ def drawn(policy: Any, samples: Any, count: int, size: tuple[int, int]) -> Any:
     return mixed
 
 
-def plain(mixed: Any, count: int) -> list[dict[str, Any]]:
-    """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box"."""
+def pasted(policy: Any, samples: Any, mixed: Any, count: int, size: tuple[int, int], boxes: Any, areas: Any) -> Any:
+    """What is pasted into these images, motley_paste[], or NULL. boxes, areas: of each image, as _objects.in_pixels
+    makes them."""
+    if not any(one.kind == lib.MOTLEY_MIX_PASTE for one in mixed[0:count]):
+        return ffi.NULL
+    most = policy.pastes
+    return _objects.draw_pastes(policy._mix[0], samples, boxes, areas, mixed, count, most, size)
+
+
+def rows_given(policy: Any, boxes: Any, count: int) -> list[Any]:
+    """Boxes of each image, of draws without images: `boxes`, as same_boxes() makes them."""
+    if boxes is None:
+        raise ArgumentError(f"policy '{policy.name}' pastes objects: want boxes, those of each image")
+    import numpy
+
+    numbers, offsets = boxes
+    ends = list(offsets[0 : count + 1])
+    flat = numpy.array(list(numbers[0 : 4 * ends[-1]]), "float64").reshape(-1, 4)
+    return [flat[ends[i] : ends[i + 1]] for i in range(count)]
+
+
+def alone(policy: Any, samples: Any, count: int, size: tuple[int, int], boxes: Any) -> list[dict[str, Any]]:
+    """How these samples are mixed, as plain() says it, without images. boxes: as same_boxes() makes them."""
+    mixed, pastes = drawn(policy, samples, count, size), ffi.NULL
+    if policy.pastes:
+        pastes = pasted(policy, samples, mixed, count, size, rows_given(policy, boxes, count), None)
+    return plain(mixed, pastes, count, size_of(policy, samples, size)[0] if policy.sizes_batches else None)
+
+
+def size_of(policy: Any, samples: Any, size: tuple[int, int]) -> tuple[int, int]:
+    """The size that these samples' batch of images of `size` gets, (width, height) both."""
+    width, height = ffi.new("int32_t *", size[0]), ffi.new("int32_t *", size[1])
+    checked(lib.motley_mix_size, policy._mix[0], samples, width, height)
+    return width[0], height[0]
+
+
+def recorded_size(draws: Sequence[Any], size: tuple[int, int]) -> tuple[int, int]:
+    """The same of recorded draws."""
+    side = draws[0].get("mix", {}).get("side") if draws and isinstance(draws[0], dict) else None
+    return size if side is None else (whole("side", side, 1, 65535, "from 1 to 65535"),) * 2
+
+
+def plain(mixed: Any, pastes: Any, count: int, side: int | None = None) -> list[dict[str, Any]]:
+    """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box", of objects that are pasted
+    their "pastes", and of a batch whose size is drawn its "side"."""
     draws = []
     for one in mixed[0:count]:
         draw = {"kind": KINDS[one.kind], "partner": one.partner, "lambda": getattr(one, "lambda"), "share": one.share}
         if one.kind == lib.MOTLEY_MIX_CUTMIX:
-            draw["box"] = {name: getattr(one.box, name) for name in BOX}
+            draw["box"] = _plain_box(one.box)
+        if one.kind == lib.MOTLEY_MIX_PASTE:
+            own = pastes[one.paste : one.paste + one.pastes] if pastes != ffi.NULL else ()
+            draw["pastes"] = [
+                {**{n: getattr(p, n) for n in PLACE}, "part": _plain_box(p.part), "box": _plain_box(p.box)} for p in own
+            ]
+        if side is not None:
+            draw["side"] = side
         draws.append(draw)
     return draws
 
 
-def structs(draws: Sequence[Any], count: int) -> Any:
-    """motley_mixed[] of recorded draws, whose "mix" plain() has made."""
+def _plain_box(box: Any) -> dict[str, int]:
+    return {name: getattr(box, name) for name in BOX}
+
+
+def _box_struct(box: Any, given: Any) -> None:
+    for name in BOX:
+        setattr(box, name, given[name])
+
+
+def structs(draws: Sequence[Any], count: int) -> tuple[Any, Any]:
+    """motley_mixed[] and motley_paste[] of recorded draws, whose "mix" plain() has made."""
     for_each("draws", len(draws), count, "entries")
     mixed = ffi.new("motley_mixed[]", max(count, 1))
+    pastes: list[Any] = []
     for i, (one, draw) in enumerate(zip(mixed, draws)):
         if "mix" not in draw:
             raise ArgumentError(f"draws of image {i} have no 'mix', but the transform mixes images")
@@ -56,43 +115,67 @@ def structs(draws: Sequence[Any], count: int) -> Any:
         try:
             one.kind, one.partner, one.share = KINDS.index(mix["kind"]), mix["partner"], mix["share"]
             setattr(one, "lambda", mix["lambda"])
-            for name in BOX if "box" in mix else ():
-                setattr(one.box, name, mix["box"][name])
+            if "box" in mix:
+                _box_struct(one.box, mix["box"])
+            own = mix.get("pastes", ())
+            one.paste, one.pastes = len(pastes), len(own)
+            for paste in own:
+                made = ffi.new("motley_paste *", {name: paste[name] for name in PLACE})
+                _box_struct(made.part, paste["part"])
+                _box_struct(made.box, paste["box"])
+                pastes.append(made[0])
         except (KeyError, TypeError, ValueError, OverflowError) as wrong:
             raise ArgumentError(f"mix of image {i} is {mix!r}, want kind, partner, lambda and share: {wrong}") from None
-    return mixed
+    return mixed, ffi.new("motley_paste[]", pastes) if pastes else ffi.NULL
 
 
 def unmixed(count: int) -> Any:
     """motley_mixed[] of images that stay as they are."""
-    return structs([{"mix": {"kind": "none", "partner": i, "lambda": 1, "share": 1}} for i in range(count)], count)
+    return structs([{"mix": {"kind": "none", "partner": i, "lambda": 1, "share": 1}} for i in range(count)], count)[0]
 
 
 def begun(
-    call: Any, policy: Any, training: bool, given: Any, mixing: Any, numbers: Any, batch: Any, like: Any
+    call: Any, policy: Any, training: bool, given: Any, mixing: Any, numbers: Any, batch: Any, like: Any, target: Any
 ) -> tuple[Any, tuple[Any, ...]]:
-    """How a call's images are mixed, motley_mixed[], and their targets, before any pixel is touched. In eval() labels
-    are returned as they are. like: the images, described."""
+    """Says how a call's images are mixed, before any pixel is touched; returns what plain() makes of it when it is
+    called, and the targets. In eval() labels are returned as they are. like: the images, described; target: what is
+    written to, where its size is drawn."""
     (labels, classes), count, params = mixing, call.count, call.c.params
     if not training and given is None:
         mixed = unmixed(count)
         params.mixed = mixed if policy.mixes else ffi.NULL
-        return mixed, () if labels is None else (labels,)
+        return functools.partial(plain, mixed, ffi.NULL, count), () if labels is None else (labels,)
     check_gradients(batch)
+    targets, pastes = _objects.given(labels), ffi.NULL
+    if targets is not None:
+        _objects.numbers_in(targets, count)
+    height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
     if given is None:
         seed, epoch, first, ids, signed, views, _ = numbers
         if signed and lib.has_negative(ids, count):
             call.failed(policy, lib.CALL_NEGATIVE_ID)
         samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-        height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
         mixed = drawn(policy, samples, count, (width, height))
+        if policy.pastes:
+            if targets is None:
+                raise ArgumentError(
+                    f"policy '{policy.name}' pastes objects: want labels as a list of dictionaries with boxes"
+                )
+            rows = _objects.in_pixels(targets, (width, height))
+            pastes = pasted(policy, samples, mixed, count, (width, height), *rows)
     else:
-        mixed = params.given_mixed = structs(given, count)
+        mixed, pastes = structs(given, count)
+        params.given_mixed = mixed
     params.mixed = mixed
-    if isinstance(labels, Sequence) and labels and isinstance(labels[0], Mapping):
-        return mixed, (joined(mixed, labels, count),)
+    if policy.only_mixes:
+        call.made.pastes, call.pastes = pastes, pastes  # which live as long as the call uses them
+    side = target.size[0] if policy.sizes_batches else None
+    record = functools.partial(plain, mixed, pastes, count, side)
+    if targets is not None:
+        to = (side, side) if side else (width, height)
+        return record, (_objects.joined(mixed, pastes, targets, count, (width, height), to),)
     like = like.first if isinstance(like, images.Many) and count else like
-    return mixed, (targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
+    return record, (targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
 
 
 # ---- what can be mixed ----
@@ -110,82 +193,6 @@ def check_gradients(batch: Any) -> None:
             "the images require grad, which mixing does not pass on: want images.detach(), or for a loss that is "
             "derived by them their mixing in torch"
         )
-
-
-# ---- the objects of detection ----
-
-
-def joined(mixed: Any, targets: Sequence[Any], count: int) -> list[dict[str, Any]]:
-    """The targets of mixed images, each a dictionary: where images are mixed, their own objects and their partners',
-    with the shares of each, float32, under "mixup"."""
-    for_each("labels", len(targets), count, "targets")
-    numbers = [_objects_in(target, i) for i, target in enumerate(targets)]
-    if not any(one.kind for one in mixed[0:count]):
-        return [dict(target) for target in targets]
-    offsets = ffi.new("size_t[]", list(itertools.accumulate(numbers, initial=0)))
-    room = sum(numbers[i] + numbers[one.partner] for i, one in enumerate(mixed[0:count]))
-    objects, ends = ffi.new("motley_mixed_object[]", max(room, 1)), ffi.new("size_t[]", count + 1)
-    checked(lib.motley_mix_objects, mixed, count, offsets, objects, room, ends)
-    return [_of_image(targets, i, objects[ends[i] : ends[i + 1]]) for i in range(count)]
-
-
-def _objects_in(target: Any, i: int) -> int:
-    """How many objects a target has."""
-    if not isinstance(target, Mapping) or "boxes" not in target:
-        what = f"has no 'boxes': {', '.join(map(repr, target))}" if isinstance(target, Mapping) else "is no dictionary"
-        raise ArgumentError(f"the target of image {i} {what}, want a dictionary with boxes, labels and such")
-    number = len(target["boxes"])
-    for name in OF_OBJECTS:
-        if name in target and len(target[name]) != number:
-            raise ArgumentError(f"the target of image {i} has {number} boxes, but {len(target[name])} of {name!r}")
-    return number
-
-
-def _of_image(targets: Sequence[Any], i: int, objects: Any) -> dict[str, Any]:
-    """The target of image i, which has these objects of the batch."""
-    runs: list[list[int]] = []  # image, from which of its objects, and until which
-    for one in objects:
-        if runs and (runs[-1][0], runs[-1][2]) == (one.image, one.object):
-            runs[-1][2] += 1
-        else:
-            runs.append([one.image, one.object, one.object + 1])
-    result = dict(targets[i])
-    for name in filter(result.__contains__, OF_OBJECTS):
-        parts = []
-        for image, first, end in runs:
-            if name not in targets[image]:
-                raise ArgumentError(
-                    f"the target of image {i} has {name!r}, that of its partner, image {image}, has not"
-                )
-            parts.append(targets[image][name][first:end])
-        result[name] = _together(parts, result[name])
-    result[SHARE] = _floats([one.share for one in objects], result["boxes"])
-    return result
-
-
-def _together(parts: list[Any], like: Any) -> Any:
-    """Entries of several images behind each other, of the type of `like`."""
-    parts = parts or [like]
-    if kind_of(type(like)) is Torch:
-        entries = sys.modules["torch"].cat(parts)
-        finish = Torch.finish_for(type(like))
-        return entries if finish is None else finish(entries, like)
-    if isinstance(like, (list, tuple)):
-        return [entry for part in parts for entry in part]
-    import numpy
-
-    return numpy.concatenate(parts)
-
-
-def _floats(numbers: list[float], like: Any) -> Any:
-    if kind_of(type(like)) is Torch:
-        torch = sys.modules["torch"]
-        return torch.tensor(numbers, dtype=torch.float32, device=like.device)
-    if isinstance(like, (list, tuple)):
-        return numbers
-    import numpy
-
-    return numpy.array(numbers, "float32")
 
 
 # ---- targets ----

@@ -104,7 +104,8 @@ class Policy:
     __slots__ = (
         "_handle", "_what", "_made", "_mix", "_still", "_views", "mixes", "only_mixes", "varies", "on_host", "whole",
         "name", "title", "profile", "paper", "size", "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb",
-        "has_output", "scheduled", "epochs", "_steps_by_boxes", "draws_sizes", "lists", "__weakref__",
+        "has_output", "scheduled", "epochs", "_steps_by_boxes", "draws_sizes", "lists", "pastes",
+        "sizes_batches", "__weakref__",
     )  # fmt: skip
 
     def __new__(cls, policy: PolicyLike) -> Policy:
@@ -149,8 +150,11 @@ class Policy:
             text_of, (info.name, info.title, info.profile, info.paper)
         )
         self._what = "policy", self._handle  # as _calls.Call takes it
-        self.draws_sizes = bool(info.draws_sizes)
-        self.lists = self.draws_sizes and not info.width  # of results of their own sizes
+        mix = lib.motley_mix_describe(info.mix)
+        self.pastes = int(mix.pastes)  # the most objects that are pasted into an image
+        self.sizes_batches = mix.sizes_count > 0  # by the first sample's id
+        self.draws_sizes = bool(info.draws_sizes) or self.sizes_batches
+        self.lists = bool(info.draws_sizes) and not info.width  # of results of their own sizes
         self.varies = self.scheduled or info.views > 0
         self.on_host = bool(custom_ops) or info.views > 0 or self.draws_sizes
         readers = [self.views[""]] if "" in self.views else self.views.values()

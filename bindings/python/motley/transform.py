@@ -375,8 +375,7 @@ class Transform(Sampled):
         sizes, channels = [size[::-1]] * count, 3 if policy.to_rgb else channels
         draws: list[Any] = recorded(policy, samples.c, sizes, channels, boxes)
         if policy.mixes and self.training:
-            width, height = (policy.size or size)[::-1]
-            mixed = mix.plain(mix.drawn(policy, samples.c, count, (width, height)), count)
+            mixed = mix.alone(policy, samples.c, count, (policy.size or size)[::-1], boxes)
             for draw, one in zip(draws, mixed):
                 draw["mix"] = one
         return draws
@@ -497,7 +496,7 @@ class Transform(Sampled):
         else:
             made = self._prepare(batch, out, layout, policy, what)
         call, pixels, written, result = made
-        source, _ = call.keep
+        source, target = call.keep
         if given is None and not policy.draws_sizes:
             on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
             numbers, _keep = self._numbers(call.count, which, call.caller[1], on_host)
@@ -518,7 +517,7 @@ class Transform(Sampled):
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1], source)
             if mixing is not None:
                 like = images.source_of(batch, layout) if source is None else source
-                mixed, more = mix.begun(call, policy, self.training, given, mixing, numbers, batch, like)
+                mixed, more = mix.begun(call, policy, self.training, given, mixing, numbers, batch, like, target)
             stream = call.stream()
             status = lib.run_call(call.c, pixels, written, stream, *numbers)
             if status:
@@ -526,7 +525,7 @@ class Transform(Sampled):
             if return_draws:
                 draws = call.recorded(policy, levels if takes else None)
                 if mixing is not None and policy.mixes:
-                    for draw, one in zip(draws, mix.plain(mixed, call.count)):
+                    for draw, one in zip(draws, mixed()):
                         draw["mix"] = one
                 more = *more, draws
         except (OverflowError, TypeError):

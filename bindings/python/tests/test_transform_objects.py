@@ -11,9 +11,21 @@ from conftest import refused
 import motley
 
 F = np.float32
+# The chance of MixUp, from and until which epoch; the chance of pasting, until which epoch; how often the size 640 is
+# drawn among the others, until which epoch; and the recipe's length.
 BATCHES = {
-    "deim_batch_n": (0.5, 4, 78, 160)
-}  # the chance of MixUp, from and until which epoch, and the recipe's length
+    "deim_batch_n": (0.5, 4, 78, 0, 0, None, 0, 160),
+    "deim_batch_s": (0.5, 4, 64, 0, 0, 20, 120, 132),
+    "deim_batch_m": (0.5, 4, 49, 0, 0, 6, 90, 102),
+    "deim_batch_l": (0.5, 4, 29, 0, 0, 4, 50, 58),
+    "deim_batch_x": (0.5, 4, 29, 0, 0, 3, 50, 58),
+    "deimv2_batch_n": (0.5, 4, 78, 0.4, 78, None, 0, 160),
+    "deimv2_batch_s": (0.5, 4, 64, 0.5, 120, 20, 120, 132),
+    "deimv2_batch_m": (0.5, 4, 49, 0.5, 90, 6, 90, 102),
+    "deimv2_batch_l": (0.5, 4, 29, 0.5, 50, 4, 50, 58),
+    "deimv2_batch_x": (0.5, 4, 29, 0.5, 50, 3, 50, 58),
+    "deimv2_batch_dinov3_l": (0.5, 4, 34, 0.5, 60, 3, 60, 68),
+}
 
 
 def batch_of(random, n=4, side=20, most=5):
@@ -48,9 +60,8 @@ def check(targets, wanted):
             assert found.dtype == values.dtype and np.array_equal(found, values), name
 
 
-@pytest.mark.parametrize("name", BATCHES)
-def test_mixup_is_deims(name):
-    random, transform = np.random.default_rng(1), motley.Transform(name, seed=3, layout="chw")
+def test_mixup_is_deims():
+    random, transform = np.random.default_rng(1), motley.Transform("deim_batch_n", seed=3, layout="chw")
     mixed = shares = 0
     for first in range(0, 400, 4):
         images, targets = batch_of(random)
@@ -75,19 +86,153 @@ def test_mixup_is_deims(name):
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_epochs_open_and_close(name):
-    images, targets = batch_of(np.random.default_rng(2))
-    transform, (chance, opens, closes, length) = motley.Transform(name, layout="chw"), BATCHES[name]
+    transform = motley.Transform(name, layout="chw")
+    chance, opens, closes, paste, paste_closes, repeat, sizes_close, length = BATCHES[name]
+    assert transform.policy.epochs == length
+    edges = {0, opens - 1, opens, closes - 1, closes, paste_closes - 1, paste_closes, sizes_close - 1, sizes_close}
+    for epoch in sorted(edges & set(range(length))) + [length - 1]:
+        ids = range(epoch * 1000, epoch * 1000 + 200)
+        draws = [
+            transform.draw(sample_ids=[i], epoch=epoch, size=(40, 40), boxes=[[0, 0, 20, 20]])[0]["mix"] for i in ids
+        ]
+        kinds, sides = [one["kind"] for one in draws], [one.get("side") for one in draws]
+        mixes = chance if opens <= epoch < closes else 0
+        pastes = (1 - mixes) * paste if opens <= epoch < paste_closes else 0
+        for kind, wanted in (("mixup", mixes), ("paste", pastes)):
+            assert abs(kinds.count(kind) / 200 - wanted) <= (0.14 if wanted else 0), (epoch, kind)
+        if repeat is None or epoch >= sizes_close:
+            assert set(sides) == {None}
+        else:
+            assert (
+                set(sides) == set(range(480, 801, 32)) and abs(sides.count(640) / 200 - repeat / (repeat + 10)) < 0.14
+            )
 
-    def share_mixed(epoch):
-        kinds = [transform.draw(sample_ids=[i], epoch=epoch, size=(9, 9))[0]["mix"]["kind"] for i in range(400)]
-        return kinds.count("mixup") / len(kinds)
 
-    mixes = {epoch: share_mixed(epoch) for epoch in (0, opens - 1, opens, closes - 1, closes, length - 1)}
-    assert [mixes[epoch] == 0 for epoch in mixes] == [True, True, False, False, True, True]
-    assert abs(mixes[opens] - chance) < 0.08
-    result, objects = transform(images, labels=targets, sample_ids=range(4), epoch=closes)
-    assert np.array_equal(result, images) and "mixup" not in objects[0]
-    check(objects, targets)
+def pasted_by(images, targets, draws):
+    """DEIMv2's CopyBlend of a batch, where the draws have chosen objects and places."""
+    side = images.shape[-1]
+    made, wanted = images.copy(), []
+    for i, draw in enumerate(draws):
+        mix, target = draw["mix"], targets[i]
+        rows = {name: [] for name in ("boxes", "labels", "area")}
+        for paste in mix.get("pastes", ()):
+            other, k, part = targets[paste["image"]], paste["object"], paste["part"]
+            cx, cy, w, h = other["boxes"][k]
+            x0, y0 = max(int((cx - w / F(2)) * F(side)), 0), max(int((cy - h / F(2)) * F(side)), 0)
+            x1, y1 = min(int((cx + w / F(2)) * F(side)), side), min(int((cy + h / F(2)) * F(side)), side)
+            box = paste["box"]
+            assert (x1 - x0, y1 - y0) == (box["width"], box["height"]) and other["area"][k] >= 100
+            assert x0 - paste["left"] == box["left"] - part["left"] and y0 - paste["top"] == box["top"] - part["top"]
+            to = np.s_[i, :, part["top"] : part["top"] + part["height"], part["left"] : part["left"] + part["width"]]
+            read = np.s_[:, paste["top"] : paste["top"] + part["height"], paste["left"] : paste["left"] + part["width"]]
+            share = mix["lambda"]
+            made[to] = made[to] * F(share) + images[paste["image"]][read] * F(1 - share)
+            u, v = box["left"], box["top"]
+            w, h = x1 - x0, y1 - y0
+            rows["boxes"].append([(u + w / 2) / side, (v + h / 2) / side, w / side, h / side])
+            rows["labels"].append(other["labels"][k])
+            rows["area"].append(other["area"][k])
+        new = {}
+        for name, values in rows.items():
+            own = target[name]
+            new[name] = np.concatenate([own, np.array(values, own.dtype).reshape(-1, *own.shape[1:])])
+        shares = [1.0] * len(target["boxes"]) + [1 - mix["lambda"]] * len(rows["boxes"])
+        wanted.append({**target, **new, "mixup": np.array(shares, F)})
+    return made, wanted
+
+
+def resized_by(images, side):
+    """torch's nearest, which is the default of interpolate()."""
+    n = images.shape[-1]
+    index = np.minimum(np.floor(np.arange(side, dtype=F) * (F(n) / F(side))).astype(int), n - 1)
+    return images[..., index[:, None], index]
+
+
+def relative_batch(random, n, side):
+    """Boxes as DETR's, some without a pixel."""
+    images, targets = random.random((n, 3, side, side), dtype=F), []
+    for _ in range(n):
+        k = int(random.integers(0, 5))
+        centre, sides = random.uniform(0.1, 0.9, (k, 2)), random.uniform(0, 0.5, (k, 2))
+        sides *= random.integers(0, 6, (k, 1)) > 0
+        boxes, area = np.concatenate([centre, sides], 1).astype(F), (sides.prod(1) * side * side).astype(F)
+        targets.append({"boxes": boxes, "labels": random.integers(0, 80, k), "area": area})
+    return images, targets
+
+
+def test_copyblend_and_sizes_are_deimv2s():
+    random = np.random.default_rng(3)
+    text = {"share": [0.45, 0.55], "p": 0.3, "paste": 3, "paste_p": 0.8, "area": 100, "context": [0.1, 0.25]}
+    stages = [{"mix": {**text, "sizes": [48, 64, 80, 80, 96, 112, 133]}}]
+    transform = motley.Transform({"stages": stages}, seed=3, layout="chw")
+    kinds, sides, pastes, number = [], set(), 0, 0
+    for first in range(0, 1200, 4):
+        images, targets = relative_batch(random, 4, 80)
+        given = motley.Targets(targets, "cxcywh", relative=True)
+        result, objects, draws = transform(
+            images, labels=given, sample_ids=range(first, first + 4), epoch=5, return_draws=True
+        )
+        side = draws[0]["mix"]["side"]
+        assert result.shape == (4, 3, side, side) and all(draw["mix"]["side"] == side for draw in draws)
+        found = {draw["mix"]["kind"] for draw in draws}
+        wanted, wanted_objects = images, targets
+        if found == {"mixup"}:
+            wanted, wanted_objects = mixed_by(images, targets, draws[0]["mix"]["lambda"])
+        elif "paste" in found:
+            assert found <= {"paste", "none"}
+            wanted, wanted_objects = pasted_by(images, targets, draws)
+        else:
+            assert found == {"none"}
+        assert np.array_equal(result, resized_by(wanted, side))
+        check(objects, wanted_objects)
+        again = transform.replay(images, json.loads(json.dumps(draws)), labels=given, epoch=5)
+        assert np.array_equal(again[0], result)
+        check(again[1], wanted_objects)
+        kinds += sorted(found)[-1:]
+        sides.add(side)
+        pastes += sum(len(draw["mix"].get("pastes", ())) for draw in draws)
+        number += result.size
+    assert min(kinds.count(kind) for kind in ("none", "mixup", "paste")) > 20 and len(sides) == 6 and pastes > 1000
+    assert number > 1e6
+
+
+def test_boxes_in_pixels_and_torch():
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(6)
+    keys = {"share": [0.5, 0.5], "p": 0, "paste": 2, "context": [0, 0], "sizes": [31]}
+    transform = motley.Transform({"stages": [{"mix": keys}]}, seed=2, epoch=0)
+    images = torch.from_numpy(random.random((3, 3, 20, 30), dtype=F))
+    masks = [torch.from_numpy(random.integers(0, 2, (n, 20, 30), dtype=np.uint8)) for n in (2, 0, 1)]
+    rows = [[[1.0, 2, 11, 7], [3, 3, 9, 9]], [], [[0.5, 1.5, 29, 19]]]
+    targets = [{"boxes": torch.tensor(own).reshape(-1, 4), "labels": torch.arange(len(own))} for own in rows]
+    for i, target in enumerate(targets):
+        target["labels"] += 10 * i
+    result, objects, draws = transform(images, labels=targets, sample_ids=range(3), return_draws=True)
+    scale = torch.tensor([31 / 30, 31 / 20] * 2)
+    for i, one in enumerate(objects):
+        pastes = draws[i]["mix"]["pastes"]
+        boxes = torch.tensor([[p["box"][k] for k in ("left", "top", "width", "height")] for p in pastes]).float()
+        boxes[:, 2:] += boxes[:, :2]
+        assert len(pastes) == 2 and torch.equal(one["boxes"], torch.cat([targets[i]["boxes"], boxes]) * scale)
+        labels = [int(targets[p["image"]]["labels"][p["object"]]) for p in pastes]
+        assert one["labels"].tolist() == targets[i]["labels"].tolist() + labels
+        assert one["mixup"].tolist() == [1] * len(rows[i]) + [0.5, 0.5]
+    with_masks = [{**target, "masks": own} for target, own in zip(targets, masks)]
+    refused("the target of image . has 'masks', which are not pasted", transform, images, labels=with_masks)
+    stages = [{"mix": {"share": [0.5, 0.5], "p": 0, "sizes": [31]}}]
+    made, objects = motley.Transform({"stages": stages}, epoch=0)(images, labels=with_masks, sample_ids=range(3))
+    assert torch.equal(made, torch.nn.functional.interpolate(images, 31))
+    for one, target in zip(objects, with_masks):
+        wanted = torch.nn.functional.interpolate(target["masks"][None].float(), 31)[0] if len(target["masks"]) else None
+        assert one["masks"].shape[1:] == (31, 31) and torch.equal(one["boxes"], target["boxes"] * scale)
+        assert wanted is None or torch.equal(one["masks"].float(), wanted)
+    refused(
+        "policy 'policy' pastes objects: want labels as a list of dictionaries", transform, images, labels=[1, 2, 3]
+    )
+    refused("cannot work in place", transform.apply_, images, labels=targets)
+    refused("pastes objects: want boxes", transform.draw, sample_ids=[1], epoch=0)
+    refused("format is 'yxyx', want 'xyxy'", motley.Targets, [], "yxyx")
+    assert transform.policy.draws_sizes and transform.size is None
 
 
 def test_torch_targets_and_their_types():
@@ -147,6 +292,6 @@ def test_what_is_refused():
     wrong = [{**target, "labels": target["labels"][:0]} for target in targets]
     refused(r"the target of image \d has \d boxes, but 0 of 'labels'", mix, images, labels=wrong)
     without = [{"boxes": target["boxes"]} if i == 2 else target for i, target in enumerate(targets)]
-    refused("image 3 has 'labels', that of its partner, image 2, has not", mix, images, labels=without)
+    refused("image 3 has 'labels', that of image 2, mixed with it, has not", mix, images, labels=without)
     refused("mixed by CutMix, want MixUp or nothing", motley.mix(cutmix=1, layout="chw"), images, labels=targets)
     refused("both mixup and share are set", motley.mix, mixup=1, share=(0.4, 0.6))
