@@ -114,27 +114,34 @@ static int resizes_twice(const mot_request *call)
 /* The most bytes of the tables of image i, of what comes first or of its last resize. */
 static int64_t most_table_bytes(const mot_request *call, size_t i, int first, axes_room *r)
 {
-    const int drawn = call->draws.places != NULL;
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
-    motley_place place = { .result_width = dst.width, .result_height = dst.height };
-    if (drawn)
-        place = first ? mot_first_place(&call->draws.places[i], src.width, src.height) : call->draws.places[i];
-    const unsigned possible = call->params->given ? 1u << place.filter : call->transform->facts.filters;
+    const int drawn = call->draws.places != NULL;
+    unsigned possible = call->transform->facts.filters;
+    mot_sizes most = { .width = dst.width, .height = dst.height };
+    if (drawn) {
+        const motley_place *const own = &call->draws.places[i];
+        const motley_place place = first ? mot_first_place(own, src.width, src.height) : *own;
+        most = mot_sizes_of_place(&place);
+        possible = call->params->given ? 1u << place.filter : possible;
+    }
+    const int32_t width = most.width, height = most.height;
     int columns = 1, rows = 1;
-    for (uint32_t k = 0; k < MOT_FILTERS * (drawn ? 1 : mot_request_ways(call)); k++) {
-        const uint32_t filter = k % MOT_FILTERS;
-        const mot_sizes most = drawn ? mot_sizes_of_place(&place) : mot_request_sides(call, i, k / MOT_FILTERS);
-        if (!(possible >> filter & 1))
-            continue;
-        const int across = mot_resize_most_groups((motley_filter)filter, most.crop_width, most.resized_width);
-        const int down = mot_resize_most_groups((motley_filter)filter, most.crop_height, most.resized_height);
-        columns = across > columns ? across : columns;
-        rows = down > rows ? down : rows;
+    for (uint32_t way = 0; way < (drawn ? 1 : mot_request_ways(call)); way++) {
+        if (!drawn)
+            most = mot_request_sides(call, i, way);
+        for (unsigned filter = 0; filter < MOT_FILTERS; filter++) {
+            if (!(possible >> filter & 1))
+                continue;
+            const int across = mot_resize_most_groups((motley_filter)filter, most.crop_width, most.resized_width);
+            const int down = mot_resize_most_groups((motley_filter)filter, most.crop_height, most.resized_height);
+            columns = across > columns ? across : columns;
+            rows = down > rows ? down : rows;
+        }
     }
     r->row_groups = rows > r->row_groups ? rows : r->row_groups;
-    r->width = place.result_width > r->width ? place.result_width : r->width;
-    r->height = place.result_height > r->height ? place.result_height : r->height;
-    return mot_resize_table_bytes(place.result_width, columns, place.result_height, rows);
+    r->width = width > r->width ? width : r->width;
+    r->height = height > r->height ? height : r->height;
+    return mot_resize_table_bytes(width, columns, height, rows);
 }
 
 /* Bytes of a dense image of the size of image i. */
