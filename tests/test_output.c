@@ -13,7 +13,7 @@ static void check_line(int convention, int dtype, float mean, float std, int wan
     float subtrahend, divisor;
     mot_output_line line;
     mot_output_numbers(convention, mean, std, &subtrahend, &divisor);
-    const mot_output_as as = { dtype, convention, { subtrahend }, { divisor } };
+    const mot_output_as as = { .dtype = dtype, .convention = convention, .mean = { subtrahend }, .std = { divisor } };
     uint32_t value[256];
     for (int v = 0; v < 256; v++)
         value[v] = mot_output_entry(&as, v);
