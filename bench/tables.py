@@ -344,6 +344,25 @@ def cuda_ops(result):
         yield f"| {name} | " + " | ".join(f"{c['us']:.1f} | {100 / c['copies']:.0f} %" for c in cells) + " |"
 
 
+def cuda_wide(result):
+    """Policies and transforms of images of U16 and F32, and single ops in place."""
+    ways = {"apart": "to another batch", "call": "in place", "fused": "to normalised f16", "transform": "256 to 224"}
+    yield "| images | type | layout | what | how | time | copies of the same bytes |"
+    yield "|---|---|---|---|---|---:|---:|"
+    for row in cuda_rows(result, "wide"):
+        if row["how"] in ways:
+            yield (
+                f"| {row['count']} x {row['channels']} x {row['size']} | {row['memory']} | {row['layout']} "
+                f"| {row['name']} | {ways[row['how']]} | {row['us']:.0f} us | **{row['copies']:.1f}** |"
+            )
+    yield ""
+    yield (
+        f"On one {result['device']}; medians, buffers rotating through several times the L2 cache; commit "
+        f"{result['commit']}{' with changes' if result['changed'] else ''}, {result['date']}. Measured by "
+        "`bench/cuda_results.py build --set wide`."
+    )
+
+
 def both_layouts(result, name):
     """A row for each batch and policy of a set, HWC beside CHW."""
     rows = cuda_rows(result, name)
@@ -849,6 +868,7 @@ TABLES = {
     "bench-cuda-sizes": ("cuda", cuda_sizes),
     "bench-cuda-mixed": ("cuda", cuda_mixed),
     "bench-cuda-graph": ("cuda", cuda_graph),
+    "bench-cuda-wide": ("cuda-wide", cuda_wide),
     "bench-cuda-transforms": ("cuda", cuda_transforms),
     "bench-cuda-fused": ("cuda", cuda_fused),
     "bench-cuda-large": ("cuda", cuda_large),
