@@ -83,7 +83,7 @@ class _Resizer(Transform):
 
     def resized(self, batch: Any, layout: Layout | None, out: Any, box: Any, flip: Any) -> Any:
         prepare = self._prepare if self.crop is None else self._prepare_once  # sizes may depend on the crops
-        call, pixels, written, result = prepare(batch, out, layout, None, self.what)
+        call, _held, pixels, written, result = prepare(batch, out, layout, None, self.what)
         if call.count:
             params, keep = call.c.params, []
             if self.crop is not None:

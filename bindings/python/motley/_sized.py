@@ -42,4 +42,4 @@ def prepare_drawn(
         sizes = given.result_sizes
     target = transform._target_of_stages(source, batch, out, policy, sizes=sizes)
     call = call_of(policy)(transform, source, target, policy._what)
-    return (call, source.pointer, target.pointer, out), numbers, keep, given
+    return (call, source, source.pointer, target.pointer, out), numbers, keep, given

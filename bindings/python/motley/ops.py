@@ -78,7 +78,7 @@ def apply(
     what = "op", row.info, number, _hashable(fill)
     checks = row.shape not in ("warp", "erase")  # which leave values as they are
     plain = _plain(threads, alpha, None if range is None else range_given(range), clamp, checks)
-    call, pixels, written, result = plain._prepare(batch, out, layout, None, what)
+    call, _held, pixels, written, result = plain._prepare(batch, out, layout, None, what)
     if call.count:
         each, numbers = _numbers(row, values, call.count)
         check(lib.run_op(call.c, numbers, each, pixels, written, call.stream()), call.c.error)

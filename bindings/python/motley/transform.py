@@ -495,7 +495,7 @@ class Transform(Sampled):
             made, numbers, _keep, given = prepare_drawn(self, batch, out, layout, policy, which, given)
         else:
             made = self._prepare(batch, out, layout, policy, what)
-        call, pixels, written, result = made
+        call, _, pixels, written, result = made
         source, target = call.keep
         if given is None and not policy.draws_sizes:
             on_host = return_draws or mixing is not None or policy.on_host or (self.clip_frames > 1 and policy.whole)
@@ -547,8 +547,8 @@ class Transform(Sampled):
     def _prepare(
         self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
     ) -> Any:
-        """The call for `batch` that does `what`, as Call has it, with results as `policy` makes them; the addresses of
-        what is read and written; what is written to, None if the call decides it."""
+        """The call for `batch` that does `what`, as Call has it, with results as `policy` makes them; what has to live
+        until it has run; the addresses of what is read and written; what is written to, None if the call decides it."""
         kind, pixels, in_place = KINDS[type(batch)], None, out is batch
         into = kind if in_place or out is None else KINDS[type(out)]
         try:
@@ -571,13 +571,13 @@ class Transform(Sampled):
             target = self._target(source, batch, out, layout, policy)
             call = call_of(policy)(self, source, target, what)
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
-                return call, pixels, target.pointer, out
+                return call, source, pixels, target.pointer, out
             call.for_any_pixels(source, target, out is None)
             _native.keep(_native.local.calls, key, call)
         if in_place:
-            return call, pixels, pixels, out
+            return call, None, pixels, pixels, out
         result = call.like(batch) if out is None else out
-        return call, pixels, call.written(result), result
+        return call, None, pixels, call.written(result), result
 
     def _prepare_once(
         self, batch: Any, out: Any, layout: Layout | None, policy: Policy | None, what: tuple[Any, ...]
@@ -590,7 +590,7 @@ class Transform(Sampled):
             call = _native.local.calls.get(key)
             if call is not None and call.takes_list(batch):
                 result = call.like(batch[0]) if out is None else out
-                return call, arrays.address(call.listed[1]), call.written(result), result
+                return call, None, arrays.address(call.listed[1]), call.written(result), result
         source = self._source_for(batch, layout, out, policy)
         target = self._target(source, batch, out, layout, policy)
         call = call_of(policy)(self, source, target, what)
@@ -598,7 +598,7 @@ class Transform(Sampled):
         if key is not None and source.by is not None and plain and not source.finish_for():
             call.for_lists(key, source, target, out is None)
             out = target.array if out is None else out
-        return call, source.pointer, target.pointer, out
+        return call, source, source.pointer, target.pointer, out
 
     def _source_for(self, batch: Any, layout: Layout | None, out: Any, policy: Policy | None) -> Any:
         """The images to read."""

@@ -88,7 +88,7 @@ def augment(
         epoch = epoch_given(epoch or 0)
     load()
     # Without ids the operator counts the samples.
-    key = fresh() ^ (transform.seed or 0) if ids is None else transform._key(None)
+    key = (fresh() if ids is None else 0) ^ (transform.seed or 0)
     how = {"seed": (key ^ 1 << 63) - (1 << 63), "epoch": _node_of(epoch)}
     inputs = () if ids is None else (ids.cpu() if ids.device == "gpu" else ids,)
 
