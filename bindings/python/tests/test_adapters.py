@@ -517,7 +517,6 @@ WRONG = {  # what the operator is given in place of what is right, and what it s
     "ids": ({}, TypeError, "ids is of type float, want whole numbers"),
     "several": ({}, ValueError, "ids of sample 0 has 2 numbers, want one"),
     "images": ({}, TypeError, "the images are of type float, want uint8"),
-    "channels": ({}, ValueError, "channels is 15, want 1 to 4"),
     "empty": ({}, ValueError, "sample 0 is 24x0 pixels, want at least one each way"),
     "nothing": ({"policy": None}, Exception, "want one of policy and transform"),
     "mixing": ({"policy": None, "transform": MIXING}, Exception, "'small' mixes images"),
@@ -538,7 +537,6 @@ def test_dali_operator_says_what_is_wrong(dali, device, case):
     how = {name: value for name, value in {"policy": "rand_augment", "epoch": 0, **how}.items() if value is not None}
     change = {
         "images": lambda images, ids: (fn.cast(images, dtype=types.FLOAT), ids),
-        "channels": lambda images, ids: (fn.cat(*[images] * 5, axis=2), ids),
         "empty": lambda images, ids: (images[:0], ids),
         "ids": lambda images, ids: (images, fn.cast(ids, dtype=types.FLOAT)),
         "several": lambda images, ids: (images, fn.stack(ids, ids)),
