@@ -27,7 +27,7 @@ static void print_named(mot_text *w, const mot_stage *stage, int indent)
         mot_keys_print(&changes, &mot_stage_forms[stage->kind].keys, &stage->of, stage->given, ", ", ", ");
     mot_say(w, changed ? "%*s- policy: {name: " : "%*s- policy: ", indent, "");
     print_name(w, stage->name);
-    if (changed)
+    if (changed && !changes.failed)
         mot_put(w, changes.text, changes.used);
     mot_say(w, changed ? "}\n" : "\n");
     w->failed |= changes.failed;
