@@ -361,7 +361,8 @@ NOT_HERE = {
     "motley.TrivialAugmentWide": "trivial_augment_wide", "motley.Policy": "data",
     "motley.CustomOp": "what custom_op makes", "motley.draws": "numbers", "motley.group_ids": "numbers",
     "motley.adapters.libdali_motley": "the adapter's operator",  # where it has been built
-    "motley.ops.table": "data", "motley.Targets": "labels, as data", "motley.padded": "torch's operations", "motley.Padded": "what padded returns",
+    "motley.ops.table": "data", "motley.Targets": "labels, as data",
+    "motley.padded": "torch's operations", "motley.Padded": "what padded returns",
     "motley.torch.Index": "a number", "motley.torch.Indexed": "adds ids", "motley.torch.Sampler": "a sampler",
     "motley.torch.list_images": "a list", "motley.torch.ask_for_queues": "sets a variable",
     "motley.torch.read_file": "bytes", "motley.torchvision.AutoAugmentPolicy": "torchvision's",
