@@ -6,15 +6,16 @@
 #include "followers/moves.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/tuning.h"
 #include "kernels/trace.h"
 
 #include <string.h>
 
-#define MOST_WARPS 4                                /* of a CTA for boxes, and as many for points */
-#define FEWEST_POLYGONS 4                           /* of a warp */
-#define POLYGON_BYTES (48 * 1024)                   /* the most shared memory for polygons, */
-#define SHARED_BYTES (64 * 1024 - MOT_STATIC_BYTES) /* and for all that a CTA has: sm_75's */
-#define BYTES_WITHOUT_ASKING 49152                  /* of dynamic shared memory; a kernel needs an attribute for more */
+#define MOST_WARPS 4                             /* of a CTA for boxes, and as many for points */
+#define FEWEST_POLYGONS 4                        /* of a warp */
+#define POLYGON_BYTES (48 * 1024)                /* the most shared memory for polygons, */
+#define CTA_BYTES (64 * 1024 - MOT_STATIC_BYTES) /* and for all that a CTA has: sm_75's */
+#define BYTES_WITHOUT_ASKING 49152               /* of dynamic shared memory; a kernel needs an attribute for more */
 
 /* The launch of a job. Shared memory holds the geometry of `steps`, then the polygons of each warp that moves boxes,
  * `polygons` a warp: as many of its threads move a box. */
@@ -188,7 +189,7 @@ cudaError_t mot_follow_launch(const mot_follow_job *job, cudaStream_t stream)
                            warps_for(f->boxes_count, job->count), warps_for(f->points_count, job->count), 32 };
     const int polygon = shape.corners * 4 * (int)sizeof(double);
     static_assert(FEWEST_POLYGONS * MOT_CORNERS * 4 * sizeof(double) <= POLYGON_BYTES, "long policies fit, too");
-    const int geometries = shape.steps * (int)sizeof(mot_geometry), rest = SHARED_BYTES - geometries;
+    const int geometries = shape.steps * (int)sizeof(mot_geometry), rest = CTA_BYTES - geometries;
     while (shape.box_warps * shape.polygons * polygon > (rest < POLYGON_BYTES ? rest : POLYGON_BYTES))
         if (shape.box_warps > 1)
             shape.box_warps--;
