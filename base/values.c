@@ -2,6 +2,10 @@
 /* See values.h. */
 #include "base/values.h"
 
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
 motley_status mot_check_array(const char *what, size_t count, size_t bytes, motley_error *error)
 {
     MOT_REQUIRE(mot_times(count, bytes) <= PTRDIFF_MAX, error, "%s is %zu, want as many as memory can hold", what,
@@ -94,21 +98,17 @@ motley_place mot_whole_place(int32_t width, int32_t height)
                            .result_height = height };
 }
 
+/* The members of motley_first_place are the first ones of motley_place. */
+#define FIRST_BYTES (offsetof(motley_place, beyond) + 1)
+static_assert(offsetof(motley_first_place, beyond) + 1 == FIRST_BYTES, "their copies are bytes");
+
 motley_place mot_first_place(const motley_place *p, int32_t width, int32_t height)
 {
-    const motley_first_place *const from = &p->first;
     motley_place first = mot_whole_place(width, height);
-    first.filter = from->width ? from->filter : p->filter;
-    if (from->width == 0)
+    first.filter = p->filter;
+    if (p->first.width == 0)
         return first;
-    first.crop = from->crop;
-    first.width = from->width, first.height = from->height;
-    first.left = from->left, first.top = from->top;
-    first.result_width = from->result_width, first.result_height = from->result_height;
-    first.flip_horizontal = from->flip_horizontal, first.flip_vertical = from->flip_vertical;
-    first.flipped_first = from->flipped_first;
-    first.torch_planes = from->torch_planes;
-    first.beyond = from->beyond;
+    memcpy(&first, &p->first, FIRST_BYTES);
     first.overlap = p->overlap;
     first.canvas_left = p->canvas_left, first.canvas_top = p->canvas_top;
     return first;
@@ -128,19 +128,7 @@ motley_place mot_last_place(const motley_place *place)
 motley_place mot_place_again(const motley_place *p)
 {
     motley_place again = mot_whole_place(p->result_width, p->result_height);
-    again.first = (motley_first_place){ .crop = p->crop,
-                                        .width = p->width,
-                                        .height = p->height,
-                                        .filter = p->filter,
-                                        .left = p->left,
-                                        .top = p->top,
-                                        .result_width = p->result_width,
-                                        .result_height = p->result_height,
-                                        .flip_horizontal = p->flip_horizontal,
-                                        .flip_vertical = p->flip_vertical,
-                                        .flipped_first = p->flipped_first,
-                                        .torch_planes = p->torch_planes,
-                                        .beyond = p->beyond };
+    memcpy(&again.first, p, FIRST_BYTES);
     again.filter = p->filter;
     again.overlap = p->overlap;
     again.canvas_left = p->canvas_left, again.canvas_top = p->canvas_top;

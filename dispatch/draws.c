@@ -99,6 +99,16 @@ motley_status mot_draws_make(motley_context *context, mot_request *r, motley_err
 
 /* ---- given draws ---- */
 
+void mot_draws_split_places(const motley_place *drawn, const motley_batch *src, motley_place *first, motley_place *last)
+{
+    for (size_t i = 0; i < src->count; i++) {
+        const mot_view view = mot_batch_view(src, i);
+        last[i] = mot_last_place(&drawn[i]);
+        if (first)
+            first[i] = mot_first_place(&drawn[i], view.width, view.height);
+    }
+}
+
 bool mot_is_given(const motley_apply_params *p)
 {
     return p->given || p->given_steps || p->given_step_counts;

@@ -42,6 +42,10 @@ motley_status mot_draws_make(motley_context *context, struct mot_request *reques
  * of steps. */
 int mot_draws_new(const struct mot_request *request, size_t i, motley_place *drawn, mot_step *steps);
 
+/* Copies the places of src's images in two: what comes first, unless `first` is NULL, and the rest. */
+void mot_draws_split_places(const motley_place *drawn, const motley_batch *src, motley_place *first,
+                            motley_place *last);
+
 /* Whether draws are given, and how many steps a row of given steps has. */
 bool mot_is_given(const motley_apply_params *params);
 size_t mot_given_row(const motley_apply_params *params, const motley_policy_info *info);

@@ -92,11 +92,7 @@ static motley_status send_places(mot_cuda_call *call, const mot_job *job, const 
     const size_t n = job->count, bytes = n * sizeof *drawn;
     MOT_TRY(mot_pool_reserve_host(&call->s->pool, 2 * bytes, error));
     motley_place *const last = call->s->pool.host.memory, *const first = last + n;
-    for (size_t i = 0; i < n; i++) {
-        const mot_view src = mot_batch_view(job->src, i);
-        last[i] = mot_last_place(&drawn[i]);
-        first[i] = mot_first_place(&drawn[i], src.width, src.height);
-    }
+    mot_draws_split_places(drawn, job->src, follow->first ? first : NULL, last);
     if (follow->first)
         MOT_TRY(mot_call_send(call, MOT_PLACES, (void *)follow->first, first, bytes, "sending the places", error));
     return mot_call_send(call, MOT_PLACES, (void *)follow->places, last, bytes, "sending the places", error);

@@ -194,17 +194,6 @@ static void copy_steps(const mot_request *call, mot_step *before, mot_step *step
     }
 }
 
-/* Copies the places that the host knows: what comes first, and the rest. */
-static void copy_places(const mot_request *call, motley_place *first, motley_place *last)
-{
-    for (size_t i = 0; i < call->draws.count; i++) {
-        const mot_view src = mot_batch_view(call->src, i);
-        last[i] = mot_last_place(&call->draws.places[i]);
-        if (first)
-            first[i] = mot_first_place(&call->draws.places[i], src.width, src.height);
-    }
-}
-
 /* Frames of a clip, which are contiguous, or 1. */
 static size_t images_together(const mot_request *call)
 {
@@ -229,7 +218,7 @@ static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_aren
     u.first = mot_take_if(twice, arena, MOT_PLACES, n * sizeof *u.first);
     u.given = mot_take_if(call->draws.places != NULL, arena, MOT_PLACES, n * sizeof *u.given);
     if (u.given && arena->base && arena->host)
-        copy_places(call, u.first, u.given);
+        mot_draws_split_places(call->draws.places, call->src, u.first, u.given);
     const int given = call->draws.steps != NULL;
     u.given_steps = mot_take_if(given, arena, MOT_STEPS, n * steps_room(call) * sizeof *u.given_steps);
     u.given_before =
@@ -435,25 +424,23 @@ static motley_status queue_wide(transform_run *r, motley_error *error)
 }
 
 /* Changes the sources, and resizes what they become. */
-static motley_status queue_before(transform_run *r, motley_error *error)
+static motley_status queue_before(transform_run *r, const mot_resize_job *resize, motley_error *error)
 {
     const mot_cuda_draw draw = samples_of(&r->draw);
     MOT_TRY(mot_cuda_queue_steps(r->cuda, &r->before, &r->steps_before, &draw, error));
-    return mot_cuda_queue_resize(r->cuda, r->twice ? &r->first.resize : &r->draw.resize, error);
+    return mot_cuda_queue_resize(r->cuda, resize, error);
 }
 
 /* Resizes the images, changed first if they are; twice, if some are. The tables of both resizes are made in turn, since
  * the draw kernel counts for the resize behind it. */
 static motley_status queue_resizes(transform_run *r, motley_error *error)
 {
-    if (r->twice)
-        MOT_TRY(queue_draws(r, &r->first, error));
-    else
-        MOT_TRY(queue_draws(r, &r->draw, error));
+    const mot_transform_draw_job *const first = r->twice ? &r->first : &r->draw;
+    MOT_TRY(queue_draws(r, first, error));
     if (r->draw.before)
-        MOT_TRY(queue_before(r, error));
+        MOT_TRY(queue_before(r, &first->resize, error));
     else
-        MOT_TRY(mot_call_late(r->cuda, mot_cuda_queue_resize, r->twice ? &r->first.resize : &r->draw.resize, error));
+        MOT_TRY(mot_call_late(r->cuda, mot_cuda_queue_resize, &first->resize, error));
     if (!r->twice)
         return MOTLEY_OK;
     MOT_TRY(mot_call_join(r->cuda, error)); /* the first resize is queued now */
