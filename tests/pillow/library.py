@@ -178,39 +178,30 @@ class Builtin(ctypes.Structure):
     _fields_ = [("name", c_char_p), ("text", c_char_p), ("has_stages", c_int32)]
 
 
+PLACE = [
+    ("crop", Crop),
+    ("width", c_int32),
+    ("height", c_int32),
+    ("filter", c_int),
+    ("left", c_int32),
+    ("top", c_int32),
+    ("result_width", c_int32),
+    ("result_height", c_int32),
+    ("flip_horizontal", c_uint8),
+    ("flip_vertical", c_uint8),
+    ("flipped_first", c_uint8),
+    ("torch_planes", c_uint8),
+    ("beyond", c_uint8),
+]  # what both kinds of places begin with
+
+
 class FirstPlace(ctypes.Structure):
-    _fields_ = [
-        ("crop", Crop),
-        ("width", c_int32),
-        ("height", c_int32),
-        ("filter", c_int),
-        ("left", c_int32),
-        ("top", c_int32),
-        ("result_width", c_int32),
-        ("result_height", c_int32),
-        ("flip_horizontal", c_uint8),
-        ("flip_vertical", c_uint8),
-        ("flipped_first", c_uint8),
-        ("torch_planes", c_uint8),
-        ("beyond", c_uint8),
-    ]
+    _fields_ = PLACE
 
 
 class Drawn(ctypes.Structure):
     _fields_ = [
-        ("crop", Crop),
-        ("width", c_int32),
-        ("height", c_int32),
-        ("filter", c_int),
-        ("left", c_int32),
-        ("top", c_int32),
-        ("result_width", c_int32),
-        ("result_height", c_int32),
-        ("flip_horizontal", c_uint8),
-        ("flip_vertical", c_uint8),
-        ("flipped_first", c_uint8),
-        ("torch_planes", c_uint8),
-        ("beyond", c_uint8),
+        *PLACE,
         ("before", c_uint8),
         ("overlap", c_uint8),
         ("canvas_left", c_int32),
