@@ -50,7 +50,7 @@ typedef struct motley_image {
 
 /** n images of one size, or, when `images` is given, each with its own size and strides.
  *
- *  Channels  1 grey, 3 RGB, any other number up to 1024 bands. Each band is worked on as a grey image of its own. What
+ *  Channels  1 grey, 3 RGB, any other number up to 1024 bands. Each band is processed as a separate grey image. What
  *            needs three colours (color, grayscale, desaturate, hue, to_rgb) changes RGB only, with or without alpha.
  *  Range     Of wide images, the numbers that stand for a byte's 0 and 255; the policy's thresholds, amounts and fills
  *            count from one to the other. Draws do not depend on it, nor on the type. By default 0..65535 and 0..1; for

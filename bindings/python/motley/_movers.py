@@ -189,7 +189,7 @@ _followers: dict[Any, tuple[Policy, Transform]] = {}
 
 
 class Images:
-    """Another image of each, which a call of its own moves. kind: a motley.follow.Image."""
+    """Another image of each sample, moved by a second call. kind: a motley.follow.Image."""
 
     count = 0  # of what the images' call has to move
 

@@ -70,26 +70,21 @@ def draw_pastes(
 def in_pixels(targets: Targets, size: tuple[int, int]) -> tuple[list[Any], list[Any] | None]:
     """Boxes of each image as the library takes them, with the arithmetic of the sources in the boxes' own type, and
     their areas, if all targets have them."""
+    import numpy
+
     boxes = []
     for target in targets:
         own = _on_host(target["boxes"]).reshape(-1, 4)
         a, b, form = own[:, :2], own[:, 2:], _format_of(target["boxes"], targets)
         first, last = (a - b / 2, a + b / 2) if form == "cxcywh" else (a, a + b if form == "xywh" else b)
-        boxes.append(_beside(first, last).astype("float64"))
+        corners = numpy.concatenate([first, last], 1)
         if targets.relative:
             width, height = (own.dtype.type(side) for side in size)
-            scaled = _beside(first, last)
-            scaled[:, 0::2] *= width
-            scaled[:, 1::2] *= height
-            boxes[-1] = scaled.astype("float64")
+            corners[:, 0::2] *= width
+            corners[:, 1::2] *= height
+        boxes.append(corners.astype("float64"))
     has_areas = all("area" in target for target in targets)
     return boxes, [_on_host(target["area"]).astype("float64") for target in targets] if has_areas else None
-
-
-def _beside(first: Any, last: Any) -> Any:
-    import numpy
-
-    return numpy.concatenate([first, last], 1)
 
 
 def _format_of(boxes: Any, targets: Targets) -> str:
@@ -100,7 +95,7 @@ def _format_of(boxes: Any, targets: Targets) -> str:
 
 
 def _on_host(numbers: Any) -> Any:
-    """As a NumPy array of its own type, float32 of a list and of whole numbers."""
+    """A NumPy array of the same type; lists and whole numbers become float32."""
     import numpy
 
     found = numpy.asarray(numbers.detach().cpu() if kind_of(type(numbers)) is Torch else numbers)

@@ -392,7 +392,7 @@ class Sampled:
         return key ^ ON_DEVICE, first, 0
 
     def _in_views(self, views: int, which: Any, call: Callable[[Any], Any]) -> tuple[Any, ...]:
-        """What `call` makes of each of several views of the samples. Without a seed each has a word of its own."""
+        """Runs `call` for each of several views of the samples. Without a seed, each view takes a random word."""
         if which[0] is None and _native.compiling():
             return cast("tuple[Any, ...]", _native.eagerly()(self._in_views, views, which, call))
         ids, view, epoch = split_ids(*which[:3])

@@ -330,7 +330,7 @@ def _augmix(run: Run, t: Any) -> None:
 
 def _motley_policy(run: Run, t: Any) -> None:
     if t.policy.whole or t._kept():
-        raise NotOurs("it has stages or settings of its own")
+        raise NotOurs("its policy has stages, or it has settings besides the policy")
     _add_policy(run, t.policy)
 
 
