@@ -172,32 +172,32 @@ static const mot_key mix[] = {
     NUMBERS("sizes", SIDES, mix.params.sizes, mix.params.sizes_count, 1, UINT16_MAX, .flags = MOT_KEY_BARE),
 };
 
-#define FORM(text, keys, rank) \
+#define FORM(text, keys, rank, drawn, ...) \
     { \
-        text, MOT_KEYS(keys), rank \
+        text, MOT_KEYS(keys), rank, MOT_DRAWN_##drawn, __VA_ARGS__ \
     }
 
 const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
-    [MOT_STAGE_RANDOM_RESIZED_CROP] = FORM("random_resized_crop", random_resized_crop, 0),
-    [MOT_STAGE_RESIZE] = FORM("resize", resize, 0),
-    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0),
-    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0),
-    [MOT_STAGE_FLIP] = FORM("flip", flip, 0),
-    [MOT_STAGE_POLICY] = FORM("policy", policy, 3),
-    [MOT_STAGE_JITTER] = FORM("jitter", jitter, 3),
-    [MOT_STAGE_GRAYSCALE] = FORM(MOT_GRAYSCALE_STAGE, grayscale, 3),
-    [MOT_STAGE_BLUR] = FORM("blur", blur, 3),
-    [MOT_STAGE_OUTPUT] = FORM("output", output, 4),
-    [MOT_STAGE_ERASE] = FORM("erase", erase, 5),
-    [MOT_STAGE_MIX] = FORM("mix", mix, 6),
-    [MOT_STAGE_TO_RGB] = { "to_rgb", { NULL, 0 }, -3 },
-    [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, 0),
-    [MOT_STAGE_ONE_OF] = { "one_of", { NULL, 0 }, 0 }, /* its lists' stages have ranks */
-    [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0),
-    [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0),
-    [MOT_STAGE_PAD] = FORM("pad", pad, 0),
-    [MOT_STAGE_PHOTOMETRIC] = FORM("photometric", photometric, 3), /* or first, before what places images */
-    [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0),
+    [MOT_STAGE_RANDOM_RESIZED_CROP] = FORM("random_resized_crop", random_resized_crop, 0, CROP, MOT_RESIZES, 2),
+    [MOT_STAGE_RESIZE] = FORM("resize", resize, 0, WINDOW, MOT_RESIZES, 2),
+    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 3),
+    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 3),
+    [MOT_STAGE_FLIP] = FORM("flip", flip, 0, MIRRORS, 0, 4),
+    [MOT_STAGE_POLICY] = FORM("policy", policy, 3, STEPS, 0, 0),
+    [MOT_STAGE_JITTER] = FORM("jitter", jitter, 3, STEPS, 0, 0),
+    [MOT_STAGE_GRAYSCALE] = FORM(MOT_GRAYSCALE_STAGE, grayscale, 3, STEPS, 0, 0),
+    [MOT_STAGE_BLUR] = FORM("blur", blur, 3, STEPS, 0, 0),
+    [MOT_STAGE_OUTPUT] = FORM("output", output, 4, NOTHING, 0, 0),
+    [MOT_STAGE_ERASE] = FORM("erase", erase, 5, BOXES, 0, 0),
+    [MOT_STAGE_MIX] = FORM("mix", mix, 6, NOTHING, 0, 0),
+    [MOT_STAGE_TO_RGB] = { "to_rgb", { NULL, 0 }, -3, MOT_DRAWN_NOTHING, 0, 0 },
+    [MOT_STAGE_ZOOM_OUT] = FORM("zoom_out", zoom_out, 0, WINDOW, MOT_EXTENDS, 1),
+    [MOT_STAGE_ONE_OF] = { "one_of", { NULL, 0 }, 0, MOT_DRAWN_NOTHING, 0, 0 }, /* its lists' stages have ranks */
+    [MOT_STAGE_SIZE_CROP] = FORM("size_crop", size_crop, 0, WINDOW, MOT_CUTS, 0),
+    [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 0),
+    [MOT_STAGE_PAD] = FORM("pad", pad, 0, WINDOW, MOT_EXTENDS, 0),
+    [MOT_STAGE_PHOTOMETRIC] = FORM("photometric", photometric, 3, STEPS, 0, 0), /* or first, before what places */
+    [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0, WINDOW, MOT_CUTS, 0),
 };
 
 /* ---- checks of several keys together ---- */

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "policies/head.h"
 #include "policies/schedule.h"
+#include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
 
@@ -123,20 +124,15 @@ static void add_steps(mot_step_facts *sum, const mot_step_facts *more)
 
 static mot_step_facts steps_of(const mot_stage *stage)
 {
-    const int32_t kernel = mot_stage_kernel(stage);
+    const uint32_t pixels = 1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT;
+    const int32_t kernel = stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0;
     switch (stage->kind) {
     case MOT_STAGE_POLICY:
         return stage->policy ? stage->policy->facts : (mot_step_facts){ 0 }; /* a text with mistakes */
     case MOT_STAGE_JITTER: /* hue is done to pixels in place, as POINT */
-        return (mot_step_facts){ .steps = MOT_JITTERS,
-                                 .shapes =
-                                     1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT,
-                                 .statistics = 1 };
+        return (mot_step_facts){ .steps = MOT_JITTERS, .shapes = pixels, .statistics = 1 };
     case MOT_STAGE_PHOTOMETRIC:
-        return (mot_step_facts){ .steps = MOT_JITTERS + 1,
-                                 .shapes =
-                                     1u << MOTLEY_SHAPE_COLOR | 1u << MOTLEY_SHAPE_STATS | 1u << MOTLEY_SHAPE_POINT,
-                                 .statistics = 1 };
+        return (mot_step_facts){ .steps = MOT_JITTERS + 1, .shapes = pixels, .statistics = 1 };
     case MOT_STAGE_GRAYSCALE:
         return (mot_step_facts){ .steps = 1, .shapes = 1u << MOTLEY_SHAPE_COLOR };
     case MOT_STAGE_BLUR:
@@ -145,33 +141,6 @@ static mot_step_facts steps_of(const mot_stage *stage)
         };
     default:
         return (mot_step_facts){ 0 };
-    }
-}
-
-static mot_stage_drawn drawn_of(mot_stage_kind kind)
-{
-    switch (kind) {
-    case MOT_STAGE_RANDOM_RESIZED_CROP:
-        return MOT_DRAWN_CROP;
-    case MOT_STAGE_ZOOM_OUT:
-    case MOT_STAGE_SIZE_CROP:
-    case MOT_STAGE_FIXED_CROP:
-    case MOT_STAGE_PAD:
-    case MOT_STAGE_IOU_CROP:
-    case MOT_STAGE_RESIZE:
-    case MOT_STAGE_CENTER_CROP:
-    case MOT_STAGE_RANDOM_CROP:
-        return MOT_DRAWN_WINDOW;
-    case MOT_STAGE_FLIP:
-        return MOT_DRAWN_MIRRORS;
-    case MOT_STAGE_ERASE:
-        return MOT_DRAWN_BOXES;
-    case MOT_STAGE_OUTPUT:
-    case MOT_STAGE_MIX:
-    case MOT_STAGE_ONE_OF:
-        return MOT_DRAWN_NOTHING;
-    default:
-        return MOT_DRAWN_STEPS;
     }
 }
 
@@ -210,14 +179,12 @@ static void add_policy(const mot_stage *stage, mot_stage_facts *fact, mot_transf
     all->customs += (int32_t)policy->customs;
 }
 
-bool mot_transform_resizes_from(const mot_transform *transform, uint32_t s)
+/* Whether the stages from number s on crop, pad or resize images. */
+static bool resizes_from(const mot_transform *transform, uint32_t s)
 {
-    for (; s < transform->stages; s++) {
-        const mot_stage_drawn drawn = drawn_of(transform->stage[s].kind);
-        if (drawn == MOT_DRAWN_CROP || drawn == MOT_DRAWN_WINDOW)
-            return true;
-    }
-    return false;
+    while (s < transform->stages && !mot_stage_forms[transform->stage[s].kind].does)
+        s++;
+    return s < transform->stages;
 }
 
 /* Finds the facts of each stage, and of all. */
@@ -230,11 +197,11 @@ static void find_facts(mot_transform *transform)
     for (uint32_t i = 0; i < transform->stages; i++) {
         mot_stage *const stage = &transform->stage[i];
         mot_stage_facts *const fact = &transform->fact[i];
-        *fact = (mot_stage_facts){ .drawn = drawn_of(stage->kind),
+        *fact = (mot_stage_facts){ .drawn = mot_stage_forms[stage->kind].drawn,
                                    .block = MOT_STAGE_BLOCK(stage->kind, seen[stage->kind]++),
                                    .first_step = all->steps.steps,
                                    .steps = steps_of(stage) };
-        fact->before = stage->kind == MOT_STAGE_PHOTOMETRIC && mot_transform_resizes_from(transform, i);
+        fact->before = stage->kind == MOT_STAGE_PHOTOMETRIC && resizes_from(transform, i);
         all->before += fact->before ? fact->steps.steps : 0;
         if (stage->kind <= MOT_STAGE_RESIZE) {
             all->order = (motley_resize_order)stage->of.crop.order;

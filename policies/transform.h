@@ -194,7 +194,7 @@ typedef struct mot_listing {
 /* What a sample draws of a stage. */
 typedef enum mot_stage_drawn {
     MOT_DRAWN_NOTHING,
-    MOT_DRAWN_CROP, /* tries of a rectangle, and a filter */
+    MOT_DRAWN_CROP, /* tries of a rectangle, and a filter; this and the next two say where pixels come from */
     MOT_DRAWN_WINDOW,
     MOT_DRAWN_MIRRORS,
     MOT_DRAWN_BOXES,
@@ -292,46 +292,6 @@ extern const char *const mot_overlap_names[2];          /* by motley_overlap - 1
 
 /* How a stage is written here that other libraries know by this name, or NULL. */
 const char *mot_stage_elsewhere(const char *name);
-
-/* The size of a blur's kernel; 0 of a blur by a radius, and of other stages. */
-static inline int32_t mot_stage_kernel(const mot_stage *stage)
-{
-    return stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0;
-}
-
-/* Whether the stages from number s on crop or resize images. */
-bool mot_transform_resizes_from(const mot_transform *transform, uint32_t s);
-
-/* Whether images are still pictures behind a stage: not normalised, erased or mixed. */
-static inline bool mot_stage_makes_pictures(mot_stage_kind kind)
-{
-    return kind < MOT_STAGE_OUTPUT || kind > MOT_STAGE_MIX;
-}
-
-/* Whether a stage says where pixels come from: it crops, pads, resizes or mirrors. */
-static inline bool mot_stage_places(mot_stage_kind kind)
-{
-    return kind <= MOT_STAGE_FLIP ||
-           (kind >= MOT_STAGE_ZOOM_OUT && kind != MOT_STAGE_ONE_OF && kind != MOT_STAGE_PHOTOMETRIC);
-}
-
-/* What a stage that places pixels can do: resize, show less of what there is, show more of it. */
-static inline bool mot_stage_resizes(mot_stage_kind kind)
-{
-    return kind <= MOT_STAGE_RESIZE;
-}
-
-static inline bool mot_stage_cuts(mot_stage_kind kind)
-{
-    return kind == MOT_STAGE_CENTER_CROP || kind == MOT_STAGE_RANDOM_CROP || kind == MOT_STAGE_SIZE_CROP ||
-           kind == MOT_STAGE_FIXED_CROP || kind == MOT_STAGE_IOU_CROP;
-}
-
-static inline bool mot_stage_extends(mot_stage_kind kind)
-{
-    return kind == MOT_STAGE_ZOOM_OUT || kind == MOT_STAGE_PAD ||
-           (kind != MOT_STAGE_SIZE_CROP && kind != MOT_STAGE_IOU_CROP && mot_stage_cuts(kind));
-}
 
 /* The fill of a stage that has one, as RGBA: one number is for all, and the alpha of three is opaque. Returns how many
  * numbers it has; 0: it fills nothing. */

@@ -97,7 +97,7 @@ static motley_status check_drawn(const mot_stage *stage, const motley_place *own
 static motley_status add_place(const mot_stage *stage, const motley_place *own, const mot_drawn_sample *sample,
                                motley_place *drawn, motley_error *error)
 {
-    const bool resizes = mot_stage_resizes(stage->kind);
+    const bool resizes = mot_stage_forms[stage->kind].does & MOT_RESIZES;
     const motley_place first = mot_first_place(drawn, sample->width, sample->height);
     if (mot_place_join(drawn, own, resizes, first.result_width, first.result_height))
         return MOTLEY_OK;

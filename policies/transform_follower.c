@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/values.h"
 #include "motley/follow.h"
-#include "policies/transform.h"
+#include "policies/stage_keys.h"
 #include "policies/views.h"
 
 #include <string.h>

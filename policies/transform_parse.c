@@ -208,19 +208,19 @@ static bool fills_otherwise(const mot_stage *a, const mot_stage *b)
 static void check_window(reader *r, const mot_yaml *key, const mot_transform *transform)
 {
     const mot_stage *const last = &transform->stage[transform->stages - 1], *cut = NULL, *filled = NULL, *moved = NULL;
-    const bool extends = mot_stage_extends(last->kind);
     uint8_t fill[4];
     for (const mot_stage *stage = transform->stage; stage < last; stage++) {
         if (are_apart(&stage->listed, &last->listed))
             continue;
-        cut = mot_stage_resizes(stage->kind) ? NULL : mot_stage_cuts(stage->kind) ? stage : cut;
+        const unsigned does = mot_stage_forms[stage->kind].does;
+        cut = does & MOT_RESIZES ? NULL : does & MOT_CUTS ? stage : cut;
         filled = mot_stage_fill(stage, fill) ? stage : filled;
         moved = mot_stage_places(stage->kind) && stage->kind != MOT_STAGE_ZOOM_OUT ? stage : moved;
     }
     if (last->kind == MOT_STAGE_IOU_CROP && moved)
         PROBLEM(r, key, "'iou_crop' stands behind '%s', want it before that, or behind a zoom_out alone",
                 mot_stage_forms[moved->kind].name);
-    else if (extends && cut)
+    else if (mot_stage_forms[last->kind].does & MOT_EXTENDS && cut)
         PROBLEM(
             r, key,
             "'%s' stands behind '%s', whose image it would show more of: want it before, or a 'resize' between them",
@@ -431,7 +431,8 @@ static void check_way(reader *r, const mot_yaml *list, const mot_transform *tran
         if (!(transform->fact[i].ways >> way & 1))
             continue;
         mot_stage_only_size(stage, size);
-        const int32_t kernel = mot_stage_kernel(stage), side = size[0] < size[1] ? size[0] : size[1];
+        const int32_t kernel = stage->kind == MOT_STAGE_BLUR ? stage->of.blur.kernel_size : 0,
+                      side = size[0] < size[1] ? size[0] : size[1];
         if (side > 0 && kernel / 2 >= side)
             PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d", kernel,
                     kernel / 2 + 1, side);

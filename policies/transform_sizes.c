@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/values.h"
 #include "policies/mix.h"
+#include "policies/stage_keys.h"
 #include "policies/transform_draw.h"
 #include "policies/views.h"
 
@@ -30,12 +31,6 @@ void mot_stage_only_size(const mot_stage *stage, int32_t size[2])
     }
 }
 
-/* When the device draws a stage, among those that place: they come in this order, one of each number. */
-static int turn_of(mot_stage_kind kind)
-{
-    return kind == MOT_STAGE_ZOOM_OUT ? 0 : kind <= MOT_STAGE_RESIZE ? 1 : kind <= MOT_STAGE_RANDOM_CROP ? 2 : 3;
-}
-
 void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t size[2])
 {
     for (uint32_t i = 0; i < transform->stages; i++)
@@ -47,7 +42,7 @@ int mot_way_resizes(const mot_transform *transform, uint32_t way)
 {
     int resizes = 0;
     for (uint32_t i = 0; i < transform->stages; i++)
-        resizes += mot_stage_resizes(transform->stage[i].kind) && transform->fact[i].ways >> way & 1;
+        resizes += mot_stage_forms[transform->stage[i].kind].does & MOT_RESIZES && transform->fact[i].ways >> way & 1;
     return resizes;
 }
 
@@ -61,7 +56,7 @@ static bool is_drawn_anywhere(const mot_transform *transform, uint32_t way)
         const bool resizes = stage->kind == MOT_STAGE_RESIZE;
         if (!mot_stage_places(stage->kind) || !(transform->fact[i].ways >> way & 1))
             continue;
-        if (stage->kind > MOT_STAGE_ZOOM_OUT || (before && turn_of(stage->kind) <= turn_of(before->kind)) ||
+        if (mot_stage_forms[stage->kind].turn <= (before ? mot_stage_forms[before->kind].turn : 0) ||
             (resizes && (stage->of.crop.rule != MOT_SIZE_GIVEN || stage->of.crop.masks)) ||
             (zoomed && !(resizes && stage->of.crop.height > 0)))
             return false;
