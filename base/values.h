@@ -26,6 +26,16 @@ static inline size_t mot_plus(size_t a, size_t b)
     return a > SIZE_MAX - b ? SIZE_MAX : a + b;
 }
 
+static inline size_t mot_larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int32_t mot_larger_int(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Requires that memory can hold `count` elements of `bytes` each. `what`: the count, in the caller's words. */
 motley_status mot_check_array(const char *what, size_t count, size_t bytes, motley_error *error);
 

@@ -5,6 +5,7 @@
  * sorted, expensive ones first, and the workers take one image after the other. The reference backend is the same code
  * with the reference's kernel table. */
 #include "augmentations/table.h"
+#include "base/values.h"
 #include "dispatch/image.h"
 #include "dispatch/threads.h"
 #include "kernels/wide.h"
@@ -48,45 +49,49 @@ typedef struct cpu_state {
     size_t last_count, last_steps_per_image; /* of the last batch */
 } cpu_state;
 
-/* A call of run(), shared by the workers. */
+/* A call of run() or each(), shared by the workers. */
 typedef struct task {
     cpu_state *state;
     const mot_job *job;
     const uint32_t (*output)[256]; /* [channels]: the output's bits for each byte */
+    mot_each_image *each;          /* of a call of each(), */
+    void *call;                    /* and its argument */
     size_t first, count;           /* the block */
-    size_t steps_per_image;
-    void (*part)(struct task *task, worker *self);
+    void (*image)(const struct task *task, const worker *self, size_t i);
+    size_t grain; /* images that a worker takes at a time from `next` */
     atomic_size_t next;
 } task;
 
 static void start_worker(void *user, size_t i)
 {
-    task *t = user;
-    t->part(t, &t->state->workers[i]);
+    task *const t = user;
+    for (size_t from; (from = atomic_fetch_add(&t->next, t->grain)) < t->count;)
+        for (size_t k = from; k < t->count && k < from + t->grain; k++)
+            t->image(t, &t->state->workers[i], k);
 }
 
-/* Runs `part` once on every worker. Workers take `grain` images at a time from `next`. `last`: they sleep afterwards
- * instead of spinning for more work. */
-static void on_all_workers(task *t, void (*part)(task *, worker *), size_t grain, int last)
+/* Does `image` for every image of the block, on all workers. `last`: they sleep afterwards instead of spinning for more
+ * work. */
+static void on_all_workers(task *t, void (*image)(const task *, const worker *, size_t), size_t grain, int last)
 {
-    cpu_state *state = t->state;
-    t->part = part;
+    t->image = image;
+    t->grain = grain;
     atomic_store(&t->next, 0);
-    if (!state->threads || t->count <= grain) {
-        part(t, &state->workers[0]);
-        return;
-    }
-    mot_threads_run(state->threads, start_worker, t, last);
+    if (!t->state->threads || t->count <= grain)
+        start_worker(t, 0);
+    else
+        mot_threads_run(t->state->threads, start_worker, t, last);
 }
 
 /* ---- drawing ---- */
 
 /* Draws an image of the block, and leaves out the steps that change nothing. */
-static void draw_image(const task *t, size_t in_block)
+static void draw_image(const task *t, const worker *self, size_t in_block)
 {
+    (void)self;
     const mot_job *const job = t->job;
     cpu_state *const state = t->state;
-    const size_t i = t->first + in_block, first = in_block * t->steps_per_image;
+    const size_t i = t->first + in_block, first = in_block * job->max_steps;
     mot_step *const steps = &state->steps[first];
     motley_place unused, *const place = state->places ? &state->places[in_block] : NULL;
     int drawn = (int)job->max_steps;
@@ -103,19 +108,6 @@ static void draw_image(const task *t, size_t in_block)
             place->before--;
     state->work[in_block] =
         (image_work){ (uint32_t)first, kept, mot_image_cost(state->rows, job, i, place, steps, (int)kept) };
-}
-
-static void draw_part(task *t, worker *self)
-{
-    (void)self;
-    for (;;) {
-        const size_t from = atomic_fetch_add(&t->next, DRAW_CHUNK);
-        if (from >= t->count)
-            return;
-        const size_t to = from + DRAW_CHUNK < t->count ? from + DRAW_CHUNK : t->count;
-        for (size_t i = from; i < to; i++)
-            draw_image(t, i);
-    }
 }
 
 /* ---- ordering ---- */
@@ -150,22 +142,14 @@ static void sort_block(task *t)
     }
 }
 
-static void run_image(task *t, worker *self, size_t in_block)
+/* Runs an image, in the order of the block. */
+static void run_image(const task *t, const worker *self, size_t turn)
 {
     const cpu_state *const state = t->state;
+    const uint32_t in_block = state->order[turn];
     const image_work *const work = &state->work[in_block];
     mot_image_run(state->rows, t->job, t->output, t->first + in_block, state->places ? &state->places[in_block] : NULL,
                   &state->steps[work->first_step], (int)work->steps, self->memory);
-}
-
-static void image_part(task *t, worker *self)
-{
-    for (;;) {
-        const size_t next = atomic_fetch_add(&t->next, 1);
-        if (next >= t->count)
-            return;
-        run_image(t, self, t->state->order[next]);
-    }
 }
 
 /* ---- memory ---- */
@@ -215,19 +199,14 @@ static motley_status reserve(cpu_state *state, const mot_job *job, motley_error 
     return reserve_scratch(state, mot_image_memory(state->rows, job), error);
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static motley_status workspace(void *opaque, const mot_job *job, size_t *bytes, motley_error *error)
 {
     (void)error;
     cpu_state *const state = opaque;
     const size_t scratch = job ? mot_image_memory(state->rows, job) : 0;
-    *bytes = state->output.bytes + larger(state->block.bytes, job ? lay_out(state, job, NULL) : 0);
+    *bytes = state->output.bytes + mot_larger(state->block.bytes, job ? lay_out(state, job, NULL) : 0);
     for (size_t w = 0; w < state->workers_count; w++)
-        *bytes += larger(state->workers[w].bytes, scratch);
+        *bytes += mot_larger(state->workers[w].bytes, scratch);
     return MOTLEY_OK;
 }
 
@@ -255,21 +234,9 @@ static motley_status start_threads(cpu_state *state, size_t count, motley_error 
 
 /* ---- other work: one call per image ---- */
 
-typedef struct each_call {
-    task t;
-    mot_each_image *image;
-    void *call;
-} each_call;
-
-static void each_part(task *t, worker *self)
+static void do_image(const task *t, const worker *self, size_t i)
 {
-    const each_call *each = (const each_call *)t;
-    for (;;) {
-        const size_t next = atomic_fetch_add(&t->next, 1);
-        if (next >= t->count)
-            return;
-        each->image(each->call, next, t->state->rows, self->memory);
-    }
+    t->each(t->call, i, t->state->rows, self->memory);
 }
 
 static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_each_image *image, void *call,
@@ -279,8 +246,8 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
     MOT_TRY(validate(state, NULL, error));
     MOT_TRY(reserve_scratch(state, scratch_bytes, error));
     MOT_TRY(start_threads(state, count, error));
-    each_call all = { .t = { .state = state, .count = count }, .image = image, .call = call };
-    on_all_workers(&all.t, each_part, 1, 1);
+    task t = { .state = state, .count = count, .each = image, .call = call };
+    on_all_workers(&t, do_image, 1, 1);
     return MOTLEY_OK;
 }
 
@@ -311,18 +278,17 @@ static motley_status run(void *opaque, const mot_job *job, motley_error *error)
     cpu_state *state = opaque;
     state->last_count = 0;
     task t = { .state = state, .job = job };
-    t.steps_per_image = job->max_steps;
     MOT_TRY(reserve(state, job, error));
     MOT_TRY(start_threads(state, job->count, error));
     MOT_TRY(make_output(state, job, &t.output, error));
     for (t.first = 0; t.first < job->count; t.first += t.count) {
         t.count = job->count - t.first < BLOCK ? job->count - t.first : BLOCK;
-        on_all_workers(&t, draw_part, DRAW_CHUNK, 0);
+        on_all_workers(&t, draw_image, DRAW_CHUNK, 0);
         sort_block(&t);
-        on_all_workers(&t, image_part, 1, t.first + t.count == job->count);
+        on_all_workers(&t, run_image, 1, t.first + t.count == job->count);
     }
     state->last_count = job->request ? 0 : job->count;
-    state->last_steps_per_image = t.steps_per_image;
+    state->last_steps_per_image = job->max_steps;
     return MOTLEY_OK;
 }
 

@@ -405,11 +405,6 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
 
 /* ---- memory ---- */
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* An image, and behind it what the steps need. */
 static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
 {
@@ -420,27 +415,27 @@ static size_t stages_memory(mot_request *call, const mot_cpu_rows *rows)
         const mot_view dst = mot_batch_view(call->dst, i);
         const int32_t kernel = mot_request_largest_kernel(call, i), channels = mot_part_most(dst.channels);
         const size_t bytes = mot_image_bytes(dst.width, dst.height, channels);
-        work = larger(work, bytes);
-        const size_t scratch = larger(mot_cpu_scratch_bytes(dst.width, dst.height, channels),
-                                      mot_cpu_kernel_blur_scratch(dst.width, channels, kernel));
-        rest = larger(rest, bytes + scratch);
+        work = mot_larger(work, bytes);
+        const size_t scratch = mot_larger(mot_cpu_scratch_bytes(dst.width, dst.height, channels),
+                                          mot_cpu_kernel_blur_scratch(dst.width, channels, kernel));
+        rest = mot_larger(rest, bytes + scratch);
         for (uint32_t way = 0; way < mot_request_ways(call); way++) {
             const mot_sizes most = mot_request_sides(call, i, way);
-            rest = larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
-                                                     most.resized_height, channels));
+            rest = mot_larger(rest, rows->resize_scratch(most.crop_width, most.crop_height, most.resized_width,
+                                                         most.resized_height, channels));
         }
         if (call->draws.places && call->draws.places[i].first.width > 0) {
             const motley_first_place *const made = &call->draws.places[i].first;
-            first = larger(first, mot_image_bytes(made->result_width, made->result_height, channels));
+            first = mot_larger(first, mot_image_bytes(made->result_width, made->result_height, channels));
         }
         if (call->transform->facts.before > 0) {
             const mot_view src = mot_batch_view(call->src, i);
             const size_t bytes = mot_image_bytes(src.width, src.height, channels);
-            source = larger(source, bytes);
-            rest = larger(rest, bytes + mot_cpu_scratch_bytes(src.width, src.height, channels));
+            source = mot_larger(source, bytes);
+            rest = mot_larger(rest, bytes + mot_cpu_scratch_bytes(src.width, src.height, channels));
         }
         if (call->transform->facts.mixes)
-            rest = larger(rest, mixed_bytes(dst.width, dst.height, channels));
+            rest = mot_larger(rest, mixed_bytes(dst.width, dst.height, channels));
     }
     call->source_room = source;
     call->first_room = first;
@@ -463,8 +458,8 @@ size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job)
         const mot_view to = mot_batch_view(job->dst ? job->dst : job->src, i);
         const size_t images =
             (job->dst && channels == v.channels && has_fast_rows(&to) ? 1 : 2) + (job->mixes ? MIX_IMAGES - 1 : 0);
-        most = larger(most, images * mot_image_bytes(v.width, v.height, channels) +
-                                mot_cpu_scratch_bytes(v.width, v.height, channels));
+        most = mot_larger(most, images * mot_image_bytes(v.width, v.height, channels) +
+                                    mot_cpu_scratch_bytes(v.width, v.height, channels));
         if (!job->src->images)
             break;
     }

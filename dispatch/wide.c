@@ -3,6 +3,7 @@
 #include "dispatch/wide.h"
 #include "augmentations/table.h"
 #include "base/number.h"
+#include "base/values.h"
 
 #include <math.h>
 
@@ -221,11 +222,6 @@ void mot_wide_image(const mot_cpu_rows *rows, const mot_job *job, size_t i, cons
     }
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 size_t mot_wide_memory(const mot_job *job)
 {
     size_t most = 0;
@@ -234,15 +230,15 @@ size_t mot_wide_memory(const mot_job *job)
         const mot_view dst = mot_batch_view(job->dst ? job->dst : &job->output->batch, i);
         const int group = together(src.channels);
         const size_t bytes = mot_cpu_wide_scratch(dst.width, dst.height, group);
-        most = larger(most, bytes);
+        most = mot_larger(most, bytes);
         for (uint32_t way = 0; job->request && way < mot_request_ways(job->request); way++) {
             const mot_sizes sides = mot_request_sides(job->request, i, way);
-            const size_t width = larger((size_t)sides.crop_width, (size_t)sides.resized_width);
-            const size_t height = larger((size_t)sides.crop_height, (size_t)sides.resized_height);
-            const size_t scratch = larger(bytes, mot_cpu_wide_scratch((int32_t)width, (int32_t)height, 1));
-            most = larger(most, scratch + planes_bytes(sides.crop_width, sides.crop_height, group) +
-                                    planes_bytes(sides.resized_width, sides.resized_height, group) +
-                                    planes_bytes(dst.width, dst.height, group));
+            const size_t width = mot_larger((size_t)sides.crop_width, (size_t)sides.resized_width);
+            const size_t height = mot_larger((size_t)sides.crop_height, (size_t)sides.resized_height);
+            const size_t scratch = mot_larger(bytes, mot_cpu_wide_scratch((int32_t)width, (int32_t)height, 1));
+            most = mot_larger(most, scratch + planes_bytes(sides.crop_width, sides.crop_height, group) +
+                                        planes_bytes(sides.resized_width, sides.resized_height, group) +
+                                        planes_bytes(dst.width, dst.height, group));
         }
         const int drawn = job->request && job->request->draws.places; /* each image has a place of its own */
         if (!job->src->images && !(job->dst && job->dst->images) && !drawn)
@@ -272,6 +268,6 @@ void mot_wide_resize(const mot_cpu_rows *rows, const mot_view *src, const mot_vi
 size_t mot_wide_resize_memory(const mot_view *src, const mot_view *dst)
 {
     return planes_bytes(dst->width, dst->height, 1) +
-           mot_cpu_wide_scratch((int32_t)larger((size_t)src->width, (size_t)dst->width),
-                                (int32_t)larger((size_t)src->height, (size_t)dst->height), 1);
+           mot_cpu_wide_scratch((int32_t)mot_larger((size_t)src->width, (size_t)dst->width),
+                                (int32_t)mot_larger((size_t)src->height, (size_t)dst->height), 1);
 }

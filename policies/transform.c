@@ -5,6 +5,7 @@
 #include "augmentations/jitter.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/values.h"
 #include "policies/head.h"
 #include "policies/schedule.h"
 #include "policies/stage_keys.h"
@@ -106,11 +107,6 @@ static motley_policy_info info_of(const mot_transform *transform)
     return info;
 }
 
-static int32_t larger(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Adds the steps of a stage to those of the stages before it. */
 static void add_steps(mot_step_facts *sum, const mot_step_facts *more)
 {
@@ -118,8 +114,8 @@ static void add_steps(mot_step_facts *sum, const mot_step_facts *more)
     sum->shapes |= more->shapes;
     sum->statistics += more->statistics;
     sum->breaks += more->breaks;
-    sum->taps = larger(sum->taps, more->taps);
-    sum->chains = larger(sum->chains, more->chains);
+    sum->taps = mot_larger_int(sum->taps, more->taps);
+    sum->chains = mot_larger_int(sum->chains, more->chains);
 }
 
 static mot_step_facts steps_of(const mot_stage *stage)

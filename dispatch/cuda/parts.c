@@ -20,16 +20,12 @@
  * Every function of a run is called twice: with call == NULL it only counts the memory, then it queues. */
 #include "dispatch/cuda/parts.h"
 #include "augmentations/ops.h"
+#include "base/values.h"
 #include "dispatch/cuda/parts_draw.h"
 #include "kernels/output.h"
 #include "policies/transform.h"
 
 /* ---- what there is to do ---- */
-
-static int32_t larger(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
 
 static int is_nothing(const mot_step *step)
 {
@@ -49,7 +45,7 @@ void mot_cuda_parts_add(mot_cuda_parts *parts, const mot_step_facts *more)
         parts->most = (more->steps - 2) / more->chains - 1;
         return;
     }
-    parts->taps = larger(parts->taps, more->taps);
+    parts->taps = mot_larger_int(parts->taps, more->taps);
     parts->breaks += more->breaks;
     parts->most += ops ? more->steps : 0;
     parts->first_ops = first ? ops : parts->first_ops;
@@ -67,7 +63,7 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size
         if (is_nothing(&steps[k]))
             continue;
         if (mot_step_mixes(op)) {
-            parts->chain_breaks = larger(parts->chain_breaks, breaks);
+            parts->chain_breaks = mot_larger_int(parts->chain_breaks, breaks);
             chains += any;
             turns++;
             breaks = run = any = 0;
@@ -79,12 +75,12 @@ void mot_cuda_parts_add_image(mot_cuda_parts *parts, const mot_step *steps, size
         breaks += kind || pools;
         run = kind || pools ? 0 : run + 1;
         any = 1;
-        parts->most = larger(parts->most, run);
+        parts->most = mot_larger_int(parts->most, run);
         parts->first_ops |= k >= mixed && breaks == 0;
     }
-    parts->chains = larger(parts->chains, chains);
-    parts->turns = larger(parts->turns, turns);
-    parts->breaks = larger(parts->breaks, breaks);
+    parts->chains = mot_larger_int(parts->chains, chains);
+    parts->turns = mot_larger_int(parts->turns, turns);
+    parts->breaks = mot_larger_int(parts->breaks, breaks);
     parts->last_ops |= run > 0;
 }
 
@@ -168,8 +164,8 @@ static void lay_out_parts(parts_run *r, int has_work)
     const int several = has_lists(r->job);
     for (size_t i = 0; i < (several ? n : 1); i++) {
         const mot_view v = mot_batch_view(r->job->src, i);
-        r->width = larger(r->width, v.width);
-        r->height = larger(r->height, v.height);
+        r->width = mot_larger_int(r->width, v.width);
+        r->height = mot_larger_int(r->height, v.height);
         r->image_bytes = image_bytes(r->job, &v);
         r->batch_bytes += (several ? 1 : n) * r->image_bytes;
     }
