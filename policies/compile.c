@@ -424,7 +424,6 @@ motley_status mot_policy_compile(motley_policy *policy, mot_compile_report *repo
     policy->tables.level = c.level;
     policy->tables.gamma = c.gamma;
     policy->tables.beta = c.beta;
-    mot_policy_finish(policy);
     if (!mot_transform_of_policy(policy))
         goto done;
     status = c.problems ? mot_fail(error, MOTLEY_ERR_POLICY, "%s", c.first) : MOTLEY_OK;

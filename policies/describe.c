@@ -96,7 +96,7 @@ motley_status mot_policy_print_values(const motley_policy *policy, char **json, 
     mot_text w = { 0 };
     mot_say(&w, "{");
     for (int k = 0; k < MOT_HEAD_TEXTS; k++)
-        say_pair(&w, mot_head_keys[k], *MOT_HEAD_OF(policy).text[k]);
+        say_pair(&w, mot_head_keys[k], policy->head.text[k]);
     mot_say(&w, "\"interpolation\": [");
     for (uint32_t i = 0; i < policy->interpolations; i++)
         mot_say(&w, "%s\"%s\"", i ? ", " : "", mot_interpolation_names[policy->interpolation[i]]);

@@ -120,12 +120,10 @@ motley_status motley_draw(const motley_policy *policy, const motley_samples *sam
     for (size_t i = 0; i < count; i++)
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "sample %zu: ", i));
 
-    const mot_transform *const transform = mot_policy_transform(policy);
-    mot_transform *plain = NULL;
-    if (transform->schedule)
-        MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
-    const motley_status status = draw_samples(plain ? plain : transform, samples, count, widths, heights, channels,
+    motley_policy *plain;
+    MOT_TRY(motley_policy_at(policy, samples->epoch, &plain, error));
+    const motley_status status = draw_samples(mot_policy_transform(plain), samples, count, widths, heights, channels,
                                               places, steps, step_counts, error);
-    mot_transform_destroy(plain);
+    motley_policy_destroy(plain);
     return status;
 }

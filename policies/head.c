@@ -9,7 +9,7 @@ enum { NAME, TITLE, PROFILE, PAPER, TABLE, VERSION };
 
 const char *const mot_head_keys[MOT_HEAD_TEXTS] = { "name", "title", "profile", "paper", "table", "version" };
 
-bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head head)
+bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head *head)
 {
     const mot_yaml *node = get(r, map, "motley");
     uint32_t format;
@@ -23,11 +23,11 @@ bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, 
         name = is_name(r, node, "'name'") ? text_of(r, node) : NULL;
     else if (!part)
         PROBLEM(r, map, "key 'name' is missing, want the %s's name", what);
-    if (name && !(*head.text[NAME] = strdup(name)))
+    if (name && !(head->text[NAME] = strdup(name)))
         return false;
     if ((node = get(r, map, "profile")) &&
         word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
-        !(*head.text[PROFILE] = strdup(mot_profile_names[which])))
+        !(head->text[PROFILE] = strdup(mot_profile_names[which])))
         return false;
     for (int k = TITLE; k < MOT_HEAD_TEXTS; k++) {
         if (k == PROFILE || !(node = get(r, map, mot_head_keys[k])))
@@ -36,45 +36,45 @@ bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, 
             PROBLEM(r, node, "'%s' is %s, want a text", mot_head_keys[k], kind_of(r, node));
         else if (node->length > MOT_MAX_WORDS)
             PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", mot_head_keys[k], node->length, MOT_MAX_WORDS);
-        else if (!(*head.text[k] = strdup(text_of(r, node))))
+        else if (!(head->text[k] = strdup(text_of(r, node))))
             return false;
     }
     return true;
 }
 
-void mot_head_print(mot_text *w, mot_head head)
+void mot_head_print(mot_text *w, const mot_head *head)
 {
     mot_say(w, "motley: 1\n");
     for (int k = 0; k < MOT_HEAD_TEXTS; k++) {
-        if (!*head.text[k])
+        if (!head->text[k])
             continue;
         mot_say(w, "%s: ", mot_head_keys[k]);
         if (k == NAME || k == PROFILE)
-            mot_say(w, "%s", *head.text[k]);
+            mot_say(w, "%s", head->text[k]);
         else
-            mot_say_quoted(w, *head.text[k]);
+            mot_say_quoted(w, head->text[k]);
         mot_say(w, "\n");
     }
 }
 
-bool mot_head_copy(mot_head from, mot_head to)
+bool mot_head_copy(const mot_head *from, mot_head *to)
 {
     bool whole = true;
     for (int k = 0; k < MOT_HEAD_TEXTS; k++)
-        whole = (!*from.text[k] || (*to.text[k] = strdup(*from.text[k]))) && whole;
+        whole = (!from->text[k] || (to->text[k] = strdup(from->text[k]))) && whole;
     return whole;
 }
 
-void mot_head_free(mot_head head)
+void mot_head_free(const mot_head *head)
 {
     for (int k = 0; k < MOT_HEAD_TEXTS; k++)
-        free(*head.text[k]);
+        free(head->text[k]);
 }
 
-void mot_head_describe(mot_head head, motley_policy_info *info)
+void mot_head_describe(const mot_head *head, motley_policy_info *info)
 {
-    info->name = *head.text[NAME] ? *head.text[NAME] : "";
-    info->title = *head.text[TITLE] ? *head.text[TITLE] : info->name;
-    info->profile = *head.text[PROFILE] ? *head.text[PROFILE] : "";
-    info->paper = *head.text[PAPER] ? *head.text[PAPER] : "";
+    info->name = head->text[NAME] ? head->text[NAME] : "";
+    info->title = head->text[TITLE] ? head->text[TITLE] : info->name;
+    info->profile = head->text[PROFILE] ? head->text[PROFILE] : "";
+    info->paper = head->text[PAPER] ? head->text[PAPER] : "";
 }

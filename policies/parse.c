@@ -373,7 +373,7 @@ static bool read_policy(reader *r, const mot_yaml *map)
     uint32_t given;
     if (!mot_keys_read(r, map, "the policy", &mot_policy_keys, others, COUNT(others), r->policy, &given))
         return true;
-    if (!mot_head_read(r, map, "policy", !r->whole, MOT_HEAD_OF(r->policy)))
+    if (!mot_head_read(r, map, "policy", !r->whole, &r->policy->head))
         return false;
     find_scale(r, map);
     if (get(r, map, "level"))

@@ -167,7 +167,7 @@ void motley_policy_destroy(motley_policy *policy)
         motley_policy_destroy(policy->lender);
     } else {
         mot_customs_destroy(policy);
-        mot_head_free(MOT_HEAD_OF(policy));
+        mot_head_free(&policy->head);
         free(policy->branch);
         free(policy->phase);
         mot_transform_destroy(policy->staged);
@@ -219,15 +219,5 @@ int motley_policy_equal(const motley_policy *a, const motley_policy *b)
 
 const motley_policy_info *motley_policy_describe(const motley_policy *policy)
 {
-    return !policy ? NULL : policy->staged ? &policy->staged->info : &policy->info;
-}
-
-void mot_policy_finish(motley_policy *policy)
-{
-    policy->info = (motley_policy_info){ .struct_size = sizeof policy->info,
-                                         .max_steps = policy->tables.max_steps,
-                                         .takes_boxes = policy->takes_boxes,
-                                         .takes_levels = policy->takes_levels,
-                                         .layout = MOTLEY_CHW };
-    mot_head_describe(MOT_HEAD_OF(policy), &policy->info);
+    return policy ? &mot_policy_transform(policy)->info : NULL;
 }

@@ -109,16 +109,30 @@ typedef struct mot_step_facts {
     int32_t chains; /* that are mixed */
 } mot_step_facts;
 
+#define MOT_HEAD_TEXTS 6
+
+/* What a text says of itself, whatever it draws, in the order of mot_head_keys, which is that of the text. NULL: it
+ * does not say. */
+typedef struct mot_head {
+    char *text[MOT_HEAD_TEXTS];
+} mot_head;
+
+/* The same as members; table: of the paper; version: what software the numbers follow. */
+#define MOT_HEAD \
+    union { \
+        mot_head head; \
+        struct { \
+            char *name, *title, *profile, *paper, *table, *version; \
+        }; \
+    };
+
 struct motley_policy {
     uint32_t shares;              /* how many hold it beside the first one; the last one frees it */
     motley_policy *lender;        /* of all but its spaces, steps, tables and stages; or NULL */
-    motley_policy_info info;      /* derived from the members below; of a policy without stages */
     struct mot_transform *staged; /* all that a text with stages says, and then the rest is 0; else NULL */
     struct mot_transform *alone;  /* the transform whose only stage is this policy; with stages NULL */
 
-    char *name; /* the others may be NULL */
-    char *title, *profile;
-    char *paper, *table, *version; /* citation; version: what software the numbers follow */
+    MOT_HEAD
     mot_arithmetic arithmetic;
     int top_bins;    /* number of bins; 0 if the text has `top` instead */
     double top;      /* the level at the end of the range: bins - 1, or `top`; 0: the text has neither */
@@ -172,9 +186,6 @@ motley_step mot_public_step(const motley_op_info *info, const mot_step *step);
 
 /* mot_public_step of a step that works in a part of the image. */
 motley_step mot_step_inside(const motley_op_info *info, const mot_step *step, mot_rect inside);
-
-/* Sets the info from the other members; mot_policy_compile calls it. */
-void mot_policy_finish(motley_policy *policy);
 
 /* The same policy, to be destroyed once more. */
 motley_policy *mot_policy_share(const motley_policy *policy);

@@ -77,7 +77,7 @@ motley_status mot_policy_print_text(const motley_policy *policy, char **text, mo
     if (policy->staged)
         return mot_transform_print(policy->staged, text, error);
     mot_text w = { 0 };
-    mot_head_print(&w, MOT_HEAD_OF(policy));
+    mot_head_print(&w, &policy->head);
     mot_keys_print(&w, &mot_policy_keys, policy, 0, "", "\n");
     mot_say(&w, "\nops:\n");
     for (uint32_t i = 0; i < policy->spaces; i++)

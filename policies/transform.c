@@ -78,7 +78,7 @@ static motley_policy_info info_of(const mot_transform *transform)
                                 .to_rgb = transform->to_rgb,
                                 .draws_sizes = transform->facts.draws_sizes };
     int32_t size[2] = { 0, 0 };
-    mot_head_describe(MOT_HEAD_OF(transform), &info);
+    mot_head_describe(&transform->head, &info);
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *stage = &transform->stage[i];
         info.max_steps += (size_t)stage->steps;
@@ -286,12 +286,12 @@ bool mot_transform_of_policy(motley_policy *policy)
     mot_transform *const only = policy->alone ? policy->alone : malloc(sizeof *only);
     if (!only)
         return false;
-    *only = (mot_transform){ .name = policy->name, .stages = 1, .plain = true };
+    *only = (mot_transform){ .head = policy->head, .stages = 1, .plain = true };
     only->stage[0].kind = MOT_STAGE_POLICY;
     only->stage[0].policy = policy;
     policy->alone = only;
     mot_transform_finish(only);
-    only->info = policy->info;
+    only->info.stages = 0; /* as the text has none */
     return true;
 }
 
@@ -375,7 +375,7 @@ void mot_transform_destroy(mot_transform *transform)
         return;
     for (uint32_t i = 0; i < transform->stages; i++)
         mot_stage_clear(&transform->stage[i]);
-    mot_head_free(MOT_HEAD_OF(transform));
+    mot_head_free(&transform->head);
     free(transform->schedule);
     free(transform->text);
     mot_views_destroy(transform);

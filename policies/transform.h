@@ -266,8 +266,7 @@ typedef struct mot_transform_facts {
 } mot_transform_facts;
 
 typedef struct mot_transform {
-    char *name; /* all but the name are NULL where the text gave none */
-    char *title, *profile, *paper, *table, *version;
+    MOT_HEAD
     bool to_rgb; /* the text begins with the stage to_rgb, which is none of `stage`: images are read as RGB */
     uint32_t stages;
     mot_stage stage[MOT_MAX_STAGES];

@@ -469,7 +469,7 @@ static bool read_head(reader *r, const mot_yaml *map, mot_transform *transform)
     static const char *const keys[] = { "motley", "name",    "title",  "profile", "paper",
                                         "table",  "version", "stages", "views" };
     check_keys(r, map, "the transform", keys, COUNT(keys));
-    return mot_head_read(r, map, "transform", false, MOT_HEAD_OF(transform));
+    return mot_head_read(r, map, "transform", false, &transform->head);
 }
 
 bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)

@@ -103,7 +103,7 @@ motley_status mot_transform_print(const mot_transform *transform, char **text, m
     if (transform->plain)
         return mot_policy_print_text(transform->stage[0].policy, text, error);
     mot_text w = { 0 };
-    mot_head_print(&w, MOT_HEAD_OF(transform));
+    mot_head_print(&w, &transform->head);
     motley_status status = print_stages(&w, transform, error);
     if (status == MOTLEY_OK && w.failed)
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of transform '%s'", transform->name);

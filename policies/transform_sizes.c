@@ -345,12 +345,10 @@ motley_status motley_policy_result_sizes(const motley_policy *policy, const motl
                                                  : "depend on what each sample draws");
     if (samples)
         MOT_TRY(mot_samples_check(samples, count, error));
-    if (!transform || !transform->schedule)
-        return find_sizes(transform, samples, count, widths, heights, result_widths, result_heights, error);
-    mot_transform *plain;
-    MOT_TRY(mot_transform_at(transform, samples->epoch, &plain, error));
+    motley_policy *plain;
+    MOT_TRY(motley_policy_at(policy, samples ? samples->epoch : 0, &plain, error));
     const motley_status status =
-        find_sizes(plain, samples, count, widths, heights, result_widths, result_heights, error);
-    mot_transform_destroy(plain);
+        find_sizes(plain->staged, samples, count, widths, heights, result_widths, result_heights, error);
+    motley_policy_destroy(plain);
     return status;
 }

@@ -42,7 +42,7 @@ static mot_transform *make_transform(const mot_transform *transform, motley_view
     motley_policy *const policy = calloc(1, sizeof *policy);
     view->policy = policy;
     mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
-    return made && mot_head_copy(MOT_HEAD_OF(transform), MOT_HEAD_OF(made)) ? made : NULL;
+    return made && mot_head_copy(&transform->head, &made->head) ? made : NULL;
 }
 
 static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
