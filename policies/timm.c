@@ -106,16 +106,29 @@ static motley_status cut(config *c, char *words, motley_error *error)
     return MOTLEY_OK;
 }
 
-/* A key of a string: "m9" has the key m and the text 9. */
+/* A key of a string: "m9" has the key m and the number 9. */
 typedef struct key {
     const char *name;
-    const char *text; /* NULL: the string does not have it */
+    bool whole;
+    double number; /* the string's, or what it is if the string does not have the key */
+    bool given;
 } key;
 
-/* Finds the keys' texts; a section without a digit is skipped, as timm does, and so is one that begins with `skipped`,
- * which is '\0' for none. The last of two counts. */
-static motley_status find_keys(const config *c, char skipped, key *keys, size_t count, motley_error *error)
+static motley_status read_number(const config *c, const char *text, key *k, motley_error *error)
 {
+    const size_t digits = strspn(text, "0123456789");
+    const bool good = k->whole ? !text[digits] : mot_number_parse(text, &k->number);
+    MOT_REQUIRE(good, error, "'%.60s': %s is '%s', want a %snumber", c->text, k->name, text, k->whole ? "whole " : "");
+    k->number = k->whole ? fmin(strtod(text, NULL), INT_MAX) : k->number;
+    k->given = true;
+    return MOTLEY_OK;
+}
+
+/* Reads the keys' numbers; a section without a digit is skipped, as timm does, and so is one that begins with
+ * `skipped`, which is '\0' for none. The last of two counts. */
+static motley_status read_keys(const config *c, char skipped, key *keys, size_t count, motley_error *error)
+{
+    const char *text[8] = { NULL };
     for (int i = 0; i < c->sections; i++) {
         const char *const section = c->section[i];
         const size_t length = strcspn(section, "0123456789");
@@ -125,7 +138,7 @@ static motley_status find_keys(const config *c, char skipped, key *keys, size_t 
         while (k < count && !(strlen(keys[k].name) == length && strncmp(keys[k].name, section, length) == 0))
             k++;
         if (k < count) {
-            keys[k].text = section + length;
+            text[k] = section + length;
             continue;
         }
         char wanted[60] = "";
@@ -135,23 +148,9 @@ static motley_status find_keys(const config *c, char skipped, key *keys, size_t 
         return mot_fail(error, MOTLEY_ERR_ARGUMENT, "'%.60s': section '%s' is not known, want %s%s", c->text, section,
                         wanted, weights ? " (timm dropped w; its list of weights is 'tweights')" : "");
     }
-    return MOTLEY_OK;
-}
-
-static motley_status real(const config *c, const key *k, double otherwise, double *value, motley_error *error)
-{
-    *value = otherwise;
-    MOT_REQUIRE(!k->text || mot_number_parse(k->text, value), error, "'%.60s': %s is '%s', want a number", c->text,
-                k->name, k->text);
-    return MOTLEY_OK;
-}
-
-static motley_status whole(const config *c, const key *k, int otherwise, int *value, motley_error *error)
-{
-    MOT_REQUIRE(!k->text || !k->text[strspn(k->text, "0123456789")], error, "'%.60s': %s is '%s', want a whole number",
-                c->text, k->name, k->text);
-    const long read = k->text ? strtol(k->text, NULL, 10) : otherwise;
-    *value = read > INT_MAX ? INT_MAX : (int)read;
+    for (size_t k = 0; k < count; k++)
+        if (text[k])
+            MOT_TRY(read_number(c, text[k], &keys[k], error));
     return MOTLEY_OK;
 }
 
@@ -184,7 +183,7 @@ static void change_levels(motley_policy *policy, mot_level level)
             policy->step[i].level = level;
 }
 
-static void change_repeat(motley_policy *policy, int repeat)
+static void change_repeat(motley_policy *policy, double repeat)
 {
     if (repeat > 0) {
         policy->repeat.most = (uint32_t)repeat;
@@ -240,26 +239,21 @@ static motley_status checked(const config *c, motley_policy *changed, motley_pol
 
 static motley_status rand_augment(const config *c, motley_policy **policy, motley_error *error)
 {
-    key keys[] = { { "m", 0 }, { "n", 0 }, { "p", 0 }, { "mstd", 0 }, { "mmax", 0 }, { "inc", 0 } };
-    int magnitude_read = 0, repeat = 0, cut_at = 0, increasing = 0;
-    double std, p;
-    MOT_TRY(find_keys(c, 't', keys, COUNT(keys), error));
-    MOT_TRY(whole(c, &keys[0], (int)LEVELS, &magnitude_read, error));
-    MOT_TRY(whole(c, &keys[1], 0, &repeat, error));
-    MOT_TRY(whole(c, &keys[4], 0, &cut_at, error));
-    MOT_TRY(whole(c, &keys[5], 0, &increasing, error));
-    MOT_TRY(real(c, &keys[3], 0, &std, error));
-    MOT_TRY(real(c, &keys[2], 0.5, &p, error));
-    MOT_REQUIRE(repeat > 0 || !keys[1].text, error, "'%.60s': repeat is 0, want 1 or more", c->text);
-    std = !isnan(c->std) ? c->std : std > 100 ? HUGE_VAL : std;
-    double most = !isnan(c->most) ? c->most : cut_at, magnitude = magnitude_read;
+    key keys[] = { { .name = "m", true, LEVELS },  { .name = "n", true },
+                   { .name = "p", .number = 0.5 }, { .name = "mstd" },
+                   { .name = "mmax", true },       { .name = "inc", true } };
+    MOT_TRY(read_keys(c, 't', keys, COUNT(keys), error));
+    const double repeat = keys[1].number, p = keys[2].number;
+    MOT_REQUIRE(repeat > 0 || !keys[1].given, error, "'%.60s': repeat is 0, want 1 or more", c->text);
+    const double std = !isnan(c->std) ? c->std : keys[3].number > 100 ? HUGE_VAL : keys[3].number;
+    double most = !isnan(c->most) ? c->most : keys[4].number, magnitude = keys[0].number;
     most = most != 0 ? most : LEVELS;
     const bool fixed = !(std > 0);
     if (fixed && most < magnitude)
         magnitude = most;
     /* A fixed level past timm's scale is the top of ours, so that its value comes out of the same operations. */
     const double top = !fixed ? most : magnitude <= LEVELS ? LEVELS : magnitude;
-    const char *name = increasing ? "timm_rand_m9_mstd05_inc1" : "timm_rand_augment", *list = NULL;
+    const char *name = keys[5].number != 0 ? "timm_rand_m9_mstd05_inc1" : "timm_rand_augment", *list = NULL;
     for (int i = c->sections; i-- > 0;)
         list = c->section[i][0] == 't' ? c->section[i] + 1 : list;
     for (size_t i = 0; list && i < COUNT(lists); i++)
@@ -327,11 +321,9 @@ static bool change_blur(motley_policy *policy, double std, double most)
 
 static motley_status auto_augment(const config *c, const char *name, motley_policy **policy, motley_error *error)
 {
-    key keys[] = { { "mstd", 0 } };
-    double std;
-    MOT_TRY(find_keys(c, '\0', keys, COUNT(keys), error));
-    MOT_TRY(real(c, &keys[0], 0, &std, error));
-    std = isnan(c->std) ? std : c->std;
+    key keys[] = { { .name = "mstd" } };
+    MOT_TRY(read_keys(c, '\0', keys, COUNT(keys), error));
+    const double std = isnan(c->std) ? keys[0].number : c->std;
     const double most = isnan(c->most) || c->most == 0 ? LEVELS : c->most;
     const bool fixed = !(std > 0), blurs = strcmp(c->first, "3a") == 0 && (!fixed || most < LEVELS);
     motley_policy *made;
@@ -353,19 +345,13 @@ static motley_status auto_augment(const config *c, const char *name, motley_poli
 
 static motley_status augmix(const config *c, motley_policy **policy, motley_error *error)
 {
-    key keys[] = { { "m", 0 }, { "w", 0 }, { "d", 0 }, { "a", 0 }, { "b", 0 }, { "mstd", 0 } };
-    int magnitude_read = 0, width = 0, depth = 0, blends = 0;
-    double std, alpha;
-    MOT_TRY(find_keys(c, '\0', keys, COUNT(keys), error));
-    MOT_TRY(whole(c, &keys[0], 3, &magnitude_read, error));
-    MOT_TRY(whole(c, &keys[1], 3, &width, error));
-    MOT_TRY(whole(c, &keys[4], 0, &blends, error));
-    MOT_TRY(real(c, &keys[5], HUGE_VAL, &std, error));
-    MOT_TRY(real(c, &keys[3], 1, &alpha, error));
-    MOT_TRY(whole(c, &keys[2], 0, &depth, error));
+    key keys[] = { { .name = "m", true, 3 },     { .name = "w", true, 3 }, { .name = "d", true },
+                   { .name = "a", .number = 1 }, { .name = "b", true },    { .name = "mstd", .number = HUGE_VAL } };
+    MOT_TRY(read_keys(c, '\0', keys, COUNT(keys), error));
+    const int width = (int)keys[1].number;
     MOT_REQUIRE(width > 0, error, "'%.60s': the width of augmix is 0, want 1 to %d", c->text, MOT_MAX_CHAINS);
-    std = isnan(c->std) ? std : c->std;
-    double top = isnan(c->most) || c->most == 0 ? LEVELS : c->most, magnitude = magnitude_read;
+    const double std = isnan(c->std) ? keys[5].number : c->std;
+    double top = isnan(c->most) || c->most == 0 ? LEVELS : c->most, magnitude = keys[0].number;
     if (!(std > 0)) {
         magnitude = fmin(magnitude, top);
         top = fmax(magnitude, LEVELS);
@@ -376,8 +362,8 @@ static motley_status augmix(const config *c, motley_policy **policy, motley_erro
     MOT_TRY(motley_policy_builtin("timm_augmix", &made, error));
     change_scale(made, top, isnan(c->translate_pct) ? 0.45 : c->translate_pct); /* which timm's factory sets to 0.3 */
     change_levels(made, level);
-    change_repeat(made, depth);
-    made->augmix = (mot_augmix){ width, alpha, blends ? MOT_AUGMIX_BLENDS : MOT_AUGMIX_SUM };
+    change_repeat(made, keys[2].number);
+    made->augmix = (mot_augmix){ width, keys[3].number, keys[4].number != 0 ? MOT_AUGMIX_BLENDS : MOT_AUGMIX_SUM };
     return checked(c, made, policy, error);
 }
 
