@@ -68,8 +68,6 @@ int32_t mot_request_largest_kernel(const mot_request *request, size_t i);
 /* Writes what image i draws or drew; *drawn only if it is placed. Returns the number of steps. */
 int mot_request_draw(const mot_request *request, size_t i, motley_place *drawn, mot_step *steps);
 
-/* ---- dispatch/epochs.c ---- */
-
 /* Replaces a transform with schedules by what it is in the epoch of `params`, which the context keeps for a while. */
 motley_status mot_transform_in_epoch(motley_context *context, const mot_transform **transform,
                                      const motley_apply_params *params, motley_error *error);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* motley_policy_follower: derives a policy that draws the same as another one but keeps only the steps that move
- * pixels. Every decision of a draw has its own word, so removing a step does not change the others. */
+/* motley_policy_follower: derives a policy that draws the same as another one but keeps only the steps, or of a policy
+ * with stages the stages, that move pixels. Every decision of a draw has its own word, and every stage its own blocks
+ * of words, so removing one does not change the others. */
 #include "augmentations/table.h"
 #include "base/error.h"
 #include "base/params.h"
 #include "base/values.h"
 #include "motley/follow.h"
 #include "policies/compile.h"
+#include "policies/stage_keys.h"
 #include "policies/transform.h"
+#include "policies/views.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,6 +60,55 @@ static bool leave_out(motley_policy *policy, const motley_follower_params *param
     return true;
 }
 
+/* Whether the follower keeps a stage. */
+static bool keeps_stage(const mot_stage *stage, const void *user)
+{
+    const motley_follower_params *const params = user;
+    return mot_stage_places(stage->kind) || stage->kind == MOT_STAGE_POLICY || stage->kind == MOT_STAGE_ONE_OF ||
+           (stage->kind == MOT_STAGE_ERASE && params->erase);
+}
+
+static motley_status change_stage(mot_stage *stage, const motley_follower_params *params, motley_error *error)
+{
+    if (stage->kind <= MOT_STAGE_RESIZE) {
+        stage->of.crop.filters = 1;
+        stage->of.crop.filter[0] = (uint8_t)mot_interpolation_filter(params->interpolation);
+    }
+    if (stage->kind == MOT_STAGE_ERASE)
+        stage->of.erase.fills = MOT_ERASE_CONST;
+    if (!stage->policy)
+        return MOTLEY_OK;
+    motley_policy *made;
+    MOT_TRY(motley_policy_follower(stage->policy, params, &made, error));
+    motley_policy_destroy(stage->policy);
+    stage->policy = made;
+    return MOTLEY_OK;
+}
+
+static motley_status of_stages(const motley_policy *policy, const motley_follower_params *params,
+                               motley_policy **follower, motley_error *error)
+{
+    if (policy->staged->info.mix)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' mixes images: nothing can follow it",
+                        policy->staged->name);
+    motley_policy *kept;
+    MOT_TRY(mot_transform_keep(policy, keeps_stage, params, &kept, error));
+    mot_transform *const made = kept->staged;
+    made->follower = true;
+    made->to_rgb = false; /* masks have one channel */
+    memcpy(made->fill, params->fill, sizeof made->fill);
+    motley_status status = MOTLEY_OK;
+    for (uint32_t i = 0; i < made->stages && status == MOTLEY_OK; i++)
+        status = change_stage(&made->stage[i], params, error);
+    if (status == MOTLEY_OK) {
+        mot_transform_finish(made);
+        *follower = kept;
+    } else {
+        motley_policy_destroy(kept);
+    }
+    return status;
+}
+
 motley_status motley_policy_follower(const motley_policy *policy, const motley_follower_params *params,
                                      motley_policy **follower, motley_error *error)
 {
@@ -67,7 +119,7 @@ motley_status motley_policy_follower(const motley_policy *policy, const motley_f
     MOT_TRY(mot_check_interpolation(params->interpolation, error));
     MOT_REQUIRE(params->channels >= 0 && params->channels <= 4, error, "channels is %d, want 1 to 4", params->channels);
     if (policy->staged)
-        return mot_transform_follower(policy, params, follower, error);
+        return of_stages(policy, params, follower, error);
     if (policy->customs)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
                         "policy '%s' has custom ops, and whether they move pixels is not known: nothing can follow it",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A transform's model: its stages, which transform_parse.c fills and transform_print.c writes. */
+/* A transform's model: its stages, which transform_parse.c fills and print.c writes. */
 #ifndef MOT_TRANSFORM_H
 #define MOT_TRANSFORM_H
 
@@ -318,13 +318,6 @@ void mot_stage_clear(mot_stage *stage);
 /* Frees a transform, or one that mot_transform_keep has made; NULL is allowed. */
 void mot_transform_destroy(mot_transform *transform);
 void mot_transform_give_back(mot_transform *kept);
-
-struct motley_follower_params;
-
-/* These serve motley_policy_print and motley_policy_follower. */
-motley_status mot_transform_print(const mot_transform *transform, char **text, motley_error *error);
-motley_status mot_transform_follower(const motley_policy *policy, const struct motley_follower_params *params,
-                                     motley_policy **follower, motley_error *error);
 
 /* Makes policy->alone anew, after the policy's other members. False: there is no memory. */
 bool mot_transform_of_policy(motley_policy *policy);
