@@ -9,7 +9,7 @@ enum { NAME, TITLE, PROFILE, PAPER, TABLE, VERSION };
 
 const char *const mot_head_keys[MOT_HEAD_TEXTS] = { "name", "title", "profile", "paper", "table", "version" };
 
-bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head *head)
+void mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head *head)
 {
     const mot_yaml *node = get(r, map, "motley");
     uint32_t format;
@@ -23,12 +23,11 @@ bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, 
         name = is_name(r, node, "'name'") ? text_of(r, node) : NULL;
     else if (!part)
         PROBLEM(r, map, "key 'name' is missing, want the %s's name", what);
-    if (name && !(head->text[NAME] = strdup(name)))
-        return false;
+    if (name)
+        keep_text(r, name, &head->text[NAME]);
     if ((node = get(r, map, "profile")) &&
-        word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which) &&
-        !(head->text[PROFILE] = strdup(mot_profile_names[which])))
-        return false;
+        word(r, node, "'profile'", mot_profile_names, COUNT(mot_profile_names), &which))
+        keep_text(r, mot_profile_names[which], &head->text[PROFILE]);
     for (int k = TITLE; k < MOT_HEAD_TEXTS; k++) {
         if (k == PROFILE || !(node = get(r, map, mot_head_keys[k])))
             continue;
@@ -36,10 +35,9 @@ bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, 
             PROBLEM(r, node, "'%s' is %s, want a text", mot_head_keys[k], kind_of(r, node));
         else if (node->length > MOT_MAX_WORDS)
             PROBLEM(r, node, "'%s' has %zu bytes, want at most %d", mot_head_keys[k], node->length, MOT_MAX_WORDS);
-        else if (!(head->text[k] = strdup(text_of(r, node))))
-            return false;
+        else
+            keep_text(r, text_of(r, node), &head->text[k]);
     }
-    return true;
 }
 
 void mot_head_print(mot_text *w, const mot_head *head)
@@ -55,14 +53,6 @@ void mot_head_print(mot_text *w, const mot_head *head)
             mot_say_quoted(w, head->text[k]);
         mot_say(w, "\n");
     }
-}
-
-bool mot_head_copy(const mot_head *from, mot_head *to)
-{
-    bool whole = true;
-    for (int k = 0; k < MOT_HEAD_TEXTS; k++)
-        whole = (!from->text[k] || (to->text[k] = strdup(from->text[k]))) && whole;
-    return whole;
 }
 
 void mot_head_free(const mot_head *head)

@@ -8,11 +8,10 @@
 extern const char *const mot_head_keys[MOT_HEAD_TEXTS];
 
 /* Reads the format's version and the head of `what`; `part`: of a larger text, which has the version, and perhaps the
- * name. False if there is no memory. */
-bool mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head *head);
+ * name. */
+void mot_head_read(reader *r, const mot_yaml *map, const char *what, bool part, mot_head *head);
 
 void mot_head_print(mot_text *w, const mot_head *head);
-bool mot_head_copy(const mot_head *from, mot_head *to);
 void mot_head_free(const mot_head *head);
 
 /* Sets what an info says of it. */

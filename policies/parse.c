@@ -46,9 +46,9 @@ static int find_op(reader *r, const mot_yaml *node, bool spaces_too)
     return -1;
 }
 
-/* Adds a space without levels; *index is its index. op == -1 means that the error was already reported; steps that name
- * the op must not report it again. */
-static bool add_space(reader *r, const mot_yaml *node, const char *name, int op, uint32_t *index)
+/* Adds a space without levels, and returns its index; -1: there is no memory. op == -1 means that the error was already
+ * reported; steps that name the op must not report it again. */
+static int add_space(reader *r, const mot_yaml *node, const char *name, int op)
 {
     motley_policy *policy = r->policy;
     const motley_op_info *info = op >= 0 ? motley_policy_op(policy, op) : NULL;
@@ -56,14 +56,10 @@ static bool add_space(reader *r, const mot_yaml *node, const char *name, int op,
         PROBLEM(r, node, "operation '%s' takes %d values, want one that takes at most one", name, info->values_min);
         op = -1;
     }
-    *index = policy->spaces;
-    mot_space *space = &policy->space[*index];
+    mot_space *space = &policy->space[policy->spaces];
     *space = (mot_space){ .op = op, .minimum = -HUGE_VAL, .maximum = HUGE_VAL };
-    space->name = strdup(name);
-    if (!space->name)
-        return false;
-    policy->spaces++;
-    return true;
+    keep_text(r, name, &space->name);
+    return space->name ? (int)policy->spaces++ : -1;
 }
 
 static void read_range(reader *r, const mot_yaml *map, const mot_yaml *range, mot_space *space)
@@ -139,36 +135,35 @@ static void check_space(reader *r, const mot_yaml *map, const mot_space *space)
                 MOT_NUMBER(space->maximum));
 }
 
-static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
+static void read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
 {
     static const char *const others[] = { "op", "range", "low", "span" };
     char what[MOT_MAX_NAME + 8];
-    uint32_t index, given;
+    uint32_t given;
     mot_space own = { 0 };
     if (!is_name(r, key, "the name of an operation"))
-        return true;
+        return;
     snprintf(what, sizeof what, "op '%s'", text_of(r, key));
     for (uint32_t i = 0; i < r->policy->spaces; i++)
         if (strcmp(r->policy->space[i].name, text_of(r, key)) == 0) {
             PROBLEM(r, key, "%s is given twice", what);
-            return true;
+            return;
         }
     if (!mot_keys_read(r, map, what, &mot_space_keys, others, COUNT(others), &own, &given))
-        return true;
+        return;
     const mot_yaml *named = get(r, map, "op");
     if (named && named->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, named, "'op' is %s, want the name of an operation", kind_of(r, named));
-        return true;
+        return;
     }
     const int op = find_op(r, named ? named : key, false);
     const int other = mot_policy_find_op(r->policy, text_of(r, key));
     if (named && op >= 0 && other >= 0 && other != op)
         PROBLEM(r, named, "%s is the name of another operation than '%s', want another name", what, text_of(r, named));
-    if (!add_space(r, key, text_of(r, key), op, &index))
-        return false;
+    const int index = add_space(r, key, text_of(r, key), op);
+    if (index < 0 || r->policy->space[index].op < 0)
+        return;
     mot_space *space = &r->policy->space[index];
-    if (space->op < 0)
-        return true;
     own.name = space->name;
     own.op = op;
     *space = own;
@@ -182,14 +177,13 @@ static bool read_space(reader *r, const mot_yaml *key, const mot_yaml *map)
         PROBLEM(r, map, "%s has no range, want 'range', or 'low' and 'span'", what);
     }
     check_space(r, map, space);
-    return true;
 }
 
-static bool read_ops(reader *r, const mot_yaml *map)
+static void read_ops(reader *r, const mot_yaml *map)
 {
     if (map->kind != MOT_YAML_MAP) {
         PROBLEM(r, map, "'ops' is %s, want a mapping from names to ranges", kind_of(r, map));
-        return true;
+        return;
     }
     for (const mot_yaml *k = mot_yaml_child(&r->tree, map), *value; k; k = mot_yaml_next(&r->tree, value)) {
         value = mot_yaml_next(&r->tree, k);
@@ -199,40 +193,29 @@ static bool read_ops(reader *r, const mot_yaml *map)
             PROBLEM(r, k, "more than %d operations", MOT_MAX_SPACES);
             break;
         }
-        if (!read_space(r, k, value))
-            return false;
+        read_space(r, k, value);
     }
-    return true;
 }
 
 /* --- branches --- */
 
-/* *out: the space that a step names; an op that 'ops' does not list gets one without a range. -1: unknown, already
- * reported. */
-static bool space_of(reader *r, const mot_yaml *node, int *out)
+/* The space that a step names; an op that 'ops' does not list gets one without a range. -1: unknown, already reported.
+ */
+static int space_of(reader *r, const mot_yaml *node)
 {
     motley_policy *policy = r->policy;
-    *out = -1;
     for (uint32_t i = 0; i < policy->spaces; i++)
-        if (strcmp(policy->space[i].name, text_of(r, node)) == 0) {
-            *out = (int)i;
-            return true;
-        }
+        if (strcmp(policy->space[i].name, text_of(r, node)) == 0)
+            return (int)i;
     const int op = find_op(r, node, true);
-    if (op < 0)
-        return true;
-    if (policy->spaces == MOT_MAX_SPACES) {
+    if (op >= 0 && policy->spaces < MOT_MAX_SPACES)
+        return add_space(r, node, text_of(r, node), op);
+    if (op >= 0)
         PROBLEM(r, node, "more than %d operations", MOT_MAX_SPACES);
-        return true;
-    }
-    uint32_t index;
-    if (!add_space(r, node, text_of(r, node), op, &index))
-        return false;
-    *out = (int)index;
-    return true;
+    return -1;
 }
 
-static bool read_step(reader *r, const mot_yaml *node)
+static void read_step(reader *r, const mot_yaml *node)
 {
     static const char *const keys[] = { "op", "p", "level", "value" };
     motley_policy *policy = r->policy;
@@ -240,19 +223,17 @@ static bool read_step(reader *r, const mot_yaml *node)
     mot_policy_step step = { .probability = 1, .level = policy->level };
     if (node->kind != MOT_YAML_SCALAR) {
         if (!check_keys(r, node, "a step", keys, COUNT(keys)))
-            return true;
+            return;
         name = get(r, node, "op");
         if (!name || name->kind != MOT_YAML_SCALAR) {
             PROBLEM(r, name ? name : node, "a step names no operation, want 'op'");
-            return true;
+            return;
         }
         p = get(r, node, "p");
         level = get(r, node, "level");
         value = get(r, node, "value");
     }
-    int index;
-    if (!space_of(r, name, &index))
-        return false;
+    const int index = space_of(r, name);
     if (p)
         number(r, p, "'p'", 0, 1, &step.probability);
     const int op = index < 0 ? -1 : policy->space[index].op;
@@ -269,26 +250,25 @@ static bool read_step(reader *r, const mot_yaml *node)
             PROBLEM(r, level, "operation '%s' takes no level", text_of(r, name));
     }
     if (op < 0)
-        return true;
+        return;
     if (policy->steps == MOT_MAX_ALL_STEPS) {
         PROBLEM(r, node, "more than %d steps", MOT_MAX_ALL_STEPS);
-        return true;
+        return;
     }
     step.space = (uint32_t)index;
     if (!policy->space[index].has_levels && !value)
         step.level = (mot_level){ .kind = MOT_LEVEL_NONE };
     r->step_offset[policy->steps] = node->offset;
     policy->step[policy->steps++] = step;
-    return true;
 }
 
-static bool read_branch(reader *r, const mot_yaml *node)
+static void read_branch(reader *r, const mot_yaml *node)
 {
     static const char *const keys[] = { "weight", "steps" };
     motley_policy *policy = r->policy;
     if (policy->branches == MOT_MAX_BRANCHES) {
         PROBLEM(r, node, "more than %d branches", MOT_MAX_BRANCHES);
-        return true;
+        return;
     }
     mot_policy_branch *branch = &policy->branch[policy->branches++];
     *branch = (mot_policy_branch){ .weight = 1, .first_step = policy->steps };
@@ -300,52 +280,47 @@ static bool read_branch(reader *r, const mot_yaml *node)
         steps = get(r, node, "steps");
         if (!steps) {
             PROBLEM(r, node, "a branch has no 'steps'");
-            return true;
+            return;
         }
     }
     if (steps->kind != MOT_YAML_LIST) {
-        if (!read_step(r, steps))
-            return false;
+        read_step(r, steps);
     } else if (steps->children == 0 || steps->children > MOT_MAX_BRANCH_STEPS) {
         PROBLEM(r, steps, "a branch has %u steps, want 1 to %d", steps->children, MOT_MAX_BRANCH_STEPS);
     } else {
         for (const mot_yaml *s = mot_yaml_child(&r->tree, steps); s; s = mot_yaml_next(&r->tree, s))
-            if (!read_step(r, s))
-                return false;
+            read_step(r, s);
     }
     branch->steps = policy->steps - branch->first_step;
-    return true;
 }
 
 /* The branches of one phase. */
-static bool read_branches(reader *r, const mot_yaml *list, uint32_t first_epoch)
+static void read_branches(reader *r, const mot_yaml *list, uint32_t first_epoch)
 {
     motley_policy *policy = r->policy;
     mot_policy_phase *phase = &policy->phase[policy->phases++];
     *phase = (mot_policy_phase){ .first_epoch = first_epoch, .first_branch = policy->branches };
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
         PROBLEM(r, list, "'branches' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
-        return true;
+        return;
     }
     for (const mot_yaml *b = mot_yaml_child(&r->tree, list); b; b = mot_yaml_next(&r->tree, b))
-        if (!read_branch(r, b))
-            return false;
+        read_branch(r, b);
     phase->branches = policy->branches - phase->first_branch;
     double sum = 0;
     for (uint32_t i = 0; i < phase->branches; i++)
         sum += policy->branch[phase->first_branch + i].weight;
     if (!(sum > 0))
         PROBLEM(r, list, "the weights of the branches sum to 0, want more");
-    return true;
 }
 
-static bool read_phases(reader *r, const mot_yaml *list)
+static void read_phases(reader *r, const mot_yaml *list)
 {
     static const char *const keys[] = { "from", "branches" };
     motley_policy *policy = r->policy;
     if (list->kind != MOT_YAML_LIST || list->children == 0 || list->children > MOT_MAX_PHASES) {
         PROBLEM(r, list, "'phases' wants a list of 1 to %d phases", MOT_MAX_PHASES);
-        return true;
+        return;
     }
     double least = 0;
     for (const mot_yaml *p = mot_yaml_child(&r->tree, list); p; p = mot_yaml_next(&r->tree, p)) {
@@ -360,38 +335,39 @@ static bool read_phases(reader *r, const mot_yaml *list)
         least = epoch + 1.0;
         if (!branches)
             PROBLEM(r, p, "a phase has no 'branches'");
-        else if (!read_branches(r, branches, epoch))
-            return false;
+        else
+            read_branches(r, branches, epoch);
     }
-    return true;
 }
 
-static bool read_policy(reader *r, const mot_yaml *map)
+static void read_policy(reader *r, const mot_yaml *map)
 {
     static const char *const others[] = { "motley", "name",    "title", "profile",  "paper",
                                           "table",  "version", "ops",   "branches", "phases" };
     uint32_t given;
     if (!mot_keys_read(r, map, "the policy", &mot_policy_keys, others, COUNT(others), r->policy, &given))
-        return true;
-    if (!mot_head_read(r, map, "policy", !r->whole, &r->policy->head))
-        return false;
+        return;
+    mot_head_read(r, map, "policy", !r->whole, &r->policy->head);
     find_scale(r, map);
     if (get(r, map, "level"))
         r->level_offset = get(r, map, "level")->offset;
     const mot_yaml *ops = get(r, map, "ops"), *branches = get(r, map, "branches"), *phases = get(r, map, "phases");
-    if (ops && !read_ops(r, ops))
-        return false;
+    if (ops)
+        read_ops(r, ops);
     if (branches && phases) {
         PROBLEM(r, phases, "both 'branches' and 'phases' are given, want one of them");
-        return true;
+        return;
     }
     if (!branches && !phases) {
         PROBLEM(r, map,
                 "key 'branches' is missing, want what a sample chooses from, or 'stages' for a whole transform");
-        return true;
+        return;
     }
     r->branches_offset = (branches ? branches : phases)->offset;
-    return branches ? read_branches(r, branches, 0) : read_phases(r, phases);
+    if (branches)
+        read_branches(r, branches, 0);
+    else
+        read_phases(r, phases);
 }
 
 static void compile_problem(void *user, int step, const char *message)
@@ -439,11 +415,12 @@ motley_status mot_policy_read(mot_yaml_tree *tree, const mot_yaml *node, bool wh
                               size_t customs_count, motley_policy **policy)
 {
     reader r = { .tree = *tree, .whole = whole };
-    motley_status status = make_room(&r) && mot_customs_copy(r.policy, customs, customs_count) && read_policy(&r, node)
-                               ? MOTLEY_OK
-                               : MOTLEY_ERR_MEMORY;
-    if (status == MOTLEY_OK)
+    motley_status status = MOTLEY_ERR_MEMORY;
+    if (make_room(&r) && mot_customs_copy(r.policy, customs, customs_count)) {
+        read_policy(&r, node);
         mot_customs_keep_named(r.policy);
+        status = r.failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK;
+    }
     if (status == MOTLEY_OK && r.policy->steps > 0) { /* also after a problem, to find the others */
         fit(r.policy);
         status = mot_policy_compile(r.policy, compile_problem, &r, NULL);

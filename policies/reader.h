@@ -15,13 +15,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* The state of reading a policy. Unless stated otherwise, functions return false only if memory ran out. */
+/* The state of reading a policy. */
 typedef struct reader {
     mot_yaml_tree tree;
     motley_policy *policy;
     size_t *step_offset;               /* [MOT_MAX_ALL_STEPS]: where each step is in the text */
     size_t level_offset;               /* where the policy's level is in the text */
     bool whole;                        /* the policy is the whole text, not part of a transform */
+    bool failed;                       /* memory ran out; nothing of what was read may be used */
     const motley_parse_params *params; /* of a transform: the custom ops that its policies may name; or NULL */
     size_t branches_offset;            /* where the branches are, for problems of the whole policy */
 } reader;
@@ -88,6 +89,13 @@ static inline bool check_keys(reader *r, const mot_yaml *node, const char *what,
         }
     }
     return true;
+}
+
+/* Keeps a copy of a text. */
+static inline void keep_text(reader *r, const char *text, char **out)
+{
+    *out = strdup(text);
+    r->failed |= !*out;
 }
 
 /* Reads a number in low..high. False after a problem, which leaves *out unchanged. */

@@ -14,7 +14,7 @@ motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motl
 /* Reads the plain transform that `r` holds; problems go to `r`. And keeps the text itself, of a transform that is not
  * printed from its model. */
 motley_status mot_transform_read(reader *r, const motley_parse_params *params, mot_transform **transform);
-bool mot_transform_keep_text(const reader *r, mot_transform *transform);
+void mot_transform_keep_text(reader *r, mot_transform *transform);
 
 /* Reads a text with schedules, which `r` holds. Every epoch in which it means something else is checked, so that none
  * fails later. */

@@ -159,7 +159,9 @@ motley_status mot_transform_read_scheduled(reader *r, const motley_parse_params 
         for (uint32_t epoch = schedule->first[k] + 1;
              schedule->moves[k] && epoch < schedule->first[k + 1] && status == MOTLEY_OK; epoch++)
             status = check_epoch(r, epoch, params, &first, error);
-    if (status == MOTLEY_OK && !mot_transform_keep_text(r, first))
+    if (status == MOTLEY_OK)
+        mot_transform_keep_text(r, first);
+    if (status == MOTLEY_OK && r->failed)
         status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for the text of '%s'", first->name);
     if (status != MOTLEY_OK) {
         mot_transform_destroy(first);

@@ -49,75 +49,75 @@ static motley_status change(motley_policy *policy, mot_stage *stage, motley_erro
     return mot_policy_compile(policy, NULL, NULL, error);
 }
 
-/* A built-in policy's name, alone or with changes, or a policy written out. False when there is no memory. */
-static bool read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
+/* A built-in policy's name, alone or with changes, or a policy written out. */
+static void read_policy_stage(reader *r, const mot_yaml *node, mot_stage *out)
 {
     const bool inline_policy = node->kind == MOT_YAML_MAP && (get(r, node, "branches") || get(r, node, "phases"));
     if (inline_policy) {
         const motley_status status = mot_policy_read(&r->tree, node, false, r->params ? r->params->custom_ops : NULL,
                                                      r->params ? r->params->custom_ops_count : 0, &out->policy);
-        return status != MOTLEY_ERR_MEMORY;
+        r->failed |= status == MOTLEY_ERR_MEMORY;
+        return;
     }
     const mot_yaml *name = node;
     mot_keys_default(&mot_stage_forms[MOT_STAGE_POLICY].keys, &out->of);
     if (node->kind != MOT_YAML_SCALAR) {
         mot_stage_read(r, node, out);
         if (node->kind != MOT_YAML_MAP)
-            return true;
+            return;
         name = get(r, node, "name");
         if (!name || name->kind != MOT_YAML_SCALAR) {
             PROBLEM(r, name ? name : node,
                     "'policy' has no 'name' and no 'branches', want a built-in policy's name, or "
                     "a policy written out");
-            return true;
+            return;
         }
     }
     motley_error error;
     motley_status status = mot_builtin_drawn(text_of(r, name), r->tree.only_checked, &out->policy, &error);
     if (status == MOTLEY_OK && node != name)
         status = change(out->policy, out, &error);
-    if (status == MOTLEY_ERR_MEMORY)
-        return false;
-    if (status != MOTLEY_OK) {
+    r->failed |= status == MOTLEY_ERR_MEMORY;
+    if (status == MOTLEY_OK)
+        keep_text(r, text_of(r, name), &out->name);
+    else if (status != MOTLEY_ERR_MEMORY)
         PROBLEM(r, name, "%s", error.message);
-        return true;
-    }
-    out->name = strdup(text_of(r, name));
-    return out->name != NULL;
 }
 
 /* The values of a ratio that is uniform in its logarithm: the middles of equally likely cells, rounded so that the last
  * bits of a libm do not matter. */
-static bool make_ratios(mot_stage *stage, const double ratio[2])
+static void make_ratios(reader *r, mot_stage *stage, const double ratio[2])
 {
     stage->ratios = malloc(MOT_RATIO_CELLS * sizeof *stage->ratios);
+    r->failed |= !stage->ratios;
     const double low = log(ratio[0]), high = log(ratio[1]);
     for (int k = 0; stage->ratios && k < MOT_RATIO_CELLS; k++)
         stage->ratios[k] = ldexp(rint(ldexp(exp(low + (high - low) * (k + 0.5) / MOT_RATIO_CELLS), 36)), -36);
-    return stage->ratios != NULL;
 }
 
-static bool make_normals(mot_stage *stage)
+static void make_normals(reader *r, mot_stage *stage)
 {
     stage->normals = malloc(MOT_NORMAL_CELLS * sizeof *stage->normals);
+    r->failed |= !stage->normals;
     for (int k = 0; stage->normals && k < MOT_NORMAL_CELLS; k++)
         stage->normals[k] = (float)mot_normal_quantile((k + 0.5) / MOT_NORMAL_CELLS);
-    return stage->normals != NULL;
 }
 
-/* Makes what a stage draws from. False: there is no memory. */
-static bool make_tables(mot_stage *stage, bool valid)
+/* Makes what a stage draws from. */
+static void make_tables(reader *r, mot_stage *stage)
 {
-    if (stage->kind == MOT_STAGE_MIX && valid) {
+    if (stage->kind == MOT_STAGE_MIX && r->tree.problems == 0) {
         motley_mix_params params = stage->of.mix.params;
         params.p = params.p > 0 ? params.p : NEVER;
         params.paste_p = params.paste_p > 0 ? params.paste_p : NEVER;
-        return motley_mix_create(&params, &stage->mixer, NULL) != MOTLEY_ERR_MEMORY;
+        r->failed |= motley_mix_create(&params, &stage->mixer, NULL) == MOTLEY_ERR_MEMORY;
     }
     if (stage->kind == MOT_STAGE_RANDOM_RESIZED_CROP)
-        return make_ratios(stage, stage->of.crop.ratio);
-    return stage->kind != MOT_STAGE_ERASE || (make_ratios(stage, stage->of.erase.ratio) &&
-                                              (stage->of.erase.fills == MOT_ERASE_CONST || make_normals(stage)));
+        make_ratios(r, stage, stage->of.crop.ratio);
+    if (stage->kind == MOT_STAGE_ERASE)
+        make_ratios(r, stage, stage->of.erase.ratio);
+    if (stage->kind == MOT_STAGE_ERASE && stage->of.erase.fills != MOT_ERASE_CONST)
+        make_normals(r, stage);
 }
 
 /* Whether no sample has both stages: they are in different lists of one one_of. */
@@ -242,15 +242,15 @@ static void check_boxes(reader *r, const mot_yaml *key, const mot_transform *tra
 }
 
 /* Gives the second and later policies of a transform separate random words. */
-static bool give_blocks(const mot_transform *transform, motley_policy *policy)
+static void give_blocks(reader *r, const mot_transform *transform, motley_policy *policy)
 {
     uint32_t before = 0;
     for (uint32_t i = 0; i + 1 < transform->stages; i++)
         before += transform->stage[i].kind == MOT_STAGE_POLICY;
     if (!policy || before == 0 || before >= MOT_MAX_SAME_STAGES || policy->steps == 0)
-        return true;
+        return;
     policy->first_block = MOT_STAGE_POLICY_BLOCKS * before;
-    return mot_policy_compile(policy, NULL, NULL, NULL) != MOTLEY_ERR_MEMORY;
+    r->failed |= mot_policy_compile(policy, NULL, NULL, NULL) == MOTLEY_ERR_MEMORY;
 }
 
 static void unknown_stage(reader *r, const mot_yaml *key)
@@ -307,10 +307,10 @@ static bool read_weights(reader *r, const mot_yaml *list, mot_lists *lists)
     return r->tree.problems == problems;
 }
 
-static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform);
+static void read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform);
 
 /* Reads the lists of a one_of, whose mark is the last stage: their stages follow it. */
-static bool read_lists(reader *r, const mot_yaml *list, mot_transform *transform)
+static void read_lists(reader *r, const mot_yaml *list, mot_transform *transform)
 {
     mot_lists lists = { .count = 0 };
     mot_listing choice = { .to = 0 };
@@ -328,14 +328,12 @@ static bool read_lists(reader *r, const mot_yaml *list, mot_transform *transform
         choice.from = choice.to;
         choice.to = (uint64_t)rint(ldexp(before / sum, 32));
         for (const mot_yaml *s = mot_yaml_child(&r->tree, stages); s; s = mot_yaml_next(&r->tree, s))
-            if (!read_stage(r, s, &choice, transform))
-                return false;
+            read_stage(r, s, &choice, transform);
     }
-    return true;
 }
 
 /* A stage is a mapping with one key, its kind, whose value is its settings. `choice`: the list that it is in. */
-static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform)
+static void read_stage(reader *r, const mot_yaml *node, const mot_listing *choice, mot_transform *transform)
 {
     if (node->kind == MOT_YAML_SCALAR && node->length > 0) {
         if (kind_named(text_of(r, node)) == MOT_STAGE_KINDS)
@@ -343,49 +341,52 @@ static bool read_stage(reader *r, const mot_yaml *node, const mot_listing *choic
         else
             PROBLEM(r, node, "stage '%s' is a name alone, want '%s: {}', or with settings in the braces",
                     text_of(r, node), text_of(r, node));
-        return true;
+        return;
     }
     if (node->kind != MOT_YAML_MAP || node->children != 2) {
         PROBLEM(r, node, "a stage is %s, want a mapping of one key, such as {flip: {horizontal: 0.5}}",
                 node->kind == MOT_YAML_MAP ? "a mapping of several keys" : kind_of(r, node));
-        return true;
+        return;
     }
     const mot_yaml *key = mot_yaml_child(&r->tree, node), *value = mot_yaml_next(&r->tree, key);
     if (key->kind != MOT_YAML_SCALAR) {
         PROBLEM(r, key, "a stage's name is %s", kind_of(r, key));
-        return true;
+        return;
     }
     const int kind = kind_named(text_of(r, key));
     if (kind == MOT_STAGE_KINDS) {
         unknown_stage(r, key);
-        return true;
+        return;
     }
     if (transform->stages == MOT_MAX_STAGES) {
         PROBLEM(r, node, "more than %d stages", MOT_MAX_STAGES);
-        return true;
+        return;
     }
     const bool in_place = check_place(r, key, transform, (mot_stage_kind)kind, choice);
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = (mot_stage_kind)kind;
     stage->listed = *choice;
-    if (kind == MOT_STAGE_ONE_OF && in_place)
-        return read_lists(r, value, transform);
-    if (kind != MOT_STAGE_POLICY && kind != MOT_STAGE_ONE_OF)
+    if (kind == MOT_STAGE_ONE_OF && in_place) {
+        read_lists(r, value, transform);
+        return;
+    }
+    if (kind == MOT_STAGE_POLICY)
+        read_policy_stage(r, value, stage);
+    else if (kind != MOT_STAGE_ONE_OF)
         mot_stage_read(r, value, stage);
-    else if (kind == MOT_STAGE_POLICY && !read_policy_stage(r, value, stage))
-        return false;
     transform->to_rgb |= kind == MOT_STAGE_TO_RGB;
     if (!in_place || kind == MOT_STAGE_TO_RGB) { /* it was read for its own problems, or is kept in `to_rgb` */
         mot_stage_clear(stage);
         transform->stages--;
-        return true;
+        return;
     }
     check_window(r, key, transform);
     if (kind == MOT_STAGE_POLICY) {
         check_boxes(r, key, transform);
-        return give_blocks(transform, stage->policy);
+        give_blocks(r, transform, stage->policy);
+    } else if (!r->tree.only_checked) {
+        make_tables(r, stage);
     }
-    return r->tree.only_checked || make_tables(stage, r->tree.problems == 0);
 }
 
 /* Requires that no image is resized more than twice. */
@@ -464,26 +465,25 @@ void mot_stages_check_sizes(reader *r, const mot_yaml *list, const mot_transform
 }
 
 /* Reads what a transform has besides its stages or views. */
-static bool read_head(reader *r, const mot_yaml *map, mot_transform *transform)
+static void read_head(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "motley", "name",    "title",  "profile", "paper",
                                         "table",  "version", "stages", "views" };
     check_keys(r, map, "the transform", keys, COUNT(keys));
-    return mot_head_read(r, map, "transform", false, &transform->head);
+    mot_head_read(r, map, "transform", false, &transform->head);
 }
 
-bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
+void mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
 {
     if (list->kind != MOT_YAML_LIST || list->children == 0) {
         PROBLEM(r, list, "'stages' is %s, want a list of at least one", list->children ? kind_of(r, list) : "empty");
-        return true;
+        return;
     }
     bool sizes_known = true;
     for (const mot_yaml *s = mot_yaml_child(&r->tree, list); s; s = mot_yaml_next(&r->tree, s)) {
         const uint32_t problems = r->tree.problems;
         const uint32_t before = transform->stages;
-        if (!read_stage(r, s, &(mot_listing){ .one_of = 0 }, transform))
-            return false;
+        read_stage(r, s, &(mot_listing){ .one_of = 0 }, transform);
         if (r->tree.problems > problems) /* it was left out, or its size was not read */
             sizes_known &= transform->stages > before && transform->stage[before].kind > MOT_STAGE_RANDOM_CROP &&
                            transform->stage[before].kind != MOT_STAGE_ONE_OF;
@@ -495,55 +495,61 @@ bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform)
         check_resizes(r, list, transform, way);
     if (r->tree.problems == problems && sizes_known)
         mot_stages_check_sizes(r, list, transform, NULL);
-    return true;
 }
 
-static bool read_transform(reader *r, const mot_yaml *map, mot_transform *transform)
+static void read_transform(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     const mot_yaml *const stages = get(r, map, "stages"), *const views = get(r, map, "views");
-    if (!read_head(r, map, transform))
-        return false;
-    return views ? mot_views_read(r, views, stages, transform) : mot_stages_read(r, stages, transform);
+    read_head(r, map, transform);
+    if (views)
+        mot_views_read(r, views, stages, transform);
+    else
+        mot_stages_read(r, stages, transform);
 }
 
 /* Turns a policy's text into a transform with that one stage. */
-static bool wrap_policy(reader *r, const motley_parse_params *params, mot_transform *transform)
+static void wrap_policy(reader *r, const motley_parse_params *params, mot_transform *transform)
 {
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = MOT_STAGE_POLICY;
     transform->plain = true;
-    const motley_status status =
-        mot_policy_read(&r->tree, &r->tree.node[0], true, params->custom_ops, params->custom_ops_count, &stage->policy);
-    if (status == MOTLEY_ERR_MEMORY)
-        return false;
-    return !stage->policy || !stage->policy->name || (transform->name = strdup(stage->policy->name));
+    r->failed |= mot_policy_read(&r->tree, &r->tree.node[0], true, params->custom_ops, params->custom_ops_count,
+                                 &stage->policy) == MOTLEY_ERR_MEMORY;
+    if (!r->failed && stage->policy->name)
+        keep_text(r, stage->policy->name, &transform->name);
 }
 
-bool mot_transform_keep_text(const reader *r, mot_transform *transform)
+void mot_transform_keep_text(reader *r, mot_transform *transform)
 {
     mot_text text = { 0 };
     mot_yaml_print(&r->tree, &text);
     free(transform->text);
     transform->text = text.text;
-    return !text.failed;
+    r->failed |= text.failed;
 }
 
 motley_status mot_transform_read(reader *r, const motley_parse_params *params, mot_transform **transform)
 {
     const mot_yaml *const root = &r->tree.node[0];
     mot_transform *const read = calloc(1, sizeof *read);
-    const bool staged = root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views"));
-    bool good = read && (staged ? read_transform(r, root, read) : wrap_policy(r, params, read));
-    if (good && r->tree.problems == 0) {
+    if (!read)
+        return MOTLEY_ERR_MEMORY;
+    if (root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views")))
+        read_transform(r, root, read);
+    else
+        wrap_policy(r, params, read);
+    if (!r->failed && r->tree.problems == 0) {
         mot_transform_finish(read);
-        if (read->views_count && (good = mot_transform_keep_text(r, read)))
+        if (read->views_count)
+            mot_transform_keep_text(r, read);
+        if (read->views_count && !r->failed)
             mot_views_finish(read);
     }
-    if (good && r->tree.problems == 0)
+    if (!r->failed && r->tree.problems == 0)
         *transform = read;
     else
         mot_transform_destroy(read);
-    return good ? MOTLEY_OK : MOTLEY_ERR_MEMORY;
+    return r->failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK;
 }
 
 bool mot_is_staged(mot_yaml_tree *tree)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Reads a view's name, count and number, which no view before it has. */
-static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *transform, motley_view *view)
+static void read_numbers(reader *r, const mot_yaml *map, const mot_transform *transform, motley_view *view)
 {
     const mot_yaml *const name = get(r, map, "name"), *const count = get(r, map, "count");
     const mot_yaml *const number = get(r, map, "number");
@@ -23,8 +23,8 @@ static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *tr
         view->number = (int32_t)read;
     if (!name)
         PROBLEM(r, map, "a view has no 'name', want one by which its results are known");
-    else if (is_name(r, name, "a view's 'name'") && !(copy = strdup(text_of(r, name))))
-        return false;
+    else if (is_name(r, name, "a view's 'name'"))
+        keep_text(r, text_of(r, name), &copy);
     view->name = copy;
     for (uint32_t v = 0; v + 1 < transform->views_count; v++) {
         const motley_view *const other = &transform->views[v];
@@ -33,86 +33,84 @@ static bool read_numbers(reader *r, const mot_yaml *map, const mot_transform *tr
         if (other->number == view->number)
             PROBLEM(r, number ? number : map, "two views have the number %d, want one that no other has", view->number);
     }
-    return true;
 }
 
 /* Makes the transform of a view, without stages; NULL if there is no memory. */
-static mot_transform *make_transform(const mot_transform *transform, motley_view *view)
+static mot_transform *make_transform(reader *r, const mot_transform *transform, motley_view *view)
 {
     motley_policy *const policy = calloc(1, sizeof *policy);
     view->policy = policy;
     mot_transform *const made = policy ? policy->staged = calloc(1, sizeof *made) : NULL;
-    return made && mot_head_copy(&transform->head, &made->head) ? made : NULL;
+    for (int k = 0; made && k < MOT_HEAD_TEXTS; k++)
+        if (transform->head.text[k])
+            keep_text(r, transform->head.text[k], &made->head.text[k]);
+    r->failed |= !made;
+    return made;
 }
 
-static bool read_view(reader *r, const mot_yaml *map, mot_transform *transform)
+static void read_view(reader *r, const mot_yaml *map, mot_transform *transform)
 {
     static const char *const keys[] = { "name", "count", "number", "stages" };
     motley_view *const view = &transform->views[transform->views_count++];
-    mot_transform *const made = make_transform(transform, view);
-    if (!made)
-        return false;
-    if (!check_keys(r, map, "a view", keys, COUNT(keys)))
-        return true;
-    if (!read_numbers(r, map, transform, view))
-        return false;
+    mot_transform *const made = make_transform(r, transform, view);
+    if (!made || !check_keys(r, map, "a view", keys, COUNT(keys)))
+        return;
+    read_numbers(r, map, transform, view);
     const mot_yaml *const list = get(r, map, "stages");
     if (!list) {
         PROBLEM(r, map, "a view has no 'stages', want a list of at least one");
-        return true;
+        return;
     }
-    if (!mot_stages_read(r, list, made))
-        return false;
+    mot_stages_read(r, list, made);
     const mot_transform *const first = mot_view_transform(transform, 0);
     if (mot_transform_stage(made, MOT_STAGE_MIX))
         PROBLEM(r, list, "a view has a stage 'mix', want none: images are mixed by motley_mix_apply");
     if (made->to_rgb != first->to_rgb)
         PROBLEM(r, list, "'to_rgb' is a stage of some views, want it in all of them or in none");
     mot_transform_finish(made);
-    return true;
 }
 
 /* Reads the stages that all views share: a view whose number no other can have. */
-static bool read_shared(reader *r, const mot_yaml *list, mot_transform *transform)
+static void read_shared(reader *r, const mot_yaml *list, mot_transform *transform)
 {
     motley_view *const view = &transform->views[transform->views_count];
     transform->shares = true;
     view->count = 1;
     view->number = MOTLEY_MAX_VIEWS;
-    mot_transform *const made = make_transform(transform, view);
-    if (!made || !(view->name = strdup("")) || !mot_stages_read(r, list, made))
-        return false;
+    mot_transform *const made = make_transform(r, transform, view);
+    if (!made)
+        return;
+    keep_text(r, "", (char **)&view->name);
+    mot_stages_read(r, list, made);
     for (uint32_t i = 0; i < made->stages; i++)
         if (!mot_stage_makes_pictures(made->stage[i].kind))
             PROBLEM(r, list, "views share a stage '%s', want it in the views",
                     mot_stage_forms[made->stage[i].kind].name);
     mot_transform_finish(made);
-    return true;
 }
 
-bool mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform)
+void mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform)
 {
     if (list->kind != MOT_YAML_LIST || list->children < 1 || list->children > MOTLEY_MAX_VIEWS) {
         PROBLEM(r, list, "'views' is %s, want a list of 1 to %d",
                 list->kind == MOT_YAML_LIST ? list->children ? "too long" : "empty" : kind_of(r, list),
                 MOTLEY_MAX_VIEWS);
-        return true;
+        return;
     }
-    if (!(transform->views = calloc(list->children + 1, sizeof *transform->views)))
-        return false;
-    for (const mot_yaml *view = mot_yaml_child(&r->tree, list); view; view = mot_yaml_next(&r->tree, view))
-        if (!read_view(r, view, transform))
-            return false;
-    if (!shared)
-        return true;
-    if (!read_shared(r, shared, transform))
-        return false;
+    transform->views = calloc(list->children + 1, sizeof *transform->views);
+    r->failed |= !transform->views;
+    for (const mot_yaml *view = mot_yaml_child(&r->tree, list); view && !r->failed;
+         view = mot_yaml_next(&r->tree, view))
+        read_view(r, view, transform);
+    if (shared && !r->failed)
+        read_shared(r, shared, transform);
+    if (!shared || r->failed)
+        return;
     const motley_policy_info *const info = &mot_view_transform(transform, transform->views_count)->info;
     const mot_yaml *view = mot_yaml_child(&r->tree, list);
     for (uint32_t v = 0; r->tree.problems == 0 && info->width && view; v++, view = mot_yaml_next(&r->tree, view))
         mot_stages_check_sizes(r, get(r, view, "stages"), mot_view_transform(transform, v),
                                (const int32_t[]){ info->width, info->height });
-    return true;
 }
 
 void mot_views_finish(mot_transform *transform)

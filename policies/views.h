@@ -14,9 +14,8 @@ static inline uint32_t mot_view_word(uint32_t read, int32_t number, uint32_t ins
     return 256 * read + 16 * (uint32_t)number + instance;
 }
 
-/* Reads the list under `views`, and the stages that they share (NULL: none); the transform has its head. False if there
- * is no memory. */
-bool mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform);
+/* Reads the list under `views`, and the stages that they share (NULL: none); the transform has its head. */
+void mot_views_read(reader *r, const mot_yaml *list, const mot_yaml *shared, mot_transform *transform);
 
 /* Derives what a transform with views says of itself from these; it has its text. */
 void mot_views_finish(mot_transform *transform);
@@ -34,8 +33,8 @@ motley_status mot_transform_check_single(const mot_transform *transform, motley_
 
 /* ---- transform_parse.c ---- */
 
-/* Reads a list of stages. False if there is no memory. */
-bool mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform);
+/* Reads a list of stages. */
+void mot_stages_read(reader *r, const mot_yaml *list, mot_transform *transform);
 
 /* Checks that all images come out in one size, or that none is resized, and that some image is large enough for what
  * the stages do: a crop, boxes of a mix, a blur, which mirrors an image at its edges. from: the width and height of all
