@@ -35,7 +35,7 @@ def pattern(width, height, channels):
 
 
 def read_png(data):
-    """(width, height, channels, pixels) of an 8-bit PNG file that is not interlaced."""
+    """(width, height, channels, pixels) of a PNG file of 8 or 16 bits, high byte first, that is not interlaced."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     at, packed = 8, b""
     while at < len(data):
@@ -43,18 +43,19 @@ def read_png(data):
         body = data[at + 8 : at + 8 + length]
         if name == b"IHDR":
             width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", body)
-            assert depth == 8 and not interlaced
+            assert depth in (8, 16) and not interlaced
         elif name == b"IDAT":
             packed += body
         at += length + 12
     assert name == b"IEND"
     channels = CHANNELS[colour]
-    raw, stride = zlib.decompress(packed), width * channels
+    pixel = channels * depth // 8
+    raw, stride = zlib.decompress(packed), width * pixel
     rows, above = [], bytearray(stride)
     for y in range(height):
         kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1 : (y + 1) * (stride + 1)])
         for x in range(stride):
-            a, b, c = (row[x - channels], above[x], above[x - channels]) if x >= channels else (0, above[x], 0)
+            a, b, c = (row[x - pixel], above[x], above[x - pixel]) if x >= pixel else (0, above[x], 0)
             paeth = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
             row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth)[kind]) & 255
         rows.append(bytes(row))

@@ -1324,6 +1324,108 @@ class Op(Case):
         self.assertFalse(os.path.exists(out))
 
 
+class Wide(Case):
+    """PNG files of 16 bits."""
+
+    def wide(self, name, values, width, height, before=b""):
+        channels = len(values) // (width * height)
+        return self.file(name, png(width, height, channels, struct.pack(f">{len(values)}H", *values), before, depth=16))
+
+    def pair(self, name, width, height, channels):
+        """The same picture in 8 bits and in 16, under one name."""
+        pixels = pattern(width, height, channels)
+        for folder in ("8", "16"):
+            (self.dir / folder).mkdir(exist_ok=True)
+        return (
+            self.file(f"8/{name}", png(width, height, channels, pixels)),
+            self.wide(f"16/{name}", [257 * v for v in pixels], width, height),
+        )
+
+    def values(self, name):
+        width, height, channels, data = self.read(name)
+        self.assertEqual(len(data), 2 * width * height * channels)
+        return list(struct.unpack(f">{len(data) // 2}H", data))
+
+    def test_op(self):
+        out = self.path("out.png")
+        for channels in (1, 3):
+            values = [(7919 * i + 13) % 4096 for i in range(12 * 5 * channels)]
+            path = self.wide("a.png", values, 12, 5)
+            self.good("op", "identity", path, out)
+            self.assertEqual(self.values("out.png"), values)
+            self.good("op", "invert", path, out)
+            self.assertEqual(self.values("out.png"), [65535 - v for v in values])
+            self.good("op", "invert", path, out, "--range", "0,4095")
+            self.assertEqual(self.values("out.png"), [4095 - v for v in values])
+            self.good("op", "translate_x", "-12", path, out, "--range", "0,4095", "--fill", "255")
+            self.assertEqual(set(self.values("out.png")), {4095})
+        upright = self.wide("b.png", range(1000, 1006), 3, 2, before=chunk(b"eXIf", exif(6)))
+        self.good("op", "identity", upright, out)
+        self.assertEqual(
+            (self.read("out.png")[:2], self.values("out.png")), ((2, 3), [1003, 1000, 1004, 1001, 1005, 1002])
+        )
+
+    def test_apply_draws_and_paints_as_of_8_bits(self):
+        crop = "{motley: 1, name: c, stages: [{random_resized_crop: {size: 20}}, {flip: {horizontal: 0.5}}]}"
+        pairs = [self.pair(f"{i}.png", 30 + 7 * i, 20 + i, channels) for i, channels in enumerate((3, 1, 3))]
+        for policy in ("trivial_augment_wide", crop):
+            found = {}
+            for folder, images in zip(("8", "16"), zip(*pairs)):
+                draws, out = self.path(f"{folder}.jsonl"), self.path(f"out-{folder}")
+                self.good("apply", policy, *images, "-k", "15", "-o", out, "--draws", draws)
+                rows = [json.loads(line) for line in pathlib.Path(draws).read_text().splitlines()]
+                found[folder] = [{**row, "image": None, "out": pathlib.Path(row["out"]).name} for row in rows]
+            self.assertEqual(found["8"], found["16"])
+            for row in found["8"]:
+                narrow, wide = self.read(f"out-8/{row['out']}"), self.values(f"out-16/{row['out']}")
+                furthest = max(abs(a - b / 257) for a, b in zip(narrow[3], wide, strict=True))
+                self.assertLessEqual(furthest, 1.5, row)
+            replayed = self.path("replayed")
+            self.good("apply", policy, *pairs[0][1:], "-o", replayed, "--replay", self.path("8.jsonl"))
+            self.assertEqual(self.read("replayed/0-0.png"), self.read("out-16/0-0.png"))
+
+    def test_beside_8_bits_on_any_threads(self):
+        images = [path for i in range(3) for path in self.pair(f"{i}.png", 30 + i, 20, 1 + 2 * (i % 2))]
+        for more in (["--threads", "1"], ["--threads", "3"], ["--device", "reference"]):
+            self.good("apply", "rand_augment", *images, "-k", "2", "-o", self.path(more[1]), *more)
+        for i, path in enumerate(images):
+            for variant in (0, 1):
+                name = f"{i // 2}-i{i}-{variant}.png"
+                one = self.read(f"1/{name}")
+                self.assertEqual(len(one[3]), (1 + i % 2) * one[0] * one[1] * one[2], path)
+                self.assertEqual(one, self.read(f"3/{name}"))
+                self.assertEqual(one, self.read(f"reference/{name}"))
+
+    def test_shown_as_of_8_bits(self):
+        policy = "{motley: 1, name: flipped, branches: [[invert]]}"
+        for white, scale in ((65535, 257), (510, 2)):
+            found = []
+            for folder, scaled in (("8", None), ("16", scale)):
+                (self.dir / folder).mkdir(exist_ok=True)
+                for name, channels in (("grey.png", 1), ("colour.png", 3)):
+                    pixels = pattern(30, 20, channels)
+                    if scaled:
+                        self.wide(f"{folder}/{name}", [scaled * v for v in pixels], 30, 20)
+                    else:
+                        self.file(f"{folder}/{name}", png(30, 20, channels, pixels))
+                images = [self.path(f"{folder}/{name}") for name in ("grey.png", "colour.png")]
+                page, sheet = self.path("page.html"), self.path("sheet.png")
+                self.good("preview", policy, *images, "-o", page, "-N", "9", "--range", f"0,{white}")
+                self.good("apply", policy, *images, "--sheet", sheet, "--range", f"0,{white}")
+                found.append((pathlib.Path(page).read_text(), self.read("sheet.png")))
+            self.assertTrue(found[0] == found[1], white)  # assertEqual takes a minute to compare pages
+
+    def test_mistakes(self):
+        path, out = self.wide("a.png", range(12), 4, 3), self.path("out.png")
+        for text in ("4095", "1,4095", "0,0", "0,65536", "0,4095.5", "0,1,2", "white"):
+            self.assertIn(f"--range is '{text}'", self.bad("op", "invert", path, out, "--range", text, status=2))
+        error = self.bad("preview", "rand_augment", path, "--mask", path, "-o", self.path("page.html"))
+        self.assertIn("the mask is 4 x 3 with 1 channels of 16 bits", error)
+        error = self.bad("apply", "augmix", path, "-o", self.path("out"))
+        self.assertIn("augmix: ", error)
+        self.assertFalse((self.dir / "out" / "a-0.png").exists())
+
+
 class Gpu(Case):
     """--device cuda gives the files that --device cpu gives; where there is no GPU, it says so and writes nothing."""
 
@@ -1357,6 +1459,7 @@ class Gpu(Case):
     def test_same_files(self):
         self.need_gpu()
         images = [self.image(f"{i}.png", 30 + 70 * i, 20 + i, channels) for i, channels in enumerate((3, 1, 3, 4, 2))]
+        images += [self.file("wide.png", png(90, 40, 3, pattern(90, 80, 3), depth=16))]
         for policy in ("rand_augment", "trivial_augment_wide", "auto_augment_imagenet"):
             found = {}
             for device in ("cpu", "cuda", "auto"):
@@ -1378,7 +1481,7 @@ class Gpu(Case):
                 )
                 draws = [json.loads(line) for line in pathlib.Path(f"{out}.jsonl").read_text().splitlines()]
                 found[device] = ({p.name: p.read_bytes() for p in out.iterdir()}, [row["steps"] for row in draws])
-            self.assertEqual(len(found["cpu"][0]), 120)
+            self.assertEqual(len(found["cpu"][0]), 140)
             self.assertEqual(found["cpu"], found["cuda"])
             self.assertEqual(found["cpu"], found["auto"])
 
@@ -1445,7 +1548,7 @@ class BadInput(Case):
             ("text.png", b"hello, this is no image", "not an image"),
             ("x.gif", b"GIF89a" + bytes(30), "GIF"),
             ("x.webp", b"RIFF\0\0\0\0WEBPVP8 ", "WebP"),
-            ("x.tiff", b"II*\0" + bytes(30), "TIFF"),
+            ("x.tiff", b"II*\0" + bytes(30), "TIFF (in Python, motley.Transform takes what tifffile"),
             ("truncated.png", good[: len(good) // 2], "truncated"),
             ("head.png", good[:20], "truncated"),
             ("damaged.png", good[:60] + b"\xff" + good[61:], "damaged"),
@@ -1455,8 +1558,8 @@ class BadInput(Case):
             ("cmyk-adobe.jpg", jpeg(16, 16, 4, adobe=0), "CMYK"),
             ("ycck.jpg", jpeg(16, 16, 4, adobe=2), "YCCK"),
             ("two.jpg", jpeg(16, 16, 2), "2 channels"),
-            ("16.png", png(4, 4, 3, bytes(4 * 4 * 6), depth=16), "16 bits"),
-            ("grey-16.png", png(4, 4, 1, bytes(4 * 4 * 2), depth=16), "16 bits"),
+            ("16.png", png(4, 4, 4, bytes(4 * 4 * 8), depth=16), "16 bits and alpha"),
+            ("grey-16.png", png(4, 4, 2, bytes(4 * 4 * 4), depth=16), "16 bits and alpha"),
             ("checksum.png", good[:-13] + bytes([good[-13] ^ 1]) + good[-12:], "CRC"),
             ("critical.png", png(4, 4, 3, bytes(48), before=chunk(b"ABCD", b"x")), "ABCD"),
             ("endless.png", good[:-12], "truncated"),

@@ -25,6 +25,7 @@
 typedef struct arguments {
     policy_options options;
     motley_context_params context;
+    pixel_range range;
     const char *policy, *out, *sheet, *draws, *replay, *boxes, *boxes_out;
     char **images; /* [count] paths */
     size_t count, variants;
@@ -40,6 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = state->child_inputs[1] = &self->options;
         state->child_inputs[2] = &self->context;
+        state->child_inputs[3] = &self->range;
         return 0;
     case 'o':
         self->out = arg;
@@ -117,14 +119,16 @@ static const struct argp argp = {
             { 0 } },
     .args_doc = "POLICY IMAGE...",
     .doc =
-        "Augments image files, PNG or JPEG, with a policy: a built-in name or a file.\v"
+        "Augments image files, JPEG, or PNG of 8 or 16 bits, with a policy: a built-in name or a file.\v"
         "Image i, variant k (both from 0) is sample i*K + k: the same seed and epoch always give the same files. "
         "Of a transform with views it gets the results of all, or of --only. "
         "With --replay it gets the draw of that sample, which must be of this policy, an image of that name and size. "
         "An image that cannot be used is reported and the others are still done.",
-    .children =
-        (const struct argp_child[]){
-            { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &device_argp, 0, NULL, 0 }, { 0 } },
+    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 },
+                                             { &samples_argp, 0, NULL, 0 },
+                                             { &device_argp, 0, NULL, 0 },
+                                             { &range_argp, 0, NULL, 0 },
+                                             { 0 } },
 };
 
 /* An image file of the block that is being worked on. */
@@ -243,11 +247,11 @@ static motley_status apply_policy(void *user, const motley_batch *batch, motley_
     return status;
 }
 
-/* Whether an item is of a part and made of a picture with `channels`. */
-static bool is_in(const item *at, size_t part, int32_t channels)
+/* Whether an item is of a part and made of a picture with the channels and the type of `like`. */
+static bool is_in(const item *at, size_t part, picture like)
 {
-    return at->part == part && at->image.pixels && picture_of(at)->channels == channels &&
-           (!at->shared || at->shared->augmented);
+    return at->part == part && at->image.pixels && picture_of(at)->channels == like.channels &&
+           picture_of(at)->wide == like.wide && (!at->shared || at->shared->augmented);
 }
 
 /* Arrays for the images of a batch: descriptions, sample ids, and the draws to replay. */
@@ -271,10 +275,10 @@ static void add_boxes(const item *at, size_t count, double **boxes, size_t **off
     (*offsets)[count + 1] = first + more;
 }
 
-/* Augments those of items `first` .. `end - 1` that are of a part and made of pictures with `channels`, without stages
- * in place. */
-static motley_status apply_to(job *self, size_t part, int32_t channels, const batch_room *room, size_t first,
-                              size_t end, motley_error *error)
+/* Augments those of items `first` .. `end - 1` that are of a part and made of pictures like one, without stages in
+ * place. */
+static motley_status apply_to(job *self, size_t part, picture like, const batch_room *room, size_t first, size_t end,
+                              motley_error *error)
 {
     const motley_policy *const policy = self->pictures ? self->pictures[part] : self->opened.whole;
     const size_t most = self->max_steps;
@@ -283,7 +287,7 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
     for (size_t i = first; i < end; i++) {
         const item *at = &self->items[i];
         const picture *in = picture_of(at), *out = &at->image;
-        if (!is_in(at, part, channels))
+        if (!is_in(at, part, like))
             continue;
         room->from[count] = image_of(in);
         room->images[count] = image_of(out);
@@ -298,7 +302,11 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
             add_boxes(at, count, &boxes, &offsets);
         count++;
     }
-    const motley_batch src = { .count = count, .channels = channels, .alpha = channels % 2 == 0, .images = room->from };
+    const picture made = made_by(policy, NULL, like);
+    motley_batch src = batch_of(&like, &self->arguments->range), dst = batch_of(&made, &self->arguments->range);
+    src.count = dst.count = count;
+    src.images = room->from;
+    dst.images = room->images;
     request r = { self->context,
                   room->steps && !self->pictures ? NULL : policy,
                   self->pictures ? &src : NULL,
@@ -313,28 +321,26 @@ static motley_status apply_to(job *self, size_t part, int32_t channels, const ba
         r.params.given_step_counts = room->counts;
         r.params.given_max_steps = most;
     }
-    const int32_t made = made_by(policy, NULL, (picture){ .channels = channels }).channels;
-    const motley_status status =
-        count == 0 ? MOTLEY_OK : work_on_device(self->context, made, room->images, count, apply_policy, &r, error);
+    const motley_status status = count == 0 ? MOTLEY_OK : work_on_device(self->context, &dst, apply_policy, &r, error);
     free(boxes);
     free(offsets);
     return status;
 }
 
 /* Does the same for all items; where an image or its recorded draw is refused, item by item, to leave out only it. */
-static void apply_to_any(job *self, size_t part, int32_t channels, const batch_room *room)
+static void apply_to_any(job *self, size_t part, picture like, const batch_room *room)
 {
     motley_error error;
-    const motley_status status = apply_to(self, part, channels, room, 0, self->items_count, &error);
+    const motley_status status = apply_to(self, part, like, room, 0, self->items_count, &error);
     const bool alone = status != MOTLEY_OK && !strncmp(error.message, "image ", 6);
     if (!alone && !accepted(status, self->arguments->policy, &error))
         self->failed = true;
     for (size_t i = 0; i < self->items_count; i++) {
         item *at = &self->items[i];
-        if (!is_in(at, part, channels))
+        if (!is_in(at, part, like))
             continue;
         at->augmented =
-            status == MOTLEY_OK || (alone && apply_to(self, part, channels, room, i, i + 1, &error) == MOTLEY_OK);
+            status == MOTLEY_OK || (alone && apply_to(self, part, like, room, i, i + 1, &error) == MOTLEY_OK);
         if (at->augmented || !alone)
             continue;
         const char *why = error.message;
@@ -359,7 +365,8 @@ static void apply_to_all(job *self)
                               .places = need(malloc(count * sizeof *room.places)) };
     for (size_t part = 0; part < self->opened.count; part++)
         for (int channels = 1; channels <= 4; channels++)
-            apply_to_any(self, part, channels, &room);
+            for (int wide = 0; wide <= 1; wide++)
+                apply_to_any(self, part, (picture){ .channels = channels, .wide = wide }, &room);
     free(room.from);
     free(room.images);
     free(room.ids);
@@ -689,8 +696,9 @@ static bool open_sheet(job *self)
     else
         snprintf(subtitle, sizeof subtitle, "%s, seed %llu, epoch %u", info->name,
                  (unsigned long long)a->options.samples.seed, a->options.samples.epoch);
-    self->sheet = sheet_create(info->title, subtitle, a->count,
-                               1 + a->variants * (self->opened.count - self->opened.shares), a->cell_px, why);
+    self->sheet =
+        sheet_create(info->title, subtitle, a->count, 1 + a->variants * (self->opened.count - self->opened.shares),
+                     a->cell_px, a->range.pair[1], why);
     if (!self->sheet)
         complain("%s: %s", a->sheet, why);
     return self->sheet != NULL;
@@ -829,7 +837,9 @@ static void finish(job *self)
 
 int cmd_apply(int argc, char **argv)
 {
-    arguments arguments = { .variants = 1, .cell_px = 192, .context.backend = MOTLEY_BACKEND_CPU };
+    arguments arguments = {
+        .variants = 1, .cell_px = 192, .context.backend = MOTLEY_BACKEND_CPU, .range = RANGE_DEFAULTS
+    };
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
     job self = { .arguments = &arguments };
     self.failed = !begin(&self);

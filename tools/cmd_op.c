@@ -9,6 +9,7 @@
 
 typedef struct arguments {
     motley_context_params context;
+    pixel_range range;
     motley_interpolation interpolation;
     uint8_t fill[4];
     const char *words[4]; /* NAME [VALUE] IN OUT */
@@ -38,6 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &self->context;
+        state->child_inputs[1] = &self->range;
         return 0;
     case 'i':
         self->interpolation = read_interpolation(state, arg, strlen(arg));
@@ -61,15 +63,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
     .parser = parse,
     .options =
-        (const struct argp_option[]){
-            { "interpolation", 'i', "NAME", 0, "nearest (default), bilinear or bicubic", 0 },
-            { "fill", 'f', "R,G,B", 0, "What comes in from outside the image, or what is painted: 1, 3 or 4 bytes", 0 },
-            { 0 } },
+        (const struct argp_option[]){ { "interpolation", 'i', "NAME", 0, "nearest (default), bilinear or bicubic", 0 },
+                                      { "fill", 'f', "R,G,B", 0,
+                                        "What comes in from outside the image, or what is painted: 1, 3 or 4 bytes; of "
+                                        "16 bits, shares of the range",
+                                        0 },
+                                      { 0 } },
     .args_doc = "NAME [VALUE] IN OUT",
-    .doc = "Applies one operation to one image file, PNG or JPEG, and writes a PNG file.\v"
+    .doc = "Applies one operation to one image file, JPEG, or PNG of 8 or 16 bits, and writes a PNG file.\v"
            "'motley ops' lists the names, and the unit and range of VALUE. Operations without a value take none, or "
            "'-'; several values have commas between them: cutout 60,100,80 has side, centre x and centre y.",
-    .children = (const struct argp_child[]){ { &device_argp, 0, NULL, 0 }, { 0 } },
+    .children = (const struct argp_child[]){ { &device_argp, 0, NULL, 0 }, { &range_argp, 0, NULL, 0 }, { 0 } },
 };
 
 /* What is applied to the image; `user` is the request. */
@@ -93,11 +97,15 @@ static bool apply(const arguments *self, int op, picture *image)
     motley_error error;
     const motley_image pixels = image_of(image);
     const uint8_t *const rgba = self->fill;
-    const double fill[4] = { rgba[0], rgba[image->channels == 2 ? 3 : 1], rgba[2], rgba[3] }; /* 2: grey and alpha */
+    const double unit = image->wide ? self->range.pair[1] / 255 : 1;
+    const double fill[4] = { rgba[0] * unit, rgba[image->channels == 2 ? 3 : 1] * unit, /* 2: grey and alpha */
+                             rgba[2] * unit, rgba[3] * unit };
+    motley_batch batch = batch_of(image, &self->range);
+    batch.images = &pixels;
     motley_status status = motley_context_create(&self->context, &context, &error);
     request r = { context, op, self, { .interpolation = self->interpolation, .fill = fill } };
     if (status == MOTLEY_OK)
-        status = work_on_device(context, image->channels, &pixels, 1, apply_op, &r, &error);
+        status = work_on_device(context, &batch, apply_op, &r, &error);
     if (status != MOTLEY_OK)
         complain("%s", error.message);
     motley_context_destroy(context);
@@ -115,7 +123,7 @@ static void mark_negative_values(int argc, char **argv)
 
 int cmd_op(int argc, char **argv)
 {
-    arguments self = { .context = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 } };
+    arguments self = { .context = { .backend = MOTLEY_BACKEND_CPU, .threads = 1 }, .range = RANGE_DEFAULTS };
     mark_negative_values(argc, argv);
     argp_parse(&argp, argc, argv, 0, NULL, &self);
     const char *name = self.words[0], *in = self.words[2], *out = self.words[3];

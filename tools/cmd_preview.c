@@ -19,6 +19,7 @@
 
 typedef struct arguments {
     policy_options options;
+    pixel_range range;
     const char *policy, *out, *boxes;
     const char *masks[MOST_IMAGES];
     char **images;
@@ -35,6 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = state->child_inputs[1] = &self->options;
+        state->child_inputs[2] = &self->range;
         return 0;
     case 'o':
         self->out = arg;
@@ -95,7 +97,9 @@ static const struct argp argp = {
            "slider over its level.\v"
            "Image i, variant k (both from 0) is sample i*K + k, as with 'motley apply'. A transform's images are shown "
            "before they are normalised and mixed, with erased boxes in grey.",
-    .children = (const struct argp_child[]){ { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { 0 } },
+    .children =
+        (const struct argp_child[]){
+            { &policy_argp, 0, NULL, 0 }, { &samples_argp, 0, NULL, 0 }, { &range_argp, 0, NULL, 0 }, { 0 } },
 };
 
 /* An image, or what a part made of it. */
@@ -138,11 +142,12 @@ static bool read_images(job *self)
             complain("%s: %s", path, why);
             return false;
         }
-        if (mask->channels != 1 || mask->width != image->width || mask->height != image->height) {
+        if (mask->channels != 1 || mask->wide || mask->width != image->width || mask->height != image->height) {
             complain(
-                "%s: the mask is %d x %d with %d channels, its image %s is %d x %d: want one channel and that size",
-                path, mask->width, mask->height, mask->channels, self->arguments->images[i], image->width,
-                image->height);
+                "%s: the mask is %d x %d with %d channels of %d bits, its image %s is %d x %d: want one channel of "
+                "8 bits and that size",
+                path, mask->width, mask->height, mask->channels, mask->wide ? 16 : 8, self->arguments->images[i],
+                image->width, image->height);
             return false;
         }
     }
@@ -181,16 +186,6 @@ static void want(motley_status status, const char *name, const motley_error *err
         exit(EXIT_INPUT);
 }
 
-static motley_batch batch_of(const picture *p)
-{
-    return (motley_batch){ .count = 1,
-                           .channels = p->channels,
-                           .alpha = p->channels % 2 == 0,
-                           .data = p->pixels,
-                           .width = p->width,
-                           .height = p->height };
-}
-
 /* Allocates pixels; the rest is set. */
 static picture allocated(picture out)
 {
@@ -206,8 +201,10 @@ static picture thumbnail(job *self, const picture *in, motley_filter filter)
     const double scale = fmin(1, (double)self->arguments->cell_px / (in->width > in->height ? in->width : in->height));
     const picture out = allocated((picture){ .width = (int32_t)fmax(1, rint(in->width * scale)),
                                              .height = (int32_t)fmax(1, rint(in->height * scale)),
-                                             .channels = in->channels });
-    const motley_batch src = batch_of(in), dst = batch_of(&out);
+                                             .channels = in->channels,
+                                             .wide = in->wide });
+    const pixel_range *const range = &self->arguments->range;
+    const motley_batch src = batch_of(in, range), dst = batch_of(&out, range);
     motley_error error;
     want(motley_resize(self->context, &src, &dst, &(motley_resize_params){ .filter = filter }, &error), "resize",
          &error);
@@ -217,6 +214,9 @@ static picture thumbnail(job *self, const picture *in, motley_filter filter)
 static void put_picture(job *self, const picture *image, motley_filter filter, const char *attributes)
 {
     picture small = thumbnail(self, image, filter);
+    for (size_t i = 0; small.wide && i < picture_bytes(&small) / sizeof(uint16_t); i++)
+        small.pixels[i] = picture_byte(&small, i, self->arguments->range.pair[1]);
+    small.wide = false;
     page_picture(self->page, &small, attributes);
     picture_free(&small);
 }
@@ -262,7 +262,8 @@ static picture applied(job *self, const motley_policy *policy, const part *of, c
 {
     const motley_apply_params params = { .samples = sample_of(self, of, i, id) };
     const picture out = allocated(made_by(policy, &params.samples, *in));
-    const motley_batch src = batch_of(in), dst = batch_of(&out);
+    const pixel_range *const range = &self->arguments->range;
+    const motley_batch src = batch_of(in, range), dst = batch_of(&out, range);
     motley_error error;
     want(motley_apply(self->context, policy, &src, &dst, &params, &error), self->arguments->policy, &error);
     return out;
@@ -669,7 +670,7 @@ static bool run(job *self)
 
 int cmd_preview(int argc, char **argv)
 {
-    arguments a = { .variants = 5, .cell_px = 200, .samples = 20000 };
+    arguments a = { .variants = 5, .cell_px = 200, .samples = 20000, .range = RANGE_DEFAULTS };
     argp_parse(&argp, argc, argv, 0, NULL, &a);
     job self = { .arguments = &a };
     const bool good = run(&self);

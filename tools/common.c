@@ -255,7 +255,7 @@ const struct argp policy_argp = {
             { 0 } },
 };
 
-enum { KEY_VIEW = 256, KEY_LEVELS }; /* options without a letter */
+enum { KEY_VIEW = 256, KEY_LEVELS, KEY_RANGE }; /* options without a letter */
 
 /* Adds one of --levels; a line of its file. */
 static bool add_level(void *user, size_t number, const char *text)
@@ -323,6 +323,26 @@ const struct argp samples_argp = {
                                                "Of a policy whose steps have the level 'given': how strong, from 0 to "
                                                "1, of all samples, or a line for each, by its id; after the last "
                                                "line they begin again",
+                                               0 },
+                                             { 0 } },
+};
+
+static error_t parse_range(int key, char *arg, struct argp_state *state)
+{
+    double *const pair = ((pixel_range *)state->input)->pair;
+    if (key != KEY_RANGE)
+        return ARGP_ERR_UNKNOWN;
+    if (read_list(state, "--range", arg, pair, 2) != 2 || pair[0] != 0 || pair[1] < 1 || pair[1] > 65535 ||
+        pair[1] != floor(pair[1]))
+        argp_error(state, "--range is '%s', want 0 and a whole number from 1 to 65535, such as 0,4095", arg);
+    return 0;
+}
+
+const struct argp range_argp = {
+    .parser = parse_range,
+    .options = (const struct argp_option[]){ { "range", KEY_RANGE, "0,WHITE", 0,
+                                               "Of images of 16 bits: what stands for black and white, such as 0,4095 "
+                                               "of a camera with 12 bits (0,65535)",
                                                0 },
                                              { 0 } },
 };

@@ -24,13 +24,13 @@ static motley_status carry(motley_context *context, const motley_image *host, co
     return status;
 }
 
-motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
-                             device_work *work, void *user, motley_error *error)
+motley_status work_on_device(motley_context *context, const motley_batch *host, device_work *work, void *user,
+                             motley_error *error)
 {
-    const bool host = motley_context_backend(context) != MOTLEY_BACKEND_CUDA;
-    motley_batch batch = { .count = count, .channels = channels, .alpha = channels % 2 == 0, .images = images };
-    if (host || count == 0)
-        return work(user, &batch, error);
+    const motley_image *const images = host->images;
+    const size_t count = host->count;
+    if (motley_context_backend(context) != MOTLEY_BACKEND_CUDA || count == 0)
+        return work(user, host, error);
     motley_image *device = need(malloc(count * sizeof *device));
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -41,6 +41,7 @@ motley_status work_on_device(motley_context *context, int32_t channels, const mo
         device[i] = images[i];
         device[i].data = (char *)memory + at;
     }
+    motley_batch batch = *host;
     batch.images = device;
     if (status == MOTLEY_OK)
         status = carry(context, images, device, count, true, error);

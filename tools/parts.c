@@ -100,7 +100,20 @@ const part *parts_single(const parts *opened, const char *name)
 
 motley_image image_of(const picture *in)
 {
-    return (motley_image){ in->pixels, in->width, in->height, (int64_t)in->width * in->channels, in->channels, 1 };
+    const int64_t pixel = (int64_t)picture_pixel_bytes(in);
+    return (motley_image){ in->pixels, in->width, in->height, in->width * pixel, pixel, pixel / in->channels };
+}
+
+motley_batch batch_of(const picture *in, const pixel_range *range)
+{
+    return (motley_batch){ .count = 1,
+                           .channels = in->channels,
+                           .dtype = in->wide ? MOTLEY_U16 : MOTLEY_U8,
+                           .alpha = in->channels % 2 == 0,
+                           .data = in->pixels,
+                           .width = in->width,
+                           .height = in->height,
+                           .range = in->wide ? &range->pair : NULL };
 }
 
 picture made_by(const motley_policy *policy, const motley_samples *samples, picture from)
@@ -108,7 +121,8 @@ picture made_by(const motley_policy *policy, const motley_samples *samples, pict
     const motley_policy_info *const info = motley_policy_describe(policy);
     picture made = { .width = info->width ? info->width : from.width,
                      .height = info->width ? info->height : from.height,
-                     .channels = info->to_rgb ? 3 : from.channels };
+                     .channels = info->to_rgb ? 3 : from.channels,
+                     .wide = from.wide };
     motley_error error; /* which motley_apply repeats */
     if (info->width || !samples || !info->stages || info->views ||
         motley_policy_result_sizes(policy, samples, 1, &from.width, &from.height, &made.width, &made.height, &error) ==

@@ -29,9 +29,12 @@ void parts_close(parts *opened);
 /* The only result; NULL after a message if there are more. */
 const part *parts_single(const parts *opened, const char *name);
 
+/* A picture as the library takes it, and as a dense batch, of one. */
+motley_image image_of(const picture *in);
+motley_batch batch_of(const picture *in, const pixel_range *range);
+
 /* What a policy makes of an image, and what a part takes of one: pictures without pixels. samples: of the image, by
  * which it may draw its size; NULL: only the channels are wanted, or all results have one size. */
-motley_image image_of(const picture *in);
 picture made_by(const motley_policy *policy, const motley_samples *samples, picture from);
 picture taken_by(const parts *opened, const part *taking, picture from);
 

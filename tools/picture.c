@@ -11,9 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+size_t picture_pixel_bytes(const picture *in)
+{
+    return (size_t)in->channels * (in->wide ? sizeof(uint16_t) : 1);
+}
+
 size_t picture_bytes(const picture *in)
 {
-    return (size_t)in->width * (size_t)in->height * (size_t)in->channels;
+    return (size_t)in->width * (size_t)in->height * picture_pixel_bytes(in);
+}
+
+uint8_t picture_byte(const picture *in, size_t i, double white)
+{
+    if (!in->wide)
+        return in->pixels[i];
+    const double v = ((const uint16_t *)(const void *)in->pixels)[i];
+    return v < white ? (uint8_t)(v / white * 255 + 0.5) : 255;
 }
 
 bool picture_check_size(uint32_t width, uint32_t height, char why[PICTURE_WHY])
@@ -64,22 +77,25 @@ static bool turn_upright(picture *in, int orientation, char why[PICTURE_WHY])
     const bool transposed = orientation >= 5;
     const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     const bool from_below = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    picture out = { NULL, transposed ? in->height : in->width, transposed ? in->width : in->height, in->channels };
+    picture out = { NULL, transposed ? in->height : in->width, transposed ? in->width : in->height, in->channels,
+                    in->wide };
     if (!picture_allocate(&out, why))
         return false;
-    const size_t channels = (size_t)in->channels;
+    const size_t bytes = picture_pixel_bytes(in);
     uint8_t *to = out.pixels;
     for (int32_t y = 0; y < out.height; y++)
-        for (int32_t x = 0; x < out.width; x++, to += channels) {
+        for (int32_t x = 0; x < out.width; x++, to += bytes) {
             const int32_t u = transposed ? y : x, v = transposed ? x : y;
             const size_t column = (size_t)(from_right ? in->width - 1 - u : u);
             const size_t row = (size_t)(from_below ? in->height - 1 - v : v);
-            memcpy(to, in->pixels + (row * (size_t)in->width + column) * channels, channels);
+            memcpy(to, in->pixels + (row * (size_t)in->width + column) * bytes, bytes);
         }
     picture_free(in);
     *in = out;
     return true;
 }
+
+#define TIFF "a TIFF (in Python, motley.Transform takes what tifffile or rasterio reads)"
 
 /* Names the format of a file that is not supported, for the message. */
 static const char *name_format(const uint8_t *head, size_t size)
@@ -90,8 +106,8 @@ static const char *name_format(const uint8_t *head, size_t size)
     } formats[] = {
         { "a GIF", "GIF8", 0, 4 },
         { "a WebP", "WEBP", 8, 4 },
-        { "a TIFF", "II*\0", 0, 4 },
-        { "a TIFF", "MM\0*", 0, 4 },
+        { TIFF, "II*\0", 0, 4 },
+        { TIFF, "MM\0*", 0, 4 },
         { "a BMP", "BM", 0, 2 },
         { "a HEIF or AVIF", "ftyp", 4, 4 },
         { "a JPEG 2000", "\0\0\0\x0cjP", 0, 6 },

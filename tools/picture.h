@@ -12,6 +12,7 @@
 typedef struct picture {
     uint8_t *pixels;
     int32_t width, height, channels;
+    bool wide; /* components are uint16_t, which have no alpha; else bytes */
 } picture;
 
 /* Larger images are refused, since a small file can unpack to a huge image. Pillow warns from this number on. */
@@ -29,8 +30,10 @@ bool picture_write(const char *path, const picture *in, int effort, char why[PIC
 /* Bytes of pixels that picture_read would allocate; 0 when it would fail. */
 size_t picture_file_bytes(const char *path);
 
+size_t picture_pixel_bytes(const picture *in);
 size_t picture_bytes(const picture *in);
-bool picture_allocate(picture *out, char why[PICTURE_WHY]); /* width, height and channels are set */
+uint8_t picture_byte(const picture *in, size_t i, double white); /* component i, of which `white` is shown as 255 */
+bool picture_allocate(picture *out, char why[PICTURE_WHY]);      /* width, height and channels are set */
 void picture_free(picture *in);
 
 /* For the formats' own files. */

@@ -62,13 +62,14 @@ static uint32_t count_frames(png_structp png, png_infop info)
     return 1;
 }
 
-/* Sets the size and channels of `out`, or says what is wrong. */
+/* Sets the size, channels and type of `out`, or says what is wrong. */
 static bool check_header(png_structp png, png_infop info, picture *out, char *why)
 {
     const uint32_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     const uint32_t frames = count_frames(png, info);
-    if (png_get_bit_depth(png, info) == 16)
-        snprintf(why, PICTURE_WHY, "the PNG has 16 bits a channel, want 8");
+    out->wide = png_get_bit_depth(png, info) == 16;
+    if (out->wide && png_get_color_type(png, info) & PNG_COLOR_MASK_ALPHA)
+        snprintf(why, PICTURE_WHY, "the PNG has 16 bits and alpha, want it without alpha, or 8 bits");
     else if (png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE)
         snprintf(why, PICTURE_WHY, "the PNG has a palette, want grey or RGB, with or without alpha");
     else if (frames > 1)
@@ -120,6 +121,8 @@ bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY])
     if (!orientation || !picture_allocate(out, why))
         goto done;
     png_set_expand_gray_1_2_4_to_8(png);
+    if (out->wide)
+        png_set_swap(png); /* a file's components begin with the high byte, this machine's do not */
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     rows = malloc((size_t)out->height * sizeof *rows);
@@ -128,7 +131,7 @@ bool png_read(FILE *file, picture *out, int *orientation, char why[PICTURE_WHY])
         goto done;
     }
     for (int32_t y = 0; y < out->height; y++)
-        rows[y] = out->pixels + (size_t)y * (size_t)out->width * (size_t)out->channels;
+        rows[y] = out->pixels + (size_t)y * (size_t)out->width * picture_pixel_bytes(out);
     png_read_image(png, rows);
     png_read_end(png, info);
     find_orientation(png, info, orientation);
@@ -156,11 +159,13 @@ bool png_write(FILE *file, const picture *in, int effort, char why[PICTURE_WHY])
     png_init_io(png, file);
     png_set_user_limits(png, 0x7fffffff, 0x7fffffff);
     png_set_compression_level(png, effort);
-    png_set_IHDR(png, info, (uint32_t)in->width, (uint32_t)in->height, 8, types[in->channels - 1], PNG_INTERLACE_NONE,
-                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, (uint32_t)in->width, (uint32_t)in->height, in->wide ? 16 : 8, types[in->channels - 1],
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
+    if (in->wide)
+        png_set_swap(png);
     for (int32_t y = 0; y < in->height; y++)
-        png_write_row(png, in->pixels + (size_t)y * (size_t)in->width * (size_t)in->channels);
+        png_write_row(png, in->pixels + (size_t)y * (size_t)in->width * picture_pixel_bytes(in));
     png_write_end(png, info);
     good = true;
 done:

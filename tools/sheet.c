@@ -28,6 +28,7 @@ struct sheet {
     char *title, *subtitle;
     size_t rows, columns;
     int cell_px;
+    double white;
     cell *cells; /* [rows][columns] */
 };
 
@@ -36,7 +37,7 @@ static cell *cell_at(const sheet *self, size_t row, size_t column)
     return &self->cells[row * self->columns + column];
 }
 
-sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px,
+sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px, double white,
                     char why[PICTURE_WHY])
 {
     const double width = (double)columns * (cell_px + GAP), height = (double)rows * (cell_px + GAP + 3 * LINE);
@@ -47,8 +48,9 @@ sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t
     }
     sheet *self = calloc(1, sizeof *self);
     if (self) {
-        *self =
-            (sheet){ strdup(title), strdup(subtitle), rows, columns, cell_px, calloc(rows * columns, sizeof(cell)) };
+        *self = (sheet){
+            strdup(title), strdup(subtitle), rows, columns, cell_px, white, calloc(rows * columns, sizeof(cell))
+        };
         if (self->title && self->subtitle && self->cells)
             return self;
         sheet_destroy(self);
@@ -73,7 +75,7 @@ void sheet_destroy(sheet *self)
 
 /* cairo's pixels: native 32-bit words, alpha on top, colours multiplied by it. Of a picture that is too large for
  * cairo, every `step`-th. */
-static cairo_surface_t *to_surface(const picture *in)
+static cairo_surface_t *to_surface(const picture *in, double white)
 {
     const int32_t longer = in->width > in->height ? in->width : in->height, step = 1 + (longer - 1) / CAIRO_MAX_SIDE;
     cairo_surface_t *surface =
@@ -85,11 +87,12 @@ static cairo_surface_t *to_surface(const picture *in)
     for (int32_t y = 0; y < in->height; y += step) {
         uint32_t *row = (uint32_t *)(void *)(pixels + (size_t)(y / step) * (size_t)stride);
         for (int32_t x = 0; x < in->width; x += step) {
-            const uint8_t *from = in->pixels + ((size_t)y * (size_t)in->width + (size_t)x) * (size_t)channels;
-            const uint32_t alpha = channels == 2 ? from[1] : channels == 4 ? from[3] : 255;
+            const size_t from = ((size_t)y * (size_t)in->width + (size_t)x) * (size_t)channels;
+            const uint32_t alpha = channels % 2 ? 255 : picture_byte(in, from + (size_t)channels - 1, white);
             uint32_t word = alpha << 24;
             for (int c = 0; c < 3; c++)
-                word |= (from[channels >= 3 ? c : 0] * alpha + 127) / 255 << (16 - 8 * c);
+                word |= (picture_byte(in, from + (channels >= 3 ? (size_t)c : 0), white) * alpha + 127) / 255
+                        << (16 - 8 * c);
             row[x / step] = word;
         }
     }
@@ -148,7 +151,7 @@ static bool keep_text(cell *at, const sheet_line *lines, int count)
 bool sheet_put(sheet *self, size_t row, size_t column, const picture *image, const sheet_line *lines, int count)
 {
     cell *at = cell_at(self, row, column);
-    cairo_surface_t *full = to_surface(image);
+    cairo_surface_t *full = to_surface(image, self->white);
     at->image = scale_down(full, self->cell_px);
     cairo_surface_destroy(full);
     return keep_text(at, lines, count) && cairo_surface_status(at->image) == CAIRO_STATUS_SUCCESS;
@@ -268,7 +271,9 @@ static void draw_all(const sheet *self, cairo_t *cairo, double width)
 
 static bool write_surface(cairo_surface_t *surface, const char *path, char why[PICTURE_WHY])
 {
-    picture out = { NULL, cairo_image_surface_get_width(surface), cairo_image_surface_get_height(surface), 3 };
+    picture out = { .width = cairo_image_surface_get_width(surface),
+                    .height = cairo_image_surface_get_height(surface),
+                    .channels = 3 };
     if (!picture_allocate(&out, why))
         return false;
     cairo_surface_flush(surface);

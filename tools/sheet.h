@@ -12,8 +12,9 @@ typedef struct sheet_line {
     const char *name, *value; /* either may be "" */
 } sheet_line;
 
-/* `cell_px` is the longer side that a picture gets. NULL with `why` when the sheet would be too large. */
-sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px,
+/* `cell_px` is the longer side that a picture gets, `white` what is white in one of 16 bits. NULL with `why` when the
+ * sheet would be too large. */
+sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px, double white,
                     char why[PICTURE_WHY]);
 
 /* Puts a picture into a cell, scaled down to fit. Rows without any picture are left out. */

@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px,
+sheet *sheet_create(const char *title, const char *subtitle, size_t rows, size_t columns, int cell_px, double white,
                     char why[PICTURE_WHY])
 {
-    (void)title, (void)subtitle, (void)rows, (void)columns, (void)cell_px;
+    (void)title, (void)subtitle, (void)rows, (void)columns, (void)cell_px, (void)white;
     snprintf(why, PICTURE_WHY, "this motley was built without cairo, which draws contact sheets");
     return NULL;
 }

@@ -105,14 +105,26 @@ const char *base_name(const char *path);
 typedef bool line_reader(void *user, size_t number, const char *text);
 bool read_lines(const char *path, bool skip_empty, line_reader *read, void *user);
 
+/* What a byte's 0 and 255 are in images of 16 bits: --range. Give &range_argp to argp as a child's input. */
+typedef struct pixel_range {
+    double pair[2];
+} pixel_range;
+extern const struct argp range_argp;
+#define RANGE_DEFAULTS \
+    { \
+        { \
+            0, 65535 \
+        } \
+    }
+
 /* Where to work: --device, --threads. */
 extern const struct argp device_argp;
 
-/* Copies dense images from host memory to the context's device, calls `work` with them, in place, and copies them back
- * if it succeeded. */
+/* Copies a batch's `images`, each dense, from host memory to the context's device, calls `work` with them, in place,
+ * and copies them back if it succeeded. */
 typedef motley_status device_work(void *user, const motley_batch *batch, motley_error *error);
-motley_status work_on_device(motley_context *context, int32_t channels, const motley_image *images, size_t count,
-                             device_work *work, void *user, motley_error *error);
+motley_status work_on_device(motley_context *context, const motley_batch *host, device_work *work, void *user,
+                             motley_error *error);
 
 /* The most steps of an image with so many boxes. */
 size_t most_steps(const motley_policy *policy, size_t boxes);
