@@ -301,6 +301,36 @@ def describe_source(transform: Any, source: Any, batch: Any) -> Any:
     return pairs
 
 
+class Look:
+    """Values of a first batch on CUDA, which a later call finds in host memory."""
+
+    def __init__(self, source: Any) -> None:
+        self.kind, first = source.kind, getattr(source, "first", source)  # of a list
+        self.values, self.arrived = self.kind.sampled(first.array, first.axes[1])
+        self.layout = first.layout
+
+    def __reduce__(self) -> Any:
+        return bool, (True,)  # a transform that is copied looks at a batch of its own
+
+
+def look_once(transform: Any, source: Any, policy: Any) -> None:
+    """Looks at the first batch of a transform: at once in host memory, and of tensors on CUDA when a later call finds
+    that values have arrived."""
+    look, transform._looks[0] = transform._looks[0], False
+    if policy is not None and not policy.max_steps:
+        return
+    if source.device is None:
+        warn_of_range(transform, source)
+    elif not hasattr(source.kind, "sampled") or source.kind.captures(source.device):
+        transform._looks[0] = look
+    elif look is True:
+        transform._looks[0] = Look(source)
+    elif look.arrived():
+        warn_of_range(transform, images.Batch(look.kind, look.values, look.layout))
+    else:
+        transform._looks[0] = look
+
+
 def warn_of_range(transform: Any, source: Any) -> None:
     """Looks at some of the values of images in host memory, and warns where more than 1 % lie outside of the range."""
     batch = ffi.new("motley_batch *")

@@ -13,7 +13,7 @@ from . import _mixed as mix
 from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
-from ._calls import ViewTargets, call_of, warn_of_range, replayed
+from ._calls import Look, ViewTargets, call_of, look_once, replayed
 from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
 from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given
 from ._native import threads_given, whole
@@ -122,8 +122,8 @@ class Transform(Sampled):
             range in which most of it lies, such as (-3, 3).
         fill_value: What warps and cutout fill uint16 and float32 with, in the data's units: a number or one per
             channel. None: what the policy says, on the scale of the range.
-        check: Whether the first batch of uint16 or float32 in host memory is looked at (at most 65,536 of its values, a
-            millisecond), and a warning says so where more than 1 % lie outside of the range. Later batches are not.
+        check: Whether the first batch of uint16 or float32 is looked at (at most 65,536 of its values, a millisecond),
+            and a warning says so where more than 1 % lie outside of the range. Of tensors on CUDA a later call says so.
         follow: What moves with the images, a motley.follow.Mask, Image, Boxes or Points by key: calls, replay() and
             loaders then take samples that are dictionaries, as a motley.Follow of the transform does.
         counter: An array of two int64, the epoch of draws by id and the number of the next sample without one, to count
@@ -172,7 +172,7 @@ class Transform(Sampled):
             given = "mean and std are" if normalize is None else "normalize is"
             raise ArgumentError(f"{given} given, but dtype is uint8: want float32, float16 or bfloat16")
         self.range, self.clamp, self.check = range_given(range), bool(clamp), bool(check)
-        self._looks = [self.check]  # until the first batch has come, to this transform or to one made of it
+        self._looks: list[Any] = [self.check]  # until the first batch has come, to this transform or to one made of it
         self.fill_value = None if fill_value is None else per_channel("fill_value", fill_value)
         # Whether the result is another array than the augmented bytes: normalised, cast or in another layout.
         written = self._dtype_out != "uint8" or self.output_layout is not None
@@ -573,7 +573,8 @@ class Transform(Sampled):
             if target.buffer is not None:  # a PIL image in several blocks of memory, as the next one will be
                 return call, source, pixels, target.pointer, out
             call.for_any_pixels(source, target, out is None)
-            _native.keep(_native.local.calls, key, call)
+            if type(self._looks[0]) is not Look:  # a call that is kept does not come here again
+                _native.keep(_native.local.calls, key, call)
         if in_place:
             return call, None, pixels, pixels, out
         result = call.like(batch) if out is None else out
@@ -595,7 +596,8 @@ class Transform(Sampled):
         target = self._target(source, batch, out, layout, policy)
         call = call_of(policy)(self, source, target, what)
         plain = type(target) is images.Batch or (type(target) is ViewTargets and target.buffer is None)
-        if key is not None and source.by is not None and plain and not source.finish_for():
+        looks = type(self._looks[0]) is Look
+        if key is not None and source.by is not None and plain and not source.finish_for() and not looks:
             call.for_lists(key, source, target, out is None)
             out = target.array if out is None else out
         return call, source, source.pointer, target.pointer, out
@@ -606,10 +608,8 @@ class Transform(Sampled):
         source = images.source_of(batch, layout, out, to_rgb)
         if self.alpha:
             source.take_alpha(to_rgb)
-        if source.dtype in arrays.WIDE and source.count and source.device is None and self._looks[0]:
-            self._looks[0] = False
-            if policy is None or policy.max_steps:
-                warn_of_range(self, source)
+        if self._looks[0] and source.dtype in arrays.WIDE and source.count:
+            look_once(self, source, policy)
         return source
 
     def _of_alpha(self, alpha: bool) -> Transform:

@@ -2,6 +2,7 @@
 """uint16 and float32 of any number of bands through the package: the values of torchvision v2 and the moves of Pillow
 by the recorded draws, whatever the library, layout and container; what is refused."""
 
+import copy
 import json
 import pathlib
 import re
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 import motley
+from motley import _arrays as arrays
+from motley._calls import look_once
+from motley.follow import Boxes, Mask, Points
 from motley.policy import NO_AUGMENTATION
 
 Image = pytest.importorskip("PIL.Image")
@@ -222,6 +226,40 @@ def test_values_outside_of_the_range_are_told_once():
         motley.Transform("rand_augment", layout="chw", range=[(0, 4095)] * 4 + [(0, 100)])(bits12)
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_values_on_a_device_are_told_by_a_later_call(listed):
+    """A stand-in for a tensor on CUDA: values arrive when the test says so."""
+    told, arrived, capturing = "range 0..1: of 31200 that were looked at", [], [True]
+
+    class OnDevice(arrays.Torch):
+        sampled = staticmethod(lambda x, channels: (x[..., ::2] if channels == 1 else None, lambda: bool(arrived)))
+        captures = staticmethod(lambda device: bool(capturing))
+
+    def call(transform, times=1):
+        for _ in range(times):
+            look_once(transform, source, transform.policy)
+
+    x = torch.rand(3, 13, 40, 40) * 9
+    source = types.SimpleNamespace(kind=OnDevice, device=0, array=x, axes=(0, 1, 2, 3), layout="chw")
+    source = types.SimpleNamespace(kind=OnDevice, device=0, first=source) if listed else source
+    augment = motley.Transform("rand_augment")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(augment, 2)  # which a graph captures
+        capturing.clear()
+        call(augment, 2)
+        copied = copy.deepcopy(augment)
+    arrived.append(True)
+    with pytest.warns(UserWarning, match=told):
+        call(augment)
+    assert not augment._looks[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call(copied)
+    with pytest.warns(UserWarning, match=told):
+        call(copied)
+
+
 # ---- normalised ----
 
 
@@ -275,15 +313,26 @@ views:
 
 
 @pytest.mark.parametrize("stages", [False, True])
-def test_masks_agree_with_their_image_to_the_pixel(stages):
+def test_what_follows_agrees_with_its_image(stages):
+    """Masks to the pixel; boxes and points, which are those beside bytes."""
     moves = MOVES.replace("brightness, solarize, posterize, invert, auto_contrast, ", "")
     crop = "motley: 1\nname: t\nstages:\n  - random_resized_crop: {size: [24, 32], filter: nearest}\n"
     flips = "  - flip: {horizontal: 0.5, vertical: 0.5}\n"
     labels = np.random.default_rng(2).integers(1, 200, (8, 1, 40, 52)).astype("uint8")
     augment = motley.Transform(crop + flips if stages else moves, layout="chw", fill_value=0)
-    follow = motley.Follow(augment, {"mask": motley.follow.Mask(fill=0)})
-    made = follow({"image": labels.astype("float32"), "mask": labels[:, 0]}, **IDS)
+    kinds = {"mask": Mask(fill=0), "boxes": Boxes(min_area=4), "points": Points()}
+    follow = motley.Follow(augment, kinds)
+    corners = np.random.default_rng(4).integers(0, 40, (8, 5, 2, 2)).astype("float32")
+    boxes = list(np.concatenate([corners.min(2), corners.max(2) + 2], 2))
+    beside = {"mask": labels[:, 0], "boxes": boxes, "points": list(corners[:, 1:, 0])}
+    made = follow({"image": labels.astype("float32"), **beside}, **IDS)
     same(made["image"][:, 0].astype("uint8"), made["mask"])
+    bytes_follow = motley.Follow(motley.Transform(augment.policy, layout="chw"), kinds)
+    wanted = bytes_follow({"image": labels, **beside}, **IDS)
+    for key in "boxes", "points":
+        for one, other in zip(made[key], wanted[key], strict=True):
+            same(one, other)
+        assert any(one.shape != before.shape or (one != before).any() for one, before in zip(made[key], beside[key]))
     assert made["mask"].shape == ((8, 24, 32) if stages else (8, 40, 52))
     assert stages or ((made["mask"] == 0).any() and (made["mask"] != labels[:, 0]).any())
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """uint16 and float32 of many bands on CUDA: the bits of the CPU, whatever the strides, the range and the result."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import cuda, torch
@@ -53,6 +55,28 @@ def agree(made, wanted):
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[wanted.element_size()]
     other = made.cpu().view(bits) != wanted.view(bits)
     assert not other.any(), f"{other.sum()} of {other.numel()} differ, the first at {other.nonzero()[0].tolist()}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("arrange", [lambda x: x, list], ids=["batch", "list"])
+def test_values_outside_of_the_range_are_told_without_waiting(dtype, arrange):
+    x, top = arrange(on_device(bands(dtype))), 0.25 if dtype == "float32" else 16383
+    policy = motley.Policy("rand_augment")
+    warm, augment = (motley.Transform(policy, range=(0, top)) for _ in range(2))
+    warm(x)  # memory is allocated, of the policy on the device, too
+    torch.cuda.synchronize()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.cuda._sleep(1 << 30)
+        for _ in range(2):
+            augment(x)
+        assert not torch.cuda.current_stream().query(), "a call waited for the device"
+    torch.cuda.synchronize()
+    with pytest.warns(UserWarning, match=f"% of the images' values lie outside of the range 0..{top}"):
+        augment(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        augment(x)
 
 
 def check(call, x, **how):
