@@ -23,6 +23,7 @@ from motley.policy import filter_number
 from motley.torchvision.images import KINDS, Augmenter, NotOurs, channels_of, is_v2, like, say, tv_tensors, v2
 from motley.torchvision.policies import fill_of_masks, policy_fill, transform_with
 
+Stage = tuple[str, dict[str, Any]]  # its name, and its settings
 Transforming = Callable[..., Any]  # one of torchvision's transforms, or whatever a script composes
 
 ORDER = order_of(PIL.__version__)
@@ -43,7 +44,7 @@ class Run(Augmenter):
 
     def __init__(self, behind_scaled: bool, alpha: bool) -> None:
         self.transforms: list[Transforming] = []
-        self.stages: list[tuple[str, dict[str, Any]]] = []  # (name, settings)
+        self.stages: list[Stage] = []
         self.tail: list[Transforming] = []  # those that see no pixel, behind the others: torchvision runs them
         self.behind_scaled, self.alpha = behind_scaled, alpha
         self.samples = True  # whether it takes samples of v2
@@ -81,26 +82,23 @@ class Run(Augmenter):
         if self.behind_scaled:
             raise NotOurs("its images are no bytes any more")
         names = [cls.__name__ for cls in type(transform).__mro__]
-        take = next((READERS[name] for name in names if name in READERS), None)
-        if isinstance(transform, motley.Transform):
-            take = _motley_policy
+        read = next((READERS[name] for name in names if name in READERS), None)
+        read = _drawn if isinstance(transform, motley.Transform) else read
         of_references = type(transform).__module__ == "transforms" and names[0] == "FixedSizeCrop"
-        if take is None or not (is_known(transform) or of_references):
+        if read is None or not (is_known(transform) or of_references):
             raise NotOurs("Motley has no such stage")
-        take(self, transform)
+        if stage := read(self, transform):
+            self.stages.append(stage)
         self.samples = self.samples and (is_v2(transform) or of_references)
 
     def finish(self) -> None:
         if self.began_as_tensor and not any(name in ("output", "erase") for name, _ in self.stages):
-            self.add("output", type="u8")
+            self.stages.append(("output", {"type": "u8"}))
         self.opaque = self.transform = motley.Transform(_policy_of(self.text()))
         if self.alpha:
             self.transform = motley.Transform(self.opaque.policy, alpha=True)
         if not any(name in ("policy", "blur") for name, _ in self.stages):
             self.rule = "torchvision"
-
-    def add(self, stage: str, **settings: object) -> None:
-        self.stages.append((stage, settings))
 
     def fill_masks(self, fill: Any) -> None:
         if self.masks not in (None, fill):
@@ -184,7 +182,7 @@ def is_known(transform: object, *others: str) -> bool:
     return type(transform).__module__.split(".")[0] in ("torchvision", "timm", "motley", *others)
 
 
-# ---- one function for each kind of transform, which adds its stages to a run ----
+# ---- what a transform is: the stages that it adds to a run ----
 
 
 def _filters(run: Run, t: Any) -> Any:
@@ -203,87 +201,22 @@ def _filters(run: Run, t: Any) -> Any:
     return names[0] if len(names) == 1 else names
 
 
+def _numbers(values: Any, kind: type = float) -> list[Any]:
+    values = values.tolist() if hasattr(values, "tolist") else values
+    return [kind(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
+
+
 def _size(size: Any) -> Any:
     """[height, width] or one side."""
-    numbers = [int(n) for n in size] if isinstance(size, (list, tuple)) else [int(size)]
+    numbers = _numbers(size, int)
     return numbers[0] if len(numbers) == 1 else numbers
-
-
-def _numbers(values: Any) -> list[float]:
-    values = values.tolist() if hasattr(values, "tolist") else values
-    return [float(v) for v in (values if isinstance(values, (list, tuple)) else [values])]
-
-
-def _random_resized_crop(run: Run, t: Any) -> None:
-    how = {"size": _size(t.size), "scale": _numbers(t.scale), "ratio": _numbers(t.ratio)}
-    run.add("random_resized_crop", filter=_filters(run, t), order=ORDER, **how)
-
-
-def _resize(run: Run, t: Any) -> None:
-    if t.size is None or getattr(t, "max_size", None) is not None:
-        raise NotOurs("max_size is given")
-    _add_resize(run, t, size=_size(t.size))
-
-
-def _add_resize(run: Run, t: Any, **how: object) -> None:
-    """torchvision's v2 resizes masks by torch's nearest, v1 none."""
-    run.add("resize", **how, filter=_filters(run, t), order=ORDER, **({"masks": "torch"} if is_v2(t) else {}))
-
-
-def _shortest(run: Run, t: Any) -> None:
-    longest = {} if t.max_size is None else {"longest": t.max_size}
-    _add_resize(run, t, shortest=t.min_size, **longest)
-
-
-def _scale_jitter(run: Run, t: Any) -> None:
-    """Which takes its target's sides in the other order."""
-    width, height = t.target_size
-    _add_resize(run, t, fit=[height, width], scale=_numbers(t.scale_range))
-
-
-def _photometric(run: Run, t: Any) -> None:
-    ranges = {name: _numbers(getattr(t, name)) for name in ("brightness", "contrast", "saturation", "hue")}
-    run.add("photometric", p=float(t.p), **ranges)
-
-
-def _zoom_out(run: Run, t: Any) -> None:
-    """Of types for which `fill` has none, torchvision pads with 0."""
-    fills = {"others": None, **t._fill}
-    run.add("zoom_out", p=float(t.p), side=_numbers(t.side_range), fill=_whole(_fill_of_images(run, fills)))
-    run.fill_masks(_whole(fills.get(tv_tensors.Mask, fills["others"])))
 
 
 def _whole(fill: Any) -> Any:
     numbers = [0.0] if fill is None else _numbers(fill)
     if any(number != int(number) or not 0 <= number <= 255 for number in numbers):
         raise NotOurs(f"fill is {fill}, want whole numbers of 0 to 255")
-    return int(numbers[0]) if len(numbers) == 1 else [*map(int, numbers)]
-
-
-def _iou_crop(run: Run, t: Any, p: float = 1.0) -> None:
-    if t.trials != 40:
-        raise NotOurs(f"trials is {t.trials}, Motley has 40")
-    scale, ratio = (t.min_scale, t.max_scale), (t.min_aspect_ratio, t.max_aspect_ratio)
-    run.add("iou_crop", p=float(p), overlap=_numbers(t.options), scale=_numbers(scale), ratio=_numbers(ratio))
-
-
-def _fixed_crop(run: Run, t: Any) -> None:
-    """That of torchvision's references/detection, which has boxes come out as plain tensors, that v2 does not move."""
-    if t.padding_mode != "constant":
-        raise NotOurs(f"padding_mode is {t.padding_mode}")
-    run.add("fixed_crop", size=[t.crop_height, t.crop_width], fill=_whole(t.fill))
-    run.fill_masks(0)
-
-
-def _random_crop(run: Run, t: Any) -> None:
-    fill = _fill_of_images(run, t.fill)
-    if t.pad_if_needed or t.padding_mode != "constant" or fill not in (0, None, [0], (0,)):
-        raise NotOurs("pad_if_needed, padding_mode or fill is given")
-    padding = t.padding if t.padding is not None else 0
-    sides = set(padding) if isinstance(padding, (list, tuple)) else {padding}
-    if len(sides) != 1:
-        raise NotOurs(f"padding is {padding}, different on its sides")
-    run.add("random_crop", size=_size(t.size), padding=int(sides.pop()))
+    return _size(numbers)
 
 
 def _fill_of_images(run: Run, fill: Any) -> Any:
@@ -300,94 +233,122 @@ def _fill_of_images(run: Run, fill: Any) -> Any:
     return first
 
 
-def _flip(which: str) -> Callable[[Run, Any], None]:
-    def read(run: Run, t: Any) -> None:
-        before = run.stages.pop()[1] if run.stages and run.stages[-1][0] == "flip" else {}
-        if which in before:
-            raise NotOurs("there is another flip before it")
-        run.add("flip", **{**before, which: float(t.p)})
-
-    return read
+def _ranges(t: Any) -> dict[str, Any]:
+    given = {name: getattr(t, name) for name in ("brightness", "contrast", "saturation", "hue")}
+    return {name: _numbers(range_) for name, range_ in given.items() if range_ is not None}
 
 
-def _policy(run: Run, t: Any) -> None:
+def _resize(run: Run, t: Any, **how: object) -> Stage:
+    """torchvision's v2 resizes masks by torch's nearest, v1 none."""
+    return "resize", {**how, "filter": _filters(run, t), "order": ORDER, **({"masks": "torch"} if is_v2(t) else {})}
+
+
+def _zoom_out(run: Run, t: Any) -> Stage:
+    """Of types for which `fill` has none, torchvision pads with 0."""
+    fills = {"others": None, **t._fill}
+    how = {"p": float(t.p), "side": _numbers(t.side_range), "fill": _whole(_fill_of_images(run, fills))}
+    run.fill_masks(_whole(fills.get(tv_tensors.Mask, fills["others"])))
+    return "zoom_out", how
+
+
+def _iou_crop(run: Run, t: Any) -> Stage:
+    if t.trials != 40:
+        raise NotOurs(f"trials is {t.trials}, Motley has 40")
+    scale, ratio = (t.min_scale, t.max_scale), (t.min_aspect_ratio, t.max_aspect_ratio)
+    return "iou_crop", {"p": 1.0, "overlap": _numbers(t.options), "scale": _numbers(scale), "ratio": _numbers(ratio)}
+
+
+def _fixed_crop(run: Run, t: Any) -> Stage:
+    """That of torchvision's references/detection, which has boxes come out as plain tensors, that v2 does not move."""
+    if t.padding_mode != "constant":
+        raise NotOurs(f"padding_mode is {t.padding_mode}")
+    fill = _whole(t.fill)
+    run.fill_masks(0)
+    return "fixed_crop", {"size": [t.crop_height, t.crop_width], "fill": fill}
+
+
+def _random_crop(run: Run, t: Any) -> Stage:
+    fill = _fill_of_images(run, t.fill)
+    if t.pad_if_needed or t.padding_mode != "constant" or fill not in (0, None, [0], (0,)):
+        raise NotOurs("pad_if_needed, padding_mode or fill is given")
+    padding = t.padding if t.padding is not None else 0
+    sides = set(padding) if isinstance(padding, (list, tuple)) else {padding}
+    if len(sides) != 1:
+        raise NotOurs(f"padding is {padding}, different on its sides")
+    return "random_crop", {"size": _size(t.size), "padding": int(sides.pop())}
+
+
+def _flip(run: Run, t: Any, which: str) -> Stage:
+    before = run.stages.pop()[1] if run.stages and run.stages[-1][0] == "flip" else {}
+    if which in before:
+        raise NotOurs("there is another flip before it")
+    return "flip", {**before, which: float(t.p)}
+
+
+def _policy(run: Run, t: Any) -> Stage | None:
+    if type(t).__name__ == "AugMix" and not type(t).__module__.startswith("motley"):
+        raise NotOurs("torchvision mixes chains of its kernels for tensors: motley.torchvision.AugMix is fused")
     if getattr(t, "num_ops", None) == 0:
-        return
+        return None
     try:
         ours = transform_with(t, 3, _fill_of_images(run, policy_fill(t)))
     except (ValueError, IndexError) as found:  # what torchvision refuses, or takes of other channels only
         raise NotOurs(str(found)) from None
-    _add_policy(run, ours.policy)
     if is_v2(t):
         run.fill_masks(fill_of_masks(t))
+    return _drawn(run, ours)
 
 
-def _augmix(run: Run, t: Any) -> None:
-    if not type(t).__module__.startswith("motley"):
-        raise NotOurs("torchvision mixes chains of its kernels for tensors: motley.torchvision.AugMix is fused")
-    _policy(run, t)
-
-
-def _motley_policy(run: Run, t: Any) -> None:
-    if t.policy.whole or t._kept():
+def _drawn(run: Run, transform: Any) -> Stage:
+    """A policy that is drawn, of Motley."""
+    if transform.policy.whole or transform._kept():
         raise NotOurs("its policy has stages, or it has settings besides the policy")
-    _add_policy(run, t.policy)
-
-
-def _add_policy(run: Run, policy: motley.Policy) -> None:
-    settings = {key: value for key, value in policy.as_dict().items() if key != "motley"}
+    settings = {key: value for key, value in transform.policy.as_dict().items() if key != "motley"}
     if "augmix" in settings and any(name in DRAWING for name, _ in run.stages):
         raise NotOurs("it mixes chains of ops, and a stage that draws ops stands before it")
-    run.add("policy", **settings)
+    return "policy", settings
 
 
-def _jitter(run: Run, t: Any, p: float = 1.0) -> None:
-    given = {name: getattr(t, name) for name in ("brightness", "contrast", "saturation", "hue")}
-    ranges: dict[str, Any] = {name: _numbers(range_) for name, range_ in given.items() if range_ is not None}
-    if ranges:
-        run.add("jitter", p=float(p), **ranges)
-
-
-def _blur(run: Run, t: Any, p: float = 1.0) -> None:
+def _blur(run: Run, t: Any) -> Stage:
     width, height = t.kernel_size
     if width != height or not 3 <= width <= lib.MOTLEY_MAX_KERNEL:
         raise NotOurs(f"its kernel is {width}x{height}, want a square of 3 to {lib.MOTLEY_MAX_KERNEL}")
-    run.add("blur", p=float(p), kernel_size=width, sigma=_numbers(t.sigma))
+    return "blur", {"p": 1.0, "kernel_size": width, "sigma": _numbers(t.sigma)}
 
 
-def _random_apply(run: Run, t: Any) -> None:
+def _random_apply(run: Run, t: Any) -> Stage | None:
     inner = list(t.transforms)
-    read = APPLIED.get(type(inner[0]).__name__) if len(inner) == 1 and is_known(inner[0]) else None
-    if read is None:
+    if len(inner) != 1 or type(inner[0]).__name__ not in APPLIED or not is_known(inner[0]):
         raise NotOurs(f"it applies something else than one {' or '.join(APPLIED)}")
-    read(run, inner[0], t.p)
+    stage = READERS[type(inner[0]).__name__](run, inner[0])
+    return stage and (stage[0], {**stage[1], "p": float(t.p)})
 
 
-def _grayscale(run: Run, t: Any) -> None:
+def _grayscale(run: Run, t: Any) -> Stage:
     """All stages do the same to three equal channels, so grey images can become RGB before them."""
     if getattr(t, "num_output_channels", 3) != 3:
         raise NotOurs("num_output_channels is not 3")
-    run.add("grayscale", p=float(getattr(t, "p", 1.0)))
-    if not hasattr(t, "p") and run.stages[0][0] != "to_rgb":
+    if not hasattr(t, "p") and not (run.stages and run.stages[0][0] == "to_rgb"):
         run.stages.insert(0, ("to_rgb", {}))
+    return "grayscale", {"p": float(getattr(t, "p", 1.0))}
 
 
-def _to_tensor(run: Run, t: Any) -> None:
+def _to_tensor(run: Run, t: Any) -> Stage:
     if hasattr(t, "dtype"):  # timm's
         raise NotOurs("it does not divide by 255")
-    run.add("output")
     run.scaled = True
+    return "output", {}
 
 
-def _to_bytes(run: Run, t: Any) -> None:
-    if run.stages:
-        run.add("output", type="u8")
-    else:
-        run.began_as_tensor = True
+def _to_bytes(run: Run, t: Any) -> Stage | None:
     run.to_image = type(t).__name__ == "ToImage"
+    if run.stages:
+        return "output", {"type": "u8"}
+    run.began_as_tensor = True
+    return None
 
 
-def _to_dtype(run: Run, t: Any) -> None:
+def _to_dtype(run: Run, t: Any) -> Stage:
     by_type = t.dtype if isinstance(t.dtype, dict) else {torch.Tensor: t.dtype}
     if not t.scale or {*by_type.values()} - {None} != {torch.float32} or (by_type is t.dtype and not run.to_image):
         raise NotOurs("it is not to float32 with scale=True")
@@ -399,37 +360,41 @@ def _to_dtype(run: Run, t: Any) -> None:
         run.stages.pop()
     elif not run.began_as_tensor:
         run.refused[PIL.Image.Image] = "PIL images stay as they are"
-    run.add("output", convention="torchvision_v2")
     run.scaled = True
+    return "output", {"convention": "torchvision_v2"}
 
 
-def _normalize(run: Run, t: Any) -> None:
+def _normalize(run: Run, t: Any) -> Stage:
     if not run.scaled or not run.stages or run.stages[-1][0] != "output" or "mean" in run.stages[-1][1]:
         raise NotOurs("there is no ToTensor right before it")
-    run.stages[-1] = "output", {**run.stages[-1][1], "mean": _numbers(t.mean), "std": _numbers(t.std)}
+    return "output", {**run.stages.pop()[1], "mean": _numbers(t.mean), "std": _numbers(t.std)}
 
 
-def _erasing(run: Run, t: Any) -> None:
+def _erasing(run: Run, t: Any) -> Stage:
     if hasattr(t, "per_pixel"):  # timm's
         value: Any = "pixel" if t.per_pixel else "channel" if t.rand_color else 0
         area, ratio = (t.min_area, t.max_area), [math.exp(side) for side in t.log_aspect_ratio]
         how: dict[str, Any] = {"p": t.probability, "boxes": [t.min_count, t.max_count]}
     else:
-        values = t.value if isinstance(t.value, (list, tuple)) else [t.value]
-        value = "pixel" if t.value is None or t.value == "random" else _numbers(values)
+        value = "pixel" if t.value is None or t.value == "random" else _numbers(t.value)
         value = value[0] if len(value) == 1 else value
         area, ratio, how = t.scale, t.ratio, {"p": t.p, "boxes": 1}
     if not run.scaled:
         raise NotOurs("there is no ToTensor before it")
-    run.add("erase", area=_numbers(area), ratio=_numbers(ratio), value=value, **how)
+    return "erase", {"area": _numbers(area), "ratio": _numbers(ratio), "value": value, **how}
 
 
 def _classification(run: Run, t: Any) -> None:
     """What the weights of torchvision's classification models name as their transforms."""
-    run.read(_v1.Resize([*t.resize_size], t.interpolation, antialias=getattr(t, "antialias", None)))
-    run.read(_v1.CenterCrop(t.crop_size))
-    run.read(_v1.ToTensor())
-    run.read(_v1.Normalize(t.mean, t.std))
+    resize = _v1.Resize([*t.resize_size], t.interpolation, antialias=getattr(t, "antialias", None))
+    for transform in resize, _v1.CenterCrop(t.crop_size), _v1.ToTensor(), _v1.Normalize(t.mean, t.std):
+        run.read(transform)
+
+
+def _resize_to(run: Run, t: Any) -> Stage:
+    if t.size is None or getattr(t, "max_size", None) is not None:
+        raise NotOurs("max_size is given")
+    return _resize(run, t, size=_size(t.size))
 
 
 def _behind(run: Run, t: Any) -> None:
@@ -437,40 +402,47 @@ def _behind(run: Run, t: Any) -> None:
     run.tail.append(t)
 
 
-APPLIED = {"ColorJitter": _jitter, "GaussianBlur": _blur, "RandomIoUCrop": _iou_crop}  # what RandomApply may apply
-READERS: dict[str, Callable[[Run, Any], None]] = {
-    "RandomResizedCrop": _random_resized_crop,
-    "RandomResizedCropAndInterpolation": _random_resized_crop,
-    "Resize": _resize,
-    "CenterCrop": lambda run, t: run.add("center_crop", size=_size(t.size)),
+APPLIED = "ColorJitter", "GaussianBlur", "RandomIoUCrop"  # what RandomApply may apply
+READERS: dict[str, Callable[[Run, Any], Stage | None]] = {
+    "RandomResizedCrop": lambda run, t: (
+        "random_resized_crop",
+        {
+            "size": _size(t.size),
+            "scale": _numbers(t.scale),
+            "ratio": _numbers(t.ratio),
+            "filter": _filters(run, t),
+            "order": ORDER,
+        },
+    ),
+    "Resize": _resize_to,
+    "CenterCrop": lambda run, t: ("center_crop", {"size": _size(t.size)}),
     "RandomCrop": _random_crop,
-    "RandomShortestSize": _shortest,
-    "ScaleJitter": _scale_jitter,
+    "RandomShortestSize": lambda run, t: _resize(
+        run, t, shortest=t.min_size, **({} if t.max_size is None else {"longest": t.max_size})
+    ),
+    # Which takes its target's sides in the other order.
+    "ScaleJitter": lambda run, t: _resize(run, t, fit=[*t.target_size][::-1], scale=_numbers(t.scale_range)),
     "FixedSizeCrop": _fixed_crop,
-    "RandomPhotometricDistort": _photometric,
+    "RandomPhotometricDistort": lambda run, t: ("photometric", {"p": float(t.p), **_ranges(t)}),
     "RandomZoomOut": _zoom_out,
-    "RandomHorizontalFlip": _flip("horizontal"),
-    "RandomVerticalFlip": _flip("vertical"),
-    "RandAugment": _policy,
-    "TrivialAugmentWide": _policy,
-    "AutoAugment": _policy,
-    "AugMix": _augmix,
-    **APPLIED,
+    "RandomHorizontalFlip": lambda run, t: _flip(run, t, "horizontal"),
+    "RandomVerticalFlip": lambda run, t: _flip(run, t, "vertical"),
+    **dict.fromkeys(("RandAugment", "TrivialAugmentWide", "AutoAugment", "AugMix"), _policy),
+    "ColorJitter": lambda run, t: ("jitter", {"p": 1.0, **ranges}) if (ranges := _ranges(t)) else None,
+    "GaussianBlur": _blur,
+    "RandomIoUCrop": _iou_crop,
     "RandomApply": _random_apply,
-    "RandomGrayscale": _grayscale,
-    "Grayscale": _grayscale,
+    **dict.fromkeys(("RandomGrayscale", "Grayscale"), _grayscale),
     "ToTensor": _to_tensor,
-    "PILToTensor": _to_bytes,
-    "ToImage": _to_bytes,
-    "MaybePILToTensor": _to_bytes,
-    "ToPureTensor": _behind,
-    "ConvertBoundingBoxFormat": _behind,
-    "SanitizeBoundingBoxes": _behind,
-    "SanitizeKeyPoints": _behind,
-    "Identity": lambda run, t: None,
+    **dict.fromkeys(("PILToTensor", "ToImage", "MaybePILToTensor"), _to_bytes),
+    **dict.fromkeys(
+        ("ToPureTensor", "ConvertBoundingBoxFormat", "SanitizeBoundingBoxes", "SanitizeKeyPoints"), _behind
+    ),
+    # Boxes that follow are cut off at the image's edge.
+    **dict.fromkeys(("Identity", "ClampBoundingBoxes"), lambda run, t: None),
     "ToDtype": _to_dtype,
     "Normalize": _normalize,
     "RandomErasing": _erasing,
     "ImageClassification": _classification,
-    "ClampBoundingBoxes": lambda run, t: None,  # boxes that follow are cut off at the image's edge
 }
+READERS["RandomResizedCropAndInterpolation"] = READERS["RandomResizedCrop"]

@@ -83,13 +83,11 @@ def _fill_of(fill: Any, channels: int) -> Fill:
 
 
 @functools.lru_cache(maxsize=256)
-def transform_of(
-    cls: type, channels: int, fill: object, interpolation: object, num_ops: int | None, magnitude: int | None,
-    num_magnitude_bins: int | None, policy: object, severity: int, width: int, depth: int, alpha: float, all_ops: bool,
-) -> Transform:  # fmt: skip
+def transform_of(cls: type, channels: int, fill: object, *settings: Any) -> Transform:
     """Motley's transform for a class of torchvision's, or made of it, and SETTINGS, for images of so many channels.
     Raises NotOurs, or what torchvision raises for arguments."""
-    theirs, bins = next(base for base in cls.__mro__ if base.__module__.startswith("torchvision.")), num_magnitude_bins
+    theirs = next(base for base in cls.__mro__ if base.__module__.startswith("torchvision."))
+    interpolation, num_ops, magnitude, bins, policy, *of_augmix = settings
     for name in OVERRIDES:
         if getattr(cls, name, None) is not getattr(theirs, name, None):
             raise NotOurs(f"{cls.__name__} defines {name} itself")
@@ -111,11 +109,8 @@ def transform_of(
             raise IndexError(f"magnitude is {magnitude}, want 0..{bins - 1}")
         keys["level"] = magnitude % bins
     try:
-        name = POLICIES[theirs.__name__]
-        if name == "augmix":
-            base = augmix_policy(severity, width, depth, alpha, all_ops, None, None)
-        else:
-            base = Policy(name + getattr(policy, "value", ""))
+        name = POLICIES[theirs.__name__] + getattr(policy, "value", "")
+        base = augmix_policy(*of_augmix, None, None) if name == "augmix" else Policy(name)
     except ArgumentError as error:  # more or longer chains than Motley mixes
         raise NotOurs(str(error)) from None
     own = base.change(**keys)
