@@ -89,17 +89,12 @@ def did_you_mean(given: object, names: Iterable[str]) -> str:
     return "" if near is None else f", did you mean {near!r}?"
 
 
-def no_argument(function: str, given: str, names: Iterable[str]) -> TypeError:
-    """The error for a keyword that a function does not have."""
-    names = list(names)
-    wanted = did_you_mean(given, names) or f", want {', '.join(names)}"
-    return TypeError(f"{function}() has no argument {given!r}{wanted}")
-
-
 def known_keywords(function: str, unknown: Iterable[str], names: Iterable[str] | None) -> None:
     """Refuses the keywords that a call was given and its function does not have."""
-    for name in unknown:
-        raise no_argument(function, name, names or ())
+    for given in unknown:
+        known = list(names or ())
+        wanted = did_you_mean(given, known) or f", want {', '.join(known)}"
+        raise TypeError(f"{function}() has no argument {given!r}{wanted}")
 
 
 def text_of(c_string: Any) -> str:

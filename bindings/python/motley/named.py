@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ._native import ArgumentError, known_keywords, nearest, one_of, whole
 from .policy import INTERPOLATIONS, NO_AUGMENTATION, Policy, fill_bytes, interpolation_number
-from .transform import Transform
+from .transform import SETTINGS, Transform
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -22,12 +22,11 @@ NUMBERS = ("translate_pct", "magnitude_std", "magnitude_max")  # of hparams: the
 
 def named(function: F) -> F:
     """A function that makes a Transform, by keywords of its own and a Transform's."""
-    init: Any = Transform.__init__
     own = function.__code__.co_varnames[: function.__code__.co_argcount]
 
     @functools.wraps(function)
     def make(*arguments: Any, **settings: Any) -> Any:
-        names = [*own, *init.__wrapped__.__kwdefaults__]
+        names = [*own, *SETTINGS]
         known_keywords(function.__name__, settings.keys() - names, names)
         return function(*arguments, **settings)
 

@@ -14,7 +14,7 @@ from . import _native
 from ._core import ffi, lib
 from ._arrays import KINDS
 from ._calls import Look, ViewTargets, call_of, look_once, replayed
-from ._native import ArgumentError, eagerly, known_keywords, layout_given, no_argument, normalize_given
+from ._native import ArgumentError, eagerly, known_keywords, layout_given, normalize_given
 from ._native import epoch_given, output_layout_given, per_channel, range_given, size_given
 from ._native import threads_given, whole
 from .draws import Drawn, recorded, same_boxes
@@ -32,11 +32,6 @@ F = TypeVar("F", bound="Callable[..., None]")
 NULL = ffi.NULL
 EMPTY: tuple[Any, ...] = ()
 
-DEFAULTS: dict[str, Any] = {  # the settings that a transform keeps, and the values that say nothing
-    "seed": None, "generator": None, "epoch": None, "layout": None, "threads": None, "mean": None, "std": None,
-    "dtype": None, "output_layout": None, "views": 1, "clip_frames": 0, "alpha": False, "range": None, "clamp": True,
-    "fill_value": None, "check": True, "follow": None,
-}  # fmt: skip
 SAME = {"normalize": ("mean", "std"), "memory_format": ("output_layout",)}  # arguments that set others
 
 
@@ -46,8 +41,7 @@ def keeping(init: F) -> F:
 
     @functools.wraps(init)
     def __init__(self: Any, policy: Any, **settings: Any) -> None:
-        for name in settings.keys() - allowed.keys():
-            raise no_argument(type(self).__name__, name, ["policy", *allowed])
+        known_keywords(type(self).__name__, settings.keys() - allowed.keys(), ["policy", *allowed])
         own = policy._kept() if isinstance(policy, Transform) else {}
         for name, value in settings.items():
             for same in SAME.get(name, (name,)):
@@ -143,13 +137,13 @@ class Transform(Sampled):
         generator: Generator | None = None,
         epoch: int | None = None,
         layout: Layout | None = None,
+        threads: int | None = None,
         normalize: tuple[Numbers, Numbers] | None = None,
         mean: Numbers | None = None,
         std: Numbers | None = None,
         dtype: DtypeLike | None = None,
         output_layout: Literal["chw", "hwc", "channels_last"] | None = None,
         memory_format: object = None,
-        threads: int | None = None,
         views: int = 1,
         clip_frames: int = 0,
         alpha: bool = False,
@@ -366,16 +360,16 @@ class Transform(Sampled):
         else:
             ids = [ids] if hasattr(ids, "__index__") and getattr(ids, "ndim", 0) == 0 else ids
             count = len(ids)
-        samples = self._samples(count, (ids, *which))
+        samples, _keep = self._samples(count, (ids, *which))
         size, channels = size_given(size), whole("channels", channels, 1, lib.MOTLEY_MAX_BANDS, "from 1 to 1024")
-        samples.c.bands, channels = channels > 4, min(channels, 4)
+        samples.bands, channels = channels > 4, min(channels, 4)
         if self._takes(levels, policy):
-            _held, samples.c.levels = levels_on_host(levels, count)
+            _held, samples.levels = levels_on_host(levels, count)
         boxes = None if boxes is None else same_boxes(boxes, count)
         sizes, channels = [size[::-1]] * count, 3 if policy.to_rgb else channels
-        draws: list[Any] = recorded(policy, samples.c, sizes, channels, boxes)
+        draws: list[Any] = recorded(policy, samples, sizes, channels, boxes)
         if policy.mixes and self.training:
-            mixed = mix.alone(policy, samples.c, count, (policy.size or size)[::-1], boxes)
+            mixed = mix.alone(policy, samples, count, (policy.size or size)[::-1], boxes)
             for draw, one in zip(draws, mixed):
                 draw["mix"] = one
         return draws
@@ -424,8 +418,9 @@ class Transform(Sampled):
 
     def _kept(self) -> dict[str, Any]:
         """The settings that say anything."""
-        values = {name: getattr(self, "_dtype" if name == "dtype" else name) for name in DEFAULTS}
-        return {name: value for name, value in values.items() if value != DEFAULTS[name]}
+        names = [name for name in SETTINGS if name not in SAME and name != "counter"]
+        values = {name: getattr(self, "_dtype" if name == "dtype" else name) for name in names}
+        return {name: value for name, value in values.items() if value != SETTINGS[name]}
 
     def __repr__(self) -> str:
         settings = {"policy": self.policy, **self._kept()}
@@ -696,3 +691,7 @@ class Transform(Sampled):
             raise ArgumentError(f"dtype is uint8, but the images are {own}: want float32, float16 or bfloat16, or none")
         said = self._dtype or (policy._made[0] if policy and policy._made else "uint8")
         return said if said != "uint8" else own if self.mean is None else "float32"
+
+
+# Of the constructor, with the values that say nothing.
+SETTINGS: dict[str, Any] = vars(Transform.__init__)["__wrapped__"].__kwdefaults__

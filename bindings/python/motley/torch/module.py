@@ -23,6 +23,7 @@ _HAS_OPERATORS = hasattr(torch.library, "custom_op")  # torch 2.4 and later
 _FAKES = (torch._subclasses.FakeTensor,) if _HAS_OPERATORS else ()  # what torch.export calls a model with
 _call, _run = motley.Transform.__call__, motley.Transform._run  # super() would look them up in each call
 HWC = "hwc", "nhwc"
+OF_CALLS = "seed", "generator", "epoch", "layout", "views", "follow"  # settings that the operator is told by each call
 _FORMATS = {None: torch.preserve_format, "chw": torch.contiguous_format, "channels_last": torch.channels_last}
 
 
@@ -70,20 +71,8 @@ class Transform(motley.Transform, torch.nn.Module):
         self._whole = self.policy.whole
         self._mixes, self._levels, self._scheduled = self.policy.mixes, self.policy.takes_levels, self.policy.scheduled
         self._named = [(name, count) for name, (count, *_) in self.policy.at(0).views.items() if name]
-        names = (
-            "mean",
-            "std",
-            "output_layout",
-            "clip_frames",
-            "alpha",
-            "range",
-            "clamp",
-            "fill_value",
-            "check",
-            "threads",
-        )
-        like = {"policy": self.policy.show(), "dtype": self._dtype, **{name: getattr(self, name) for name in names}}
-        self._text = json.dumps(like)  # what the operator does
+        like = {name: value for name, value in self._kept().items() if name not in OF_CALLS}
+        self._text = json.dumps({"policy": self.policy.show(), **like})  # what the operator does
 
     __repr__ = torch.nn.Module.__repr__
     state_dict, load_state_dict = torch.nn.Module.state_dict, torch.nn.Module.load_state_dict
