@@ -116,14 +116,14 @@ class Moves:
         """What the images draw, in host memory; boxes: for a policy that works in them, as Drawn.of takes them."""
         if self.given is not None:
             return self.given
-        samples = self.transform._samples(len(self.sizes), self._which, self.device)
+        samples, _keep = self.transform._samples(len(self.sizes), self._which, self.device)
         channels = 3  # which matter to fills alone, and a list may have several numbers of them
         if boxes is not None:
-            samples.c.bands = self.source.count > 0 and self.source.has_bands
+            samples.bands = self.source.count > 0 and self.source.has_bands
             channels = self.transform._channels(self.source)
         if self.levels is not None:
-            _levels, samples.c.levels = levels_on_host(self.levels, len(self.sizes))
-        return Drawn.of(self.transform.policy_now, samples.c, self.sizes, channels, boxes)
+            _levels, samples.levels = levels_on_host(self.levels, len(self.sizes))
+        return Drawn.of(self.transform.policy_now, samples, self.sizes, channels, boxes)
 
 
 class Mover:

@@ -18,7 +18,6 @@ from ._arrays import KINDS, Foreign, Torch, address, as_known, device_for, devic
 from ._arrays import taken
 from ._native import ArgumentError, UnsupportedError, child, epoch_given, for_each, is_bool, seed_given
 from ._native import view_given, whole
-from .draws import Samples
 
 if TYPE_CHECKING:
     from ._types import Array
@@ -336,13 +335,13 @@ class Sampled:
     # ---- the numbers of a call ----
 
     def _samples(self, count: int, which: Any, device: Any = None) -> Any:
-        """The Samples of a call that the host draws for; device: of the images."""
+        """The motley_samples of a call that the host draws for, and what it points to; device: of the images."""
         (seed, epoch, first, ids, signed, views, _), keep = self._numbers(count, which, device, True)
         whole("sample_ids", first, 0, MASK, "from 0 to 2^64 - 1")
-        samples = Samples((seed, epoch_given(epoch), first, ids, views), keep)
+        samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch_given(epoch), first, ids, views))
         if signed and lib.has_negative(ids, count):
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-        return samples
+        return samples, keep
 
     def _epoch_by_id(self, epoch: Any, device: Any = None) -> Any:
         """The epoch of draws by id, and 0; or 0 and the address of a counter that the device reads it from."""

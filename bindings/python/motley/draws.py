@@ -33,16 +33,6 @@ class TransformDraw(_Origin, dict[str, Any]):
     """An image's draw of a policy with stages."""
 
 
-class Samples:
-    """What samples draw by as a motley_samples, `c`: (seed, epoch, first, ids, views). ids, views: addresses, whose
-    memory `keep` holds; 0 for ids that follow `first`; below 65536 the view of all."""
-
-    __slots__ = "c", "keep"
-
-    def __init__(self, numbers: tuple[int, int, int, int, int], keep: object = None) -> None:
-        self.c, self.keep = ffi.new("motley_samples *", lib.samples_of(*numbers)), keep
-
-
 class Drawn:
     """The draws of a batch as a motley_drawn, `c`. sizes: [(width, height)]; max_steps: the most that an image has;
     transform: whose draws these are, None of a policy; kernels: the weights of each step that is a kernel blur."""

@@ -130,7 +130,7 @@ def augmix(  # type: ignore[misc]  # `alpha` is also a setting
 
 
 def augmix_policy(
-    severity: int, width: int, depth: int, alpha: float, all_ops: bool, interpolation: Any, fill: Any
+    severity: int, width: int, depth: int, alpha: float, all_ops: bool, interpolation: Any = None, fill: Any = None
 ) -> Policy:
     """torchvision's AugMix with these arguments: each op at each of the first `severity` bins."""
     branches: list[Any] = []

@@ -101,13 +101,6 @@ class Policy:
         custom_ops: The custom operations that it names.
     """
 
-    __slots__ = (
-        "_handle", "_what", "_made", "_mix", "_still", "_views", "mixes", "only_mixes", "varies", "on_host", "whole",
-        "name", "title", "profile", "paper", "size", "max_steps", "takes_boxes", "takes_levels", "custom_ops", "to_rgb",
-        "has_output", "scheduled", "epochs", "_steps_by_boxes", "draws_sizes", "lists", "pastes",
-        "sizes_batches", "__weakref__",
-    )  # fmt: skip
-
     def __new__(cls, policy: PolicyLike) -> Policy:
         own = getattr(policy, "policy", None)
         policy = own if isinstance(own, Policy) else policy
@@ -132,7 +125,13 @@ class Policy:
             return cls._of(made_by("motley_policy", lib.motley_policy_builtin, policy.encode()))
         return cls._of(*(_opened(policy) if source == lib.MOTLEY_POLICY_FILE else _parsed(policy.encode())))
 
-    def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> None:
+    @classmethod
+    def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:
+        policy = object.__new__(cls)
+        policy._take(handle, custom_ops)
+        return policy
+
+    def _take(self, handle: Any, custom_ops: Sequence[custom.CustomOp]) -> None:
         self._handle = ffi.gc(handle, lib.motley_policy_destroy)
         info = lib.motley_policy_describe(handle)
         self.whole, self.custom_ops = bool(info.stages), custom_ops  # which have to live as long
@@ -168,12 +167,6 @@ class Policy:
         numbers = len(sizes), widths, heights, widths, heights
         checked(lib.motley_policy_result_sizes, self._handle, samples, *numbers)
         return list(zip(heights, widths))
-
-    @classmethod
-    def _of(cls, handle: Any, custom_ops: Sequence[custom.CustomOp] = ()) -> Policy:
-        policy = object.__new__(cls)
-        policy._take(handle, custom_ops)
-        return policy
 
     @staticmethod
     def names() -> list[str]:

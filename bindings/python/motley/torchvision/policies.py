@@ -110,7 +110,7 @@ def transform_of(cls: type, channels: int, fill: object, *settings: Any) -> Tran
         keys["level"] = magnitude % bins
     try:
         name = POLICIES[theirs.__name__] + getattr(policy, "value", "")
-        base = augmix_policy(*of_augmix, None, None) if name == "augmix" else Policy(name)
+        base = augmix_policy(*of_augmix) if name == "augmix" else Policy(name)
     except ArgumentError as error:  # more or longer chains than Motley mixes
         raise NotOurs(str(error)) from None
     own = base.change(**keys)
