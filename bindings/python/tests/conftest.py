@@ -67,9 +67,9 @@ def pytest_runtest_setup(item):
         pytest.skip("needs torch with a CUDA device")
 
 
-def refused(message, call, *arguments, **more):
-    """The call raises motley.ArgumentError with this message, a regular expression."""
-    with pytest.raises(motley.ArgumentError, match=message):
+def refused(message, call, *arguments, error=motley.ArgumentError, **more):
+    """The call raises this error with this message, a regular expression."""
+    with pytest.raises(error, match=message):
         call(*arguments, **more)
 
 

@@ -123,5 +123,4 @@ def test_what_is_no_place_to_write(stage):
     image = picture("RGB")
     for call in (lambda: stage.apply_(image), lambda: stage(image, out=image), lambda: stage(image, out=image.copy())):
         refused("cannot be written in place", call)
-    with pytest.raises(motley.UnsupportedError, match="a PIL image holds bytes"):
-        motley.RandAugment(dtype="float32")(image)
+    refused("a PIL image holds bytes", motley.RandAugment(dtype="float32"), image, error=motley.UnsupportedError)

@@ -130,8 +130,7 @@ def test_what_is_raised_comes_through(pixels):
     good, bad = np.zeros((2, 4, 4, 3), np.uint8), np.ones((2, 4, 4, 3), np.uint8)
     stage(good)
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError, match="as it happens"):
-            stage(bad)
+        refused("as it happens", stage, bad, error=ZeroDivisionError)
     stage(good)
     with pytest.raises(motley.ArgumentError, match="epoch"):  # a later mistake is reported as such
         stage(good, epoch=2**30)
@@ -173,17 +172,14 @@ def test_many_ops_are_registered(pixels, wanted, monkeypatch):
 def test_mistakes(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(POLICY.replace("value: 12", "value: 101"))
-    with pytest.raises(motley.PolicyError, match=r"mine.yaml:7:\d+: error: .*101"):
-        motley.Policy(path)
+    refused(r"mine.yaml:7:\d+: error: .*101", motley.Policy, path, error=motley.PolicyError)
     path.write_text(POLICY)
     assert motley.Policy(path) == motley.Policy(POLICY)
-    with pytest.raises(motley.PolicyError, match="nobodys_op"):
-        motley.Policy("motley: 1\nname: a\nbranches: [nobodys_op]\n")
+    refused("nobodys_op", motley.Policy, "motley: 1\nname: a\nbranches: [nobodys_op]\n", error=motley.PolicyError)
     refused("want a text: @motley.custom_op", motley.custom_op, test_mistakes)
     for name in ("rotate", "no name"):
         motley.custom_op(name)(lambda *_: None)
-        with pytest.raises(motley.Error, match=name):
-            motley.Policy(f"motley: 1\nname: a\nbranches: [{name}]\n")
+        refused(name, motley.Policy, f"motley: 1\nname: a\nbranches: [{name}]\n", error=motley.Error)
         del motley.custom.registered[name]
 
 

@@ -183,10 +183,3 @@ def test_what_is_refused():
             "motley: 1\nname: x\ntop: 1\nlevel: 1\nops: {translate_x: {range: [0, 1], of: width, inside: boxes}}\n"
             "branches: [translate_x]\n"
         )
-
-
-@pytest.mark.parametrize("policy", ["rand_augment", DETECTION[0]])
-@pytest.mark.parametrize("ids", [-1, 1.5, 2**64])
-def test_wrong_sample_ids_raise(policy, ids):
-    with pytest.raises(motley.ArgumentError, match="sample_ids"):
-        motley.Follow(policy)({"image": picture(), "boxes": BOXES}, sample_ids=ids, epoch=0)

@@ -138,26 +138,6 @@ def test_entries_of_another_length_are_refused():
         refused(message, follow, {**lists, key: stacked[key]})
 
 
-@needs_torch
-@pytest.mark.parametrize("workers", [0, 2])
-def test_data_sets_and_collate_keep_them_together(workers):
-    class Samples(torch.utils.data.Dataset):
-        def __len__(self):
-            return 6
-
-        def __getitem__(self, i):
-            sample = objects(torch.from_numpy)
-            return {key: value if key == "image" else value[i % 4 :] for key, value in sample.items()}
-
-    loader = torch.utils.data.DataLoader(
-        Samples(), 3, num_workers=workers, collate_fn=motley.torch.MotleyCollate(follow_in(FOLLOWING))
-    )
-    for first, batch in enumerate(loader):
-        for i in range(3):
-            counts = {len(batch[key][i]) for key in RESULTS}
-            assert counts == {1 if (3 * first + i) % 4 < 2 else 0}
-
-
 # ---- lists of masks ----
 
 

@@ -266,8 +266,7 @@ def test_a_policy_names_its_string():
     ],
 )
 def test_mistakes(config, message):
-    with pytest.raises(motley.Error, match=message):
-        motley.from_timm(config)
+    refused(message, motley.from_timm, config, error=motley.Error)
 
 
 def test_the_list_is_timms():

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from conftest import DEVICES, torch
+from conftest import DEVICES, refused, torch
 
 import motley
 import recipes
@@ -118,12 +118,9 @@ def test_a_call_that_is_kept_looks_at_its_array(pixels):
         np.testing.assert_array_equal(made, 255 - array)
         np.testing.assert_array_equal(ops.invert(array, threads=1), made)
     ops.invert(first)
-    with pytest.raises(ValueError, match="dtype is int8, want uint8"):
-        ops.invert(first.view(np.int8))
-    with pytest.raises(ValueError, match="interpolation is 'cubic'"):
-        ops.invert(first, interpolation="cubic")
-    with pytest.raises(ValueError, match="fill"):
-        ops.invert(first, fill=300)
+    refused("dtype is int8, want uint8", ops.invert, first.view(np.int8), error=ValueError)
+    refused("interpolation is 'cubic'", ops.invert, first, interpolation="cubic", error=ValueError)
+    refused("fill", ops.invert, first, fill=300, error=ValueError)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +149,7 @@ def test_a_call_that_is_kept_looks_at_its_array(pixels):
     ],
 )
 def test_mistakes(pixels, call, message):
-    with pytest.raises(ValueError, match=message):
-        call(pixels)
+    refused(message, call, pixels, error=ValueError)
 
 
 def test_nothing_of_nothing():

@@ -91,13 +91,6 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 NO_TORCHRUN = torch.__version__.startswith("1.") and sys.version_info >= (3, 11)  # it does not start there
 
 
-@pytest.mark.skipif(NO_TORCHRUN, reason=f"torchrun of torch {torch.__version__} does not start on this Python")
-def test_torchrun(one_process, tmp_path):
-    printed = output_of(*TORCHRUN, SCRIPT, "--digests", tmp_path / "digests", env=ENVIRONMENT, timeout=300)
-    assert "samples on 2 ranks" in printed
-    assert digests(tmp_path / "digests") == one_process
-
-
 # ---- launchers, and how they start workers ----
 
 RANKS = '''

@@ -363,7 +363,8 @@ def test_whatever_reads_by_an_index_draws_by_it(kind):
         sample = Augmented(Samples(), follow)[index]
         batch = MotleyCollate(motley.Follow(Transform(POLICY, seed=7)), ids="id")([{**Samples()[3], "id": index}])
         want = follow(Samples()[3], sample_ids=3, epoch=5, view=1)
-        for one in sample, {key: value[0] for key, value in batch.items()}:
+        second = Augmented(Samples(), follow, views=2)[Index(3, 5)][1]
+        for one in sample, second, {key: value[0] for key, value in batch.items()}:
             assert torch.equal(one["image"], want["image"]) and torch.equal(one["mask"], want["mask"])
         return
     if kind == "views":

@@ -19,7 +19,6 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 needs_operators = pytest.mark.skipif(
     not hasattr(torch.library, "custom_op"), reason=f"torch {torch.__version__} has no torch.library.custom_op"
 )
-FORMATS = [torch.contiguous_format, torch.channels_last]
 
 
 def pictures(count=12, channels=3, height=20, width=24, seed=1):
@@ -40,30 +39,6 @@ def normalised(u8, dtype, channels=3):
 
 
 # ---- the stage ----
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("source", FORMATS)
-@pytest.mark.parametrize("wanted", [*FORMATS, torch.preserve_format])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_stage_is_the_core_stage_then_normalised(device, dtype, source, wanted, channels):
-    images = pictures(channels=channels)
-    ids = torch.arange(100, 112)
-    u8 = augmented(images, ids, epoch=2)
-    assert not torch.equal(u8, images)
-    mean, std = (None, None) if dtype == torch.uint8 else (MEAN[:channels], STD[:channels])
-    stage = Transform("rand_augment", mean=mean, std=std, dtype=dtype, memory_format=wanted, seed=7).to(device)
-    stage.set_epoch(2)
-    batch = images.to(device, memory_format=source)
-    before = batch.clone()
-    out = stage(batch, sample_ids=ids)
-    assert torch.equal(batch, before)
-    assert out.device == batch.device and out.dtype == dtype
-    assert out.is_contiguous(memory_format=source if wanted == torch.preserve_format else wanted)
-    assert torch.equal(out.cpu(), u8 if dtype == torch.uint8 else normalised(u8, dtype, channels))
-    stage.eval()
-    assert torch.equal(stage(batch).cpu(), images if dtype == torch.uint8 else normalised(images, dtype, channels))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -191,8 +166,7 @@ def test_a_trace_is_refused(of):
     ids=["core", "module", "transform"],
 )
 def test_vmap_is_refused_by_name(call):
-    with pytest.raises(motley.ArgumentError, match="no memory of its own, as in torch.func.vmap"):
-        torch.func.vmap(call)(pictures())
+    refused("no memory of its own, as in torch.func.vmap", torch.func.vmap(call), pictures())
 
 
 def test_images_that_require_grad_are_not_mixed():
@@ -247,8 +221,7 @@ def test_a_compiled_module_without_a_seed_draws_by_torchs_generator():
     assert torch.equal(compiled(images), again)
     torch.manual_seed(3)
     assert torch.equal(stage(images), again)
-    with pytest.raises(Exception, match="sample_ids are given, but no epoch"):
-        compiled(images, sample_ids=torch.arange(12))
+    refused("sample_ids are given, but no epoch", compiled, images, sample_ids=torch.arange(12), error=Exception)
 
 
 @needs_operators
@@ -339,30 +312,6 @@ def test_what_a_graph_captured_is_not_copied(monkeypatch):
     assert copy.deepcopy(stage)._captured == pickle.loads(pickle.dumps(stage))._captured == []
 
 
-def test_out_and_draws():
-    images = torch.randint(256, (5, 3, 20, 24), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
-    ids = torch.arange(5)
-    for settings in (
-        {},
-        {"mean": (0.4, 0.5, 0.6), "std": (0.2,) * 3, "dtype": torch.float16},
-        {"memory_format": torch.channels_last, "mean": 0.5, "std": 0.5, "dtype": "float32"},
-    ):
-        wanted = motley.torch.Transform("rand_augment", seed=3, **settings)(images, sample_ids=ids, epoch=0)
-        stage = motley.torch.Transform("rand_augment", seed=3, **settings)
-        result, draws = stage(images, sample_ids=ids, epoch=0, return_draws=True)
-        assert torch.equal(result, wanted) and result.stride() == wanted.stride()
-        assert draws == motley.Transform("rand_augment", seed=3).draw(size=(20, 24), sample_ids=ids.tolist(), epoch=0)
-        out = torch.empty_like(wanted)
-        assert stage(images, sample_ids=ids, epoch=0, out=out) is out and torch.equal(out, wanted)
-        counted = motley.torch.Transform("rand_augment", seed=3, **settings)
-        assert torch.equal(counted(images, return_draws=True)[0], wanted) and counted._words.count == 5
-    again = images.clone()
-    assert motley.torch.Transform("rand_augment", seed=3)(again, sample_ids=ids, epoch=0, out=again) is again
-    assert torch.equal(again, motley.torch.Transform("rand_augment", seed=3)(images, sample_ids=ids, epoch=0))
-    with pytest.raises(motley.ArgumentError, match="views is 2"):
-        motley.torch.Transform("rand_augment", views=2)(images, sample_ids=ids, epoch=0, out=out)
-
-
 def test_the_seed_is_state():
     stage = motley.torch.Transform("rand_augment", seed=2**64 - 3)
     other = motley.torch.Transform("rand_augment", seed=7)
@@ -406,6 +355,7 @@ def test_torchs_stage_is_motleys():
         lambda s: s.apply_(images.clone(), sample_ids=ids, epoch=0),
         lambda s: s(images[2], sample_ids=5, epoch=0),
         lambda s: s(images, return_draws=True)[0],
+        lambda s: s(images, sample_ids=ids, epoch=0, out=torch.empty_like(images)),
         lambda s: s.replay(images, core.draw(12, size=(20, 24))),
     ]
     for call in calls:
@@ -537,5 +487,4 @@ def test_lists_of_results_are_described_at_once(kind):
     ],
 )
 def test_a_list_with_one_odd_tensor_is_refused(odd, wanted):
-    with pytest.raises(motley.ArgumentError, match=wanted):
-        motley.Transform("torchvision_train", layout="hwc")([ODD, ODD, odd])
+    refused(wanted, motley.Transform("torchvision_train", layout="hwc"), [ODD, ODD, odd])

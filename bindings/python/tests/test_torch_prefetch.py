@@ -75,16 +75,6 @@ def test_files_are_decoded_and_transformed(folder, workers):
         assert torch.equal(seen[i], wanted)
 
 
-def test_files_become_views(folder):
-    large, small = TEXT.split("stages:")[1], "    [{random_resized_crop: {size: 9}}, {output: {}}]\n"
-    views = f"motley: 1\nname: v\nviews:\n- name: large\n  stages:{large}- name: small\n  count: 2\n  stages:\n{small}"
-    for made, _, ids in Prefetcher(loader_of(Indexed(folder)), views, "cpu", ids=2):
-        for i, large in zip(ids[:, 0].tolist(), made["large"]):
-            wanted = motley.Transform(views)(decode_image(folder[i][0], mode=ImageReadMode.RGB), sample_ids=i, epoch=0)
-            assert torch.equal(large, wanted["large"])
-        assert [tuple(batch.shape) for batch in made["small"]] == 2 * [(len(ids), 3, 9, 9)]
-
-
 def test_bytes_are_files_too(folder):
     files = [bytes(folder[i][0].numpy()) for i in range(4)]
     (images, labels), = Prefetcher([(files, torch.arange(4))], Transform(TEXT), "cpu")  # fmt: skip
@@ -426,8 +416,7 @@ def test_prefetcher_passes_errors_on():
             yield from batches("tuple", 1)
             raise KeyError("the loader broke")
 
-    with pytest.raises(KeyError, match="the loader broke"):
-        list(Prefetcher(Broken(), Transform("rand_augment"), "cpu"))
+    refused("the loader broke", list, Prefetcher(Broken(), Transform("rand_augment"), "cpu"), error=KeyError)
     assert list(Prefetcher([], Transform("rand_augment"), "cpu")) == []
 
 

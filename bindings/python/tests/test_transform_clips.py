@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 import recipes
-from conftest import cuda, torch
+from conftest import cuda, refused, torch
 from PIL import Image
 
 import motley
@@ -142,8 +142,7 @@ def test_transforms_share_statistics_on_cuda(output, layout, size):
     ("motley: 1\nname: x\nstages: [policy: augmix]\n", lambda stage: stage(frames()), "where chains of ops are mixed"),
 ])  # fmt: skip
 def test_transforms_refuse_what_is_no_clip(text, call, message):
-    with pytest.raises(motley.Error, match=message):
-        call(motley.Transform(text, clip_frames=5))
+    refused(message, call, motley.Transform(text, clip_frames=5), error=motley.Error)
 
 
 @pytest.mark.parametrize("policy, call, message", [
@@ -153,5 +152,4 @@ def test_transforms_refuse_what_is_no_clip(text, call, message):
     ("augmix", lambda stage: stage(frames()), "no common statistics where chains of ops are mixed"),
 ])  # fmt: skip
 def test_what_is_no_clip(policy, call, message):
-    with pytest.raises(motley.Error, match=message):
-        call(motley.Transform(policy, clip_frames=5))
+    refused(message, call, motley.Transform(policy, clip_frames=5), error=motley.Error)

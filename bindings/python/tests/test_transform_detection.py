@@ -7,6 +7,7 @@ import numpy as np
 import PIL.Image
 import PIL.ImageEnhance
 import pytest
+from conftest import refused
 from test_transform_stages import ORDER, photographs  # noqa: F401 (a fixture)
 
 import motley
@@ -134,8 +135,7 @@ def test_photometric_that_is_refused(photographs):  # noqa: F811
         ({"steps": [{"op": "permute", "value": 1.5}], "before": 1}, "want a whole number"),
         ({"steps": [{"op": "permute", "value": 6.0}], "before": 1}, "want 0 to 5"),
     ):
-        with pytest.raises(ValueError, match=why):
-            transform.replay(x, {**draw, **wrong})
+        refused(why, transform.replay, x, {**draw, **wrong}, error=ValueError)
     plain = motley.Transform(HEAD + "  - resize: {size: [33, 21]}\n  - grayscale: {}\n", seed=3)
     with pytest.raises(ValueError, match="given steps change the source, want at most 0"):
         plain.replay(x, {**draw, "steps": [{"op": "permute", "value": 1.0}], "before": 1})
@@ -293,8 +293,7 @@ def test_sizes_of_crops_by_boxes(photographs):  # noqa: F811
     ],
 )
 def test_iou_crop_that_is_refused(stages, why):
-    with pytest.raises(motley.PolicyError, match=why):
-        motley.Policy(f"{HEAD}  - {stages}\n")
+    refused(why, motley.Policy, f"{HEAD}  - {stages}\n", error=motley.PolicyError)
 
 
 def test_iou_crop_reads_back():

@@ -17,7 +17,6 @@ from motley._resize import order_of
 torch = pytest.importorskip("torch")
 from conftest import needs_shown, cuda, refused  # noqa: E402
 
-from motley.torch import Augmented, MotleyCollate, Prefetcher, Sampler  # noqa: E402
 from motley.torch import Transform as TorchTransform  # noqa: E402
 
 ORDER = order_of(PIL.__version__)
@@ -154,8 +153,7 @@ def test_equal_pickled_and_shown(photographs, tmp_path):
     ],
 )
 def test_calls_that_are_refused(photographs, arguments, why):
-    with pytest.raises(motley.ArgumentError, match=why):
-        motley.Transform(TEXT)(photographs, **arguments)
+    refused(why, motley.Transform(TEXT), photographs, **arguments)
 
 
 def test_more_that_is_refused(photographs):
@@ -186,8 +184,7 @@ def test_more_that_is_refused(photographs):
         ([draws[0]["steps"]] * 6, "draws of image 0 are .*, want the object"),
         ([{**draws[0], "sample": np.int64(3)}] * 6, "draws of image 0: .*not JSON serializable"),
     ):
-        with pytest.raises((motley.ArgumentError, motley.PolicyError), match=why):
-            transform.replay(photographs, wrong)
+        refused(why, transform.replay, photographs, wrong, error=(motley.ArgumentError, motley.PolicyError))
     draws[2]["crop"]["left"] = 70
     out = np.full((6, 3, 20, 24), 7, np.float32)
     refused("image 2: the given crop of .* leaves the image of 66x58", transform.replay, photographs, draws, out=out)
@@ -245,38 +242,6 @@ def test_a_crop_beyond_the_image_is_that_of_a_padded_one(photographs, filter):
     refused("image 2: the given crop of .* want at most 1048576 pixels", transform.replay, photographs, draws)
 
 
-ZOOM = "motley: 1\nname: a\nstages:\n  - zoom_out: {p: 0.7, fill: [123, 117, 104]}\n  - resize: {size: [33, 21]}\n"
-
-
-def test_zoom_out_is_a_resized_canvas(photographs):
-    transform = motley.Transform(ZOOM.replace("[33, 21]", f"[33, 21], order: {ORDER}"), seed=5)
-    zoomed = 0
-    for epoch in range(30):
-        made, draws = transform(photographs, sample_ids=range(6), epoch=epoch, return_draws=True)
-        assert np.array_equal(transform.replay(photographs, draws), made)
-        for x, y, draw in zip(photographs, made, draws):
-            crop = draw["crop"]
-            zoomed += draw.get("beyond", False)
-            assert draw.get("beyond") or crop == {"left": 0, "top": 0, "width": x.shape[1], "height": x.shape[0]}
-            assert 1 <= crop["width"] / x.shape[1] <= 4 and 0 <= -crop["top"] <= crop["height"] - x.shape[0]
-            canvas = PIL.Image.new("RGB", (crop["width"], crop["height"]), (123, 117, 104))
-            canvas.paste(PIL.Image.fromarray(x), (-crop["left"], -crop["top"]))
-            assert np.array_equal(y, np.asarray(canvas.resize((21, 33), PIL.Image.BILINEAR)))
-    assert 100 < zoomed < 150  # of 180, at 0.7
-    follow = motley.Follow(motley.Transform(ZOOM, seed=5))
-    box = np.array([[4.0, 6.0, 30.0, 31.0]])
-    for i, x in enumerate(photographs):
-        mask = np.full(x.shape[:2], 200, np.uint8)
-        sample = follow({"image": x, "mask": mask, "boxes": box}, sample_ids=i, epoch=0)
-        crop = transform(x, sample_ids=i, epoch=0, return_draws=True)[1]["crop"]
-        scale = np.array([21 / crop["width"], 33 / crop["height"]] * 2)
-        offset = np.array([crop["left"], crop["top"]] * 2)
-        assert np.allclose(sample["boxes"], (box - offset) * scale, atol=1e-9)
-        canvas = PIL.Image.new("L", (crop["width"], crop["height"]))
-        canvas.paste(PIL.Image.fromarray(mask), (-crop["left"], -crop["top"]))
-        assert np.array_equal(sample["mask"], np.asarray(canvas.resize((21, 33), PIL.Image.NEAREST)))
-
-
 @pytest.mark.parametrize(
     "stages, why",
     [
@@ -286,61 +251,7 @@ def test_zoom_out_is_a_resized_canvas(photographs):
     ],
 )
 def test_zoom_out_that_is_refused(stages, why):
-    with pytest.raises(motley.PolicyError, match=re.escape(why)):
-        motley.Policy(f"motley: 1\nname: a\nstages:\n  - {stages}\n")
-
-
-CHOICE = """
-motley: 1
-name: a
-stages:
-  - one_of:
-      - {weight: 3, stages: [{zoom_out: {p: 1, fill: 9}}, {resize: {size: [33, 21]}}]}
-      - {weight: 1, stages: [{random_resized_crop: {size: [33, 21], filter: bicubic}}]}
-      - {weight: 0, stages: [{center_crop: {size: [33, 21]}}]}
-  - flip: {horizontal: 0.5}
-  - one_of:
-      - {stages: [{policy: {ops: {rotate: {range: [20, 20]}}, level: 0, bins: 2, branches: [rotate]}}]}
-      - {stages: []}
-"""
-
-
-def test_one_of_draws_as_the_list_alone(photographs):
-    """Where no kind of stage is in two lists, a sample draws what the file with its list in place of all draws."""
-    transform = motley.Transform(CHOICE, seed=5)
-    whole = motley.Policy(CHOICE).as_dict()
-    first, second = (stage["one_of"] for stage in whole["stages"][::2])
-    alone = {
-        (i, k): motley.Transform({**whole, "stages": [*a["stages"], whole["stages"][1], *b["stages"]]}, seed=5)
-        for i, a in enumerate(first)
-        for k, b in enumerate(second)
-    }
-    chosen = dict.fromkeys(alone, 0)
-    ids = range(6)
-    for epoch in range(100):
-        made, draws = transform(photographs, sample_ids=ids, epoch=epoch, return_draws=True)
-        assert np.array_equal(transform.replay(photographs, draws), made)
-        for i, x, y, draw in zip(ids, photographs, made, draws):
-            key = (0 if draw.get("beyond") else 1, 0 if draw["steps"] else 1)
-            chosen[key] += 1
-            image, own = alone[key](x, sample_ids=i, epoch=epoch, return_draws=True)
-            assert own == draw and np.array_equal(image, y)
-    assert {key for key, count in chosen.items() if count} == {(0, 0), (0, 1), (1, 0), (1, 1)}
-    assert 410 < chosen[0, 0] + chosen[0, 1] < 490  # of 600, by weights 3 and 1
-    assert 250 < chosen[0, 0] + chosen[1, 0] < 350
-
-
-def test_what_follows_goes_the_way_that_was_drawn(photographs):
-    transform = motley.Transform(CHOICE, seed=5)
-    follow = motley.Follow(transform)
-    for i, x in enumerate(photographs * 5):
-        mask = np.arange(x.shape[0] * x.shape[1], dtype=np.int32).reshape(x.shape[:2])
-        parts = {"mask": mask, "boxes": np.array([[4.0, 6.0, 30.0, 31.0]])}
-        sample = follow({"image": x, **parts}, sample_ids=i, epoch=0)
-        image, draw = transform(x, sample_ids=i, epoch=0, return_draws=True)
-        again = follow.replay({"image": x, **parts}, draw)
-        assert np.array_equal(sample["image"], image) and sample["mask"].shape == image.shape[:2]
-        assert np.array_equal(sample["mask"], again["mask"]) and np.array_equal(sample["boxes"], again["boxes"])
+    refused(re.escape(why), motley.Policy, f"motley: 1\nname: a\nstages:\n  - {stages}\n", error=motley.PolicyError)
 
 
 def test_chains_in_a_list(photographs):
@@ -428,17 +339,6 @@ def test_resizes_that_are_refused(photographs, arguments, why):
 # ---- in torch's loops ----
 
 
-class Photographs(torch.utils.data.Dataset):
-    def __init__(self, images):
-        self.images = images
-
-    def __len__(self):
-        return len(self.images)
-
-    def __getitem__(self, i):
-        return PIL.Image.fromarray(self.images[i]), i
-
-
 def test_module(photographs):
     module = TorchTransform(TEXT, seed=3, memory_format=torch.channels_last)
     wanted = motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6), epoch=0)
@@ -458,8 +358,7 @@ def test_module(photographs):
     core = motley.Transform(TEXT, seed=4, views=2, clip_frames=4, dtype="float16")
     assert TorchTransform(core)._kept() == core._kept() == motley.Transform(TorchTransform(core))._kept()
     assert TorchTransform(core).seed == 4
-    with pytest.raises(TypeError, match="2 arguments by position"):
-        module(photographs, range(6))
+    refused("2 arguments by position", module, photographs, range(6), error=TypeError)
     refused("seed is 5, but the Transform that is given has seed=4", TorchTransform, core, seed=5)
 
 
@@ -517,6 +416,8 @@ def test_eval_of_policies_and_of_what_changes_all_images(photographs):
     policy = TorchTransform("rand_augment").eval()
     assert np.array_equal(policy(tensors(photographs[:1])[0]).numpy(), tensors(photographs[:1])[0].numpy())
     assert all(np.array_equal(a, b) for a, b in zip(policy(tensors(photographs)), tensors(photographs)))
+    normalised = TorchTransform("rand_augment", normalize=(0.5, 0.25)).eval()(tensors(photographs[:1])[0])
+    assert torch.equal(normalised, (tensors(photographs[:1])[0] / 255 - 0.5) / 0.25)
     grey = STILL.replace("  - output", "  - grayscale: {p: 1}\n  - output")
     assert np.array_equal(TorchTransform(grey).eval()(photographs).numpy(), motley.Transform(grey)(photographs))
     only = TorchTransform("motley: 1\nname: only\nstages:\n  - flip: {vertical: 1}\n").eval()
@@ -531,8 +432,7 @@ def test_eval_of_a_random_crop_is_refused(photographs):
     ]:
         module = TorchTransform(text).eval()
         wanted = rf"in eval\(\): its stage '{crop}' .*Transform\('{instead}'\)"
-        with pytest.raises(motley.UnsupportedError, match=wanted):
-            module(photographs, sample_ids=range(6), epoch=0)
+        refused(wanted, module, photographs, sample_ids=range(6), epoch=0, error=motley.UnsupportedError)
         assert len(module.train()(photographs, sample_ids=range(6), epoch=0)) == 6
     for name in ("torchvision_eval", "timm_eval"):
         module = TorchTransform(name)
@@ -553,40 +453,6 @@ def test_followers_in_eval(photographs):
     assert np.array_equal(made["image"], wanted) and made["mask"].shape == (20, 24)
     nearest = motley.Follow(motley.Transform(pictures[: pictures.index("  - flip")]))(sample)["mask"]
     assert np.array_equal(made["mask"], nearest)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_in_workers_and_loops(photographs, workers):
-    dataset, epochs = Photographs(photographs), []
-    wanted = [motley.Transform(TEXT, seed=3)(photographs, sample_ids=range(6), epoch=e) for e in (0, 1)]
-    loader = torch.utils.data.DataLoader(
-        dataset,
-        batch_size=4,
-        sampler=Sampler(range(6)),
-        num_workers=workers,
-        collate_fn=MotleyCollate(TorchTransform(TEXT, seed=3), ids=1),
-    )
-    for _ in range(2):
-        epochs.append(np.concatenate([images.numpy() for images, _ in loader]))
-    assert np.array_equal(epochs, wanted)
-    augmented = torch.utils.data.DataLoader(
-        Augmented(dataset, motley.Transform(TEXT, seed=3)), batch_size=6, sampler=Sampler(range(6)), num_workers=workers
-    )
-    for e in range(2):
-        (made,) = (images.numpy() for images, _ in augmented)
-        assert np.array_equal(made, wanted[e])
-    images = torch.utils.data.DataLoader(dataset, batch_size=4, collate_fn=as_lists, num_workers=workers)
-    for stage in (TorchTransform(TEXT, seed=3), motley.Transform(TEXT, seed=3)):
-        prefetcher = Prefetcher(images, stage, "cpu", ids=1)
-        for e in range(2):
-            prefetcher.set_epoch(e)
-            assert np.array_equal(np.concatenate([made.numpy() for made, _ in prefetcher]), wanted[e])
-
-
-def as_lists(samples):
-    return [torch.from_numpy(np.array(image)).permute(2, 0, 1) for image, _ in samples], torch.tensor(
-        [i for _, i in samples]
-    )
 
 
 def test_an_empty_list_through_a_transform_without_a_size():
@@ -730,8 +596,7 @@ def test_lists_are_written_to_arrays_by_kept_calls(kind, monkeypatch):
             assert transform(images, sample_ids=range(3), epoch=1, out=out) is out
             assert (out == wanted).all()
     for wrong, message in ((library.zeros((3, 3, 8, 8)), "out has shape"), (list(places[:3]), "out is a list")):
-        with pytest.raises(motley.ArgumentError, match=message):
-            transform(images, sample_ids=range(3), epoch=1, out=wrong)
+        refused(message, transform, images, sample_ids=range(3), epoch=1, out=wrong)
     needs_shown(images[0])
     assert len(made) == 3  # for a new array, a dense one and one of other strides
 
@@ -745,8 +610,7 @@ def test_a_kept_call_refuses_what_a_new_one_refuses(monkeypatch):
         ([*images[:2], images[2][0]], "the list has 1 channels|3 axes"),
         ([*images[:2], LISTS[0][2]], "image 2 of the list is a NumPy array, image 0 a torch tensor"),
     ):
-        with pytest.raises(motley.ArgumentError, match=message):
-            transform(wrong, sample_ids=range(3), epoch=1)
+        refused(message, transform, wrong, sample_ids=range(3), epoch=1)
         assert torch.equal(transform(images, sample_ids=range(3), epoch=1), wanted)
     expanded = [*images[:2], torch.zeros(3, 1, 41, dtype=torch.uint8).expand(3, 33, 41)]
     dense = [*images[:2], torch.zeros(3, 33, 41, dtype=torch.uint8)]

@@ -368,15 +368,6 @@ def test_fast_loops_have_the_bits_of_the_reference(dtype, channels, width, heigh
         assert not differ.any(), f"{differ.sum()} differ, in images {sorted(set(np.argwhere(differ)[:, 0]))}"
 
 
-def test_nothing_is_clamped_where_it_is_not_asked(context):
-    x = pictures("float32", 4)[3:4]
-    x = np.where(np.isfinite(x), x, 0.5).astype("float32")
-    out = apply_op(context, x, "brightness", 1.5, clamp=False)
-    same(out, (x * np.float32(1.5)))
-    assert out.max() > 1 and out.min() < 0
-    same(apply_op(context, x, "brightness", 1.5), (x * np.float32(1.5)).clip(0, 1))
-
-
 STAGES = """motley: 1
 name: staged
 stages:
@@ -412,24 +403,6 @@ def test_stages(context, dtype, channels):
         same(made, ((plain.astype("float32") - by[0]) / by[1]).astype(kind))
 
 
-def test_masks_and_images_agree_to_the_pixel(context):
-    labels = np.random.default_rng(2).integers(1, 200, (30, 1, 48, 60)).astype("uint8")
-    masks, moved = np.ascontiguousarray(labels[:, 0]), np.zeros((30, 48, 60), "uint8")
-    planes = ffi.new("motley_planes *", {"element_size": 1, "count": 1})
-    planes.src, planes.dst = ffi.from_buffer(masks), ffi.from_buffer(moved)
-    followed = ffi.new("motley_followed *", {"planes": planes, "planes_count": 1})
-    text = """motley: 1
-name: moves
-repeat: 2
-bins: 31
-level: uniform
-ops: {rotate: {range: [-180, 180]}, shear_x: {range: [-0.9, 0.9]}, translate_y: {range: [-30, 30]}}
-branches: [rotate, shear_x, translate_y, flip_lr]
-"""
-    out, _ = applied(context, text, labels.astype("float32"), range=(0, 255), followed=followed)
-    assert (out[:, 0] == moved).all() and (moved == 0).any()
-
-
 def test_output_of_a_policy(context):
     x = pictures("uint16", 5)
     plain, _ = applied(context, "trivial_augment_wide", x)
@@ -442,22 +415,6 @@ def test_output_of_a_policy(context):
     policy = opened("trivial_augment_wide")
     check(lib.motley_apply(context, policy, batch(x, keep), ffi.NULL, params, error), error)
     same(out, (plain.astype("float32") - mean) / std)
-
-
-def test_a_fill_in_the_datas_units(context):
-    x = pictures("float32", 6)
-    out, _ = applied(
-        context,
-        "motley: 1\nname: t\nbranches: [{op: translate_y, value: 61}]\n",
-        x,
-        range=(-4, 4),
-        fill=(keep := ffi.new("double[]", [-3.5, 0, 1e6, float("nan"), 2, 3])),
-    )
-    assert keep and (out[:, 0] == -3.5).all() and (out[:, 2] == 1e6).all() and np.isnan(out[:, 3]).all()
-    out, _ = applied(
-        context, "motley: 1\nname: t\nfill: 51\nbranches: [{op: translate_y, value: 61}]\n", x, range=(-4, 4)
-    )
-    assert (out == np.float32(-4 + 51 / 255 * 8)).all()
 
 
 @pytest.mark.parametrize(
