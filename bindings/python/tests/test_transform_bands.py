@@ -2,8 +2,6 @@
 """Arrays and tensors of 2 and 4 channels have bands: each becomes what it becomes as a grey image. With alpha=True they
 are what PIL images of modes LA and RGBA are."""
 
-import functools
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -12,7 +10,6 @@ import motley
 from conftest import refused
 
 IDS = [3, 14, 15, 92]
-WARPS = {row.name for row in motley.ops.table.values() if row.shape == "warp"}
 STAGES = "motley: 1\nname: bands\nstages:\n"
 TRANSFORMS = {
     "crop": STAGES + "  - random_resized_crop: {size: 20, filter: [bilinear, bicubic]}\n  - flip: {horizontal: 0.5}\n",
@@ -42,30 +39,6 @@ def by_bands(call, batch, layout):
 each = pytest.mark.parametrize("bands", [2, 4, 7])
 both = pytest.mark.parametrize("bands", [2, 4])  # those that may have alpha
 either = pytest.mark.parametrize("layout", ["chw", "hwc"])
-
-
-@each
-@either
-@pytest.mark.parametrize("op", sorted(motley.ops.table))
-def test_an_op_works_on_each_band(op, layout, bands):
-    row, batch = motley.ops.table[op], images(bands, layout)
-    values = [row.example] if row.values_min == 1 else [1.1, 0.1, -2, 0.05, 0.9, 3] if op == "affine" else None
-    if values is None and row.values_min:
-        values = [row.example] * row.values_min
-    for interpolation in ["nearest", "bilinear", "bicubic"] if op in WARPS else ["nearest"]:
-        how = {"values": values, "interpolation": interpolation, "layout": layout, "fill": 9}
-        apply = functools.partial(motley.ops.apply, op, **how)
-        assert np.array_equal(apply(batch), by_bands(apply, batch, layout))
-
-
-@each
-@either
-@pytest.mark.parametrize("filter", ["bilinear", "bicubic", "lanczos", "nearest", "box", "hamming"])
-def test_each_band_is_resized(filter, layout, bands):
-    batch = images(bands, layout)
-    how = {"filter": filter, "layout": layout, "crop": (2, 3, 24, 22), "flip": [True, False, False, True]}
-    made = motley.ops.resize(batch, (13, 31), **how)
-    assert np.array_equal(made, by_bands(lambda band: motley.ops.resize(band, (13, 31), **how), batch, layout))
 
 
 @each

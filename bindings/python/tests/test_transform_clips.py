@@ -143,13 +143,3 @@ def test_transforms_share_statistics_on_cuda(output, layout, size):
 ])  # fmt: skip
 def test_transforms_refuse_what_is_no_clip(text, call, message):
     refused(message, call, motley.Transform(text, clip_frames=5), error=motley.Error)
-
-
-@pytest.mark.parametrize("policy, call, message", [
-    ("rand_augment", lambda stage: stage(frames()[:7]), "clip_frames is 5, but there are 7 images, want whole clips"),
-    ("rand_augment", lambda stage: stage(frames(), sample_ids=range(60), epoch=0), "steps than image 0 of its clip"),
-    ("rand_augment", lambda stage: stage([x[: 31 - i % 2] for i, x in enumerate(frames())]), "is 43x30, but image 0"),
-    ("augmix", lambda stage: stage(frames()), "no common statistics where chains of ops are mixed"),
-])  # fmt: skip
-def test_what_is_no_clip(policy, call, message):
-    refused(message, call, motley.Transform(policy, clip_frames=5), error=motley.Error)

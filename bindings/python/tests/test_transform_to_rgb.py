@@ -209,17 +209,6 @@ def test_draws_of_grey_images_are_those_of_three_channels():
     assert equal(followed["image"], wanted)
 
 
-def test_mixing():
-    images = pictures()
-    stages = "  - resize: {size: [16, 18]}\n" + OUTPUT + "  - mix: {mixup: 0.5, cutmix: 1, classes: 4}\n"
-    labels = np.arange(6) % 4
-    made, wanted = (
-        transform(stages, to_rgb=which)(x, sample_ids=IDS, epoch=0, labels=labels)
-        for which, x in ((True, images), (False, converted(images)))
-    )
-    assert equal(made, wanted)
-
-
 # ---- modules and loaders ----
 
 

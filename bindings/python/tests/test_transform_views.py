@@ -150,23 +150,6 @@ def test_lengths_scale():
     refused("no numbers that change", Policy("rand_augment").scaled, 9)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, policy in ((name, Policy(name)) for name in Policy.names())
-        if (policy.views or policy.scheduled) and not (policy.takes_boxes or policy.mixes)
-    ],
-)
-def test_built_ins(name):
-    made = Transform(name)(images(), sample_ids=IDS, epoch=0)
-    for view, results in made.items() if isinstance(made, dict) else []:
-        count, _, policy = Policy(name).views[view]
-        for result in results if count > 1 else [results]:
-            size = policy.size or (224, 224)  # of data2vec2's shared crop
-            assert result.shape == (3, 3, *size) and result.dtype == np.float32
-
-
 def test_what_is_refused():
     refused("'grows' changes with the epoch, and none is said", Transform(GROWS), images(), labels=[0, 1, 2])
     refused("view is 256, want a read of 0 to 255", Transform(PAIR), images(), sample_ids=IDS, epoch=0, view=256)
