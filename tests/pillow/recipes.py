@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 FILTERS = [Image.Resampling.NEAREST, Image.Resampling.BILINEAR, Image.Resampling.BICUBIC]  # by motley_interpolation
+NAMES = "nearest", "bilinear", "bicubic"  # of these
 
 
 def to_pil(array):
@@ -24,6 +25,15 @@ def to_pil(array):
 def to_array(image):
     array = np.asarray(image)
     return array if array.ndim == 3 else array[..., None]
+
+
+def stepped(image, step):
+    """A PIL image after a step of a draw, which is as `motley draw` prints it."""
+    value, channels = step.get("value"), len(image.getbands())
+    values = [*np.atleast_1d(() if value is None else value).tolist(), *step.get("center", ()), *step.get("box", ())]
+    fill = tuple(step.get("fill", (0,) * channels))[:channels]
+    resample = FILTERS[NAMES.index(step.get("interpolation", "nearest"))]
+    return RECIPES[step["op"]][0](image, tuple(values), resample, fill)
 
 
 def colours_only(recipe):

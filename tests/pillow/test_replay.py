@@ -252,14 +252,12 @@ class Views(Test):
         if line["flip"]["vertical"]:
             picture = picture.transpose(recipes.Image.Transpose.FLIP_TOP_BOTTOM)
         for step in read_steps(line):
-            values = [*([] if step["value"] is None else [step["value"]]), *step.get("center", [])]
-            resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step["interpolation"])]
             if step["op"] == "kernel_blur":
                 return None
             if step["op"] == "hue":
                 picture = self.adjust_hue(picture, step["value"])
             else:
-                picture = recipes.RECIPES[step["op"]][0](picture, values, resample, tuple(step["fill"][:3]))
+                picture = recipes.stepped(picture, step)
         return picture
 
     def test_views(self):

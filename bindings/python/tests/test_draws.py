@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 from conftest import DEVICES, refused, torch
-from PIL import Image
 
 import motley
 from motley import draws as drawing
@@ -50,16 +49,6 @@ def test_into_out_and_in_place(pixels):
     expanded = torch.from_numpy(pixels[:1]).expand(12, -1, -1, -1)
     wanted = stage(expanded, sample_ids=range(12), epoch=0)
     assert torch.equal(stage.replay(expanded, stage.draw(12, size=(29, 37), sample_ids=range(12), epoch=0)), wanted)
-
-
-@pytest.mark.parametrize("mode", ["L", "LA", "RGB", "RGBA"])
-def test_pil_images_one_and_several(pixels, mode):
-    images = [Image.fromarray(x).resize((20 + i, 30)).convert(mode) for i, x in enumerate(pixels)]
-    stage = motley.TrivialAugmentWide(seed=6)
-    out, draws = stage(images, return_draws=True)
-    assert [x.tobytes() for x in stage.replay(images, through_json(draws))] == [x.tobytes() for x in out]
-    one, steps = stage(images[0], sample_ids=9, epoch=0, return_draws=True)
-    assert stage.replay(images[0], steps).tobytes() == one.tobytes()
 
 
 def test_empty_batches():

@@ -47,12 +47,7 @@ def by_pillow(image, steps):
     """The steps of a draw, one after the other, each on a copy of the part that it works in."""
     for step in steps:
         left, top, right, bottom = step.get("inside", (0, 0, image.shape[1], image.shape[0]))
-        values = step.get("value", [])
-        values = values if isinstance(values, list) else [values]
-        values = tuple(values + step.get("center", []) + step.get("box", []))
-        recipe = recipes.RECIPES[step["op"]][0]
-        part = recipes.to_pil(image[top:bottom, left:right])
-        made = recipe(part, values, recipes.FILTERS[0], tuple(step.get("fill", (0, 0, 0))))
+        made = recipes.stepped(recipes.to_pil(image[top:bottom, left:right]), step)
         image = image.copy()
         image[top:bottom, left:right] = recipes.to_array(made)
     return image

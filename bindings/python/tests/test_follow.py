@@ -40,8 +40,7 @@ def warped_by_pillow(mask, steps, fill):
     """A PIL mask through the steps that move pixels, nearest."""
     for step in steps:
         if step["op"] in WARPS:
-            values = tuple(np.atleast_1d(step.get("value", ())).tolist())
-            mask = recipes.RECIPES[step["op"]][0](mask, values, recipes.FILTERS[0], (fill,))
+            mask = recipes.stepped(mask, {**step, "interpolation": "nearest", "fill": [fill]})
     return mask
 
 

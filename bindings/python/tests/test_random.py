@@ -550,19 +550,6 @@ def test_every_call_reads_expanded_images(call):
 # ---- groups ----
 
 
-@pytest.mark.parametrize("name", ["rand_augment", "trivial_augment_wide", "auto_augment_imagenet"])
-def test_images_of_a_group_draw_alike_and_each_is_looked_at_alone(name):
-    pixels = np.random.default_rng(3).integers(0, 256, (12, 20, 24, 3), np.uint8)
-    pixels[::2] //= 2  # other statistics
-    stage = motley.Transform(name, seed=4)
-    ids = motley.group_ids(range(3), 4)
-    out, draws = stage(pixels, sample_ids=ids, epoch=0, return_draws=True)
-    assert ids == [0] * 4 + [1] * 4 + [2] * 4
-    for i, id_ in enumerate(ids):
-        assert draws[i] == draws[4 * id_] and (stage(pixels[i], sample_ids=id_, epoch=0) == out[i]).all()
-    assert draws[0] != draws[4]
-
-
 def test_group_ids():
     assert motley.group_ids([7, 9], 2) == [7, 7, 9, 9] and motley.group_ids((7, 9), [1, 3]) == [7, 9, 9, 9]
     rows = np.array([[7, 0], [9, 1]])

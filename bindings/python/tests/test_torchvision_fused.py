@@ -24,7 +24,6 @@ from motley.torchvision.images import say, tv_tensors, v2  # noqa: E402
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 FILTERS = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
-INTERPOLATIONS = {"nearest": 0, "bilinear": 2, "bicubic": 3}
 EVALUATION = [transforms.Resize(52), transforms.CenterCrop(48), transforms.ToTensor(), transforms.Normalize(MEAN, STD)]
 
 
@@ -49,11 +48,7 @@ def replayed(image, draw, finish, erased=None):
             sigma, size = step["value"]
             image = functional.gaussian_blur(image, [int(size)] * 2, [sigma, sigma])
             continue
-        value = step.get("value", ())
-        values = tuple(value) if isinstance(value, list) else (value,) if value != () else ()
-        recipe = recipes.RECIPES[step["op"]][0]
-        filter = INTERPOLATIONS[step.get("interpolation", "nearest")]
-        image = recipe(image, values, filter, tuple(step.get("fill", (0, 0, 0))))
+        image = recipes.stepped(image, step)
     image = finish(image)
     for box in draw.get("erase", ()):
         image[:, box["top"] : box["top"] + box["height"], box["left"] : box["left"] + box["width"]] = erased

@@ -27,17 +27,14 @@ def by_pillow(array, steps):
     original = image = recipes.to_pil(array)
     sums = np.zeros(array.shape, np.float32)
     for step in steps:
-        values = tuple(np.atleast_1d(step.get("value", ())).tolist()) + tuple(step.get("center", ()))
         if step["op"] == "mix_add":
-            sums += np.float32(values[0]) * recipes.to_array(image)
+            sums += np.float32(step["value"]) * recipes.to_array(image)
             image = original
         elif step["op"] == "mix_sum":
             chains = recipes.to_pil(np.clip(sums, 0, 255).astype(np.uint8))
-            image = Image.blend(original, chains, float(np.float32(values[0])))
+            image = Image.blend(original, chains, float(np.float32(step["value"])))
         else:
-            resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step.get("interpolation", "nearest"))]
-            fill = tuple(step.get("fill", (0,) * array.shape[2]))
-            image = recipes.RECIPES[step["op"]][0](image, values, resample, fill)
+            image = recipes.stepped(image, step)
     return recipes.to_array(image)
 
 

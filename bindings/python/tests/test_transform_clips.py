@@ -23,11 +23,8 @@ def frames(seed=0):
 def by_pillow(clip, steps):
     """[FRAMES, HEIGHT, WIDTH, 3] through the steps; those that use statistics see all frames as one picture."""
     for step in steps:
-        values = tuple(np.atleast_1d(step.get("value", ())).tolist())
-        resample = recipes.FILTERS[["nearest", "bilinear", "bicubic"].index(step.get("interpolation", "nearest"))]
         parts = [clip.reshape(-1, WIDTH, 3)] if step["op"] in POOLED else clip
-        settings = values, resample, tuple(step.get("fill", (0, 0, 0)))
-        made = [np.asarray(recipes.RECIPES[step["op"]][0](Image.fromarray(x), *settings)) for x in parts]
+        made = [np.asarray(recipes.stepped(Image.fromarray(x), step)) for x in parts]
         clip = np.concatenate(made).reshape(clip.shape)
     return clip
 
