@@ -9,8 +9,6 @@ import motley
 import recipes
 from motley import ops
 
-SIZE = 29, 37
-
 
 def values_of(name, count):
     """Values for `count` images, out of those that the tests against Pillow use."""

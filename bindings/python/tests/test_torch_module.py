@@ -33,11 +33,6 @@ def augmented(images, ids, seed=7, epoch=0, policy="rand_augment"):
     return motley.Transform(policy, seed=seed, epoch=epoch)(images, sample_ids=ids)
 
 
-def normalised(u8, dtype, channels=3):
-    mean, std = (torch.tensor(v[:channels]).view(1, channels, 1, 1) for v in (MEAN, STD))
-    return ((u8.float() / 255 - mean) / std).to(dtype)
-
-
 # ---- the stage ----
 
 

@@ -21,7 +21,7 @@ import motley
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
 from conftest import DEVICES, cuda, refused  # noqa: E402
-from test_torch_module import MEAN, STD, augmented, normalised, pictures  # noqa: E402
+from test_torch_module import MEAN, STD, augmented, pictures  # noqa: E402
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from torchvision.datasets import ImageFolder  # noqa: E402
 from torchvision.io import ImageReadMode, decode_image  # noqa: E402
@@ -348,6 +348,7 @@ class Loader:
 @pytest.mark.parametrize("kind", ["tuple", "list", "named", "dict"])
 def test_prefetcher_gives_the_loaders_batches(device, kind):
     stage = Transform("rand_augment", mean=MEAN, std=STD, dtype=torch.float32, seed=7).to(device)
+    mean, std = (torch.tensor(numbers).view(1, 3, 1, 1) for numbers in (MEAN, STD))
     keys = ("pixels", "label", "where") if kind == "dict" else (0, 1, 2)
     prefetcher = Prefetcher(Loader(kind), stage, device, images=keys[0], ids=keys[1])
     assert len(prefetcher) == 5
@@ -360,7 +361,7 @@ def test_prefetcher_gives_the_loaders_batches(device, kind):
             images, ids = batch[keys[0]], batch[keys[1]]
             assert torch.equal(got[keys[1]], ids)
             assert got[keys[0]].device.type == device
-            assert torch.equal(got[keys[0]].cpu(), normalised(augmented(images, ids, epoch=epoch), torch.float32))
+            assert torch.equal(got[keys[0]].cpu(), (augmented(images, ids, epoch=epoch).float() / 255 - mean) / std)
 
 
 def test_prefetcher_sets_the_epoch_of_both():
