@@ -43,7 +43,7 @@ typedef struct cpu_state {
     motley_place *places;    /* [images], of images that are placed; else NULL */
     image_work *work;        /* [images] */
     uint32_t *order;         /* [2][images]: half of it for sorting */
-    mot_kept output;         /* [channels][256]: what the last output makes of each byte */
+    mot_kept output;         /* [channels]: what the last output makes of bytes */
     mot_output_as output_as; /* as what, if `output_channels` are made */
     int32_t output_channels;
     size_t last_count, last_steps_per_image; /* of the last batch */
@@ -53,10 +53,10 @@ typedef struct cpu_state {
 typedef struct task {
     cpu_state *state;
     const mot_job *job;
-    const uint32_t (*output)[256]; /* [channels]: the output's bits for each byte */
-    mot_each_image *each;          /* of a call of each(), */
-    void *call;                    /* and its argument */
-    size_t first, count;           /* the block */
+    const mot_output_channel *output; /* [channels] */
+    mot_each_image *each;             /* of a call of each(), */
+    void *call;                       /* and its argument */
+    size_t first, count;              /* the block */
     void (*image)(const struct task *task, const worker *self, size_t i);
     size_t grain; /* images that a worker takes at a time from `next` */
     atomic_size_t next;
@@ -253,23 +253,23 @@ static motley_status each(void *opaque, size_t count, size_t scratch_bytes, mot_
 
 /* ---- images ---- */
 
-/* Makes the table of a job's results, unless the last job made it; *table is NULL if they are not normalised. */
-static motley_status make_output(cpu_state *state, const mot_job *job, const uint32_t (**table)[256],
+/* Makes what a job's results are written by, unless the last job made it; *made is NULL if they are of bytes. */
+static motley_status make_output(cpu_state *state, const mot_job *job, const mot_output_channel **made,
                                  motley_error *error)
 {
     const int32_t channels = job->src->channels;
-    *table = NULL;
+    *made = NULL;
     if (job->wide || !(job->output || (job->request && job->request->dst->dtype != MOTLEY_U8)))
         return MOTLEY_OK;
     const mot_output_as as = mot_output_of(job);
     if (channels != state->output_channels || as.means || memcmp(&as, &state->output_as, sizeof as) != 0) {
         state->output_channels = 0;
-        MOT_TRY(mot_keep(&state->output, (size_t)channels * sizeof **table, (size_t)channels, error));
-        mot_cpu_make_output(&as, channels, state->output.memory);
+        MOT_TRY(mot_keep(&state->output, (size_t)channels * sizeof **made, (size_t)channels, error));
+        mot_cpu_make_channels(&as, channels, state->output.memory);
         state->output_channels = as.means ? 0 : channels;
         state->output_as = as;
     }
-    *table = state->output.memory;
+    *made = state->output.memory;
     return MOTLEY_OK;
 }
 

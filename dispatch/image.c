@@ -5,7 +5,6 @@
 #include "augmentations/hue.h"
 #include "base/values.h"
 #include "dispatch/wide.h"
-#include "kernels/output.h"
 #include "policies/transform_draw.h"
 
 #include <string.h>
@@ -322,7 +321,7 @@ float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, con
 }
 
 /* A part of an image that is placed, perhaps changed first. */
-static void run_stages(const mot_request *call, const mot_cpu_rows *rows, const uint32_t (*output)[256], size_t i,
+static void run_stages(const mot_request *call, const mot_cpu_rows *rows, const mot_output_channel *output, size_t i,
                        mot_part part, const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
 {
     const mot_view dst = mot_part_view(call->dst, i, part);
@@ -352,13 +351,13 @@ static void run_stages(const mot_request *call, const mot_cpu_rows *rows, const 
         place_image(call, rows, place, part, src, image, rest);
     mot_image_steps(rows, steps, count, &from, &image, rest);
     if (call->dst->dtype != MOTLEY_U8)
-        mot_cpu_write_output(&image, &dst, call->dst->dtype, output);
+        rows->output(&image, &dst, call->dst->dtype, output);
     else if (!same_pixels(&image, &dst))
         rows->copy(&image, &dst);
 }
 
 /* A part of an image whose steps alone run. */
-static void run_steps(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+static void run_steps(const mot_cpu_rows *rows, const mot_job *job, const mot_output_channel *output, size_t i,
                       mot_part part, const mot_step *steps, int count, uint8_t *memory)
 {
     const mot_view src = mot_part_view(job->src, i, part), dst = job->dst ? mot_part_view(job->dst, i, part) : src;
@@ -372,11 +371,11 @@ static void run_steps(const mot_cpu_rows *rows, const mot_job *job, const uint32
         rows->copy(&end, &dst);
     if (job->output) {
         const mot_view to = mot_part_view(&job->output->batch, i, part);
-        mot_cpu_write_output(&end, &to, job->output->batch.dtype, output);
+        rows->output(&end, &to, job->output->batch.dtype, output);
     }
 }
 
-void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const mot_output_channel *output, size_t i,
                    const motley_place *place, const mot_step *steps, int count, uint8_t *memory)
 {
     mot_step *const copies = (mot_step *)(void *)memory; /* of the steps, with other fills */
@@ -391,11 +390,11 @@ void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t 
             fill_part(p, copies[s].fill);
         }
         const mot_step *const own = p.first > 0 ? copies : steps;
-        const uint32_t(*const table)[256] = output ? output + p.first : NULL;
+        const mot_output_channel *const own_output = output ? output + p.first : NULL;
         if (place)
-            run_stages(job->request, rows, table, i, p, place, own, count, rest);
+            run_stages(job->request, rows, own_output, i, p, place, own, count, rest);
         else
-            run_steps(rows, job, table, i, p, own, count, rest);
+            run_steps(rows, job, own_output, i, p, own, count, rest);
     }
     if (place && job->request->erase) {
         const mot_view to = mot_batch_view(job->dst, i);

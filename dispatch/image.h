@@ -6,6 +6,7 @@
 
 #include "dispatch/request.h"
 #include "kernels/cpu.h"
+#include "kernels/output.h"
 
 /* Bytes of a dense image of this size, in whole cache lines. */
 size_t mot_image_bytes(int32_t width, int32_t height, int32_t channels);
@@ -34,8 +35,8 @@ size_t mot_image_memory(const mot_cpu_rows *rows, const mot_job *job);
 float mot_image_cost(const mot_cpu_rows *rows, const mot_job *job, size_t i, const motley_place *place,
                      const mot_step *steps, int count);
 
-/* Makes image i. `output`: the bits of each channel's bytes in the results' type. */
-void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const uint32_t (*output)[256], size_t i,
+/* Makes image i. `output` [channels]: what the results have of each. */
+void mot_image_run(const mot_cpu_rows *rows, const mot_job *job, const mot_output_channel *output, size_t i,
                    const motley_place *place, const mot_step *steps, int count, uint8_t *memory);
 
 /* Runs steps from src to `end`, which may be the same pixels. All steps up to the last that mixes are chains; hue and

@@ -64,6 +64,11 @@ size_t mot_cpu_kernel_blur_scratch(int32_t width, int32_t channels, int size);
 typedef void mot_cpu_trace(const mot_planes *planes, const mot_trace_step *steps, int count, int32_t *tables);
 size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count);
 
+/* The optional last step: writes src, of bytes, to dst, whose type is not U8 and which is aligned to it. */
+struct mot_output_channel;
+typedef void mot_cpu_output(const mot_view *src, const mot_view *dst, motley_dtype dtype,
+                            const struct mot_output_channel *channels);
+
 /* Runs steps on bands of an image of U16 or F32. `scratch` is mot_cpu_wide_scratch, aligned to MOT_CPU_ALIGN. */
 struct mot_wide;
 typedef void mot_cpu_wide(const struct mot_wide *wide, void *scratch);
@@ -100,6 +105,7 @@ typedef struct mot_cpu_rows {
     mot_cpu_hue *hue;
     mot_cpu_permute *permute;
     mot_cpu_trace *trace;
+    mot_cpu_output *output;
     mot_cpu_wide *wide;
     mot_cpu_wide_resize *wide_resize;
 } mot_cpu_rows;
@@ -130,9 +136,10 @@ void mot_cpu_copy(const mot_view *src, const mot_view *dst);
 
 struct mot_output_as;
 
-/* The optional last step. table [channels]: the bits of each byte in the output's type. dst is aligned to that type. */
+/* What an output makes of each byte of a channel, as bits of its type; and [channels] of what the last step reads. */
 void mot_cpu_make_output(const struct mot_output_as *as, int32_t channels, uint32_t (*table)[256]);
-void mot_cpu_write_output(const mot_view *src, const mot_view *dst, motley_dtype dtype, const uint32_t (*table)[256]);
+void mot_cpu_make_channels(const struct mot_output_as *as, int32_t channels, struct mot_output_channel *made);
+mot_cpu_output mot_cpu_write_output;
 
 /* Writes `width` pixels of a type's bits: pixel i's channels are bits[i * bits_step ...]. */
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,

@@ -130,6 +130,51 @@ MOT_FN uint32_t mot_output_entry(const mot_output_as *as, int k)
                            mot_output_std(as, k >> 8));
 }
 
+/* A quotient v / divisor: its product with `reciprocal`, and what that leaves over times `rest`, each rounded once. It
+ * is the rounded quotient for nearly all divisors; of a rest of 0 it is the product. */
+typedef struct mot_output_quotient {
+    float divisor, reciprocal, rest;
+} mot_output_quotient;
+
+MOT_FN float mot_output_divided(float v, mot_output_quotient by)
+{
+    const float product = v * by.reciprocal;
+    return fmaf(fmaf(-product, by.divisor, v), by.rest, product);
+}
+
+/* mot_output_f32 without divisions, which take most of its time. exact: all 256 values are the same. */
+typedef struct mot_output_products {
+    mot_output_quotient scale, std;
+    float mean;
+    int32_t exact;
+} mot_output_products;
+
+MOT_FN float mot_output_by_products(const mot_output_products *by, uint8_t v)
+{
+    return mot_output_divided(mot_output_divided((float)v, by->scale) - by->mean, by->std);
+}
+
+/* Those of a channel, whose table this is. */
+MOT_FN mot_output_products mot_output_products_of(const mot_output_as *as, int channel, const uint32_t value[256])
+{
+    const int v1 = as->convention == MOTLEY_NORMALIZATION_TORCHVISION_V1;
+    const float std = mot_output_std(as, channel), divisor = std == 0.0f ? 1.0f : std;
+    const float one = as->convention == MOTLEY_NORMALIZATION_TIMM ? 1.0f : 1.0f / 255.0f;
+    mot_output_products made = { { 255.0f, one, v1 ? one : 0.0f },
+                                 { divisor, 1.0f / divisor, 1.0f / divisor },
+                                 mot_output_mean(as, channel),
+                                 as->dtype == MOTLEY_F32 };
+    for (int v = 0; v < 256 && made.exact; v++)
+        made.exact = mot_float_bits(mot_output_by_products(&made, (uint8_t)v)) == value[v];
+    return made;
+}
+
+/* A channel of an output on the CPU. */
+typedef struct mot_output_channel {
+    uint32_t bits[256]; /* what it makes of each byte, in the low bytes */
+    mot_output_products products;
+} mot_output_channel;
+
 /* Finds a line that makes the values of a channel's table, for types of 16 bits: nearly always one of a few next to
  * each other does. 0: none of them. */
 MOT_FN int mot_find_output_line(const mot_output_as *as, int channel, const uint32_t value[256], mot_output_line *line)

@@ -350,5 +350,5 @@ static void trace(const mot_planes *planes, const mot_trace_step *steps, int cou
 /* clang-format off */
 const mot_cpu_rows mot_rows_reference = { "reference", mot_cpu_copy, rows, sizeof rows / sizeof rows[0],
                                           mot_resize_reference, mot_resize_reference_scratch, mix_bytes, kernel_blur, hue,
-                                          permute, trace, mot_wide_reference, mot_wide_resize_reference };
+                                          permute, trace, mot_cpu_write_output, mot_wide_reference, mot_wide_resize_reference };
 /* clang-format on */

@@ -11,6 +11,7 @@
 #include "kernels/filter_cpu.h"
 #include "kernels/hue_cpu.h"
 #include "kernels/kernel_blur_cpu.h"
+#include "kernels/output_cpu.h"
 #include "kernels/permute_cpu.h"
 #include "kernels/point_cpu.h"
 #include "kernels/resize_cpu.h"
@@ -69,6 +70,6 @@ mot_cpu_wide_resize NAMED(mot_wide_resize_, MOT_SET);
 /* clang-format off */
 const mot_cpu_rows NAMED(mot_rows_, MOT_SET) = { TEXT(MOT_SET), copy_pixels, rows, sizeof rows / sizeof rows[0],
                                                  resize_image, resize_image_scratch, mix_bytes, kernel_blur, hue_pixels,
-                                                 permute_pixels, trace_planes, NAMED(mot_wide_, MOT_SET),
+                                                 permute_pixels, trace_planes, write_output, NAMED(mot_wide_, MOT_SET),
                                                  NAMED(mot_wide_resize_, MOT_SET) };
 /* clang-format on */
