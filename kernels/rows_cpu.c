@@ -129,8 +129,8 @@ size_t mot_cpu_wide_scratch(int32_t width, int32_t height, int32_t channels)
     return (4 * (size_t)width * (size_t)height * (size_t)channels + 64 * (sides + 1)) * sizeof(float);
 }
 
-/* Tables of columns and rows; of a fixed step alone, what its warp needs: a row of fill of up to 8 bytes an element,
- * and runs of two columns or more, 12 bytes each. */
+/* Tables of columns and rows, and of bytes that are picked, a number a column; of a fixed step alone, what its warp
+ * needs: a row of fill of up to 8 bytes an element, and runs of two columns or more, 12 bytes each. */
 size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count)
 {
     size_t numbers = 0;
@@ -138,6 +138,6 @@ size_t mot_cpu_trace_tables(const mot_trace_step *steps, int count)
         return 4 * (size_t)steps->width + 6;
     for (int s = 0; s < count; s++)
         if (steps[s].kind == MOT_TRACE_AXES)
-            numbers += mot_trace_sides(&steps[s]);
+            numbers += mot_trace_sides(&steps[s]) + (size_t)(steps[s].part.x1 - steps[s].part.x0);
     return numbers;
 }

@@ -121,36 +121,96 @@ TRACE_GATHER(uint64_t)
      : (size) == 4 ? function##_uint32_t(__VA_ARGS__) \
                    : function##_uint64_t(__VA_ARGS__))
 
-/* Elements of a row, from the `to`th on, by what they read in each plane; -1: the fill. */
-static void trace_write(const mot_planes *p, size_t to, const int32_t *at, int n)
+/* What elements of a row read: those outside of begin..end - 1 are the fill. */
+typedef struct trace_reads {
+    int begin, end;
+    int32_t apart, turned, holes; /* apart == 0: they read neighbours; turned == 0: backwards; holes < 0: more fill */
+} trace_reads;
+
+static trace_reads trace_reads_of(const int32_t *at, int n)
 {
-    const size_t in = (size_t)p->src_width * (size_t)p->src_height, out = (size_t)p->width * (size_t)p->height;
-    const size_t size = (size_t)p->size;
-    int begin = 0, end = n; /* outside of these all are the fill */
-    while (begin < end && at[begin] < 0)
-        begin++;
-    while (end > begin && at[end - 1] < 0)
-        end--;
-    int32_t apart = 0, turned = 0, holes = 0; /* apart == 0: they read neighbours; turned == 0: backwards */
-    for (int i = begin; i < end; i++) {
-        apart |= (at[i] - i) ^ (at[begin] - begin);
-        turned |= (at[i] + i) ^ (at[begin] + begin);
-        holes |= at[i];
+    trace_reads r = { .begin = 0, .end = n };
+    while (r.begin < r.end && at[r.begin] < 0)
+        r.begin++;
+    while (r.end > r.begin && at[r.end - 1] < 0)
+        r.end--;
+    for (int i = r.begin; i < r.end; i++) {
+        r.apart |= (at[i] - i) ^ (at[r.begin] - r.begin);
+        r.turned |= (at[i] + i) ^ (at[r.begin] + r.begin);
+        r.holes |= at[i];
     }
-    for (size_t k = 0; k < p->count; k++) {
-        const uint8_t *const from = p->src + k * in * size;
-        uint8_t *const write = p->dst + (k * out + to) * size;
-        TRACE_BY_SIZE(size, trace_fill, write, begin, p->fill);
-        TRACE_BY_SIZE(size, trace_fill, write + (size_t)end * size, n - end, p->fill);
-        if (begin < end && !apart)
-            memcpy(write + (size_t)begin * size, from + (size_t)at[begin] * size, (size_t)(end - begin) * size);
-        else if (begin < end && !turned)
-            TRACE_BY_SIZE(size, trace_mirror, from + (size_t)at[end - 1] * size, write + (size_t)begin * size,
-                          end - begin);
-        else
-            TRACE_BY_SIZE(size, trace_gather, from, write + (size_t)begin * size, at + begin, end - begin, holes < 0,
-                          p->fill);
+    return r;
+}
+
+#define TRACE_PICKS 16 /* bytes of which one permutation picks as many */
+
+/* Bytes of a row by permutations: `step` of them, TRACE_PICKS or half as many, from TRACE_PICKS neighbours. */
+typedef struct trace_picks {
+    int step, count;
+    int32_t *base;                  /* [count]: where the neighbours begin */
+    uint8_t (*places)[TRACE_PICKS]; /* [count]: among them; of half a step the last one again */
+} trace_picks;
+
+static inline void trace_pick(const uint8_t *in, uint8_t *out, const uint8_t places[TRACE_PICKS])
+{
+#if defined(__SSSE3__)
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)in);
+    const __m128i picked = _mm_shuffle_epi8(v, _mm_loadu_si128((const __m128i *)(const void *)places));
+    _mm_storeu_si128((__m128i *)(void *)out, picked);
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+    vst1q_u8(out, vqtbl1q_u8(vld1q_u8(in), vld1q_u8(places)));
+#else
+    uint8_t picked[TRACE_PICKS];
+    for (int i = 0; i < TRACE_PICKS; i++)
+        picked[i] = in[places[i]];
+    memcpy(out, picked, TRACE_PICKS);
+#endif
+}
+
+/* Finds the picks of a row whose columns rise or fall; step is 0 if they lie too far apart. `memory` has room for as
+ * many numbers as there are columns. */
+static trace_picks trace_picks_of(const mot_planes *p, const trace_reads *r, const int32_t *columns, int32_t *memory)
+{
+    trace_picks picks = { .base = memory };
+    if (p->size != 1 || !r->apart || r->holes < 0 || p->src_width < TRACE_PICKS)
+        return picks;
+    for (int step = TRACE_PICKS; step >= TRACE_PICKS / 2 && !picks.step; step /= 2) {
+        picks.step = step;
+        picks.count = (r->end - r->begin) / step;
+        while (picks.count > 0 && r->begin + (picks.count - 1) * step + TRACE_PICKS > p->width)
+            picks.count--; /* it would write past the row */
+        picks.places = (uint8_t(*)[TRACE_PICKS])(void *)(memory + picks.count);
+        for (int b = 0; b < picks.count; b++) {
+            const int32_t *const at = columns + r->begin + b * step;
+            const int32_t low = at[0] < at[step - 1] ? at[0] : at[step - 1];
+            picks.base[b] = low < p->src_width - TRACE_PICKS ? low : p->src_width - TRACE_PICKS;
+            for (int i = 0; i < TRACE_PICKS; i++) {
+                const int32_t place = at[i < step ? i : step - 1] - picks.base[b];
+                picks.places[b][i] = (uint8_t)place;
+                picks.step = place < TRACE_PICKS ? picks.step : 0;
+            }
+        }
     }
+    return picks;
+}
+
+/* Writes a row of elements that read `from`, by numbers of its elements; picks: or NULL. */
+static void trace_write(const mot_planes *p, const trace_reads *r, const trace_picks *picks, const uint8_t *from,
+                        uint8_t *to, const int32_t *at, int n)
+{
+    const size_t size = (size_t)p->size, end = (size_t)r->end;
+    size_t begin = (size_t)r->begin;
+    TRACE_BY_SIZE(size, trace_fill, to, r->begin, p->fill);
+    for (int b = 0; picks && picks->step && b < picks->count; b++, begin += (size_t)picks->step)
+        trace_pick(from + picks->base[b], to + begin, picks->places[b]);
+    if (begin < end && !r->apart)
+        memcpy(to + begin * size, from + (size_t)at[begin] * size, (end - begin) * size);
+    else if (begin < end && !r->turned)
+        TRACE_BY_SIZE(size, trace_mirror, from + (size_t)at[end - 1] * size, to + begin * size, (int)(end - begin));
+    else
+        TRACE_BY_SIZE(size, trace_gather, from, to + begin * size, at + begin, (int)(end - begin), r->holes < 0,
+                      p->fill);
+    TRACE_BY_SIZE(size, trace_fill, to + end * size, n - r->end, p->fill);
 }
 
 /* Columns and rows of all steps as one table, at `tables`; 0: some step is of another kind. */
@@ -175,16 +235,22 @@ static int trace_only_axes(const mot_planes *p, const mot_trace_step *steps, int
     return 1;
 }
 
-static void trace_by_tables(const mot_planes *p, const int32_t *columns, const int32_t *rows)
+/* Planes whose columns and rows move by themselves. */
+static void trace_by_tables(const mot_planes *p, const int32_t *columns, const int32_t *rows, int32_t *memory)
 {
-    int32_t at[TRACE_POSITIONS];
-    for (int32_t y = 0; y < p->height; y++)
-        for (int32_t x = 0; x < p->width; x += TRACE_POSITIONS) {
-            const int n = p->width - x < TRACE_POSITIONS ? p->width - x : TRACE_POSITIONS;
-            const int32_t first = rows[y] < 0 ? 0 : rows[y] * p->src_width, outside = rows[y] >> 31;
-            for (int i = 0; i < n; i++)
-                at[i] = (columns[x + i] < 0 ? -1 : first + columns[x + i]) | outside;
-            trace_write(p, (size_t)y * (size_t)p->width + (size_t)x, at, n);
+    const size_t size = (size_t)p->size, in_row = (size_t)p->src_width * size, out_row = (size_t)p->width * size;
+    const trace_reads reads = trace_reads_of(columns, p->width), none = { .begin = p->width, .end = p->width };
+    const trace_picks picks = trace_picks_of(p, &reads, columns, memory);
+    for (size_t k = 0; k < p->count; k++)
+        for (int32_t y = 0; y < p->height; y++) {
+            uint8_t *const to = p->dst + (k * (size_t)p->height + (size_t)y) * out_row;
+            if (y > 0 && rows[y] == rows[y - 1])
+                memcpy(to, to - out_row, out_row);
+            else if (rows[y] < 0)
+                trace_write(p, &none, NULL, NULL, to, columns, p->width);
+            else
+                trace_write(p, &reads, &picks, p->src + (k * (size_t)p->src_height + (size_t)rows[y]) * in_row, to,
+                            columns, p->width);
         }
 }
 
@@ -236,12 +302,14 @@ static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int c
 {
     int32_t columns[TRACE_POSITIONS], rows[TRACE_POSITIONS];
     int32_t *end = tables;
+    const size_t in = (size_t)p->src_width * (size_t)p->src_height * (size_t)p->size,
+                 out = (size_t)p->width * (size_t)p->height * (size_t)p->size;
     if (count == 0) { /* the result has the source's size */
         memcpy(p->dst, p->src, p->count * (size_t)p->width * (size_t)p->height * (size_t)p->size);
         return;
     }
     if (trace_only_axes(p, steps, count, tables)) {
-        trace_by_tables(p, tables, tables + p->width);
+        trace_by_tables(p, tables, tables + p->width, tables + p->width + p->height);
         return;
     }
     const mot_trace_step *const last = &steps[count - 1];
@@ -273,7 +341,11 @@ static void trace_planes(const mot_planes *p, const mot_trace_step *steps, int c
             }
             for (int i = 0; i < n; i++)
                 columns[i] = columns[i] < 0 ? -1 : rows[i] * p->src_width + columns[i];
-            trace_write(p, (size_t)y * (size_t)p->width + (size_t)x, columns, n);
+            const trace_reads reads = trace_reads_of(columns, n);
+            for (size_t k = 0; k < p->count; k++)
+                trace_write(p, &reads, NULL, p->src + k * in,
+                            p->dst + k * out + ((size_t)y * (size_t)p->width + (size_t)x) * (size_t)p->size, columns,
+                            n);
         }
 }
 
