@@ -119,7 +119,11 @@ def seconds(call):
 def measure(name, masks, rounds):
     theirs, ours = samples(masks)
     labels = ("labels", "masks") if masks else ("labels",)
-    following = {"boxes": motley.follow.Boxes(rule="torchvision", min_side=1, min_area=1, label_fields=labels)}
+    following = {
+        "boxes": motley.follow.Boxes(
+            rule="torchvision", min_side=1, min_area=1, before_resize=name == "dfine_l", label_fields=labels
+        )
+    }
     if masks:
         following["masks"] = motley.follow.Mask()
     recipe, follow = RECIPES[name](), motley.Follow(motley.Transform(name, threads=1), following)

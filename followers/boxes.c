@@ -45,12 +45,12 @@ static motley_status follow_box(mot_polygon *p, const mot_geometry *steps, int32
     const mot_box_fault fault = mot_box_check(box, drawn->widths[i], drawn->heights[i]);
     if (fault != MOT_BOX_GOOD)
         return refuse_box(fault, drawn, i, number, in, box, error);
-    const double seen =
-        mot_move_box(p, steps, count, drawn->widths[i], drawn->heights[i], mot_boxing(params, single), box);
+    int kept;
+    const double seen = mot_move_box(p, steps, count, drawn->widths[i], drawn->heights[i], params, single, box, &kept);
     if (visibility)
         *visibility = seen;
     if (keep)
-        *keep = (uint8_t)mot_box_kept(params, box, seen, single);
+        *keep = (uint8_t)kept;
     mot_write_box(params->format, box, in);
     return MOTLEY_OK;
 }

@@ -104,9 +104,10 @@ static __device__ void move_box(const motley_followed &f, size_t b, REAL in[4], 
     const double own[4] = { in[0], in[1], in[2], in[3] };
     mot_read_box(f.box_params.format, own, box);
     good = good && mot_box_check(box, width, height) == MOT_BOX_GOOD;
+    int kept = 0;
     double seen = 0, out[4] = { NAN, NAN, NAN, NAN };
     if (good) {
-        seen = mot_move_box(p, steps, count, width, height, mot_boxing(&f.box_params, f.single), box);
+        seen = mot_move_box(p, steps, count, width, height, &f.box_params, f.single, box, &kept);
         mot_write_box(f.box_params.format, box, out);
     }
     for (int k = 0; k < 4; k++)
@@ -114,7 +115,7 @@ static __device__ void move_box(const motley_followed &f, size_t b, REAL in[4], 
     if (f.visibility)
         ((REAL *)f.visibility)[b] = (REAL)seen;
     if (f.keep)
-        f.keep[b] = (uint8_t)(good && mot_box_kept(&f.box_params, box, seen, f.single));
+        f.keep[b] = (uint8_t)kept;
 }
 
 template <class REAL>

@@ -401,17 +401,32 @@ MOT_FN int mot_boxing(const motley_box_rules *rules, int single)
     return !rules->torchvision ? MOT_BOXED_LAST : single ? MOT_BOXED_EACH_SINGLE : MOT_BOXED_EACH;
 }
 
-/* Moves one box (left, top, right, bottom) through the steps of its image. If `boxed`, the polygon becomes its bounding
- * box, clamped to the image, after each step. Returns the share of the box that remains: 1 if nothing was cut off. */
-MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
-                           int boxed, double box[4])
+/* Whether a box has an area and is as large as the limits want. torchvision's numbers are binary32. */
+MOT_FN int mot_box_is_large(const motley_box_rules *rules, const double box[4], int single)
 {
+    const int narrow = mot_boxing(rules, single) == MOT_BOXED_EACH_SINGLE;
+    const float sides[2] = { (float)box[2] - (float)box[0], (float)box[3] - (float)box[1] };
+    const double w = narrow ? sides[0] : box[2] - box[0], h = narrow ? sides[1] : box[3] - box[1];
+    const double area = narrow ? sides[0] * sides[1] : w * h, least = mot_stored(rules->min_side, narrow);
+    return w > 0 && h > 0 && area >= mot_stored(rules->min_area, narrow) && w >= least && h >= least;
+}
+
+/* Moves one box (left, top, right, bottom) through the steps of its image. By torchvision's rule the polygon becomes
+ * its bounding box, clamped to the image, after each step. Returns the share of the box that remains: 1 if nothing was
+ * cut off. *kept: whether it passes the limits, which may hold before a resize, too; a share is compared as the
+ * caller's array keeps it. */
+MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t count, double width, double height,
+                           const motley_box_rules *rules, int single, double box[4], int *kept)
+{
+    const int boxed = mot_boxing(rules, single);
     double whole = (box[2] - box[0]) * (box[3] - box[1]); /* the area that the whole box would have */
     const int empty = !(box[0] < box[2] && box[1] < box[3]);
     if (count > 0 && !mot_stays_centred(&steps[0], box)) {
         box[0] = box[1] = box[2] = box[3] = 0;
+        *kept = 0;
         return 0;
     }
+    *kept = 1;
     mot_polygon_of(p, box);
     int cut = boxed ? 0 : mot_clip(p, width, height);
     for (int32_t s = 0; s < count; s++) {
@@ -419,6 +434,10 @@ MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t co
         const double *m = g->inverse;
         if (g->kind != MOT_MOVES)
             continue;
+        if (rules->before_resize && g->placed == MOT_PLACED_RESIZE) {
+            mot_polygon_box(p, box);
+            *kept &= mot_box_is_large(rules, box, single);
+        }
         const int placed = boxed == MOT_BOXED_EACH_SINGLE && g->placed;
         for (int32_t i = 0; i < p->corners && !placed; i++)
             mot_move_by(g, &MOT_X(p, at, i), &MOT_Y(p, at, i));
@@ -440,10 +459,11 @@ MOT_FN double mot_move_box(mot_polygon *p, const mot_geometry *steps, int32_t co
         }
     }
     const double left = mot_polygon_area(p);
+    const double share = !cut ? !empty : !(whole > 0) ? 0 : left / whole < 1 ? left / whole : 1;
     mot_polygon_box(p, box);
-    if (!cut)
-        return empty ? 0 : 1;
-    return !(whole > 0) ? 0 : left / whole < 1 ? left / whole : 1;
+    *kept &=
+        mot_box_is_large(rules, box, single) && mot_stored(share, single) >= mot_stored(rules->min_visibility, single);
+    return share;
 }
 
 /* Converts the caller's format to left, top, right, bottom, and back. */
@@ -477,15 +497,6 @@ MOT_FN mot_box_fault mot_box_check(const double box[4], int32_t width, int32_t h
     if (!(box[0] <= box[2] && box[1] <= box[3]))
         return MOT_BOX_REVERSED;
     return box[0] <= width && box[1] <= height && box[2] >= 0 && box[3] >= 0 ? MOT_BOX_GOOD : MOT_BOX_OUTSIDE;
-}
-
-/* Whether a box that was moved passes the limits and has an area. seen: the share of it that remains, which is compared
- * as the caller's array keeps it. */
-MOT_FN int mot_box_kept(const motley_box_rules *params, const double box[4], double seen, int single)
-{
-    const double w = box[2] - box[0], h = box[3] - box[1];
-    return w > 0 && h > 0 && w * h >= params->min_area && w >= params->min_side && h >= params->min_side &&
-           mot_stored(seen, single) >= mot_stored(params->min_visibility, single);
 }
 
 #endif

@@ -444,7 +444,10 @@ static void check_transform(set *any, set *one, size_t turn)
                                .data = results,
                                .width = width,
                                .height = height };
-    motley_followed f = send_followed(&s->n, turn % 2, &limits, MOTLEY_CONTINUOUS);
+    motley_box_rules box_params = limits;
+    box_params.torchvision = turn % 3 == 2;
+    box_params.before_resize = turn % 4 < 2;
+    motley_followed f = send_followed(&s->n, turn % 2, &box_params, MOTLEY_CONTINUOUS);
     static plane_set p;
     make_planes(&p, s, (int)turn, info->width, info->height);
     f.planes = &p.planes;

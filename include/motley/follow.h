@@ -86,6 +86,7 @@ typedef struct motley_box_rules {
     double min_area;       /* pixels squared; smaller boxes are not kept */
     double min_side;       /* pixels; boxes with a shorter side are not kept */
     double min_visibility; /* 0..1; boxes with a smaller visible share are not kept */
+    int before_resize;     /* != 0: min_area and min_side hold before each resize of a transform, too */
 } motley_box_rules;
 
 /** The planes of one image: [count][height][width] elements, dense. src has the image's size, dst its result's. */

@@ -181,6 +181,7 @@ class BoxRows(Rows):
         form = one_of(f"{name}.format", form.value.lower(), FORMATS) if isinstance(form, enum.Enum) else kind.format
         self.rules = ffi.new("motley_box_rules *", {limit: getattr(kind, limit) for limit in LIMITS})
         self.rules.format, self.rules.torchvision = FORMATS[form], kind.rule == "torchvision"
+        self.rules.before_resize = kind.before_resize
         self.scaled = self._looks_scaled()
         if self.device is None:
             self._refuse_scaled()

@@ -91,6 +91,8 @@ class Boxes:
         min_area: In pixels; boxes with less are dropped, too.
         min_side: In pixels; boxes with a shorter side are dropped, too.
         min_visibility: 0 to 1; boxes with a smaller share of their area left in the image are dropped, too.
+        before_resize: Whether boxes that min_area and min_side do not keep before a resize are dropped, too, as recipes
+            do that sanitize boxes before they resize images.
         label_fields: Keys of entries that have one element per box. The elements of dropped boxes are removed, also
             from entries that follow by themselves, and from boxes that share an entry. A sample must have them all.
             None: "labels", if the sample has it; other entries that have one element per box are then refused.
@@ -103,6 +105,7 @@ class Boxes:
     min_area: float = 0
     min_side: float = 0
     min_visibility: float = 0
+    before_resize: bool = False
     label_fields: Sequence[Hashable] | None = None
     visibility: Hashable = None
     outside: Literal["error", "drop"] = "error"
@@ -122,6 +125,8 @@ class Boxes:
                 raise ArgumentError(f"{name} is {value!r}, want a number of 0 {'to 1' if most == 1 else 'or more'}")
             if value and not self.drop:
                 raise ArgumentError(f"{name} is {value}, but drop is False: want drop=True, or no limit")
+        if self.before_resize and not self.min_area and not self.min_side:
+            raise ArgumentError("before_resize is True, but there is no limit: want min_area or min_side")
 
     def _fields_in(self, sample: Mapping[Any, Any]) -> Sequence[Any]:
         """The label_fields of a sample."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages of detection recipes, against Pillow's own changes of the same images by the numbers that were drawn."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -307,10 +308,14 @@ def test_iou_crop_reads_back():
 RECIPES = {"rtdetr": None, "rtdetrv2": 71, "dfine_n": 148, "dfine_s": 120, "dfine_l": 72}
 RECIPES |= {"tv_ssd": None, "tv_ssdlite": None}
 LABELS = ("labels", "masks")
-SANITIZED = {
-    "boxes": motley.follow.Boxes(rule="torchvision", min_side=1, min_area=1, label_fields=LABELS),
-    "masks": motley.follow.Mask(),
-}
+BOXES = motley.follow.Boxes(rule="torchvision", min_side=1, min_area=1, label_fields=LABELS)
+SANITIZED = {"boxes": dataclasses.replace(BOXES, before_resize=True), "masks": motley.follow.Mask()}
+
+
+def large(boxes):
+    """What SanitizeBoundingBoxes(min_size=1) keeps."""
+    size = boxes[:, 2:] - boxes[:, :2]
+    return (size >= 1).all(1) & (size.prod(1) >= 1)
 
 
 def torch_nearest(mask, width, height):
@@ -334,6 +339,7 @@ def by_formulas(x, boxes, masks, labels, draw, fill, to):
         gone = ~((np.array([left, top], F) < centre) & (centre < np.array([left + w, top + h], F))).all(1)
     boxes = np.clip(boxes - np.array([left, top] * 2, F), 0, np.array([w, h] * 2, F))
     boxes[gone] = 0
+    kept = large(boxes) | (not to)
     box = (crop["left"], crop["top"], crop["left"] + w, crop["top"] + h)
     image = PIL.Image.new("RGB", (w, h), fill)
     image.paste(PIL.Image.fromarray(changed(x, draw["steps"])), (-crop["left"], -crop["top"]))
@@ -346,8 +352,7 @@ def by_formulas(x, boxes, masks, labels, draw, fill, to):
         image, masks = image.resize((to, to), PIL.Image.BILINEAR), [torch_nearest(mask, to, to) for mask in masks]
         boxes = boxes * np.array([to / w, to / h] * 2, F)
     image = np.asarray(image).astype(F).transpose(2, 0, 1) / F(255)
-    size = boxes[:, 2:] - boxes[:, :2]
-    kept = (size >= 1).all(1) & (size.prod(1) >= 1)
+    kept &= large(boxes)
     return image, boxes[kept], [mask for mask, keep in zip(masks, kept) if keep], labels[kept]
 
 
@@ -356,13 +361,15 @@ def test_recipes_of_detection(name):
     policy = motley.Policy(motley.Policy(name).show().replace("masks: torch", f"masks: torch, order: {ORDER}"))
     random = np.random.default_rng(4)
     closes = RECIPES[name]
-    follow = motley.Follow(motley.Transform(policy, seed=6), SANITIZED)
-    zoomed = cropped = 0
     fill, to = ((123, 117, 104), None) if name.startswith("tv_") else ((0, 0, 0), 640)
+    follow = motley.Follow(motley.Transform(policy, seed=6), SANITIZED if to else {**SANITIZED, "boxes": BOXES})
+    zoomed = cropped = 0
     for i in range(24):
         width, height, n = random.integers(30, 500), random.integers(30, 400), i % 8
         x = random.integers(0, 256, (height, width, 3), dtype=np.uint8)
         boxes, labels = some_boxes(random, n, width, height), np.arange(n)
+        tiny = boxes[::2, :2] + random.random((-(-n // 2), 2), F) * F(2.5)
+        boxes[::2, 2:] = np.minimum(tiny, np.array([width, height], F))
         masks = (random.random((n, height, width)) < 0.5).astype(np.uint8) * 255
         sample = {"image": x, "boxes": boxes, "masks": masks, "labels": labels}
         epochs = [0] if closes is None else [closes - 1, closes]
@@ -377,6 +384,25 @@ def test_recipes_of_detection(name):
                 assert (draw["crop"]["width"], draw["crop"]["height"]) == (width, height)
             zoomed, cropped = zoomed + ("canvas" in draw), cropped + (draw.get("overlap") == "cropped")
     assert cropped > 3 and (zoomed > 3 or name == "tv_ssdlite")
+
+
+@pytest.mark.parametrize("rule", ["polygon", "torchvision"])
+def test_limits_before_a_resize(photographs, rule):  # noqa: F811
+    """Boxes that only the resize makes large enough; sides are those of the crop, in binary32."""
+    x, edge = photographs[0], photographs[0].shape[1]
+    boxes = np.array([[1, 1, 1.75, 9], [1, 1, 2, 9], [edge - 0.5, 0, edge, 9], [0, 2, 9, 3.25]], F)
+    transform = motley.Transform(HEAD + "  - resize: {size: [900, 1200]}\n")
+    for limits, kept in (
+        ({"min_side": 1}, [0, 1, 2, 3]),
+        ({"min_side": 1, "before_resize": True}, [1, 3]),
+        ({"min_area": 6.5, "before_resize": True}, [1, 3]),
+        ({"min_area": 8.5, "before_resize": True}, [3]),
+    ):
+        follow = motley.Follow(transform, {"boxes": motley.follow.Boxes(rule=rule, **limits)})
+        sample = {"image": x, "boxes": boxes, "labels": np.arange(4)}
+        assert list(follow(sample, sample_ids=0, epoch=0)["labels"]) == kept, limits
+    with pytest.raises(motley.ArgumentError, match="before_resize is True, but there is no limit"):
+        motley.follow.Boxes(before_resize=True)
 
 
 def test_closing_epochs_reach_persistent_workers():
