@@ -14,6 +14,11 @@ F = np.float32
 # The chance of MixUp, from and until which epoch; the chance of pasting, until which epoch; how often the size 640 is
 # drawn among the others, until which epoch; and the recipe's length.
 BATCHES = {
+    "rtdetrv2_batch": (0, 0, 0, 0, 0, 3, 71, 72),
+    "dfine_batch_s": (0, 0, 0, 0, 0, 20, 120, 132),
+    "dfine_batch_m": (0, 0, 0, 0, 0, 6, 120, 132),
+    "dfine_batch_l": (0, 0, 0, 0, 0, 4, 72, 80),
+    "dfine_batch_x": (0, 0, 0, 0, 0, 3, 72, 80),
     "deim_batch_n": (0.5, 4, 78, 0, 0, None, 0, 160),
     "deim_batch_s": (0.5, 4, 64, 0, 0, 20, 120, 132),
     "deim_batch_m": (0.5, 4, 49, 0, 0, 6, 90, 102),
