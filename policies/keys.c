@@ -434,28 +434,45 @@ bool mot_keys_read(reader *r, const mot_yaml *map, const char *what, const mot_k
 
 /* ---- printing ---- */
 
-/* How many binary64 numbers a value has; 0: it is of another kind. */
+/* How many numbers a value has, and number i. */
 static int numbers_in(const mot_key *key, const void *of)
 {
     switch (key->kind) {
+    case MOT_KEY_WHOLE:
+    case MOT_KEY_COUNTS:
+        return key->bytes / (int)sizeof(int32_t);
     case MOT_KEY_NUMBER:
     case MOT_KEY_RANGE:
     case MOT_KEY_FACTORS:
     case MOT_KEY_SHIFTS:
         return key->bytes / (int)sizeof(double);
-    case MOT_KEY_NUMBERS:
-    case MOT_KEY_CHOICES:
-    case MOT_KEY_VALUE:
-        return count_of(key, of)[0];
     default:
-        return 0;
+        return count_of(key, of)[0];
     }
 }
 
-static void print_numbers(mot_text *w, const double *numbers, int count, bool list)
+static double number_in(const mot_key *key, const void *of, int i)
 {
+    const void *const value = value_of(key, of);
+    switch (key->kind) {
+    case MOT_KEY_WHOLE:
+    case MOT_KEY_COUNTS:
+        return ((const int32_t *)value)[i];
+    case MOT_KEY_SIDES:
+        return ((const uint16_t *)value)[i];
+    case MOT_KEY_BYTES:
+        return ((const uint8_t *)value)[i];
+    default:
+        return ((const double *)value)[i];
+    }
+}
+
+static void print_numbers(mot_text *w, const mot_key *key, const void *of)
+{
+    const int count = numbers_in(key, of);
+    const bool list = count > 1 || key->kind == MOT_KEY_CHOICES;
     for (int i = 0; i < count; i++)
-        mot_say_number(w, i ? ", " : list ? "[" : "", numbers[i]);
+        mot_say_number(w, i ? ", " : list ? "[" : "", number_in(key, of, i));
     mot_say(w, list ? "]" : "");
 }
 
@@ -465,13 +482,6 @@ static void print_words(mot_text *w, const mot_key *key, const uint8_t *which)
     for (int i = 0; i < which[0]; i++)
         mot_say(w, "%s%s", i ? ", " : list ? "[" : "", key->words[which[i + 1]]);
     mot_say(w, list ? "]" : "");
-}
-
-static void print_bytes(mot_text *w, const uint8_t *bytes, int count)
-{
-    for (int i = 0; i < count; i++)
-        mot_say(w, "%s%d", i ? ", " : count > 1 ? "[" : "", bytes[i]);
-    mot_say(w, count > 1 ? "]" : "");
 }
 
 static void print_repeat(mot_text *w, const mot_repeat *repeat)
@@ -520,21 +530,9 @@ static void print_value(mot_text *w, const mot_key *key, const void *of)
 {
     const void *const value = value_of(key, of);
     const int32_t *const whole = value, *const count = count_of(key, of);
-    const int numbers = numbers_in(key, of);
     switch (key->kind) {
-    case MOT_KEY_WHOLE:
-        mot_say(w, "%d", whole[0]);
-        break;
     case MOT_KEY_WORD:
         mot_say(w, "%s", key->words[whole[0] - key->first]);
-        break;
-    case MOT_KEY_COUNTS:
-        mot_say(w, "[%d, %d]", whole[0], whole[1]);
-        break;
-    case MOT_KEY_SIDES:
-        for (int i = 0; i < count[0]; i++)
-            mot_say(w, "%s%u", i ? ", " : count[0] > 1 ? "[" : "", ((const uint16_t *)value)[i]);
-        mot_say(w, count[0] > 1 ? "]" : "");
         break;
     case MOT_KEY_SIZE:
         if (whole[1] == 0 || (whole[0] == whole[1] && !(key->flags & MOT_KEY_SHORTER)))
@@ -544,9 +542,6 @@ static void print_value(mot_text *w, const mot_key *key, const void *of)
         break;
     case MOT_KEY_WORDS:
         print_words(w, key, value);
-        break;
-    case MOT_KEY_BYTES:
-        print_bytes(w, value, count[0]);
         break;
     case MOT_KEY_LEVEL:
         mot_level_print(w, value);
@@ -561,7 +556,7 @@ static void print_value(mot_text *w, const mot_key *key, const void *of)
         if (key->kind == MOT_KEY_VALUE && count[1])
             mot_say(w, "%s", key->words[count[1] - 1]);
         else
-            print_numbers(w, value, numbers, numbers > 1 || key->kind == MOT_KEY_CHOICES);
+            print_numbers(w, key, of);
         break;
     }
 }

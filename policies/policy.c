@@ -99,18 +99,6 @@ motley_status mot_policy_text(const char *path, char **text, size_t *length, mot
     return status;
 }
 
-/* Reads a text that draws ops. */
-static motley_status read_drawn(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
-                                motley_policy **policy, motley_error *error)
-{
-    const motley_status status = tree->problems ? MOTLEY_OK
-                                                : mot_policy_read(tree, &tree->node[0], true, params->custom_ops,
-                                                                  params->custom_ops_count, policy);
-    if (status == MOTLEY_OK)
-        return mot_yaml_report(tree, params, error);
-    return mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
-}
-
 motley_status motley_policy_parse(const char *text, size_t length, const motley_parse_params *params,
                                   motley_policy **policy, motley_error *error)
 {
@@ -125,23 +113,24 @@ motley_status mot_policy_parse(const char *text, size_t length, const motley_par
     MOT_REQUIRE(text || length == 0, error, "text is NULL, want %zu bytes", length);
     MOT_READ_PARAMS(motley_parse_params, params, error);
     MOT_TRY(mot_customs_check(params->custom_ops, params->custom_ops_count, error));
-    mot_yaml_tree tree = { 0 };
+    reader r = { .whole = true, .params = params };
     motley_policy *read = NULL;
-    motley_status status = mot_yaml_read(&tree, text ? text : "", length);
-    tree.only_checked = only_checked;
-    const bool staged = status == MOTLEY_OK && tree.problems == 0 && mot_is_staged(&tree);
-    if (staged)
-        read = calloc(1, sizeof *read);
-    if (status != MOTLEY_OK || (staged && !read))
-        status = mot_fail(error, MOTLEY_ERR_MEMORY, "no memory to read a policy of %zu bytes", length);
-    else
-        status = staged ? mot_transform_parse(&tree, length, params, &read->staged, error)
-                        : read_drawn(&tree, length, params, &read, error);
+    motley_status status = mot_yaml_read(&r.tree, text ? text : "", length);
+    r.tree.only_checked = only_checked;
+    const bool readable = status == MOTLEY_OK && r.tree.problems == 0;
+    if (readable && mot_is_staged(&r))
+        status = (read = calloc(1, sizeof *read)) ? mot_transform_parse(&r, &read->staged, error) : MOTLEY_ERR_MEMORY;
+    else if (readable)
+        status = mot_policy_read(&r.tree, &r.tree.node[0], true, params->custom_ops, params->custom_ops_count, &read);
+    if (status == MOTLEY_OK)
+        status = mot_yaml_report(&r.tree, params, error);
+    else if (status == MOTLEY_ERR_MEMORY)
+        mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
     if (status == MOTLEY_OK)
         *policy = read;
     else
         motley_policy_destroy(read);
-    mot_yaml_clear(&tree);
+    mot_yaml_clear(&r.tree);
     return status;
 }
 

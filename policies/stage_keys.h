@@ -6,20 +6,19 @@
 #include "policies/keys.h"
 #include "policies/transform.h"
 
-/* Whether a text has stages or schedules; and reads it. Problems are reported. Errors: as motley_policy_parse. */
-bool mot_is_staged(mot_yaml_tree *tree);
-motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
-                                  mot_transform **transform, motley_error *error);
+/* Whether a text has stages or schedules; and reads it. Problems go to `r`, or are reported already, then the status is
+ * POLICY. Errors: as motley_policy_parse. */
+bool mot_is_staged(const reader *r);
+motley_status mot_transform_parse(reader *r, mot_transform **transform, motley_error *error);
 
 /* Reads the plain transform that `r` holds; problems go to `r`. And keeps the text itself, of a transform that is not
  * printed from its model. */
-motley_status mot_transform_read(reader *r, const motley_parse_params *params, mot_transform **transform);
+motley_status mot_transform_read(reader *r, mot_transform **transform);
 void mot_transform_keep_text(reader *r, mot_transform *transform);
 
 /* Reads a text with schedules, which `r` holds. Every epoch in which it means something else is checked, so that none
  * fails later. */
-motley_status mot_transform_read_scheduled(reader *r, const motley_parse_params *params, mot_transform **transform,
-                                           motley_error *error);
+motley_status mot_transform_read_scheduled(reader *r, mot_transform **transform, motley_error *error);
 
 /* What a stage that places pixels can do, as bits: resize, show less of what there is, show more of it. */
 enum { MOT_RESIZES = 1, MOT_CUTS = 2, MOT_EXTENDS = 4 };

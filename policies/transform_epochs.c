@@ -16,7 +16,7 @@ static motley_status read_in_epoch(const mot_yaml_tree *tree, uint32_t epoch, co
     *transform = NULL;
     motley_status status = mot_schedule_resolve(&r, epoch);
     if (status == MOTLEY_OK)
-        status = mot_transform_read(&r, params, transform);
+        status = mot_transform_read(&r, transform);
     for (uint32_t i = 0; i < r.tree.problems; i++) {
         char *const message = r.tree.problem[i].message;
         const size_t used = strlen(message);
@@ -100,15 +100,14 @@ static bool has_customs(const mot_transform *transform)
 
 /* Checks what the text in `r` means in an epoch. *first receives the transform of epoch 0, which is checked first; its
  * info is then raised to cover each further epoch. */
-static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_params *params, mot_transform **first,
-                                 motley_error *error)
+static motley_status check_epoch(reader *r, uint32_t epoch, mot_transform **first, motley_error *error)
 {
     mot_yaml_tree tree;
     mot_transform *read = NULL;
     if (mot_yaml_copy(&r->tree, &tree) != MOTLEY_OK)
         return mot_fail(error, MOTLEY_ERR_MEMORY, "no memory for a text in epoch %u", epoch);
     tree.only_checked = *first != NULL;
-    MOT_TRY(read_in_epoch(&tree, epoch, params, &read, error));
+    MOT_TRY(read_in_epoch(&tree, epoch, r->params, &read, error));
     motley_status status = MOTLEY_OK;
     if (has_customs(read))
         status =
@@ -116,7 +115,7 @@ static motley_status check_epoch(reader *r, uint32_t epoch, const motley_parse_p
     else
         check_alike(r, *first ? *first : read, read, epoch);
     if (status == MOTLEY_OK)
-        status = mot_yaml_report(&r->tree, params, error);
+        status = mot_yaml_report(&r->tree, r->params, error);
     if (status == MOTLEY_OK && *first)
         widen(*first, read);
     if (status == MOTLEY_OK && !*first)
@@ -142,8 +141,7 @@ static void check_count(reader *r, const mot_schedule *s)
                 most);
 }
 
-motley_status mot_transform_read_scheduled(reader *r, const motley_parse_params *params, mot_transform **transform,
-                                           motley_error *error)
+motley_status mot_transform_read_scheduled(reader *r, mot_transform **transform, motley_error *error)
 {
     mot_schedule *const schedule = calloc(1, sizeof *schedule);
     mot_transform *first = NULL;
@@ -152,13 +150,13 @@ motley_status mot_transform_read_scheduled(reader *r, const motley_parse_params 
     mot_schedule_read(r, schedule);
     if (r->tree.problems == 0)
         check_count(r, schedule);
-    motley_status status = mot_yaml_report(&r->tree, params, error);
+    motley_status status = mot_yaml_report(&r->tree, r->params, error);
     for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++) /* first, as problems are of the points */
-        status = check_epoch(r, schedule->first[k], params, &first, error);
+        status = check_epoch(r, schedule->first[k], &first, error);
     for (uint32_t k = 0; k < schedule->count && status == MOTLEY_OK; k++)
         for (uint32_t epoch = schedule->first[k] + 1;
              schedule->moves[k] && epoch < schedule->first[k + 1] && status == MOTLEY_OK; epoch++)
-            status = check_epoch(r, epoch, params, &first, error);
+            status = check_epoch(r, epoch, &first, error);
     if (status == MOTLEY_OK)
         mot_transform_keep_text(r, first);
     if (status == MOTLEY_OK && r->failed)

@@ -508,12 +508,12 @@ static void read_transform(reader *r, const mot_yaml *map, mot_transform *transf
 }
 
 /* Turns a policy's text into a transform with that one stage. */
-static void wrap_policy(reader *r, const motley_parse_params *params, mot_transform *transform)
+static void wrap_policy(reader *r, mot_transform *transform)
 {
     mot_stage *stage = &transform->stage[transform->stages++];
     stage->kind = MOT_STAGE_POLICY;
     transform->plain = true;
-    r->failed |= mot_policy_read(&r->tree, &r->tree.node[0], true, params->custom_ops, params->custom_ops_count,
+    r->failed |= mot_policy_read(&r->tree, &r->tree.node[0], true, r->params->custom_ops, r->params->custom_ops_count,
                                  &stage->policy) == MOTLEY_ERR_MEMORY;
     if (!r->failed && stage->policy->name)
         keep_text(r, stage->policy->name, &transform->name);
@@ -528,7 +528,7 @@ void mot_transform_keep_text(reader *r, mot_transform *transform)
     r->failed |= text.failed;
 }
 
-motley_status mot_transform_read(reader *r, const motley_parse_params *params, mot_transform **transform)
+motley_status mot_transform_read(reader *r, mot_transform **transform)
 {
     const mot_yaml *const root = &r->tree.node[0];
     mot_transform *const read = calloc(1, sizeof *read);
@@ -537,7 +537,7 @@ motley_status mot_transform_read(reader *r, const motley_parse_params *params, m
     if (root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views")))
         read_transform(r, root, read);
     else
-        wrap_policy(r, params, read);
+        wrap_policy(r, read);
     if (!r->failed && r->tree.problems == 0) {
         mot_transform_finish(read);
         if (read->views_count)
@@ -552,25 +552,13 @@ motley_status mot_transform_read(reader *r, const motley_parse_params *params, m
     return r->failed ? MOTLEY_ERR_MEMORY : MOTLEY_OK;
 }
 
-bool mot_is_staged(mot_yaml_tree *tree)
+bool mot_is_staged(const reader *r)
 {
-    const reader r = { .tree = *tree };
-    return mot_schedule_in(&r) || (tree->node[0].kind == MOT_YAML_MAP &&
-                                   (get(&r, &tree->node[0], "stages") || get(&r, &tree->node[0], "views")));
+    const mot_yaml *const root = &r->tree.node[0];
+    return mot_schedule_in(r) || (root->kind == MOT_YAML_MAP && (get(r, root, "stages") || get(r, root, "views")));
 }
 
-motley_status mot_transform_parse(mot_yaml_tree *tree, size_t length, const motley_parse_params *params,
-                                  mot_transform **transform, motley_error *error)
+motley_status mot_transform_parse(reader *r, mot_transform **transform, motley_error *error)
 {
-    reader r = { .tree = *tree, .whole = true, .params = params };
-    motley_status status;
-    if (mot_schedule_in(&r)) {
-        status = mot_transform_read_scheduled(&r, params, transform, error);
-    } else if ((status = mot_transform_read(&r, params, transform)) == MOTLEY_OK) {
-        status = mot_yaml_report(&r.tree, params, error);
-    } else {
-        mot_fail(error, status, "no memory to read a policy of %zu bytes", length);
-    }
-    *tree = r.tree; /* with the problems */
-    return status;
+    return mot_schedule_in(r) ? mot_transform_read_scheduled(r, transform, error) : mot_transform_read(r, transform);
 }
