@@ -13,12 +13,6 @@ const char *motley_dtype_name(motley_dtype dtype)
     return NAME(names, dtype);
 }
 
-const char *motley_layout_name(motley_layout layout)
-{
-    static const char *const names[] = { "hwc", "chw" };
-    return NAME(names, layout);
-}
-
 const char *motley_interpolation_name(motley_interpolation interpolation)
 {
     return NAME(mot_interpolation_names, interpolation);
@@ -29,10 +23,4 @@ const char *motley_shape_name(motley_shape shape)
     static const char *const names[] = { "point", "stats", "color",  "warp", "stencil",
                                          "blur",  "erase", "custom", "mix",  "filter" };
     return NAME(names, shape);
-}
-
-const char *motley_backend_name(motley_backend backend)
-{
-    static const char *const names[] = { "auto", "cpu", "cuda", "reference" };
-    return NAME(names, backend);
 }

@@ -477,12 +477,8 @@ Test(policy, enum_names)
 {
     cr_expect_str_eq(motley_dtype_name(MOTLEY_U16), "uint16");
     cr_expect_null(motley_dtype_name((motley_dtype)5));
-    cr_expect_str_eq(motley_layout_name(MOTLEY_CHW), "chw");
-    cr_expect_null(motley_layout_name((motley_layout)2));
     cr_expect_str_eq(motley_interpolation_name(MOTLEY_BICUBIC), "bicubic");
     cr_expect_null(motley_interpolation_name((motley_interpolation)3));
-    cr_expect_str_eq(motley_backend_name(MOTLEY_BACKEND_REFERENCE), "reference");
-    cr_expect_null(motley_backend_name((motley_backend)-1));
     cr_expect_str_eq(motley_shape_name(MOTLEY_SHAPE_CUSTOM), "custom");
     for (int op = 0; op < motley_op_count(); op++)
         cr_expect_not_null(motley_shape_name(motley_op_get(op)->shape));

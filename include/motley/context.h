@@ -19,9 +19,6 @@ typedef enum motley_backend {
     MOTLEY_BACKEND_REFERENCE = 3 /* the CPU's readable scalar code: for checking, never for speed */
 } motley_backend;
 
-/** "auto", "cpu", "cuda", "reference"; NULL for an unknown number. */
-MOTLEY_API const char *motley_backend_name(motley_backend backend);
-
 typedef struct motley_context_params {
     size_t struct_size; /* 0 or sizeof; see motley.h */
     motley_backend backend;

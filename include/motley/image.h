@@ -33,10 +33,9 @@ typedef enum motley_interpolation {
 
 #define MOTLEY_MAX_BANDS 1024 /* the most channels of an image */
 
-/** The names that policies, the command and Python use: "uint8", "hwc", "nearest". NULL for an unknown number, so a
+/** The names that policies, the command and Python use: "uint8", "nearest". NULL for an unknown number, so a
  *  loop from 0 finds all names. */
 MOTLEY_API const char *motley_dtype_name(motley_dtype dtype);
-MOTLEY_API const char *motley_layout_name(motley_layout layout);
 MOTLEY_API const char *motley_interpolation_name(motley_interpolation interpolation);
 
 /** One image of a batch of many sizes. */
