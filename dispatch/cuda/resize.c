@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* motley_resize on the GPU: uploads the images' descriptions, queues the kernel that makes the tables of their axes,
  * then the one that resizes. */
+#include "base/values.h"
 #include "dispatch/cuda/wide.h"
 
 #include <string.h>
@@ -33,36 +34,35 @@ void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *a
     job->tables = mot_take(arena, MOT_PLACES, table_bytes);
 }
 
-/* The largest result, and the most groups of taps in any image's rows. */
-typedef struct extremes {
-    int width, height, row_groups;
-    int64_t table_bytes; /* of all images */
-} extremes;
+void mot_axes_add(mot_axes_room *room, int width, int column_groups, int height, int row_groups)
+{
+    room->bytes += mot_resize_table_bytes(width, column_groups, height, row_groups);
+    room->width = mot_larger_int(room->width, width);
+    room->height = mot_larger_int(room->height, height);
+    room->row_groups = mot_larger_int(room->row_groups, row_groups);
+}
 
 /* Writes each image's place and where its tables begin. */
-static extremes fill_places(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
-                            mot_resize *place, int64_t *offset)
+static mot_axes_room fill_places(const motley_batch *src, const motley_batch *dst, const motley_resize_params *params,
+                                 mot_resize *place, int64_t *offset)
 {
-    extremes e = { 0 };
+    mot_axes_room room = { 0 };
     for (size_t i = 0; i < src->count; i++) {
         const mot_view from = mot_batch_view(src, i), to = mot_batch_view(dst, i);
         place[i] = mot_resize_as(params, &from, &to, i);
         const int columns = mot_resize_most_groups(params->filter, place[i].width, to.width);
         const int rows = mot_resize_most_groups(params->filter, place[i].height, to.height);
-        offset[i] = e.table_bytes;
-        e.table_bytes += mot_resize_table_bytes(to.width, columns, to.height, rows);
-        e.width = to.width > e.width ? to.width : e.width;
-        e.height = to.height > e.height ? to.height : e.height;
-        e.row_groups = rows > e.row_groups ? rows : e.row_groups;
+        offset[i] = room.bytes;
+        mot_axes_add(&room, to.width, columns, to.height, rows);
     }
-    return e;
+    return room;
 }
 
-motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int width, int height, int row_groups,
+motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, const mot_axes_room *room,
                            motley_error *error)
 {
     mot_cuda_state *const s = call->s;
-    mot_resize_cut(job, width, height, row_groups, s->chip.shared_bytes);
+    mot_resize_cut(job, room->width, room->height, room->row_groups, s->chip.shared_bytes);
     if (!s->resize_prepared)
         CUDA_TRY(mot_resize_prepare(s->chip.shared_bytes), "preparing the resize kernel");
     s->resize_prepared = 1;
@@ -88,21 +88,21 @@ static motley_status queue_resize(mot_cuda_call *call, const motley_batch *src, 
     mot_arena assembled = { .base = pool->host.memory, .host = 1 };
     memset(assembled.base, 0, counted.bytes);
     const resize_upload from = lay_out_resize(src, dst, &assembled);
-    const extremes most = fill_places(src, dst, params, from.places, from.offsets);
+    const mot_axes_room most = fill_places(src, dst, params, from.places, from.offsets);
     mot_resize_job job = { .count = (int32_t)src->count,
                            .channels = src->channels,
                            .format = (int32_t)mot_cuda_format_of(src),
                            .planes = mot_cuda_resizes_planes(src) };
-    mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &counted);
+    mot_cuda_lay_out_axes(&job, (size_t)most.bytes, &counted);
     MOT_TRY(mot_call_take(call, 0, counted.bytes, 0, error));
     const resize_upload p = lay_out_resize(src, dst, &call->scratch);
-    mot_cuda_lay_out_axes(&job, (size_t)most.table_bytes, &call->scratch);
+    mot_cuda_lay_out_axes(&job, (size_t)most.bytes, &call->scratch);
     job.src = mot_cuda_batch_of(src, p.src);
     job.dst = mot_cuda_batch_of(dst, p.dst);
     job.place = p.places;
     job.counted = p.counted;
     job.table_offset = p.offsets;
-    MOT_TRY(mot_cuda_cut(call, &job, most.width, most.height, most.row_groups, error));
+    MOT_TRY(mot_cuda_cut(call, &job, &most, error));
     MOT_TRY(mot_call_send(call, MOT_SENT | MOT_PLACES, p.places, assembled.base, assembled.bytes, "sending the images",
                           error));
     const mot_node axes = { .reads = MOT_SENT | MOT_PLACES, .writes = MOT_PLACES };

@@ -96,8 +96,17 @@ motley_status mot_cuda_resize(void *state, const motley_batch *src, const motley
 /* Lays out what its kernels write, for job->count images, whose tables have so many bytes in all. */
 void mot_cuda_lay_out_axes(mot_resize_job *job, size_t table_bytes, mot_arena *arena);
 
-/* Cuts a job's results, each at most this size, into tiles, and prepares the kernels. */
-motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, int width, int height, int row_groups,
+/* What the tables of the axes of images take, and the largest result and the most groups of taps in any rows. */
+typedef struct mot_axes_room {
+    int64_t bytes;
+    int width, height, row_groups;
+} mot_axes_room;
+
+/* Adds an image of this size, with so many groups of taps. */
+void mot_axes_add(mot_axes_room *room, int width, int column_groups, int height, int row_groups);
+
+/* Cuts a job's results into tiles, and prepares the kernels. */
+motley_status mot_cuda_cut(const mot_cuda_call *call, mot_resize_job *job, const mot_axes_room *room,
                            motley_error *error);
 
 /* Queues a resize, whose axes have tables: a mot_resize_job. */

@@ -66,12 +66,6 @@ typedef struct upload {
     mot_step *given_steps, *given_before;
 } upload;
 
-/* What the tables of the axes of all images take, and the largest of these. */
-typedef struct axes_room {
-    int64_t bytes; /* of one image when there are no offsets, else of all */
-    int row_groups, width, height;
-} axes_room;
-
 /* A call under way. */
 typedef struct transform_run {
     mot_cuda_call *cuda;
@@ -88,6 +82,7 @@ typedef struct transform_run {
     mot_transform_draw_job draw; /* and, in it, the resize */
     motley_batch pixels;         /* what is resized if it is no result yet: `apart` */
     int apart, has_steps;
+    size_t before_room, steps_room; /* the most steps of an image that change its source, and others */
     motley_output output;
     mot_job job; /* the steps */
     mot_cuda_steps steps;
@@ -97,22 +92,13 @@ typedef struct transform_run {
     int twice;                    /* some images are resized twice: all of them are first made `between` */
     motley_batch between;         /* those that are not are copied there */
     mot_transform_draw_job first; /* makes the tables by which they are */
-    axes_room first_axes;
+    mot_axes_room first_axes;
     size_t upload_bytes; /* the first of the host's memory */
-    axes_room axes;
+    mot_axes_room axes;  /* of one image if there are no offsets, else of all */
 } transform_run;
 
-/* Whether some image is resized twice. */
-static int resizes_twice(const mot_request *call)
-{
-    for (size_t i = 0; call->transform->facts.twice && i < call->draws.count; i++)
-        if (call->draws.places[i].first.width > 0)
-            return 1;
-    return 0;
-}
-
-/* The most bytes of the tables of image i, of what comes first or of its last resize. */
-static int64_t most_table_bytes(const mot_request *call, size_t i, int first, axes_room *r)
+/* Adds the tables of image i, of what comes first or of its last resize. */
+static void add_axes(const mot_request *call, size_t i, int first, mot_axes_room *r)
 {
     const mot_view src = mot_batch_view(call->src, i), dst = mot_batch_view(call->dst, i);
     const int drawn = call->draws.places != NULL;
@@ -138,10 +124,7 @@ static int64_t most_table_bytes(const mot_request *call, size_t i, int first, ax
             rows = down > rows ? down : rows;
         }
     }
-    r->row_groups = rows > r->row_groups ? rows : r->row_groups;
-    r->width = width > r->width ? width : r->width;
-    r->height = height > r->height ? height : r->height;
-    return mot_resize_table_bytes(width, columns, height, rows);
+    mot_axes_add(r, width, columns, height, rows);
 }
 
 /* Bytes of a dense image of the size of image i. */
@@ -151,38 +134,27 @@ static size_t image_bytes(const motley_batch *batch, size_t i)
     return (size_t)v.width * (size_t)v.height * (size_t)v.channels;
 }
 
-/* The steps of an image that change its source, at most. */
-static size_t before_room(const mot_request *call)
+/* Finds how many steps images can have, or have as the host knows, and whether some are resized twice. */
+static void find_rooms(transform_run *r)
 {
-    size_t most = 0;
-    if (!call->draws.steps)
-        return (size_t)call->transform->facts.before;
-    for (size_t i = 0; i < call->draws.count && call->transform->facts.before > 0; i++)
-        most = call->draws.places[i].before > most ? call->draws.places[i].before : most;
-    return most;
+    const mot_request *const call = r->call;
+    const mot_transform_facts *const facts = &call->transform->facts;
+    const mot_host_draws *const known = &call->draws;
+    r->before_room = known->steps ? 0 : (size_t)facts->before;
+    r->steps_room = known->steps ? known->most : call->info->max_steps - r->before_room;
+    r->has_steps = r->steps_room > 0 && call->info->max_steps > 0 && !(known->steps && facts->before > 0);
+    for (size_t i = 0; i < known->count; i++) {
+        const motley_place *const place = &known->places[i];
+        r->before_room = mot_larger(r->before_room, facts->before > 0 ? place->before : 0);
+        r->has_steps |= facts->before > 0 && known->counts[i] > place->before;
+        r->twice |= facts->twice && place->first.width > 0;
+    }
 }
 
-/* The other steps of an image, at most. */
-static size_t steps_room(const mot_request *call)
+/* Copies the steps that the host knows: those that change the sources, up to `first` of an image, and the others. */
+static void copy_steps(const mot_request *call, size_t first, mot_step *before, mot_step *steps)
 {
-    return call->draws.steps ? call->draws.most : call->info->max_steps - (size_t)call->transform->facts.before;
-}
-
-/* Whether steps work on what was resized. */
-static int has_steps(const mot_request *call)
-{
-    int others = 0;
-    if (!call->draws.steps || call->transform->facts.before == 0)
-        return steps_room(call) > 0 && call->info->max_steps > 0;
-    for (size_t i = 0; i < call->draws.count; i++)
-        others |= call->draws.counts[i] > call->draws.places[i].before;
-    return others;
-}
-
-/* Copies the steps that the host knows: those that change the sources, and the others. */
-static void copy_steps(const mot_request *call, mot_step *before, mot_step *steps)
-{
-    const size_t first = before_room(call), most = call->draws.most;
+    const size_t most = call->draws.most;
     const mot_step nothing = { .arg.flags = MOT_ARG_IDENTITY };
     for (size_t i = 0; i < call->draws.count; i++) {
         const mot_step *const own = call->draws.steps + i * most;
@@ -200,41 +172,41 @@ static size_t images_together(const mot_request *call)
     return call->params->clip_frames > 1 ? call->params->clip_frames : 1;
 }
 
-static upload lay_out_upload(const mot_request *call, int needs_pixels, mot_arena *arena)
+static upload lay_out_upload(const transform_run *r, mot_arena *arena)
 {
+    const mot_request *const call = r->call;
     const motley_apply_params *const params = call->params;
     const size_t n = call->src->count;
     const int mixed = call->src->images || call->dst->images || params->given;
     upload u = { .offsets = mot_take_if(mixed, arena, MOT_SENT, n * sizeof *u.offsets) };
     u.src = mot_take_copy(arena, MOT_SENT, call->src->images, n * sizeof *u.src);
     u.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, n * sizeof *u.dst);
-    u.images = mot_take_if(needs_pixels && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
-    u.sources = mot_take_if(before_room(call) > 0 && call->src->images, arena, MOT_SENT, n * sizeof *u.sources);
+    u.images = mot_take_if(r->apart && call->dst->images, arena, MOT_SENT, n * sizeof *u.images);
+    u.sources = mot_take_if(r->before_room > 0 && call->src->images, arena, MOT_SENT, n * sizeof *u.sources);
     u.ids = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.ids, n * sizeof *u.ids);
     u.views = mot_take_copy(arena, MOT_SENT, call->draws.steps ? NULL : params->samples.views, n * sizeof *u.views);
-    const int twice = resizes_twice(call);
-    u.first_offsets = mot_take_if(twice, arena, MOT_SENT, n * sizeof *u.first_offsets);
-    u.between = mot_take_if(twice, arena, MOT_SENT, n * sizeof *u.between);
-    u.first = mot_take_if(twice, arena, MOT_PLACES, n * sizeof *u.first);
+    u.first_offsets = mot_take_if(r->twice, arena, MOT_SENT, n * sizeof *u.first_offsets);
+    u.between = mot_take_if(r->twice, arena, MOT_SENT, n * sizeof *u.between);
+    u.first = mot_take_if(r->twice, arena, MOT_PLACES, n * sizeof *u.first);
     u.given = mot_take_if(call->draws.places != NULL, arena, MOT_PLACES, n * sizeof *u.given);
     if (u.given && arena->base && arena->host)
         mot_draws_split_places(call->draws.places, call->src, u.first, u.given);
     const int given = call->draws.steps != NULL;
-    u.given_steps = mot_take_if(given, arena, MOT_STEPS, n * steps_room(call) * sizeof *u.given_steps);
+    u.given_steps = mot_take_if(given, arena, MOT_STEPS, n * r->steps_room * sizeof *u.given_steps);
     u.given_before =
-        mot_take_if(given && before_room(call) > 0, arena, MOT_STEPS, n * before_room(call) * sizeof *u.given_before);
+        mot_take_if(given && r->before_room > 0, arena, MOT_STEPS, n * r->before_room * sizeof *u.given_before);
     if (given && arena->base && arena->host)
-        copy_steps(call, u.given_before, u.given_steps);
+        copy_steps(call, r->before_room, u.given_before, u.given_steps);
     return u;
 }
 
 /* Finds the sizes of the axes' tables, and where each image's begin if the upload has that. */
-static void count_axes(const mot_request *call, int64_t *offset, int first, axes_room *room)
+static void count_axes(const mot_request *call, int64_t *offset, int first, mot_axes_room *room)
 {
     for (size_t i = 0; i < (offset ? call->src->count : 1); i++) {
         if (offset)
             offset[i] = room->bytes;
-        room->bytes += most_table_bytes(call, i, first, room);
+        add_axes(call, i, first, room);
     }
 }
 
@@ -301,7 +273,7 @@ static void describe_steps(transform_run *r)
     r->job.policy = r->only ? r->only->policy : NULL;
     r->job.drawn_steps = r->draw.steps;
     r->job.facts = call->draws.steps ? NULL : &call->transform->facts.steps;
-    r->job.max_steps = steps_room(call);
+    r->job.max_steps = r->steps_room;
     r->job.stream = r->cuda->stream;
 }
 
@@ -311,7 +283,7 @@ static void describe_before(transform_run *r)
     const mot_request *const call = r->call;
     r->before = mot_job_of(call->src, &r->sources);
     r->before.drawn_steps = r->draw.before;
-    r->before.max_steps = before_room(call);
+    r->before.max_steps = r->before_room;
     r->before.stream = r->cuda->stream;
 }
 
@@ -333,7 +305,7 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     const int counts = !slot->base;
     mot_transform_draw_job *const draw = &r->draw;
     r->first_sent = counts ? NULL : slot->base + slot->bytes;
-    r->sent = lay_out_upload(call, r->apart, slot);
+    r->sent = lay_out_upload(r, slot);
     draw->resize.count = (int32_t)n;
     if (!r->is_wide)
         mot_cuda_lay_out_axes(&draw->resize, (size_t)r->axes.bytes * (r->host.offsets ? 1 : n), slot);
@@ -345,14 +317,14 @@ static motley_status lay_out_transform(transform_run *r, mot_arena *slot, mot_ar
     draw->drawn = call->draws.steps ? r->sent.given : mot_take(slot, MOT_PLACES, n * sizeof *draw->drawn);
     draw->steps = call->draws.steps
                       ? r->sent.given_steps
-                      : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * steps_room(call) * sizeof *draw->steps);
+                      : mot_take_if(!r->draws_late, slot, MOT_STEPS, n * r->steps_room * sizeof *draw->steps);
     if (r->is_wide) {
         mot_cuda_wide_lay_out(&r->wide, slot, scratch);
         return MOTLEY_OK;
     }
-    draw->before = call->draws.steps ? r->sent.given_before
-                                     : mot_take_if(before_room(call) > 0, slot, MOT_STEPS,
-                                                   n * before_room(call) * sizeof *draw->before);
+    draw->before = call->draws.steps
+                       ? r->sent.given_before
+                       : mot_take_if(r->before_room > 0, slot, MOT_STEPS, n * r->before_room * sizeof *draw->before);
     if (draw->before) {
         r->sources = lay_out_pixels(call, call->src, 1, r->host.sources, scratch);
         describe_before(r);
@@ -529,7 +501,7 @@ static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mo
 /* What a resize reads and writes. lists: of images of src and dst on the device, or NULL; offsets: of their tables. */
 static void describe_resize(const transform_run *r, const motley_batch *src, const motley_image *src_list,
                             const motley_batch *dst, const motley_image *dst_list, const int64_t *offsets,
-                            const axes_room *axes, mot_resize_job *resize)
+                            const mot_axes_room *axes, mot_resize_job *resize)
 {
     resize->src = mot_cuda_batch_of(src, src_list);
     resize->dst = mot_cuda_batch_of(dst, dst_list);
@@ -562,8 +534,8 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->stage = r->tables.stages;
     draw->table = r->tables.policies;
     draw->stages = (int32_t)call->transform->stages;
-    draw->max_steps = draw->steps ? (int32_t)steps_room(call) : 0;
-    draw->max_before = draw->before ? (int32_t)before_room(call) : 0;
+    draw->max_steps = draw->steps ? (int32_t)r->steps_room : 0;
+    draw->max_before = draw->before ? (int32_t)r->before_room : 0;
     draw->order = (int32_t)call->transform->facts.order;
     draw->given = call->draws.steps != NULL;
     mot_request_fill(call, draw->fill);
@@ -591,14 +563,14 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     mot_cuda_state *const s = r->cuda->s;
     mot_arena counted = { 0 }, slot = mot_slot_begin(&s->chip, NULL), scratch = { 0 };
     MOT_TRY(mot_stage_tables_send(r->cuda, call->transform, &r->tables, error));
-    lay_out_upload(call, r->apart, &counted);
+    lay_out_upload(r, &counted);
     r->upload_bytes = counted.bytes;
     const mot_job sizes = mot_job_of(call->dst, NULL);
     const mot_mix_images mix = { call->dst, call->dst, call->params->mixed, NULL, false };
     const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
                               call->info->mix ? mot_cuda_mix_count(&s->chip, &mix, &scratch) : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
-    r->host = lay_out_upload(call, r->apart, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
+    r->host = lay_out_upload(r, &(mot_arena){ .base = s->pool.host.memory, .host = 1 });
     if (!r->is_wide)
         count_axes(call, r->host.offsets, 0, &r->axes);
     if (r->twice)
@@ -620,9 +592,8 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
                         .asked = job,
                         .is_wide = mot_batch_is_wide(call->src),
                         .parts = parts_of(call),
-                        .only = call->draws.steps ? NULL : call->transform->facts.only,
-                        .has_steps = has_steps(call),
-                        .twice = resizes_twice(call) };
+                        .only = call->draws.steps ? NULL : call->transform->facts.only };
+    find_rooms(&r);
     r.draws_late = r.only && !r.is_wide && !mot_cuda_has_parts(&r.parts) && !mot_followed_any(&call->followed);
     r.apart = r.has_steps && !r.is_wide && (dst->dtype != MOTLEY_U8 || call->params->clip_frames > 1);
     if (r.is_wide)
@@ -630,10 +601,9 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
     MOT_TRY(prepare_transform(&r, error));
     MOT_TRY(describe_draws(&r, error));
     if (!r.is_wide)
-        MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, r.axes.width, r.axes.height, r.axes.row_groups, error));
+        MOT_TRY(mot_cuda_cut(cuda, &r.draw.resize, &r.axes, error));
     if (r.twice)
-        MOT_TRY(mot_cuda_cut(cuda, &r.first.resize, r.first_axes.width, r.first_axes.height, r.first_axes.row_groups,
-                             error));
+        MOT_TRY(mot_cuda_cut(cuda, &r.first.resize, &r.first_axes, error));
     MOT_TRY(mot_call_send(cuda, MOT_SENT | (call->draws.steps ? MOT_STEPS | MOT_PLACES : 0), r.first_sent,
                           s->pool.host.memory, r.upload_bytes, "sending the images", error));
     MOT_TRY(r.is_wide ? queue_wide(&r, error) : queue_pixels(&r, error));
