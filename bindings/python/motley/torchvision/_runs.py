@@ -238,9 +238,20 @@ def _ranges(t: Any) -> dict[str, Any]:
     return {name: _numbers(range_) for name, range_ in given.items() if range_ is not None}
 
 
+def _random_resized_crop(run: Run, t: Any) -> Stage:
+    how = {"size": _size(t.size), "scale": _numbers(t.scale), "ratio": _numbers(t.ratio)}
+    return "random_resized_crop", {**how, "filter": _filters(run, t), "order": ORDER}
+
+
 def _resize(run: Run, t: Any, **how: object) -> Stage:
     """torchvision's v2 resizes masks by torch's nearest, v1 none."""
     return "resize", {**how, "filter": _filters(run, t), "order": ORDER, **({"masks": "torch"} if is_v2(t) else {})}
+
+
+def _resize_to(run: Run, t: Any) -> Stage:
+    if t.size is None or getattr(t, "max_size", None) is not None:
+        raise NotOurs("max_size is given")
+    return _resize(run, t, size=_size(t.size))
 
 
 def _zoom_out(run: Run, t: Any) -> Stage:
@@ -391,12 +402,6 @@ def _classification(run: Run, t: Any) -> None:
         run.read(transform)
 
 
-def _resize_to(run: Run, t: Any) -> Stage:
-    if t.size is None or getattr(t, "max_size", None) is not None:
-        raise NotOurs("max_size is given")
-    return _resize(run, t, size=_size(t.size))
-
-
 def _behind(run: Run, t: Any) -> None:
     """What sees no pixel: torchvision runs it behind the stages."""
     run.tail.append(t)
@@ -404,16 +409,7 @@ def _behind(run: Run, t: Any) -> None:
 
 APPLIED = "ColorJitter", "GaussianBlur", "RandomIoUCrop"  # what RandomApply may apply
 READERS: dict[str, Callable[[Run, Any], Stage | None]] = {
-    "RandomResizedCrop": lambda run, t: (
-        "random_resized_crop",
-        {
-            "size": _size(t.size),
-            "scale": _numbers(t.scale),
-            "ratio": _numbers(t.ratio),
-            "filter": _filters(run, t),
-            "order": ORDER,
-        },
-    ),
+    **dict.fromkeys(("RandomResizedCrop", "RandomResizedCropAndInterpolation"), _random_resized_crop),
     "Resize": _resize_to,
     "CenterCrop": lambda run, t: ("center_crop", {"size": _size(t.size)}),
     "RandomCrop": _random_crop,
@@ -445,4 +441,3 @@ READERS: dict[str, Callable[[Run, Any], Stage | None]] = {
     "RandomErasing": _erasing,
     "ImageClassification": _classification,
 }
-READERS["RandomResizedCropAndInterpolation"] = READERS["RandomResizedCrop"]
