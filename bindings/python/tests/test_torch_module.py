@@ -234,7 +234,7 @@ def test_operator_is_registered_right(device, ids, channels_last):
         output_layout="channels_last" if channels_last else None,
     )
     for transform in stage, Transform("torchvision_train"):
-        arguments = images, counter, ids, None, None, 0, transform._text, "chw", True, 7, None
+        arguments = images, counter, ids, None, None, 0, 1, 0, transform._text, "chw", True, 7, None
         torch.library.opcheck(motley.torch.module._augment, arguments)
 
 

@@ -12,7 +12,7 @@ import torch
 import motley
 from motley._arrays import Torch, name_of
 from motley._images import axes_of, new_array
-from motley._random import MASK, WANTED, Once, Source, split_ids
+from motley._random import MASK, WANTED, Once, Source, split_ids, view_as
 
 if TYPE_CHECKING:
     from motley import Policy
@@ -134,24 +134,21 @@ class Transform(motley.Transform, torch.nn.Module):
         if not self._whole:
             images, layout = _seen_as_chw(images, layout, None)
         views = self.views if views is None else views
-        ids, each, levels = _as_tensor(ids), None, _as_tensor(levels) if self.training or not self._levels else None
+        ids, levels = _as_tensor(ids), _as_tensor(levels) if self.training or not self._levels else None
         carries = ids is not None and ids.dim() == 2
         epoch = self._epoch if epoch is None and self._scheduled and self._epoch is not None else epoch
         known = epoch is not None or self._epoch is not None or self._counts or (carries and ids.shape[1] == 3)
         if self.training and not known and (ids is not None or self._scheduled):
             raise motley.ArgumentError(WANTED)
-        if views > 1 and carries:  # [N, 2] beside `each`: ids and epochs
-            ids, view = ids[:, ::2] if ids.shape[1] == 3 else ids[:, 0].contiguous(), ids[:, 1]
-        if not isinstance(view, int):
-            each, view = _as_tensor(view), 0
+        reads = None if isinstance(view, int) else _as_tensor(view)
+        read = view if reads is None else 0
         seed = self.seed if seed is None else seed
         settings = self._text, layout, self.training, None if seed is None else _signed(seed), epoch
         counter = self.counter.to(images.device)
         single = images.dim() == len(layout.removeprefix("n"))
         made: list[Any] = []
         for k in range(views):
-            numbers = None if each is None else each * views + k
-            results = _augment(images, counter, ids, levels, numbers, view * views + k, *settings)
+            results = _augment(images, counter, ids, levels, reads, read, views, k, *settings)
             made.append(self._by_name(results, single) if self._named else results[0])
         if ids is None and self.training:
             self.counter[1].add_(1 if single else images.shape[0])
@@ -232,17 +229,15 @@ def _transform_of(text: str, training: bool) -> motley.Transform:
 
 
 def _augment(images: torch.Tensor, counter: torch.Tensor, ids: Optional[torch.Tensor], levels: Optional[torch.Tensor],
-             views: Optional[torch.Tensor], view: int, transform: str, layout: str, training: bool,
-             seed: Optional[int], epoch: Optional[int]) -> List[torch.Tensor]:  # fmt: skip
+             reads: Optional[torch.Tensor], read: int, views: int, number: int, transform: str, layout: str,
+             training: bool, seed: Optional[int], epoch: Optional[int]) -> List[torch.Tensor]:  # fmt: skip
+    """View `number` of `views` that each read has; reads: of each image, else `read` of all."""
     made = _transform_of(transform, training)._same()
-    if views is not None and ids is not None and ids.dim() == 2:
-        numbers = torch.stack([ids[:, 0], 0 * ids[:, 0], ids[:, 1]], 1)
-        ids, _, epoch = split_ids(numbers, 0, epoch)
     made.counter, made._words = counter, Source(None if seed is None else seed & MASK)
     made._counts = ids is not None or seed is not None  # else only in a graph, as calls that are not compiled
-    ids = Once(made, counted=False) if ids is None else ids  # who calls counts
-    which = ids, view if views is None else views, epoch, None
-    result = made._run(images, None, layout, which, False, levels)
+    which, view, epoch = split_ids(ids, read if reads is None else reads, epoch)
+    which = Once(made, counted=False) if ids is None else which  # who calls counts
+    result = made._run(images, None, layout, (which, view_as(view, views, number), epoch, None), False, levels)
     single = images.dim() == len(layout.removeprefix("n"))
     return [_joined(own, single) for own in result.values()] if isinstance(result, dict) else [result]
 
@@ -277,8 +272,8 @@ if _HAS_OPERATORS:
     _augment = torch.library.custom_op("motley::augment", _augment, mutates_args=())
 
     @_augment.register_fake  # type: ignore
-    def _(images: Any, counter: Any, ids: Any, levels: Any, views: Any, view: Any, transform: Any, layout: Any,
-          training: Any, seed: Any, epoch: Any) -> List[torch.Tensor]:  # fmt: skip
+    def _(images: Any, counter: Any, ids: Any, levels: Any, reads: Any, read: Any, views: Any, number: Any,
+          transform: Any, layout: Any, training: Any, seed: Any, epoch: Any) -> List[torch.Tensor]:  # fmt: skip
         made = _transform_of(transform, training)
         if made.output_layout is None and not made.policy.whole:
             return [torch.empty_like(images, dtype=getattr(torch, made._written(None, name_of(images.dtype))))]
