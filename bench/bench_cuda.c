@@ -4,7 +4,7 @@
  *
  *     bench_cuda [--set NAME] [--name NAME] [--runs N]    sets: targets, ops, batches, sizes, mixed, graph, fused,
  *                                           large, shapes, strides, transforms, followers, breaks, interpolated,
- *                                           wide, all;
+ *                                           wide, detection, all;
  *                                           the second name: one measurement of a set
  *     bench/cuda_results.py build               runs all and writes a dated file into bench/results/
  *
@@ -30,10 +30,11 @@
 #define ROW_BEGINS 4   /* which find the stream idle or with little work, are not timed */
 #define DISTINCT 256   /* pictures that are made; a larger batch repeats them */
 #define CHANNELS 3
-#define SIDE 224  /* of a transform's output */
-#define BOXES 32  /* of an image, that follow it */
-#define POINTS 64 /* likewise */
-#define BANDS 13  /* of satellites' images */
+#define SIDE 224    /* of a transform's output */
+#define BOXES 32    /* of an image, that follow it */
+#define FEW_BOXES 7 /* of a picture of a detector's training */
+#define POINTS 64   /* likewise */
+#define BANDS 13    /* of satellites' images */
 
 static const float mean[3] = { 0.485f, 0.456f, 0.406f }, std[3] = { 0.229f, 0.224f, 0.225f }; /* ImageNet's */
 static int runs = 12;
@@ -299,7 +300,9 @@ typedef struct subject {
     const char *name;            /* of the policy or op */
     const motley_policy *policy; /* NULL: none is applied */
     const motley_policy *transform;
-    followed *followed; /* MASKS, NUMBERS */
+    followed *followed;          /* MASKS, NUMBERS; of a transform, the boxes that move, or NULL */
+    const motley_samples *boxes; /* by which a transform crops, or NULL */
+    motley_dtype dtype;          /* of a transform's results */
     cudaGraphExec_t replay[MAX_BUFFERS];
     uint64_t *counters; /* device memory [MAX_BUFFERS][2]: {epoch, first} of each buffer's replay, or NULL */
 } subject;
@@ -356,25 +359,41 @@ static void apply(const work *w, const subject *s, int i, uint32_t epoch)
          error.message);
 }
 
-/* Transforms a buffer's images into images of SIDE x SIDE. */
+/* Transforms a buffer's images into images of the transform's size. */
 static void transform(const work *w, const subject *s, int i, uint32_t epoch)
 {
     motley_error error;
+    const motley_policy_info *const info = motley_policy_describe(s->transform);
     const motley_batch src = batch_of(w, i);
     const motley_batch dst = { .count = src.count,
                                .channels = src.channels,
-                               .dtype = src.dtype == MOTLEY_U8 ? MOTLEY_F16 : src.dtype,
+                               .dtype = s->dtype,
                                .layout = MOTLEY_CHW,
                                .data = w->output[i],
-                               .width = SIDE,
-                               .height = SIDE };
-    const motley_apply_params params = { .samples = { .seed = 1, .epoch = epoch }, .stream = stream };
+                               .width = info->width,
+                               .height = info->height };
+    motley_apply_params params = { .stream = stream };
+    motley_followed numbers;
+    if (s->boxes)
+        params.samples = *s->boxes;
+    params.samples.seed = 1;
+    params.samples.epoch = epoch;
+    if (s->counters)
+        params.counter = s->counters + 2 * i;
+    if (s->followed) {
+        numbers = s->followed->numbers;
+        numbers.boxes = s->followed->moved[i];
+        params.followed = &numbers;
+    }
     need(motley_apply(context, s->transform, &src, &dst, &params, &error) == MOTLEY_OK, error.message);
 }
 
 static void once(const work *w, const subject *s, int i, uint32_t epoch)
 {
-    if (s->how == COPY)
+    if (s->how == COPY && w->copied > w->bytes) /* what is written is more than what is read */
+        need_cuda(cudaMemcpyAsync(w->output[i], w->output[(i + 1) % w->buffers], w->copied, cudaMemcpyDeviceToDevice,
+                                  stream));
+    else if (s->how == COPY)
         need_cuda(cudaMemcpyAsync(w->buffer[i], w->original, w->copied, cudaMemcpyDeviceToDevice, stream));
     else if (s->how == TRANSFORM)
         transform(w, s, i, epoch);
@@ -400,7 +419,7 @@ static cudaGraph_t capture(const work *w, const subject *s, int i)
 static void make_replays(const work *w, subject *s)
 {
     subject call = *s;
-    call.how = CALL;
+    call.how = s->transform ? TRANSFORM : CALL;
     once(w, &call, 0, 0); /* a capture allocates nothing */
     for (int i = 0; i < w->buffers; i++) {
         cudaGraph_t graph = capture(w, &call, i);
@@ -413,7 +432,7 @@ static void make_replays(const work *w, subject *s)
 static int launches(const work *w, const subject *s)
 {
     subject queued = *s;
-    queued.how = s->how == REPLAY ? CALL : s->how;
+    queued.how = s->how != REPLAY ? s->how : s->transform ? TRANSFORM : CALL;
     cudaGraph_t graph = capture(w, &queued, 0);
     static cudaGraphNode_t node[MAX_NODES];
     size_t nodes = MAX_NODES;
@@ -485,7 +504,7 @@ static void measure(work *w, subject *s)
         const uint32_t epoch = (uint32_t)((run + 1) * MAX_BUFFERS);
         for (int i = 0; i < w->buffers; i++) {
             refresh(w, i);
-            if (s->how == NUMBERS)
+            if (s->how == NUMBERS || (s->transform && s->followed))
                 refresh_numbers(s->followed, i);
         }
         need_cuda(cudaStreamSynchronize(stream));
@@ -871,15 +890,15 @@ static void one_transform(work *w, const char *name, const char *stages, int cop
     w->copied = moved(w, made);
     if (copied)
         copy(w);
-    subject s = { .how = TRANSFORM, .name = name, .transform = made };
+    subject s = { .how = TRANSFORM, .name = name, .transform = made, .dtype = MOTLEY_F16 };
     measure(w, &s);
     motley_policy_destroy(made);
 }
 
-static void make_outputs(work *w)
+static void make_outputs(work *w, size_t bytes)
 {
     for (int i = 0; i < w->buffers; i++)
-        need_cuda(cudaMalloc(&w->output[i], w->batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t)));
+        need_cuda(cudaMalloc(&w->output[i], bytes));
 }
 
 /* Jobs that run in parts: filters, hue, kernel blurs, chains that are mixed. */
@@ -896,7 +915,7 @@ static void breaks(void)
     one_op(&w, "blur", NAN);
     work_drop(&w);
     work_make(&w, 256, 500, 375, MOTLEY_HWC);
-    make_outputs(&w);
+    make_outputs(&w, w.batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t));
     one_transform(&w, "crop, flip, jitter",
                   "  - jitter: {brightness: [0.6, 1.4], contrast: [0.6, 1.4], saturation: [0.6, 1.4]}\n", 1);
     one_transform(
@@ -925,7 +944,7 @@ static void transforms(void)
             work_make(&w, 256, batches[b].width, batches[b].height, MOTLEY_HWC);
         else
             work_make_mixed(&w, 256, batches[b].low, batches[b].high);
-        make_outputs(&w);
+        make_outputs(&w, w.batch.count * SIDE * SIDE * CHANNELS * sizeof(uint16_t));
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++)
             one_transform(&w, texts[t].name, texts[t].stage, t == 0);
         work_drop(&w);
@@ -940,16 +959,16 @@ static void *sent(const void *host, size_t bytes)
     return device;
 }
 
-static void follow_begin(const work *w, followed *f)
+static void follow_begin(const work *w, size_t boxes, size_t points, followed *f)
 {
     const size_t n = w->batch.count, pixels = w->bytes / CHANNELS;
     uint64_t state = 2;
     for (int i = 0; i < w->buffers; i++) {
         need_cuda(cudaMalloc((void **)&f->masks[i], 2 * pixels));
         need_cuda(cudaMemcpy(f->masks[i], w->original, pixels, cudaMemcpyDeviceToDevice));
-        need_cuda(cudaMalloc((void **)&f->moved[i], n * (4 * BOXES + 2 * POINTS) * sizeof(double)));
+        need_cuda(cudaMalloc((void **)&f->moved[i], n * (4 * boxes + 2 * points) * sizeof(double)));
     }
-    const size_t each[2] = { BOXES, POINTS }, width[2] = { 4, 2 };
+    const size_t each[2] = { boxes, points }, width[2] = { 4, 2 };
     double *numbers[2];
     size_t *offsets[2];
     for (int k = 0; k < 2; k++) {
@@ -971,10 +990,10 @@ static void follow_begin(const work *w, followed *f)
         free(host);
         free(begins);
     }
-    f->numbers = (motley_followed){ .boxes_count = n * BOXES,
+    f->numbers = (motley_followed){ .boxes_count = n * boxes,
                                     .boxes = numbers[0],
                                     .box_offsets = offsets[0],
-                                    .points_count = n * POINTS,
+                                    .points_count = n * points,
                                     .points = numbers[1],
                                     .point_offsets = offsets[1] };
 }
@@ -1002,7 +1021,7 @@ static void followers(void)
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         motley_policy *const images = builtin(policies[p]);
         followed f = { 0 };
-        follow_begin(&w, &f);
+        follow_begin(&w, BOXES, POINTS, &f);
         for (size_t h = 0; h < sizeof hows / sizeof hows[0]; h++) {
             subject s = { .how = hows[h], .name = policies[p], .policy = images, .followed = &f };
             measure(&w, &s);
@@ -1010,6 +1029,58 @@ static void followers(void)
         follow_end(&w, &f);
         motley_policy_destroy(images);
     }
+    work_drop(&w);
+}
+
+/* A detector's recipe, whose images are cropped by their boxes, to f32. `copies`: of half the bytes of sources and
+ * results. */
+static void detection(void)
+{
+    work w;
+    followed f = { 0 };
+    motley_error error;
+    motley_policy *const recipe = builtin("dfine_l"), *made;
+    need(motley_policy_at(recipe, 0, &made, &error) == MOTLEY_OK, error.message);
+    const motley_policy_info *const info = motley_policy_describe(made);
+    work_make(&w, 64, 640, 480, MOTLEY_HWC);
+    const size_t n = w.batch.count, numbers = 4 * FEW_BOXES * n;
+    const size_t results = n * (size_t)info->width * (size_t)info->height * CHANNELS * sizeof(float);
+    make_outputs(&w, results);
+    follow_begin(&w, FEW_BOXES, 0, &f);
+    f.numbers.box_params.torchvision = 1;
+    double *const boxes = allocate(numbers * sizeof *boxes);
+    size_t *const offsets = allocate((n + 1) * sizeof *offsets);
+    need_cuda(cudaMemcpy(boxes, f.numbers.boxes, numbers * sizeof *boxes, cudaMemcpyDeviceToHost));
+    need_cuda(cudaMemcpy(offsets, f.numbers.box_offsets, (n + 1) * sizeof *offsets, cudaMemcpyDeviceToHost));
+    const motley_samples there = { .boxes = f.numbers.boxes,
+                                   .box_offsets = f.numbers.box_offsets,
+                                   .boxes_on_device = 1 },
+                         here = { .boxes = boxes, .box_offsets = offsets };
+    const struct {
+        const char *name;
+        const motley_samples *samples;
+        how how;
+        followed *moved;
+    } rows[] = { { "dfine_l, by boxes on the device", &there, TRANSFORM, NULL },
+                 { "dfine_l, by boxes on the device, which move", &there, TRANSFORM, &f },
+                 { "dfine_l, by boxes on the device", &there, REPLAY, NULL },
+                 { "dfine_l, by boxes in host memory", &here, TRANSFORM, NULL } };
+    w.copied = (w.bytes + results) / 2;
+    copy(&w);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        subject s = { .how = rows[r].how,
+                      .name = rows[r].name,
+                      .transform = made,
+                      .boxes = rows[r].samples,
+                      .followed = rows[r].moved,
+                      .dtype = MOTLEY_F32 };
+        measure(&w, &s);
+    }
+    free(boxes);
+    free(offsets);
+    follow_end(&w, &f);
+    motley_policy_destroy(made);
+    motley_policy_destroy(recipe);
     work_drop(&w);
 }
 
@@ -1053,7 +1124,7 @@ static void wide(void)
         work_make_wide(&w, dtype ? MOTLEY_U16 : MOTLEY_F32, MOTLEY_CHW, 64, BANDS, 256);
         w.copied = moved(&w, made);
         copy(&w);
-        subject s = { .how = TRANSFORM, .name = "crop, flip", .transform = made };
+        subject s = { .how = TRANSFORM, .name = "crop, flip", .transform = made, .dtype = w.batch.dtype };
         measure(&w, &s);
         motley_policy_destroy(made);
         work_drop(&w);
@@ -1077,14 +1148,15 @@ static const struct {
              { "followers", followers },
              { "breaks", breaks },
              { "interpolated", interpolated },
-             { "wide", wide } };
+             { "wide", wide },
+             { "detection", detection } };
 
 int main(int argc, char **argv)
 {
     static const char usage[] =
         "usage: bench_cuda [--set "
         "targets|ops|batches|sizes|mixed|graph|fused|large|shapes|strides|transforms|followers|breaks|interpolated|"
-        "wide|all] [--name NAME] [--runs N]";
+        "wide|detection|all] [--name NAME] [--runs N]";
     const char *wanted = "all";
     for (int i = 1; i < argc; i += 2) {
         need(i + 1 < argc, usage);

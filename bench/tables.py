@@ -425,6 +425,25 @@ def cuda_transforms(result):
         )
 
 
+def cuda_detection(result):
+    yield "| images | recipe | time | copies | images per second | host time of a call |"
+    yield "|---|---|" + "---:|" * 4
+    for row in cuda_rows(result, "detection"):
+        if row["how"] != "copy":
+            graph = ", a graph's replay" if row["how"] == "replay" else ""
+            yield (
+                f"| {images(row)} | {row['name']}{graph} | {row['us']:.0f} us | **{row['copies']:.2f}** "
+                f"| {row['img_s']:,.0f} | {row['host_us']:.1f} us |"
+            )
+    yield ""
+    yield (
+        f"RGB to f32 of 640x640, 7 boxes an image, on one {result['device']}; medians. A copy moves half of the bytes "
+        "of sources and results there and back. "
+        f"Commit {result['commit']}{' with changes' if result['changed'] else ''}, {result['date']}. Measured by "
+        "`bench/cuda_results.py build --set detection`."
+    )
+
+
 def cuda_graph(result):
     rows = cuda_rows(result, "graph")
     if rows:
@@ -870,6 +889,7 @@ TABLES = {
     "bench-cuda-graph": ("cuda", cuda_graph),
     "bench-cuda-wide": ("cuda-wide", cuda_wide),
     "bench-cuda-transforms": ("cuda", cuda_transforms),
+    "bench-cuda-detection": ("cuda-detection", cuda_detection),
     "bench-cuda-fused": ("cuda", cuda_fused),
     "bench-cuda-large": ("cuda", cuda_large),
     "bench-cuda-shapes": ("cuda", cuda_shapes),

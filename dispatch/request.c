@@ -222,7 +222,7 @@ static motley_status check_params(const motley_context *context, const mot_reque
     MOT_TRY(mot_samples_check(&p->samples, count, error));
     if (!given) {
         MOT_TRY(mot_levels_check(r->info, &p->samples, count, error));
-        MOT_TRY(mot_boxes_check(t, &p->samples, count, error));
+        MOT_TRY(mot_boxes_check(t, &p->samples, count, streams, error));
     }
     MOT_REQUIRE(!p->steps == !p->step_counts, error, "only one of steps and step_counts is set, want both or neither");
     MOT_REQUIRE(!r->info->mix || p->mixed, error,
@@ -246,9 +246,11 @@ static motley_status check_params(const motley_context *context, const mot_reque
     const bool wants = p->steps || (p->drawn && r->placed);
     MOT_REQUIRE(!p->counter || !(wants || p->mixed), error,
                 "counter is set, and so is drawn, steps or mixed: the host does not know what is drawn by a counter");
-    MOT_REQUIRE(!(r->samples.levels && streams) || !wants, error,
-                "levels is set, and so is drawn or steps: the host does not know what is drawn by levels in device "
-                "memory, want motley_draw with a copy of them");
+    const char *const unknown = r->samples.levels && streams ? "levels" : r->samples.boxes_on_device ? "boxes" : NULL;
+    MOT_REQUIRE(!unknown || !wants, error,
+                "%s is set, and so is drawn or steps: the host does not know what is drawn by %s in device memory, "
+                "want motley_draw with a copy of them",
+                unknown, unknown);
     return MOTLEY_OK;
 }
 
@@ -298,7 +300,7 @@ static motley_status check_steps(const motley_context *context, const mot_reques
                                   : NULL;
     if (mot_followed_any(&r->followed) && moves)
         return mot_fail(error, MOTLEY_ERR_UNSUPPORTED, "policy '%s' %s: nothing can follow it", name, moves);
-    const bool by_boxes = r->transform->facts.takes_boxes && !mot_is_given(p);
+    const bool by_boxes = r->transform->facts.takes_boxes && !mot_is_given(p) && !r->samples.boxes_on_device;
     const char *const host = steps->inside                     ? "works in boxes"
                              : by_boxes                        ? "crops by boxes"
                              : steps->customs                  ? "has custom ops"
@@ -306,12 +308,15 @@ static motley_status check_steps(const motley_context *context, const mot_reques
                              : r->transform->facts.draws_sizes ? "draws sizes"
                              : p->clip_frames > 1              ? "is applied to clips"
                                                                : NULL;
-    if ((p->counter || (r->samples.levels && context->backend->transform)) && host)
-        return mot_fail(
-            error, MOTLEY_ERR_UNSUPPORTED,
-            "%s is set, but policy '%s' %s, and so is drawn on the host: draw with motley_draw, ids, levels "
-            "and boxes in host memory, and give the draws",
-            p->counter ? "counter" : "levels", name, host);
+    const char *const device = p->counter                                         ? "counter"
+                               : r->samples.levels && context->backend->transform ? "levels"
+                               : r->samples.boxes_on_device                       ? "boxes_on_device"
+                                                                                  : NULL;
+    if (device && host)
+        return mot_fail(error, MOTLEY_ERR_UNSUPPORTED,
+                        "%s is set, but policy '%s' %s, and so is drawn on the host: draw with motley_draw, ids, "
+                        "levels and boxes in host memory, and give the draws",
+                        device, name, host);
     return MOTLEY_OK;
 }
 
@@ -502,6 +507,7 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     r->samples.bands = mot_batch_bands(r->src) > 1;
     if (!r->info->takes_levels || given)
         r->samples.levels = NULL; /* which nothing may read: perhaps it is in device memory */
+    r->samples.boxes_on_device &= r->info->takes_boxes && !given;
     r->draws = (mot_host_draws){ 0 };
     MOT_TRY(check_params(context, r, error));
     MOT_TRY(check_given_sizes(r, error));
@@ -531,7 +537,7 @@ motley_status mot_request_run(motley_context *context, mot_request *r, const mot
     MOT_REQUIRE(!stops || !context->rounds_busy, error,
                 "a custom op's function applies '%s', with custom ops, boxes or clips, on the context that called it",
                 r->transform->name);
-    const bool by_boxes = r->transform->facts.takes_boxes;
+    const bool by_boxes = r->transform->facts.takes_boxes && !r->samples.boxes_on_device;
     if (!given && (draws_sizes || by_boxes || stops || clips || wanted || (follows && !context->backend->follow)))
         MOT_TRY(mot_draws_make(context, r, error));
     if (draws_sizes)

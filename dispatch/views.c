@@ -47,7 +47,7 @@ static motley_status check_params(const mot_transform *transform, size_t count, 
         "view's own policy to be applied, with the boxes of the shared pictures",
         transform->name);
     for (uint32_t v = 0; v < transform->views_count; v++)
-        MOT_TRY(mot_boxes_check(mot_view_transform(transform, v), s, count, error));
+        MOT_TRY(mot_boxes_check(mot_view_transform(transform, v), s, count, false, error));
     MOT_REQUIRE(!p->drawn && !p->steps && !p->step_counts, error,
                 "drawn or steps is set, want the draws of views in their results");
     MOT_REQUIRE(!p->given && !p->given_steps && p->clip_frames <= 1 && !p->followed, error,

@@ -41,6 +41,7 @@ motley_status motley_follower_steps(const motley_drawn *drawn, const motley_foll
         if (!places)
             continue;
         places[i] = drawn->places[i];
+        places[i].before = 0; /* these change colours alone, so none is kept */
         places[i].filter = places[i].first.filter = mot_interpolation_filter(params->interpolation);
         if (!params->erase)
             places[i].boxes_count = 0;

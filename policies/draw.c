@@ -78,7 +78,7 @@ static motley_status draw_samples(const mot_transform *transform, const motley_s
     size_t room;
     MOT_TRY(mot_transform_check_single(transform, error));
     MOT_TRY(mot_levels_check(&transform->info, samples, count, error));
-    MOT_TRY(mot_boxes_check(transform, samples, count, error));
+    MOT_TRY(mot_boxes_check(transform, samples, count, false, error));
     MOT_TRY(mot_steps_room(transform, samples, count, &room, error));
     if (transform->facts.takes_boxes) {
         if (!(drawn = malloc((room + 1) * (sizeof *drawn + sizeof *inside))))

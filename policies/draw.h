@@ -89,12 +89,10 @@ typedef struct mot_drawn_sample {
     uint32_t epoch;
     int width, height, channels;
     uint32_t view;
-    float level; /* that is given for it */
-    int bands;   /* != 0: 2 or 4 channels without alpha */
-#ifndef __CUDACC__
-    const double (*boxes)[4]; /* [boxes_count], left, top, right, bottom, for a crop by boxes; the host draws it */
+    float level;              /* that is given for it */
+    int bands;                /* != 0: 2 or 4 channels without alpha */
+    const double (*boxes)[4]; /* [boxes_count], left, top, right, bottom, for a crop by boxes */
     size_t boxes_count;
-#endif
 } mot_drawn_sample;
 
 MOT_FN uint64_t mot_sample_id(const motley_samples *samples, size_t i)
@@ -115,11 +113,18 @@ MOT_FN mot_drawn_sample mot_sample_of(const motley_samples *samples, size_t i, i
     sample.height = height;
     sample.channels = channels;
     sample.bands = samples->bands;
-#ifndef __CUDACC__
     sample.boxes = NULL;
     sample.boxes_count = 0;
-#endif
     return sample;
+}
+
+/* Gives the sample of image i its boxes. Offsets that fall, which only the host can refuse, are of none. */
+MOT_FN void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i)
+{
+    const size_t begin = samples->box_offsets[i], end = samples->box_offsets[i + 1];
+    sample->boxes_count = end > begin ? end - begin : 0;
+    if (sample->boxes_count) /* else there may be no boxes at all */
+        sample->boxes = (const double(*)[4])(const void *)(samples->boxes + 4 * begin);
 }
 
 /* The fill of a step for a sample's image. Bands are filled as grey images, or, if there are four numbers, by these. */

@@ -50,7 +50,7 @@ motley_status mot_steps_room(const mot_transform *transform, const motley_sample
     return mot_check_array("the number of all steps", mot_times(count, *room), 4 * sizeof(motley_step), error);
 }
 
-motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count,
+motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count, bool device,
                               motley_error *error)
 {
     if (!transform->facts.takes_boxes || count == 0)
@@ -59,6 +59,11 @@ motley_status mot_boxes_check(const mot_transform *transform, const motley_sampl
     MOT_REQUIRE(offsets, error,
                 "policy '%s' draws by the boxes of an image, but samples.box_offsets is NULL: want the boxes",
                 transform->name);
+    MOT_REQUIRE(device || !samples->boxes_on_device, error,
+                "samples.boxes_on_device is set, but the host draws policy '%s': want boxes in host memory",
+                transform->name);
+    if (samples->boxes_on_device)
+        return MOTLEY_OK;
     for (size_t i = 0; i < count; i++)
         MOT_REQUIRE(offsets[i] <= offsets[i + 1], error,
                     "samples.box_offsets falls from %zu to %zu after image %zu, want it to rise", offsets[i],
@@ -67,13 +72,6 @@ motley_status mot_boxes_check(const mot_transform *transform, const motley_sampl
     MOT_REQUIRE(offsets[count] == offsets[0] || samples->boxes, error, "samples.boxes is NULL, want %zu boxes",
                 offsets[count] - offsets[0]);
     return MOTLEY_OK;
-}
-
-void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i)
-{
-    sample->boxes_count = samples->box_offsets[i + 1] - samples->box_offsets[i];
-    if (sample->boxes_count) /* else there may be no boxes at all */
-        sample->boxes = (const double(*)[4])(const void *)(samples->boxes + 4 * samples->box_offsets[i]);
 }
 
 /* Moves the given boxes by the place and the steps so far. */

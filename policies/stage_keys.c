@@ -178,11 +178,11 @@ static const mot_key mix[] = {
     }
 
 const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
-    [MOT_STAGE_RANDOM_RESIZED_CROP] = FORM("random_resized_crop", random_resized_crop, 0, CROP, MOT_RESIZES, 2),
-    [MOT_STAGE_RESIZE] = FORM("resize", resize, 0, WINDOW, MOT_RESIZES, 2),
-    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 3),
-    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 3),
-    [MOT_STAGE_FLIP] = FORM("flip", flip, 0, MIRRORS, 0, 4),
+    [MOT_STAGE_RANDOM_RESIZED_CROP] = FORM("random_resized_crop", random_resized_crop, 0, CROP, MOT_RESIZES, 4),
+    [MOT_STAGE_RESIZE] = FORM("resize", resize, 0, WINDOW, MOT_RESIZES, 4),
+    [MOT_STAGE_CENTER_CROP] = FORM("center_crop", center_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 5),
+    [MOT_STAGE_RANDOM_CROP] = FORM("random_crop", random_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 5),
+    [MOT_STAGE_FLIP] = FORM("flip", flip, 0, MIRRORS, 0, 6), /* before a resize in turn 3 */
     [MOT_STAGE_POLICY] = FORM("policy", policy, 3, STEPS, 0, 0),
     [MOT_STAGE_JITTER] = FORM("jitter", jitter, 3, STEPS, 0, 0),
     [MOT_STAGE_GRAYSCALE] = FORM(MOT_GRAYSCALE_STAGE, grayscale, 3, STEPS, 0, 0),
@@ -197,7 +197,7 @@ const mot_stage_form mot_stage_forms[MOT_STAGE_KINDS] = {
     [MOT_STAGE_FIXED_CROP] = FORM("fixed_crop", fixed_crop, 0, WINDOW, MOT_CUTS | MOT_EXTENDS, 0),
     [MOT_STAGE_PAD] = FORM("pad", pad, 0, WINDOW, MOT_EXTENDS, 0),
     [MOT_STAGE_PHOTOMETRIC] = FORM("photometric", photometric, 3, STEPS, 0, 0), /* or first, before what places */
-    [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0, WINDOW, MOT_CUTS, 0),
+    [MOT_STAGE_IOU_CROP] = FORM("iou_crop", iou_crop, 0, WINDOW, MOT_CUTS, 2),
 };
 
 /* ---- checks of several keys together ---- */

@@ -216,7 +216,7 @@ static void find_facts(mot_transform *transform)
     }
     all->only = drawing == 1 ? all->only : NULL;
     mot_transform_find_ways(transform);
-    all->draws_sizes = mot_transform_draws_sizes(transform);
+    all->draws_sizes = mot_transform_draws_sizes(transform, &all->joined);
     for (uint32_t way = 0; way < all->ways; way++)
         all->twice |= mot_way_resizes(transform, way) > 1;
 }

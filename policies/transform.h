@@ -257,6 +257,7 @@ typedef struct mot_transform_facts {
     bool inside;            /* some steps work in them */
     bool runs_customs;      /* a sample can draw a custom op */
     bool draws_sizes;       /* mot_transform_draws_sizes */
+    bool joined;            /* the place of some stage depends on those of others, so they are drawn in turn */
     bool twice;             /* some samples' images are resized twice */
     int32_t customs;        /* custom ops that the policies name */
     int32_t before;         /* the most steps of a sample that change the source before it is cropped or resized */
@@ -309,8 +310,8 @@ void mot_way_only_size(const mot_transform *transform, uint32_t way, int32_t siz
 int mot_way_resizes(const mot_transform *transform, uint32_t way);
 
 /* Whether the host draws places and sizes: some depend on what is drawn, or stages stand in an order, or are of a kind,
- * that the device does not draw. */
-bool mot_transform_draws_sizes(const mot_transform *transform);
+ * that the device does not draw. *joined: if not, the place of some stage depends on those before it. */
+bool mot_transform_draws_sizes(const mot_transform *transform, bool *joined);
 
 /* Frees what a stage holds and makes it empty. */
 void mot_stage_clear(mot_stage *stage);

@@ -58,13 +58,11 @@ static void draw_place(const mot_stage *stage, const mot_drawn_sample *sample, u
     } else if (stage->kind == MOT_STAGE_PAD) {
         pad(&stage->of.window, own);
     } else {
-        mot_draw_place(stage, sample, block, sample->width, sample->height, own);
-        own->torch_planes = stage->kind == MOT_STAGE_RESIZE && stage->of.crop.masks;
-        if (stage->kind == MOT_STAGE_RESIZE && stage->of.crop.rule != MOT_SIZE_GIVEN)
+        mot_draw_own_place(stage, sample, block, own);
+        if (stage->kind == MOT_STAGE_RESIZE && stage->of.crop.rule != MOT_SIZE_GIVEN) {
             mot_ruled_sides(&stage->of.crop, words, sample->width, sample->height, &own->width, &own->height);
-        const bool crops = stage->kind == MOT_STAGE_CENTER_CROP || stage->kind == MOT_STAGE_RANDOM_CROP;
-        own->result_width = crops ? stage->of.crop.width : own->width;
-        own->result_height = crops ? stage->of.crop.height : own->height;
+            own->result_width = own->width, own->result_height = own->height;
+        }
     }
 }
 
@@ -97,16 +95,28 @@ static motley_status check_drawn(const mot_stage *stage, const motley_place *own
 static motley_status add_place(const mot_stage *stage, const motley_place *own, const mot_drawn_sample *sample,
                                motley_place *drawn, motley_error *error)
 {
-    const bool resizes = mot_stage_forms[stage->kind].does & MOT_RESIZES;
     const motley_place first = mot_first_place(drawn, sample->width, sample->height);
-    if (mot_place_join(drawn, own, resizes, first.result_width, first.result_height))
+    if (mot_add_place(stage, own, first.result_width, first.result_height, drawn))
         return MOTLEY_OK;
     MOT_REQUIRE(drawn->first.width == 0, error, "'%s' cannot follow the stages before it",
                 mot_stage_forms[stage->kind].name);
     *drawn = mot_place_again(drawn);
-    MOT_REQUIRE(mot_place_join(drawn, own, resizes, drawn->result_width, drawn->result_height), error,
+    MOT_REQUIRE(mot_add_place(stage, own, drawn->result_width, drawn->result_height, drawn), error,
                 "'%s' cannot follow the stages before it", mot_stage_forms[stage->kind].name);
     return MOTLEY_OK;
+}
+
+static void draw_overlap(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block,
+                         const motley_place *before, motley_place *own)
+{
+    mot_search search;
+    mot_rectangle crop;
+    uint32_t turn = 0;
+    if (!mot_begin_search(&stage->of.overlap, sample, block, before, &search))
+        return;
+    while (turn < MOT_OVERLAP_ALL && !mot_search_try(&search, turn, &crop))
+        turn++;
+    mot_put_overlap(turn < MOT_OVERLAP_ALL ? &crop : NULL, own);
 }
 
 motley_status mot_transform_place(const mot_transform *transform, const mot_drawn_sample *sample, motley_place *drawn,
@@ -130,16 +140,9 @@ motley_status mot_transform_place(const mot_transform *transform, const mot_draw
         mot_draw_whole(&here, &own);
         draw_place(stage, &here, block, &own);
         if (stage->kind == MOT_STAGE_IOU_CROP)
-            mot_draw_overlap(&stage->of.overlap, sample, block, drawn, &own);
+            draw_overlap(stage, sample, block, drawn, &own);
         MOT_TRY(check_drawn(stage, &own, width, height, error));
         MOT_TRY(add_place(stage, &own, sample, drawn, error));
-        if (stage->kind == MOT_STAGE_ZOOM_OUT) {
-            drawn->canvas_left = own.canvas_left;
-            drawn->canvas_top = own.canvas_top;
-        }
-        drawn->overlap |= own.overlap;
-        if (stage->kind == MOT_STAGE_IOU_CROP)
-            mot_place_show(drawn, sample->width, sample->height);
     }
     return MOTLEY_OK;
 }

@@ -28,6 +28,7 @@
 #include "augmentations/jitter.h"
 #include "augmentations/permute.h"
 #include "policies/draw.h"
+#include "policies/places.h"
 #include "policies/transform.h"
 
 #include <string.h>
@@ -347,6 +348,7 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
     case MOT_STAGE_RESIZE:
         mot_resized_sides(stage, sample->width, sample->height, &drawn->width, &drawn->height);
         drawn->filter = (motley_filter)stage->of.crop.filter[0];
+        drawn->torch_planes = (uint8_t)(stage->of.crop.masks != 0);
         break;
     case MOT_STAGE_ZOOM_OUT:
         mot_draw_zoom(&stage->of.zoom, sample, mot_words_of(sample, block), drawn);
@@ -374,6 +376,32 @@ MOT_RANDOM_FN void mot_draw_place(const mot_stage *stage, const mot_drawn_sample
     default:
         break;
     }
+}
+
+/* What a stage of mot_draw_place does by itself to an image of the sample's size, all of which `own` is. */
+MOT_RANDOM_FN void mot_draw_own_place(const mot_stage *stage, const mot_drawn_sample *sample, uint32_t block,
+                                      motley_place *own)
+{
+    const int crops = stage->kind == MOT_STAGE_CENTER_CROP || stage->kind == MOT_STAGE_RANDOM_CROP;
+    mot_draw_place(stage, sample, block, sample->width, sample->height, own);
+    own->result_width = crops ? stage->of.crop.width : own->width;
+    own->result_height = crops ? stage->of.crop.height : own->height;
+}
+
+/* Makes `drawn`, of an image of this size, do what a stage does, too. 0: the image has to be resized a second time. */
+MOT_FN int mot_add_place(const mot_stage *stage, const motley_place *own, int32_t width, int32_t height,
+                         motley_place *drawn)
+{
+    if (!mot_place_join(drawn, own, stage->kind <= MOT_STAGE_RESIZE, width, height))
+        return 0;
+    drawn->overlap |= own->overlap;
+    if (stage->kind == MOT_STAGE_ZOOM_OUT) {
+        drawn->canvas_left = own->canvas_left;
+        drawn->canvas_top = own->canvas_top;
+    }
+    if (stage->kind == MOT_STAGE_IOU_CROP)
+        mot_place_show(drawn, width, height);
+    return 1;
 }
 
 /* Draws a stage's steps into `steps` [stage->steps] and returns how many; `tables` are a policy's. */
@@ -459,24 +487,12 @@ void mot_ruled_sides(const mot_crop *crop, mot_words words, int32_t width, int32
                      int32_t *to_height);
 int32_t mot_padded_side(const mot_window *window, int32_t side, int down);
 
-/* ---- places.c ---- */
-
-/* Makes `a`, of a source of this size, do what it does and then what `b` does to its result; `resizes`: b is a stage
- * that resizes, perhaps to the size that there is. False: no place does both, and `a` is as it was. */
-bool mot_place_join(motley_place *a, const motley_place *b, bool resizes, int32_t width, int32_t height);
-
-/* Makes all that a place shows, which is not resized yet, its crop: what follows an iou_crop asks which boxes have
- * their centre there. */
-void mot_place_show(motley_place *a, int32_t width, int32_t height);
-
 /* ---- draw_boxes.c ---- */
 
-/* Checks that a transform that takes boxes gets them. The boxes' numbers are checked during the draw. */
-motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count,
+/* Checks that a transform that takes boxes gets them; `device`: they may be there. The boxes' numbers are checked
+ * during the draw. */
+motley_status mot_boxes_check(const mot_transform *transform, const motley_samples *samples, size_t count, bool device,
                               motley_error *error);
-
-/* Gives the sample of image i its boxes, after mot_boxes_check. */
-void mot_sample_give_boxes(mot_drawn_sample *sample, const motley_samples *samples, size_t i);
 
 /* *room: the most steps that an image can get with its boxes, after mot_boxes_check. Requires that memory can hold the
  * steps of all images. */

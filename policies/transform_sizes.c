@@ -46,23 +46,29 @@ int mot_way_resizes(const mot_transform *transform, uint32_t way)
     return resizes;
 }
 
-/* Whether the stages of a way are such that the device draws. */
-static bool is_drawn_anywhere(const mot_transform *transform, uint32_t way)
+#define EARLY_FLIP 3 /* the turn of a flip before a resize */
+
+/* Whether the stages of a way are such that the device draws; *joined: the place of a stage depends on those before. */
+static bool is_drawn_anywhere(const mot_transform *transform, uint32_t way, bool *joined)
 {
-    const mot_stage *before = NULL;
+    int left = mot_way_resizes(transform, way), last = 0;
+    bool loose = false; /* sizes depend on the draw */
     for (uint32_t i = 0; i < transform->stages; i++) {
         const mot_stage *const stage = &transform->stage[i];
-        const bool zoomed = before && before->kind == MOT_STAGE_ZOOM_OUT;
-        const bool resizes = stage->kind == MOT_STAGE_RESIZE;
+        const bool resizes = mot_stage_forms[stage->kind].does & MOT_RESIZES;
         if (!mot_stage_places(stage->kind) || !(transform->fact[i].ways >> way & 1))
             continue;
-        if (mot_stage_forms[stage->kind].turn <= (before ? mot_stage_forms[before->kind].turn : 0) ||
-            (resizes && (stage->of.crop.rule != MOT_SIZE_GIVEN || stage->of.crop.masks)) ||
-            (zoomed && !(resizes && stage->of.crop.height > 0)))
+        const int turn = stage->kind == MOT_STAGE_FLIP && left > 0 ? EARLY_FLIP : mot_stage_forms[stage->kind].turn;
+        const bool fixed = stage->kind == MOT_STAGE_RESIZE && stage->of.crop.height > 0;
+        if (turn <= last || (loose && resizes && !fixed) ||
+            (stage->kind == MOT_STAGE_RESIZE && stage->of.crop.rule != MOT_SIZE_GIVEN))
             return false;
-        before = stage;
+        *joined |= stage->kind == MOT_STAGE_IOU_CROP || turn == EARLY_FLIP;
+        loose = stage->kind == MOT_STAGE_ZOOM_OUT || stage->kind == MOT_STAGE_IOU_CROP || (loose && !resizes);
+        left -= resizes;
+        last = turn;
     }
-    return !before || before->kind != MOT_STAGE_ZOOM_OUT;
+    return !loose;
 }
 
 /* Whether a stage of a way resizes to a shorter side, or crops. */
@@ -74,14 +80,15 @@ static bool changes_sizes(const mot_transform *transform, uint32_t way)
     return false;
 }
 
-bool mot_transform_draws_sizes(const mot_transform *transform)
+bool mot_transform_draws_sizes(const mot_transform *transform, bool *joined)
 {
     int32_t first[2] = { 0, 0 };
+    *joined = false;
     mot_way_only_size(transform, 0, first);
     for (uint32_t way = 0; way < transform->facts.ways; way++) {
         int32_t size[2] = { 0, 0 };
         mot_way_only_size(transform, way, size);
-        if (!is_drawn_anywhere(transform, way) || size[0] != first[0] || size[1] != first[1] ||
+        if (!is_drawn_anywhere(transform, way, joined) || size[0] != first[0] || size[1] != first[1] ||
             (way > 0 && size[0] == 0 && (changes_sizes(transform, way) || changes_sizes(transform, 0))))
             return true;
     }
@@ -271,7 +278,8 @@ motley_status mot_sample_sizes(const mot_transform *transform, const mot_drawn_s
 motley_status mot_sizes_check_any(const mot_transform *transform, uint32_t way, const int32_t from[2],
                                   motley_error *error)
 {
-    const bool draws = mot_transform_draws_sizes(transform);
+    bool joined;
+    const bool draws = mot_transform_draws_sizes(transform, &joined);
     const mot_stage *const resize = stage_on(transform, way, MOT_STAGE_RESIZE);
     const mot_stage *const random = stage_on(transform, way, MOT_STAGE_RANDOM_CROP);
     const mot_stage *const mix = mot_transform_only_mixes(transform) && !from
@@ -310,7 +318,7 @@ static motley_status find_sizes(const mot_transform *transform, const motley_sam
     if (transform)
         MOT_TRY(mot_transform_check_single(transform, error));
     if (by_boxes)
-        MOT_TRY(mot_boxes_check(transform, samples, count, error));
+        MOT_TRY(mot_boxes_check(transform, samples, count, false, error));
     for (size_t i = 0; i < count; i++) {
         MOT_TRY(mot_fail_in(error, mot_check_size(widths[i], heights[i], error), "image %zu: ", i));
         mot_sizes sizes = { .width = widths[i], .height = heights[i] };

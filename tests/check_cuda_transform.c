@@ -126,6 +126,17 @@ static const char *const texts[] = {
     HEAD "  - iou_crop: {p: 0.9}\n  - resize: {size: [33, 47]}\n  - flip: {horizontal: 0.5}\n  - output: {}\n",
     HEAD "  - zoom_out: {p: 0.5, side: [1, 2], fill: 30}\n  - iou_crop: {}\n  - flip: {horizontal: 0.5}\n"
          "  - jitter: {contrast: [0.5, 1.5]}\n  - output: {}\n",
+    /* places in turn, by boxes or not */
+    HEAD "  - photometric: {p: 0.5}\n  - zoom_out: {p: 0.5, side: [1, 3]}\n  - iou_crop: {p: 0.9}\n"
+         "  - flip: {horizontal: 0.5, vertical: 0.3}\n  - resize: {size: [40, 52], masks: torch}\n  - output: {}\n",
+    HEAD "  - one_of: [{weight: 2, stages: [{zoom_out: {p: 0.5, fill: 7}}, {iou_crop: {overlap: [0.5, 0.9, 0.95]}}, "
+         "{resize: {size: [44, 30], filter: bicubic}}]}, {stages: [{flip: {horizontal: 0.5}}, "
+         "{random_resized_crop: {size: [44, 30]}}]}]\n  - policy: {name: rand_augment}\n  - output: {type: bf16}\n"
+         "  - erase: {p: 0.5, value: pixel}\n",
+    HEAD "  - iou_crop: {overlap: [0, 0.3], scale: [0.1, 0.6], ratio: [0.8, 1.5]}\n  - resize: {size: [50, 41]}\n"
+         "  - random_crop: {size: 40, padding: 9}\n  - flip: {vertical: 0.5}\n",
+    HEAD "  - flip: {horizontal: 0.5, vertical: 0.5}\n  - resize: {size: 40, filter: lanczos}\n"
+         "  - random_crop: {size: [36, 30], padding: 5}\n  - policy: {name: trivial_augment_wide}\n  - output: {}\n",
     /* many steps that clips share */
     HEAD "  - policy: {name: rand_augment, repeat: 4}\n",
     HEAD "  - random_resized_crop: {size: [31, 43]}\n  - policy: {name: rand_augment, repeat: 3}\n"
@@ -244,9 +255,10 @@ static void draw_levels(levels *l, uint64_t *state)
 }
 
 /* The same call as a graph that is replayed with another epoch and first sample, which it reads from `counter`, and
- * other levels. */
+ * other levels. boxes: those of the samples, and `there` on the device. */
 static void check_graph(const motley_policy *transform, const motley_batch *src, const motley_batch *host_src,
-                        result *r, levels *given, const char *what)
+                        const motley_samples *boxes, const motley_samples *there, result *r, levels *given,
+                        const char *what)
 {
     uint64_t state = SEED;
     const uint64_t now[2] = { 5, 1000 };
@@ -256,8 +268,14 @@ static void check_graph(const motley_policy *transform, const motley_batch *src,
     motley_error error = { 0 };
     need_cuda(cudaMalloc((void **)&counter, sizeof now));
     need_cuda(cudaMemcpy(counter, now, sizeof now, cudaMemcpyHostToDevice));
-    const motley_apply_params again = { .samples = { .seed = 11, .epoch = 5, .first = 1000, .levels = given->host } };
-    motley_apply_params params = { .samples = { .seed = 11, .levels = given->device }, .counter = counter };
+    motley_apply_params again = { .samples = *boxes }, params = { .samples = *there, .counter = counter };
+    again.samples.seed = params.samples.seed = 11;
+    again.samples.epoch = 5;
+    again.samples.first = 1000;
+    again.samples.ids = params.samples.ids = NULL;
+    again.samples.views = params.samples.views = NULL;
+    again.samples.levels = given->host;
+    params.samples.levels = given->device;
     const motley_batch device = moved(r->batch, r->host, r->device);
 #ifdef MOT_EMULATE
     draw_levels(given, &state);
@@ -324,24 +342,26 @@ static void reach_beyond(motley_place *place, uint64_t *state)
     }
 }
 
-#define MOST_BOXES 9 /* of an image */
+#define MOST_BOXES 9    /* of an image */
+#define MANY_BOXES 1500 /* of all images of some batches */
 
 typedef struct boxes_of {
-    double box[MOST_IMAGES * MOST_BOXES][4];
+    double box[MOST_IMAGES * MOST_BOXES + MANY_BOXES][4];
     size_t offset[MOST_IMAGES + 1];
 } boxes_of;
 
-/* Gives each image up to MOST_BOXES boxes; some have no area. */
-static void draw_boxes(boxes_of *b, const source *src, uint64_t *state, motley_samples *samples)
+/* Gives each image up to MOST_BOXES boxes, or many more; some have no area, some leave the image by a quarter. */
+static void draw_boxes(boxes_of *b, const source *src, int many, uint64_t *state, motley_samples *samples)
 {
     size_t n = 0;
     for (int i = 0; i < src->count; i++) {
         b->offset[i] = n;
-        for (uint64_t k = input_random(state) % (MOST_BOXES + 1); k > 0; k--, n++)
+        const uint64_t most = many ? MANY_BOXES / (uint64_t)src->count : MOST_BOXES;
+        for (uint64_t k = input_random(state) % (most + 1); k > 0; k--, n++)
             for (int s = 0; s < 2; s++) {
-                const uint64_t side = 4 * (uint64_t)(s ? src->host_image[i].height : src->host_image[i].width);
-                const double first = (double)(input_random(state) % (side + 1)) / 4,
-                             second = (double)(input_random(state) % (side + 1)) / 4;
+                const int32_t side = s ? src->host_image[i].height : src->host_image[i].width;
+                const double first = (double)(input_random(state) % (uint64_t)(6 * side + 1)) / 4 - side / 4,
+                             second = (double)(input_random(state) % (uint64_t)(4 * side + 1)) / 4;
                 b->box[n][s] = first < second ? first : second;
                 b->box[n][2 + s] = first < second ? second : first;
             }
@@ -349,6 +369,29 @@ static void draw_boxes(boxes_of *b, const source *src, uint64_t *state, motley_s
     b->offset[src->count] = n;
     samples->boxes = &b->box[0][0];
     samples->box_offsets = b->offset;
+}
+
+/* The samples with their boxes in device memory, which drop_boxes frees. */
+static motley_samples send_boxes(const motley_samples *samples, size_t count)
+{
+    motley_samples there = *samples;
+    const size_t boxes = (samples->box_offsets[count] + 1) * 4 * sizeof(double);
+    double *box;
+    size_t *offset;
+    need_cuda(cudaMalloc((void **)&box, boxes));
+    need_cuda(cudaMalloc((void **)&offset, (count + 1) * sizeof *offset));
+    need_cuda(cudaMemcpy(box, samples->boxes, boxes, cudaMemcpyHostToDevice));
+    need_cuda(cudaMemcpy(offset, samples->box_offsets, (count + 1) * sizeof *offset, cudaMemcpyHostToDevice));
+    there.boxes = box;
+    there.box_offsets = offset;
+    there.boxes_on_device = 1;
+    return there;
+}
+
+static void drop_boxes(const motley_samples *there)
+{
+    need_cuda(cudaFree((void *)there->boxes));
+    need_cuda(cudaFree((void *)there->box_offsets));
 }
 
 /* The sizes that the results draw, as a list of images; 0: an image is refused. */
@@ -430,7 +473,7 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     samples.ids = number % 4 == 1 ? id : NULL;
     samples.views = number % 4 == 2 ? view : NULL;
     if (info->takes_boxes)
-        draw_boxes(&images, src, &state, &samples);
+        draw_boxes(&images, src, number % 8 == 7, &state, &samples);
     if (number % 5 == 2)
         add_gaps(&results);
     if (info->draws_sizes && !info->width && !find_sizes(transform, &samples, src, &results, &r)) {
@@ -488,6 +531,16 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
     if (motley_apply(cpu, transform, &host_src, &r.batch, &params, &error) == MOTLEY_OK) {
         need(status == MOTLEY_OK, error.message);
         same(&r, what);
+        motley_samples there = plain.samples;
+        if (info->takes_boxes == 2 && !info->draws_sizes) {
+            there = send_boxes(&plain.samples, (size_t)count);
+            plain.samples = there;
+            need_cuda(cudaMemset(r.device + CANARY, results.image_stride ? BEFORE : 0xEE, r.bytes - 2 * CANARY));
+            need(motley_apply(cuda, transform, &device_src, &device_dst, &plain, &error) == MOTLEY_OK, error.message);
+            need_cuda(cudaDeviceSynchronize());
+            snprintf(what, sizeof what, "%s, batch %" PRIu64 ", boxes on the device", name, number);
+            same(&r, what);
+        }
         const motley_apply_params given = { .output = own,
                                             .given = drawn,
                                             .given_steps = step,
@@ -508,8 +561,10 @@ static void check_batch(const motley_policy *transform, const char *name, uint64
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", crops beyond their images", name, number);
         same(&r, what);
         snprintf(what, sizeof what, "%s, batch %" PRIu64 ", a graph", name, number);
-        if (number % 4 == 0 && !info->draws_sizes && !info->takes_boxes)
-            check_graph(transform, &device_src, &host_src, &r, &given_levels, what);
+        if (number % 4 == 0 && !info->draws_sizes)
+            check_graph(transform, &device_src, &host_src, &samples, &there, &r, &given_levels, what);
+        if (there.boxes_on_device)
+            drop_boxes(&there);
     } else {
         need(status != MOTLEY_OK, "the GPU takes what the CPU refuses");
         refused++;
@@ -691,6 +746,47 @@ static void compare(const uint8_t *wanted, const uint8_t *device, size_t size, c
         failures++;
     }
     free(got);
+}
+
+/* A dense batch of which the host knows the draws before, some of boxes: crops, and so their tables, differ in size. */
+static void check_dense(void)
+{
+    enum { COUNT = 40, WIDTH = 120, HEIGHT = 90, SIZE = 32 };
+    static const char *const dense[] = {
+        HEAD "  - random_resized_crop: {size: 32, scale: [0.01, 1]}\n",
+        HEAD "  - zoom_out: {p: 0.7}\n  - iou_crop: {p: 0.5}\n  - resize: {size: [32, 32]}\n"
+    };
+    const size_t in = COUNT * WIDTH * HEIGHT * 3, out = COUNT * SIZE * SIZE * 3;
+    const int before = failures;
+    uint8_t *const src = malloc(in), *const wanted = malloc(out);
+    need(src && wanted, "no memory");
+    fill_numbers(src, in, MOTLEY_U8, SEED);
+    uint8_t *const src_device = sent(src, in), *const dst_device = sent(src, out);
+    for (int k = 0; k < 2; k++) {
+        double boxes[8 * COUNT];
+        size_t offsets[COUNT + 1];
+        motley_place drawn[COUNT];
+        motley_policy *transform;
+        motley_error error;
+        need(motley_policy_parse(dense[k], strlen(dense[k]), NULL, &transform, &error) == MOTLEY_OK, error.message);
+        motley_apply_params params = { .samples = { .seed = 5 }, .drawn = drawn };
+        input_boxes(&params.samples, boxes, offsets, COUNT, WIDTH, HEIGHT);
+        const motley_batch from = { .count = COUNT, .channels = 3, .data = src, .width = WIDTH, .height = HEIGHT },
+                           to = { .count = COUNT, .channels = 3, .data = wanted, .width = SIZE, .height = SIZE };
+        motley_batch device_from = from, device_to = to;
+        device_from.data = src_device;
+        device_to.data = dst_device;
+        need(motley_apply(cpu, transform, &from, &to, &params, &error) == MOTLEY_OK, error.message);
+        need(motley_apply(cuda, transform, &device_from, &device_to, &params, &error) == MOTLEY_OK, error.message);
+        need_cuda(cudaDeviceSynchronize());
+        compare(wanted, dst_device, out, k ? "a dense batch by boxes" : "a dense batch");
+        motley_policy_destroy(transform);
+    }
+    need_cuda(cudaFree(src_device));
+    need_cuda(cudaFree(dst_device));
+    free(src);
+    free(wanted);
+    printf("%-40s %s\n", "dense", failures == before ? "ok" : "FAILED");
 }
 
 static void check_mix_images(const motley_mixed *drawn, motley_batch batch, int in_place, int listed, const char *what)
@@ -952,6 +1048,8 @@ int main(int argc, char **argv)
         }
         motley_policy_destroy(transform);
     }
+    if (!only || strcmp(only, "dense") == 0)
+        check_dense();
     if (!only || strcmp(only, "mix") == 0)
         check_mix();
     if (!only || strcmp(only, "batches") == 0)

@@ -48,13 +48,14 @@ static const char *const transform_texts[] = {
     HEAD CROP "  - jitter: {brightness: 0.4}\n  - policy: {name: rand_augment}\n  - output: {}\n",
     HEAD CROP "  - output: {}\n  - mix: {mixup: 0.2, cutmix: 1}\n",
     HEAD CROP "  - policy: {name: trivial_augment_wide, level: given}\n  - output: {}\n",
+    HEAD "stages:\n  - photometric: {}\n  - iou_crop: {}\n  - resize: {size: [64, 64]}\n  - output: {}\n",
 };
 #define NO_STEPS 0
 #define PAIRS 2 /* of images */
 #define ERASES 3
 #define CHAINS 4
 #define PAIRS_ALONE 8 /* without steps */
-#define TEXTS 10
+#define TEXTS 11
 #define TRANSFORMS (TEXTS + 1) /* the last one makes masks for ERASES */
 
 static int mixes_pairs(int transform)
@@ -143,6 +144,9 @@ static motley_status call(const plan *p, int number, motley_error *error)
                                      .epoch = (uint32_t)number,
                                      .ids = p->ids ? ids : NULL,
                                      .views = p->views ? views : NULL,
+                                     .boxes = u->boxes,
+                                     .box_offsets = u->box_offsets,
+                                     .boxes_on_device = 1,
                                      .levels = u->levels };
     const uint64_t *const counter = p->counter ? u->counter : NULL;
     const motley_planes planes = { /* record.c takes `dst` as what the list points to */

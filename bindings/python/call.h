@@ -6,7 +6,8 @@ typedef struct kept_call {
     struct kept_batches *batches; /* in place of `call`, of a policy with views, or that mixes images as they come */
     size_t count;
     int in_place, fused;
-    uintptr_t levels; /* motley_samples.levels of the next runs, or 0 */
+    uintptr_t levels;                       /* motley_samples.levels of the next runs, or 0 */
+    uintptr_t device_boxes, device_offsets; /* the next run's motley_samples.boxes on the device, or 0 */
     motley_apply_params params;
     motley_error error;
 } kept_call;
@@ -75,6 +76,7 @@ static void forget(kept_call *kept)
                                          .output = kept->params.output,
                                          .fill = kept->params.fill };
     kept->params = params;
+    kept->device_boxes = kept->device_offsets = 0;
 }
 
 /* ids_signed: they are int64_t, and have to be 0 or more. counter: 0, or the address of motley_apply_params.counter. */
@@ -83,6 +85,9 @@ static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t str
 {
     kept->params.samples = samples_of(seed, epoch, first, ids, views);
     kept->params.samples.levels = (const float *)kept->levels;
+    kept->params.samples.boxes = (const double *)kept->device_boxes;
+    kept->params.samples.box_offsets = (const size_t *)kept->device_offsets;
+    kept->params.samples.boxes_on_device = kept->device_offsets != 0;
     kept->params.counter = (const uint64_t *)counter;
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;

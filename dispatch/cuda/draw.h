@@ -31,7 +31,7 @@ typedef struct mot_cuda_plan {
 #define MOT_FEW_IMAGES (CUDART_VERSION >= 12010 ? 256 : 0) /* kernel arguments of more than 4 KiB */
 #define MOT_SLOTS_LOG2 4                                   /* log2 of the most steps drawn in parallel */
 
-/* The samples of a batch. `given`: ids, views and levels are in device memory; boxes are not used. */
+/* The samples of a batch. `given`: ids, views and levels are in device memory; so are boxes, if they are used. */
 typedef struct mot_cuda_samples {
     motley_samples given;
     const uint64_t *counter; /* {epoch, first}, in place of the given ones; or NULL */
@@ -50,7 +50,7 @@ MOT_FN mot_drawn_sample mot_cuda_sample_of(const mot_cuda_samples *s, int i, int
 /* What draws of these samples read that the caller's stream may write. */
 static inline int mot_cuda_reads_callers(const mot_cuda_samples *s)
 {
-    return s->counter || s->given.levels;
+    return s->counter || s->given.levels || s->given.boxes_on_device;
 }
 
 typedef struct mot_cuda_draw {

@@ -35,6 +35,10 @@ static motley_status check_transform(void *state, const mot_request *call, motle
     MOT_TRY(mot_cuda_check(state, "dst", dst, error));
     MOT_TRY(mot_cuda_check_pointer(state, "counter", call->params->counter, error));
     MOT_TRY(mot_cuda_check_pointer(state, "levels", call->samples.levels, error));
+    if (call->samples.boxes_on_device) {
+        MOT_TRY(mot_cuda_check_pointer(state, "samples.boxes", call->samples.boxes, error));
+        MOT_TRY(mot_cuda_check_pointer(state, "samples.box_offsets", call->samples.box_offsets, error));
+    }
     return mot_cuda_check_followed(state, &call->followed, error);
 }
 
@@ -177,7 +181,7 @@ static upload lay_out_upload(const transform_run *r, mot_arena *arena)
     const mot_request *const call = r->call;
     const motley_apply_params *const params = call->params;
     const size_t n = call->src->count;
-    const int mixed = call->src->images || call->dst->images || params->given;
+    const int mixed = call->src->images || call->dst->images || call->draws.places; /* tables differ in size */
     upload u = { .offsets = mot_take_if(mixed, arena, MOT_SENT, n * sizeof *u.offsets) };
     u.src = mot_take_copy(arena, MOT_SENT, call->src->images, n * sizeof *u.src);
     u.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, n * sizeof *u.dst);
@@ -370,7 +374,7 @@ static motley_status queue_steps(transform_run *r, motley_error *error)
 static motley_status queue_draws(const transform_run *r, const mot_transform_draw_job *draw, motley_error *error)
 {
     const int known = r->call->draws.steps != NULL;
-    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER : 0;
+    const unsigned callers = mot_cuda_reads_callers(&draw->samples) ? MOT_COUNTER | MOT_NUMBERS : 0;
     const mot_node drawing = { .reads = MOT_SENT | MOT_TABLES | MOT_PLACES | callers | (known ? MOT_STEPS : 0),
                                .writes = MOT_PLACES | (draw->steps && !known ? MOT_STEPS : 0),
                                .waits = MOT_WAITS_FIRST };
@@ -472,8 +476,8 @@ static motley_status queue_followed(const transform_run *r, motley_error *error)
     return mot_cuda_follow_queue(r->cuda, &job, MOT_FOLLOW_WAITS_FIRST, error);
 }
 
-/* Shares a transform's stages out among the warps of the draw kernel. No stage depends on what another one draws, but
- * the first warp has all rectangles, since the whole image is one if there is no other. */
+/* Shares a transform's stages out among the warps of the draw kernel, but for places that depend on each other: all
+ * warps draw those in turn. The first warp has all rectangles, since the whole image is one if there is no other. */
 static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mot_transform_draw_job *job)
 {
     static const int warp_of[] = {
@@ -487,7 +491,10 @@ static void share_stages(const mot_stage *stage, const mot_stage_facts *fact, mo
     for (int s = 0; s < job->stages; s++) {
         const mot_stage_drawn drawn = fact[s].drawn;
         const int32_t first = fact[s].first_step - (fact[s].before ? 0 : before);
-        job->turn[s] = (mot_stage_turn){ fact[s].block, first, fact[s].before };
+        const int placing = drawn >= MOT_DRAWN_CROP && drawn <= MOT_DRAWN_MIRRORS;
+        job->turn[s] = (mot_stage_turn){ fact[s].block, first, fact[s].before, placing };
+        if (job->joined && placing)
+            continue;
         if (drawn == MOT_DRAWN_MIRRORS && job->ratios && !stage[s].listed.one_of)
             job->flip = s;
         else if ((drawn == MOT_DRAWN_CROP && !job->ratios) || drawn == MOT_DRAWN_WINDOW || drawn == MOT_DRAWN_MIRRORS ||
@@ -543,7 +550,8 @@ static motley_status describe_draws(transform_run *r, motley_error *error)
     draw->samples.given.ids = sent->ids;
     draw->samples.given.views = sent->views;
     draw->threads = mot_call_ahead(r->cuda) ? MOT_TRANSFORM_FEW_THREADS : MOT_TRANSFORM_THREADS;
-    if (call->transform->facts.crop && !draw->given)
+    draw->joined = call->transform->facts.joined;
+    if (call->transform->facts.crop && !draw->given && !draw->joined)
         draw->ratios = r->tables.ratios[0];
     share_stages(call->transform->stage, call->transform->fact, draw);
     r->first.drawn = sent->first;
@@ -576,7 +584,7 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     if (r->twice)
         count_axes(call, r->host.first_offsets, 1, &r->first_axes);
     MOT_TRY(lay_out_transform(r, &slot, &scratch, error));
-    const int alone = !call->params->counter && !call->samples.levels;
+    const int alone = !mot_cuda_reads_callers(&(mot_cuda_samples){ call->samples, call->params->counter });
     MOT_TRY(mot_call_take(r->cuda, slot.bytes, scratch.bytes, alone, error));
     MOT_TRY(lay_out_transform(r, &r->cuda->memory, &r->cuda->scratch, error));
     return MOTLEY_OK;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Draws a transform on the device, one CTA per image. One warp draws the rectangle and the window, and mirrors that
  * follow a random_resized_crop; threads of other warps draw other mirrors, the erased boxes and the steps of each
- * stage. Then all threads make the tables of the image's axes. */
+ * stage. Places that depend on each other are joined by one thread, and all threads try crops by boxes. Then all
+ * threads make the tables of the image's axes. */
 #include "dispatch/cuda/transform_draw.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/resize_axes.cuh"
 #include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
-#include "policies/transform_draw.h"
+#include "policies/overlap_draw.h"
 
 static __device__ mot_drawn_sample sample_to_transform(const mot_transform_draw_job &job, int i)
 {
@@ -61,6 +62,73 @@ static __device__ void draw_crop(const mot_stage *stage, const mot_stage *flip, 
         mot_put_flip(flip, begun.words, drawn);
 }
 
+/* Finds the crop of the try that ends a search, in shared memory, or NULL. Called by all threads of a CTA, each of
+ * which makes every THREADS-th try. */
+template <int THREADS> static __device__ const mot_rectangle *find_crop(const mot_search &search)
+{
+    __shared__ mot_rectangle crop;
+    __shared__ uint32_t first;
+    if (threadIdx.x == 0)
+        first = MOT_OVERLAP_ALL;
+    __syncthreads();
+    MOT_ROLLED
+    for (uint32_t begin = 0; begin < MOT_OVERLAP_ALL; begin += THREADS) {
+        const uint32_t turn = begin + threadIdx.x;
+        mot_rectangle own;
+        const bool ends = turn < MOT_OVERLAP_ALL && mot_search_try(&search, turn, &own);
+        if (ends)
+            atomicMin(&first, turn);
+        if (!__syncthreads_or(ends))
+            continue;
+        if (turn == first)
+            crop = own;
+        __syncthreads();
+        return &crop;
+    }
+    return NULL;
+}
+
+/* Draws the places of an image in turn, as the host does: the first thread, and all threads search crops by boxes. */
+template <int THREADS>
+static __device__ __noinline__ void draw_places(const mot_transform_draw_job &job, const mot_stage *stages, int i,
+                                                motley_place *drawn)
+{
+    const bool first = threadIdx.x == 0;
+    mot_drawn_sample of = sample_to_transform(job, i);
+    if (job.samples.given.boxes_on_device)
+        mot_sample_give_boxes(&of, &job.samples.given, (size_t)i);
+    if (first)
+        mot_draw_whole(&of, drawn);
+    MOT_ROLLED
+    for (int s = 0; s < job.stages; s++) {
+        const mot_stage *const stage = &stages[s];
+        const uint32_t block = job.turn[s].block;
+        const bool by_boxes = stage->kind == MOT_STAGE_IOU_CROP;
+        if (!job.turn[s].places || !(first || by_boxes) || !mot_stage_runs(stage, &of))
+            continue;
+        mot_search search;
+        bool searches = false;
+        const mot_rectangle *crop = NULL;
+        if (by_boxes) {
+            __syncthreads();
+            searches = mot_begin_search(&stage->of.overlap, &of, block, drawn, &search);
+            crop = searches ? find_crop<THREADS>(search) : NULL;
+            __syncthreads(); /* all have read `drawn` */
+        }
+        if (!first)
+            continue;
+        mot_drawn_sample here = of;
+        motley_place own = {};
+        here.width = drawn->result_width, here.height = drawn->result_height;
+        own.filter = drawn->filter;
+        mot_draw_whole(&here, &own);
+        mot_draw_own_place(stage, &here, block, &own);
+        if (searches)
+            mot_put_overlap(crop, &own);
+        mot_add_place(stage, &own, of.width, of.height, drawn);
+    }
+}
+
 /* Draws stage s by one thread. Called, so that the usual path is short. */
 static __device__ __noinline__ void draw_stage(const mot_stage *stages, int s, mot_stage_turn turn, mot_drawn_sample of,
                                                const mot_tables *tables, motley_place *drawn, mot_step *steps)
@@ -85,7 +153,7 @@ static __device__ void draw_stages(const mot_transform_draw_job &job, const mot_
     const int warp = threadIdx.x / 32;
     if (warp == 0) {
         const mot_drawn_sample of = sample_to_transform(job, i);
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 0 && !job.joined) {
             const mot_view result = image_of(job.resize.dst, job.resize.channels, i);
             mot_draw_whole(&of, drawn);
             drawn->result_width = result.width, drawn->result_height = result.height;
@@ -143,6 +211,8 @@ static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
     __syncthreads();
     if (!job.given)
         draw_stages(job, (const mot_stage *)stages, i, begun, &drawn, steps);
+    if (!job.given && job.joined) /* its first thread begins while other warps draw steps */
+        draw_places<THREADS>(job, (const mot_stage *)stages, i, &drawn);
     __syncthreads();
     MOT_ROLLED
     for (int k = threadIdx.x; k < words && !job.given; k += THREADS)

@@ -17,6 +17,7 @@ typedef struct mot_stage_turn {
     uint32_t block;
     int32_t first_step; /* among the image's; among those of `before`, if it is one of their stages */
     int32_t before;     /* it is */
+    int32_t places;     /* it says where pixels come from */
 } mot_stage_turn;
 
 typedef struct mot_transform_draw_job {
@@ -25,6 +26,7 @@ typedef struct mot_transform_draw_job {
     const mot_tables *table;          /* [stages], of policies */
     int32_t stages, max_steps, order; /* max_steps: 0: steps are drawn later */
     int32_t given;                    /* != 0: `drawn` and `steps` were given */
+    int32_t joined;                   /* != 0: places are drawn in turn, each behind those before it */
     uint8_t fill[4];                  /* what places read outside, by channel */
     mot_cuda_samples samples;
     motley_place *drawn; /* [count] */

@@ -32,7 +32,7 @@ typedef struct motley_output {
  *  motley_policy_describe says. */
 typedef struct motley_apply_params {
     size_t struct_size;      /* 0 or sizeof; see motley.h */
-    motley_samples samples;  /* CUDA: its levels, if there are any, are in device memory */
+    motley_samples samples;  /* CUDA: its levels, if there are any, are in device memory; its boxes may be */
     void *stream;            /* CUDA: a cudaStream_t, borrowed; CPU: NULL */
     const uint64_t *counter; /* CUDA: device memory {epoch, first}, which replaces samples.epoch and .first. It is read
                                 when the work runs, so each replay of a graph draws again. NULL: not used. Refused if a
@@ -86,17 +86,18 @@ typedef struct motley_apply_params {
  *           images), by its motley_normalization, in binary32, and rounded once to the type.
  *  Memory   The caller's, on the context's device. dst == src is allowed, partial overlap is not; with stages, no image
  *           of dst may overlap an image of src. What `params` points to is host memory, except `counter`, levels of
- *           samples, and `followed`.
+ *           samples, boxes that are said to be on the device, and `followed`.
  *  Stream   CUDA: queued on `stream`; returns before the work is done and never synchronises. It allocates only if a
  *           batch needs more memory than those before it, or a policy, or an output's type, mean or std, is new to the
  *           context; after that, a graph can capture the call. If `stream` has work left, draws may run before it
  *           reaches the call, on a stream of the context's own for which it then waits. CPU: the work is done on
  *           return; threads share the images.
  *  Threads  One thread per context at a time.
- *  Custom   A policy with custom ops, with ops in boxes or crops by boxes, or with AugMix behind other stages is drawn
- *           on the host, so `counter`, and on CUDA given levels, are refused: draw with motley_draw, ids, levels and
- *           boxes in host memory, and give the draws. Custom ops' functions run on this thread. Between the steps of a
- *           policy that has some an image's bytes are in dst, or in the first byte of each of dst's components.
+ *  Custom   A policy with custom ops, with ops in boxes or crops by boxes in host memory, or with AugMix behind other
+ *           stages is drawn on the host, so `counter`, and on CUDA given levels, are refused: draw with motley_draw,
+ *           ids, levels and boxes in host memory, and give the draws. Custom ops' functions run on this thread. Between
+ *           the steps of a policy that has some an image's bytes are in dst, or in the first byte of each of dst's
+ *           components.
  *  Random   See motley_samples: not on batch size, order, backend or threads.
  *  Clips    With clip_frames, ops of MOTLEY_SHAPE_STATS (equalize, auto_contrast, contrast) use the statistics of all
  *           frames of a clip together, so that its brightness does not flicker. A clip's frames have one size, equal

@@ -29,15 +29,21 @@ extern "C" {
  */
 typedef struct motley_samples {
     uint64_t seed;
-    uint32_t epoch;        /* 0 .. 2^30 - 1 */
-    int32_t bands;         /* motley_draw: 1: images of 2, 4 or more channels have no alpha; others read their batch */
-    uint64_t first;        /* image i is sample first + i ... */
-    const uint64_t *ids;   /* ... or ids[i], when given; host memory, read before the call returns */
-    uint32_t view;         /* 0 .. 65535, of every image ... */
-    const uint32_t *views; /* ... or views[i], when given; host memory, read before the call returns */
+    uint32_t epoch;      /* 0 .. 2^30 - 1 */
+    int32_t bands;       /* motley_draw: 1: images of 2, 4 or more channels have no alpha; others read their batch */
+    uint64_t first;      /* image i is sample first + i ... */
+    const uint64_t *ids; /* ... or ids[i], when given; host memory, read before the call returns */
+    uint32_t view;       /* 0 .. 65535, of every image ... */
+    int32_t boxes_on_device; /* != 0: `boxes` and `box_offsets` are in the memory of a CUDA context's device */
+    const uint32_t *views;   /* ... or views[i], when given; host memory, read before the call returns */
 
-    /* For a policy that takes boxes: [box_offsets[n]][4], left, top, right, bottom in pixels, in host memory, read
-     * before the call returns. Image i has the boxes box_offsets[i] .. box_offsets[i + 1] - 1. NULL: no boxes. */
+    /* For a policy that takes boxes: [box_offsets[n]][4], left, top, right, bottom in pixels. Image i has the boxes
+     * box_offsets[i] .. box_offsets[i + 1] - 1. NULL: no boxes. Host memory, read before the call returns. With
+     * boxes_on_device both are device memory, which is read when the work runs: what the stream, or a replayed graph,
+     * wrote before it counts, nothing waits, and draws are the same. motley_apply and prepared calls on a CUDA context
+     * take such boxes for policies that only crop by them and make results of known sizes (takes_boxes is 2 and
+     * draws_sizes 0 in motley_policy_describe), without clips and without `drawn` or `steps`. Nothing checks them
+     * there: a box that is not finite fits no crop, others are taken as they are, and offsets that fall are of none. */
     const double *boxes;
     const size_t *box_offsets;
 

@@ -846,6 +846,11 @@ static void samples(const mot_cuda_samples *s, size_t n)
     of(MOT_COUNTER);
     READS(s->counter, 2 * sizeof *s->counter);
     READS(s->given.levels, n * sizeof *s->given.levels);
+    if (s->given.boxes_on_device) {
+        of(MOT_NUMBERS);
+        READS(s->given.box_offsets, (n + 1) * sizeof *s->given.box_offsets);
+        READS(s->given.boxes, 4 * sizeof *s->given.boxes);
+    }
 }
 
 /* Draws samples, none of which has steps. */

@@ -124,7 +124,7 @@ class Call:
         """Raises what run_call's status says."""
         if status == lib.CALL_NEGATIVE_ID:
             raise ArgumentError("sample_ids has a negative number, want whole numbers from 0 to 2^63 - 1")
-        if not self.c.params.given_steps:
+        if not (self.c.params.given_steps or self.c.device_offsets):
             boxes_given(policy, None)
         raised, _native.local.raised = _native.local.raised, None
         if raised is not None:

@@ -26,6 +26,7 @@ from ._random import Once, levels_on_host, split_ids
 from .transform import Transform
 
 if TYPE_CHECKING:
+    from ._rows import BoxRows
     from .follow import Image, Mask
     from ._types import Levels
 
@@ -53,6 +54,8 @@ class Moves:
         self.single: bool = source.single  # there is one image, and no axis of images
         self.device: int | None = source.device
         self.levels = levels if transform._takes(levels) else None
+        self.boxes: BoxRows | None = None  # by which a policy draws that works in boxes,
+        self.on_device = False  # on the device, where these are
         if which is not None:  # without ids the host numbers the samples, so that several calls draw alike
             ids, *how = split_ids(*which[:3])
             ids = Once(transform) if ids is None else ids
@@ -98,7 +101,8 @@ class Moves:
         """The images, augmented, and what a motley_followed says moved with them."""
         transform, layout = self.transform, self.transform.layout
         if self.given is None:
-            return transform._run(images, None, layout, self._which, return_draws, self.levels, followed)
+            boxes = self.device_boxes
+            return transform._run(images, None, layout, self._which, return_draws, self.levels, followed, boxes=boxes)
         result = transform._run(images, None, layout, given=self.given, followed=followed)
         if not return_draws:
             return result
@@ -112,14 +116,28 @@ class Moves:
         (seed, epoch, *_), _ = self.transform._numbers(len(self.sizes), self._which, self.device, True)
         return *self._which[:2], epoch, seed
 
-    def draw(self, boxes: tuple[Any, Any] | None = None) -> Drawn:
-        """What the images draw, in host memory; boxes: for a policy that works in them, as Drawn.of takes them."""
+    @property
+    def device_boxes(self) -> tuple[int, int] | None:
+        """The addresses of boxes by which the device draws, and of their offsets."""
+        return self.boxes.on_device() if self.boxes is not None and self.on_device else None
+
+    def draw_by(self, boxes: BoxRows, return_draws: bool) -> None:
+        """Draws by boxes: in the calls, if these and the images are on a device that can, and nobody asks what was
+        drawn; else now, in host memory."""
+        policy, self.boxes = self.transform.policy_now, boxes
+        crops = not (policy._steps_by_boxes or policy.on_host)
+        self.on_device = crops and boxes.device is not None and not return_draws and self.transform.clip_frames < 2
+        if not self.on_device:
+            self.given = self.draw()
+
+    def draw(self) -> Drawn:
+        """What the images draw, in host memory."""
         if self.given is not None:
             return self.given
         samples, _keep = self.transform._samples(len(self.sizes), self._which, self.device)
-        channels = 3  # which matter to fills alone, and a list may have several numbers of them
-        if boxes is not None:
-            samples.bands = self.source.count > 0 and self.source.has_bands
+        channels, boxes = 3, None  # which matter to fills alone, and a list may have several numbers of them
+        if self.boxes is not None:
+            samples.bands, boxes = self.source.count > 0 and self.source.has_bands, self.boxes.on_host()
             channels = self.transform._channels(self.source)
         if self.levels is not None:
             _levels, samples.levels = levels_on_host(self.levels, len(self.sizes))
@@ -236,7 +254,7 @@ class Images:
         follower, layout = self._follower(), moves.transform.layout
         if moves.given is None:
             levels = moves.levels if follower.policy.takes_levels else None
-            return follower._run(self.value, None, layout, moves.which, levels=levels)
+            return follower._run(self.value, None, layout, moves.which, levels=levels, boxes=moves.device_boxes)
         given = moves.given.taken(range(len(moves.given)))
         checked(lib.motley_follower_steps, given.c, self.params, given.steps, given.counts, given.places)
         return follower._run(self.value, None, layout, given=given)

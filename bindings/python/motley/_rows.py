@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import math
 import sys
@@ -196,12 +197,20 @@ class BoxRows(Rows):
                 "and width by the image's width, y and height by its height"
             )
 
-    def corners(self) -> tuple[Any, Any]:
-        """Left, top, right and bottom of each box in host memory, and the offsets of the images, for a policy that
-        works in boxes."""
-        corners = self.library.stack(self._corners(), -1)
-        self.held = [in_host_memory(corners)]
-        return pointer(self.held[0]), ffi.new("size_t[]", self.offsets)
+    @functools.cached_property
+    def given(self) -> Any:
+        """Left, top, right and bottom of each box as it is before the call, for a policy that works in boxes."""
+        return self.library.stack(self._corners(), -1)
+
+    def on_host(self) -> tuple[Any, Any]:
+        """Where these are in host memory, for which a device is waited for, and the offsets of the images."""
+        self.lent = in_host_memory(self.given)
+        return pointer(self.lent), ffi.new("size_t[]", self.offsets)
+
+    def on_device(self) -> tuple[int, int]:
+        """Where they are on the device of the images, and the offsets of the images; nothing waits."""
+        self.lent = like_table(self.offsets, self.given)
+        return KINDS[type(self.given)].pointer(self.given), KINDS[type(self.lent)].pointer(self.lent)
 
     def _corners(self) -> tuple[Any, Any, Any, Any]:
         return corners_of(as_dtype(self.table, "float64"), self.rules.format)

@@ -192,7 +192,7 @@ class Follow:
     and other entries stay as they are. torchvision's tv_tensors keep their types. Masks on CUDA are processed there, on
     the current stream, and so are boxes and points that are CUDA tensors where the image is; nothing waits for the
     device, unless boxes are dropped: which of them, the host has to know. Other boxes and points are processed in host
-    memory.
+    memory. A crop by boxes to a known size is drawn where they are.
 
     The draws are the transform's for the same samples, so that an image gets the same bytes with and without followers.
     A policy that works in boxes (`tf_auto_augment_detection_v0` to `v3`) takes those of the sample's one Boxes entry.
@@ -346,7 +346,9 @@ class Follow:
                 if isinstance(kind, Boxes) is of_boxes:
                     movers[key] = MOVERS[type(kind)](f"sample[{key!r}]", sample[key], moves, kind)
             if of_boxes and self.transform.policy_now.takes_boxes and moves.given is None:
-                self._draw_by_boxes([mover for mover in movers.values() if isinstance(mover, BoxRows)], moves)
+                moves.draw_by(
+                    self._one_of([mover for mover in movers.values() if isinstance(mover, BoxRows)]), return_draws
+                )
         image = move(moves, sample[self.image], movers.values(), return_draws)
         image, draws = image if return_draws else (image, None)
         moved = {self.image: image}
@@ -358,14 +360,14 @@ class Follow:
             self._drop(sample, moved, group, following, moves, movers)
         return ({**sample, **moved}, draws) if return_draws else {**sample, **moved}
 
-    def _draw_by_boxes(self, boxes: Sequence[BoxRows], moves: Moves) -> None:
-        """Draws by the sample's boxes, for a policy that works in them."""
+    def _one_of(self, boxes: Sequence[BoxRows]) -> BoxRows:
+        """The sample's boxes, for a policy that works in them."""
         if len(boxes) != 1:
             raise ArgumentError(
                 f"policy '{self.transform.policy.name}' draws by the boxes of an image, and {len(boxes)} entries of "
                 "the sample are followed as boxes: want one"
             )
-        moves.given = moves.draw(boxes[0].corners())
+        return boxes[0]
 
     def _drop(
         self, sample: Any, moved: dict[Any, Any], group: Sequence[Any], following: Mapping[Any, Kind], moves: Moves,

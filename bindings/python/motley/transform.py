@@ -472,11 +472,13 @@ class Transform(Sampled):
         followed: Any = NULL,
         given: Any = None,
         mixing: Any = None,
+        boxes: Any = None,
     ) -> Any:
         """A call. which: its samples; followed: a motley_followed, what moves with the images; given: recorded draws in
-        place of samples; mixing: labels and classes of a policy that mixes images."""
+        place of samples; mixing: labels and classes of a policy that mixes images; boxes: where those lie by which a
+        device draws, and their offsets."""
         if _native.compiling():  # as outside_graphs() does it, in a third of the time
-            return eagerly()(self._run, batch, out, layout, which, return_draws, levels, followed, given, mixing)
+            return eagerly()(self._run, batch, out, layout, which, return_draws, levels, followed, given, mixing, boxes)
         policy = self.policy if self.training or given is not None else self.policy.still
         if policy.varies:
             policy, which = self._in_epoch(policy, which)
@@ -485,7 +487,7 @@ class Transform(Sampled):
         what = () if given.__class__ is Drawn and not policy.whole else policy._what
         takes = levels is not None and self._takes(levels, policy)
         follows, more = followed is not NULL, EMPTY
-        set_params = follows or given is not None or mixing is not None
+        set_params = follows or given is not None or mixing is not None or boxes is not None
         if policy.draws_sizes:
             made, numbers, _keep, given = prepare_drawn(self, batch, out, layout, policy, which, given)
         else:
@@ -500,14 +502,14 @@ class Transform(Sampled):
             given = [given] if call.single and given.__class__ is not Drawn else given
         try:
             if given is not None:
-                drawn = given
-                if given.__class__ is not Drawn:
-                    drawn = Drawn.read(given, call.sizes, call.channels, policy)
+                drawn = given if given.__class__ is Drawn else Drawn.read(given, call.sizes, call.channels, policy)
                 call.give(drawn)
             if policy.custom_ops:
                 _native.local.caller = call.caller
             if follows:
                 call.c.params.followed = followed
+            if boxes is not None:
+                call.c.device_boxes, call.c.device_offsets = boxes
             if takes:
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1], source)
             if mixing is not None:

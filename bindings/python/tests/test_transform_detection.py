@@ -266,6 +266,51 @@ def test_an_iou_crop_that_finds_nothing(photographs):  # noqa: F811
         motley.Transform(text, seed=9)(x, sample_ids=0, epoch=0)
 
 
+def test_another_image_follows_what_changes_the_source(photographs):  # noqa: F811
+    text = HEAD + "  - photometric: {p: 1}\n  - iou_crop: {}\n  - resize: {size: [40, 30]}\n"
+    following = {"boxes": motley.follow.Boxes(drop=False), "a": motley.follow.Image(), "b": motley.follow.Mask()}
+    follow = motley.Follow(motley.Transform(text, seed=9), following)
+    for i, x in enumerate(photographs):
+        boxes, other = some_boxes(np.random.default_rng(i), 3, *x.shape[1::-1]), x[..., :1].copy()
+        sample = {"image": x, "boxes": boxes, "a": other, "b": other[..., 0]}
+        made, draws = follow(sample, sample_ids=i, epoch=0, return_draws=True)
+        assert draws["before"] > 0
+        for moved in made, follow.replay(sample, draws):
+            assert np.array_equal(moved["a"][..., 0], made["b"]) and np.array_equal(moved["b"], made["b"])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("name", ["dfine_l", "rtdetr"])
+def test_crops_by_boxes_on_a_device(name):
+    """Where images and boxes are on a device, it draws as the host does, and nothing waits."""
+    import torch
+
+    random = np.random.default_rng(4)
+    sample = {
+        "image": torch.from_numpy(random.integers(0, 256, (10, 3, 90, 120), np.uint8)),
+        "boxes": [torch.from_numpy(some_boxes(random, i % 5, 120, 90)) for i in range(10)],
+        "masks": torch.from_numpy(random.integers(0, 9, (10, 90, 120), np.uint8)),
+        "depth": torch.from_numpy(random.integers(0, 256, (10, 1, 90, 120), np.uint8)),
+    }
+    boxes, depth = motley.follow.Boxes(rule="torchvision", drop=False), motley.follow.Image("bilinear")
+    following = {"boxes": boxes, "masks": motley.follow.Mask(), "depth": depth}
+    follow = motley.Follow(motley.Transform(name, seed=3), following)
+    which = {"sample_ids": range(10), "epoch": 0}
+    wanted = follow(sample, **which)
+    there = {key: [box.cuda() for box in value] if key == "boxes" else value.cuda() for key, value in sample.items()}
+    recorded, draws = follow(there, **which, return_draws=True)
+    follow(there, **which)  # memory and tables are new to the context
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        found = follow(there, **which)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for made in found, recorded, follow.replay(there, draws):
+        assert all(torch.equal(made[key].cpu(), wanted[key]) for key in ("image", "masks", "depth"))
+        assert all(torch.equal(a.cpu(), b) for a, b in zip(made["boxes"], wanted["boxes"]))
+    assert len({draw.get("overlap") for draw in draws}) > 1
+
+
 def test_sizes_of_crops_by_boxes(photographs):  # noqa: F811
     """They are known before the call to who gives the boxes, and drawn as without knowing them."""
     policy = motley.Policy("tv_ssdlite")
