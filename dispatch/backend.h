@@ -62,8 +62,10 @@ typedef void mot_each_image(void *call, size_t image, const struct mot_cpu_rows 
 /* A call of motley_mix_apply. */
 typedef struct mot_mix_images {
     const motley_batch *src, *dst;
-    const motley_mixed *drawn;  /* [count], host memory, as the next one */
-    const motley_paste *pastes; /* NULL: nothing is pasted */
+    const motley_mixed *drawn;     /* [count], host memory, as the next one */
+    const motley_paste *pastes;    /* NULL: nothing is pasted */
+    const motley_mix_masks *masks; /* NULL: no instances are pasted */
+    uint8_t *cut; /* [count][height][width], CPU: != 0 where instances are pasted into an image; NULL without masks */
     bool gathers; /* components are read elsewhere than where they are written: images are resized, or parts pasted */
 } mot_mix_images;
 
@@ -203,8 +205,8 @@ mot_output_as mot_output_of(const mot_job *job);
 
 /* Checks that every image is mixed with an image of the batch and that boxes and pastes lie in the images; width 0
  * skips both. */
-motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, size_t count, int32_t width,
-                                  int32_t height, motley_error *error);
+motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, const motley_mix_masks *masks,
+                                  size_t count, int32_t width, int32_t height, motley_error *error);
 
 struct mot_transform;
 

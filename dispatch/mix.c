@@ -14,14 +14,40 @@ static bool lies_within(const motley_erased_box *box, int32_t width, int32_t hei
            (int64_t)box->left + box->width <= width && (int64_t)box->top + box->height <= height;
 }
 
+/* Checks the instances that are pasted into image i, and its planes. */
+static motley_status check_instances(const motley_mixed *m, const motley_paste *pastes, const motley_mix_masks *masks,
+                                     size_t i, motley_error *error)
+{
+    MOT_REQUIRE(masks && masks->offsets && masks->src && masks->dst && masks->extents, error,
+                "image %zu has instances that are pasted, want masks with offsets, src, dst and extents", i);
+    const size_t *const offsets = masks->offsets + m->partner;
+    MOT_REQUIRE(m->grow >= 0 && m->grow <= MOTLEY_MAX_GROW, error, "image %zu: grow is %" PRId32 ", want 0 to %d", i,
+                m->grow, MOTLEY_MAX_GROW);
+    for (int32_t k = m->paste; k < m->paste + m->pastes; k++)
+        MOT_REQUIRE(pastes[k].image == m->partner && pastes[k].object >= 0 &&
+                        (size_t)pastes[k].object < offsets[1] - offsets[0],
+                    error,
+                    "paste %" PRId32 " is object %" PRId32 " of image %" PRId32 ", want one of the partner, image "
+                    "%" PRId32 ", which has %zu",
+                    k, pastes[k].object, pastes[k].image, m->partner, offsets[1] - offsets[0]);
+    MOT_REQUIRE(m->pastes == 0 || masks->src[m->partner], error, "masks.src of image %" PRId32 " is NULL", m->partner);
+    MOT_REQUIRE(masks->offsets[i] == masks->offsets[i + 1] || masks->src[i], error, "masks.src of image %zu is NULL",
+                i);
+    MOT_REQUIRE(masks->dst[i] || (masks->offsets[i] == masks->offsets[i + 1] && m->pastes == 0), error,
+                "masks.dst of image %zu is NULL, want room for its own masks and %" PRId32, i, m->pastes);
+    return MOTLEY_OK;
+}
+
 /* Checks the pastes of image i. */
-static motley_status check_pastes(const motley_mixed *m, const motley_paste *pastes, size_t i, size_t count,
-                                  int32_t width, int32_t height, motley_error *error)
+static motley_status check_pastes(const motley_mixed *m, const motley_paste *pastes, const motley_mix_masks *masks,
+                                  size_t i, size_t count, int32_t width, int32_t height, motley_error *error)
 {
     MOT_REQUIRE(pastes, error, "image %zu has objects that are pasted, want pastes, which is NULL", i);
     MOT_REQUIRE(m->paste >= 0 && m->pastes >= 0 && m->pastes <= INT32_MAX - m->paste, error,
                 "image %zu: it has %" PRId32 " pastes from the %" PRId32 "th on, want numbers from 0", i, m->pastes,
                 m->paste);
+    if (m->kind == MOTLEY_MIX_INSTANCES)
+        return check_instances(m, pastes, masks, i, error);
     for (int32_t k = m->paste; k < m->paste + m->pastes; k++) {
         const motley_paste *const p = &pastes[k];
         const motley_erased_box from = { p->left, p->top, p->part.width, p->part.height };
@@ -34,14 +60,14 @@ static motley_status check_pastes(const motley_mixed *m, const motley_paste *pas
     return MOTLEY_OK;
 }
 
-motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, size_t count, int32_t width,
-                                  int32_t height, motley_error *error)
+motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste *pastes, const motley_mix_masks *masks,
+                                  size_t count, int32_t width, int32_t height, motley_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         const motley_mixed *m = &drawn[i];
         const motley_erased_box *box = &m->box;
-        MOT_REQUIRE((unsigned)m->kind <= MOTLEY_MIX_PASTE, error, "image %zu: kind is %d, want one of motley_mix_kind",
-                    i, (int)m->kind);
+        MOT_REQUIRE((unsigned)m->kind <= MOTLEY_MIX_INSTANCES, error,
+                    "image %zu: kind is %d, want one of motley_mix_kind", i, (int)m->kind);
         MOT_REQUIRE(m->partner >= 0 && (size_t)m->partner < count, error,
                     "image %zu: its partner is image %" PRId32 ", there are %zu", i, m->partner, count);
         MOT_REQUIRE(m->lambda >= 0 && m->lambda <= 1 && m->share >= 0 && m->share <= 1, error,
@@ -49,13 +75,23 @@ motley_status mot_mix_check_drawn(const motley_mixed *drawn, const motley_paste 
         MOT_REQUIRE(width == 0 || m->kind != MOTLEY_MIX_CUTMIX || lies_within(box, width, height), error,
                     "image %zu: its box of %" PRId32 "x%" PRId32 " at (%" PRId32 ", %" PRId32 ") leaves the image", i,
                     box->width, box->height, box->left, box->top);
-        if (width > 0 && m->kind == MOTLEY_MIX_PASTE)
-            MOT_TRY(check_pastes(m, pastes, i, count, width, height, error));
+        if (width > 0 && (m->kind == MOTLEY_MIX_PASTE || m->kind == MOTLEY_MIX_INSTANCES))
+            MOT_TRY(check_pastes(m, pastes, masks, i, count, width, height, error));
     }
     return MOTLEY_OK;
 }
 
-static motley_status check(motley_context *context, const mot_mix_images *call, void *stream, motley_error *error)
+/* Whether the images are resized, or read elsewhere than where they are written. */
+static bool gathers(const mot_mix_images *call)
+{
+    const mot_view first = mot_batch_view(call->src, 0), result = mot_batch_view(call->dst, 0);
+    bool pastes = false;
+    for (size_t i = 0; i < call->src->count; i++)
+        pastes |= call->drawn[i].kind == MOTLEY_MIX_PASTE;
+    return pastes || first.width != result.width || first.height != result.height;
+}
+
+static motley_status check(motley_context *context, mot_mix_images *call, void *stream, motley_error *error)
 {
     const motley_batch *src = call->src, *dst = call->dst;
     MOT_TRY(mot_validate_batch("src", src, error));
@@ -78,13 +114,16 @@ static motley_status check(motley_context *context, const mot_mix_images *call, 
     }
     MOT_REQUIRE(src->dtype != MOTLEY_U16, error,
                 "src: dtype is uint16, which is not mixed: want uint8, float32, float16 or bfloat16");
-    MOT_TRY(mot_mix_check_drawn(call->drawn, call->pastes, src->count, first.width, first.height, error));
+    MOT_TRY(mot_mix_check_drawn(call->drawn, call->pastes, call->masks, src->count, first.width, first.height, error));
     const bool resizes = first.width != result.width || first.height != result.height;
+    call->gathers = gathers(call);
     for (size_t i = 0; i < src->count; i++) {
         MOT_REQUIRE(!resizes || call->drawn[i].kind != MOTLEY_MIX_CUTMIX, error,
                     "image %zu is mixed by CutMix, want dst of src's size", i);
         MOT_REQUIRE(dst != src || call->drawn[i].kind != MOTLEY_MIX_PASTE, error,
                     "image %zu has objects that are pasted, want another dst than src", i);
+        MOT_REQUIRE(!call->gathers || call->drawn[i].kind != MOTLEY_MIX_INSTANCES, error,
+                    "image %zu has instances that are pasted, want dst of src's size, and no image with PASTE", i);
     }
     if (dst != src)
         MOT_TRY(mot_validate_apart(src, dst, &context->scratch, error));
@@ -93,11 +132,52 @@ static motley_status check(motley_context *context, const mot_mix_images *call, 
     return MOTLEY_OK;
 }
 
+/* Finds where instances are pasted into row y of images. */
+static void cut_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *scratch)
+{
+    const mot_mix_images *const call = opaque;
+    const mot_view first = mot_batch_view(call->src, 0);
+    const size_t width = (size_t)first.width, pixels = width * (size_t)first.height;
+    (void)kernels;
+    for (size_t i = 0; i < call->src->count; i++) {
+        const motley_mixed *const m = &call->drawn[i];
+        if (m->kind == MOTLEY_MIX_INSTANCES)
+            mot_cpu_mix_cut(call->masks->src[m->partner], call->pastes + m->paste, m->pastes, first.width, first.height,
+                            m->grow, (int32_t)y, scratch, call->cut + i * pixels + y * width);
+    }
+}
+
+/* Writes all planes of image i. */
+static void mask_image(void *opaque, size_t i, const mot_cpu_rows *kernels, void *scratch)
+{
+    const mot_mix_images *const call = opaque;
+    const motley_mix_masks *const masks = call->masks;
+    const motley_mixed *const m = &call->drawn[i];
+    const mot_view first = mot_batch_view(call->src, 0);
+    const size_t pixels = (size_t)first.width * (size_t)first.height, own = masks->offsets[i + 1] - masks->offsets[i];
+    motley_extent *extents = masks->extents;
+    (void)kernels;
+    (void)scratch;
+    if (m->kind != MOTLEY_MIX_INSTANCES)
+        return;
+    for (size_t j = 0; j < i; j++)
+        if (call->drawn[j].kind == MOTLEY_MIX_INSTANCES)
+            extents += masks->offsets[j + 1] - masks->offsets[j] + (size_t)call->drawn[j].pastes;
+    for (size_t k = 0; k < own + (size_t)m->pastes; k++) {
+        const uint8_t *const src =
+            k < own ? masks->src[i] + k * pixels
+                    : masks->src[m->partner] + (size_t)call->pastes[(size_t)m->paste + k - own].object * pixels;
+        extents[k] = mot_cpu_mix_mask(src, k < own ? call->cut + i * pixels : NULL, first.width, first.height,
+                                      masks->dst[i] + k * pixels);
+    }
+}
+
 static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *scratch)
 {
     const mot_mix_images *call = opaque;
     const size_t width = (size_t)mot_batch_view(call->dst, 0).width;
     float *rows = scratch; /* [count][width] */
+    const size_t pixels = width * (size_t)mot_batch_view(call->dst, 0).height;
     (void)kernels;
     for (int c = 0; c < call->src->channels; c++) {
         for (size_t i = 0; i < call->src->count; i++) {
@@ -108,7 +188,8 @@ static void mix_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void *s
             const motley_mixed *m = &call->drawn[i];
             const mot_view dst = mot_batch_view(call->dst, i);
             if (m->kind != MOTLEY_MIX_NONE || call->dst != call->src)
-                mot_cpu_mix_write(m, rows + i * width, rows + (size_t)m->partner * width, &dst, call->dst->dtype, c,
+                mot_cpu_mix_write(m, rows + i * width, rows + (size_t)m->partner * width,
+                                  call->cut ? call->cut + i * pixels + y * width : NULL, &dst, call->dst->dtype, c,
                                   (int32_t)y);
         }
     }
@@ -157,33 +238,31 @@ static void gather_row(void *opaque, size_t y, const mot_cpu_rows *kernels, void
                                    end, other);
                 mot_cpu_mix_blend(own, other, begin, end, m->lambda, dtype);
             }
-            mot_cpu_mix_write(m, own, other, &dst, dtype, c, (int32_t)y);
+            mot_cpu_mix_write(m, own, other, NULL, &dst, dtype, c, (int32_t)y);
         }
 }
 
-/* Whether the images are resized, or read elsewhere than where they are written. */
-static bool gathers(const mot_mix_images *call)
-{
-    const mot_view first = mot_batch_view(call->src, 0), result = mot_batch_view(call->dst, 0);
-    bool pastes = false;
-    for (size_t i = 0; i < call->src->count; i++)
-        pastes |= call->drawn[i].kind == MOTLEY_MIX_PASTE;
-    return pastes || first.width != result.width || first.height != result.height;
-}
-
 motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                               const motley_mixed *drawn, const motley_paste *pastes, void *stream, motley_error *error)
+                               const motley_mixed *drawn, const motley_paste *pastes, const motley_mix_masks *masks,
+                               void *stream, motley_error *error)
 {
     MOT_REQUIRE(context, error, "context is NULL");
-    mot_mix_images call = { .src = src, .dst = dst, .drawn = drawn, .pastes = pastes };
+    mot_mix_images call = { .src = src, .dst = dst, .drawn = drawn, .pastes = pastes, .masks = masks };
     MOT_TRY(check(context, &call, stream, error));
     if (src->count == 0)
         return MOTLEY_OK;
-    call.gathers = gathers(&call);
     if (context->backend->mix)
         return context->backend->mix(context->state, &call, stream, error);
-    const mot_view result = mot_batch_view(dst, 0);
+    const mot_view first = mot_batch_view(src, 0), result = mot_batch_view(dst, 0);
     const size_t bytes = (call.gathers ? 3 : src->count) * (size_t)result.width * sizeof(float);
+    if (masks) {
+        const size_t pixels = src->count * (size_t)first.width * (size_t)first.height;
+        MOT_TRY(mot_keep(&context->scratch, pixels, src->count, error));
+        call.cut = context->scratch.memory;
+        MOT_TRY(
+            context->backend->each(context->state, (size_t)first.height, (size_t)first.width, cut_row, &call, error));
+        MOT_TRY(context->backend->each(context->state, src->count, 0, mask_image, &call, error));
+    }
     return context->backend->each(context->state, (size_t)result.height, bytes, call.gathers ? gather_row : mix_row,
                                   &call, error);
 }
@@ -213,7 +292,7 @@ static motley_status check_targets(const motley_mixed *drawn, size_t count, int3
     const uintptr_t bytes = count * (size_t)classes * sizeof *targets, from = (uintptr_t)soft, to = (uintptr_t)targets;
     MOT_REQUIRE(!soft || from == to || from + bytes <= to || to + bytes <= from, error,
                 "targets shares memory with soft, want the same array or another");
-    return mot_mix_check_drawn(drawn, NULL, count, 0, 0, error);
+    return mot_mix_check_drawn(drawn, NULL, NULL, count, 0, 0, error);
 }
 
 /* motley_mix_targets, checked but for the labels, in host memory. */

@@ -228,9 +228,8 @@ static motley_status check_params(const motley_context *context, const mot_reque
     MOT_REQUIRE(!r->info->mix || p->mixed, error,
                 "transform '%s' mixes images, want params.mixed, by which targets are mixed", t->name);
     const motley_mix_params mix = motley_mix_describe(r->info->mix);
-    MOT_REQUIRE(mix.pastes == 0 && mix.sizes_count == 0, error,
-                "transform '%s' pastes objects or draws a batch's size: want motley_mix_draw, motley_mix_draw_pastes, "
-                "motley_mix_size and motley_mix_apply",
+    MOT_REQUIRE(mix.pastes == 0 && !mix.instances && mix.sizes_count == 0, error,
+                "transform '%s' pastes objects or draws a batch's size: want motley_mix_draw and motley_mix_apply",
                 t->name);
     MOT_REQUIRE(!p->given_mixed == !(given && r->info->mix), error,
                 p->given_mixed ? "given_mixed is set, want it with given draws of a transform that mixes"
@@ -453,9 +452,10 @@ static motley_status draw_mix(const mot_request *r, motley_error *error)
     const size_t count = r->src->count;
     const mot_view one = mot_batch_view(r->dst, 0); /* all have its size */
     if (!p->given_mixed)
-        return motley_mix_draw(r->info->mix, &p->samples, count, one.width, one.height, p->mixed, error);
+        return motley_mix_draw(r->info->mix, &p->samples, count, one.width, one.height, NULL, NULL, p->mixed, NULL,
+                               error);
     memcpy(p->mixed, p->given_mixed, count * sizeof *p->mixed);
-    return mot_mix_check_drawn(p->mixed, NULL, count, one.width, one.height, error);
+    return mot_mix_check_drawn(p->mixed, NULL, NULL, count, one.width, one.height, error);
 }
 
 static mot_job job_of(mot_request *r)
@@ -494,7 +494,7 @@ static motley_status run(motley_context *context, mot_request *r, bool stops, mo
         mot_follow_end(&moved);
     if (!r->info->mix || (!stops && context->backend->mix)) /* or the backend mixes by itself */
         return MOTLEY_OK;
-    return motley_mix_apply(context, r->dst, r->dst, p->mixed, NULL, p->stream, error);
+    return motley_mix_apply(context, r->dst, r->dst, p->mixed, NULL, NULL, p->stream, error);
 }
 
 motley_status mot_request_run(motley_context *context, mot_request *r, const motley_apply_params *p,

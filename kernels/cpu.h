@@ -145,15 +145,22 @@ mot_cpu_output mot_cpu_write_output;
 void mot_cpu_fill_row(const mot_view *dst, motley_dtype dtype, int32_t x, int32_t y, int32_t width,
                       const uint32_t *bits, int32_t bits_step);
 
-/* Row y of channel c as binary32, and its mixture with the partner's, which is written as the type. */
+/* Row y of channel c as binary32, and its mixture with the partner's, which is written as the type. cut: the row where
+ * instances are pasted. */
 void mot_cpu_mix_read(const mot_view *src, motley_dtype dtype, int c, int32_t y, float *row);
 /* Components first..end - 1 of a row of channel c, from the columns that `columns` says, moved by `shift`. */
 void mot_cpu_mix_gather(const mot_view *src, motley_dtype dtype, int c, int32_t y, const int32_t *columns,
                         int32_t shift, int32_t first, int32_t end, float *row);
 /* Blends components first..end - 1 of a row with another: of weight `lambda` and 1 - lambda, rounded to the type. */
 void mot_cpu_mix_blend(float *row, const float *other, int32_t first, int32_t end, double lambda, motley_dtype dtype);
-void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const mot_view *dst,
-                       motley_dtype dtype, int c, int32_t y);
+void mot_cpu_mix_write(const motley_mixed *mixed, const float *own, const float *other, const uint8_t *cut,
+                       const mot_view *dst, motley_dtype dtype, int c, int32_t y);
+
+/* Where instances are pasted into row y, not 0 there: the union of some of an image's planes, grown. row: [width]. */
+void mot_cpu_mix_cut(const uint8_t *planes, const motley_paste *pastes, int32_t count, int32_t width, int32_t height,
+                     int32_t grow, int32_t y, uint8_t *row, uint8_t *cut);
+/* A mask without the pixels where `cut` (NULL: all stay) is not 0. */
+motley_extent mot_cpu_mix_mask(const uint8_t *mask, const uint8_t *cut, int32_t width, int32_t height, uint8_t *out);
 
 /* The most scratch that any kernel needs for an image of this size. */
 size_t mot_cpu_scratch_bytes(int32_t width, int32_t height, int32_t channels);

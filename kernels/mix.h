@@ -84,6 +84,12 @@ MOT_FN int mot_mix_inside(const motley_erased_box *box, int32_t x, int32_t y)
     return x >= box->left && x - box->left < box->width && y >= box->top && y - box->top < box->height;
 }
 
+/* What atomic minima and maxima begin with; also where a mask has no pixel. */
+#define MOT_NO_EXTENT \
+    { \
+        0, INT32_MAX, INT32_MAX, 0, 0 \
+    }
+
 /* A target of a label before mixing; `is_label`: whether it is that of the label's own class. */
 MOT_FN float mot_mix_target(int is_label, int32_t classes, double smoothing)
 {

@@ -63,8 +63,8 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
 {
     MOT_REQUIRE(p->mixup >= 0 && p->mixup <= 1000 && p->cutmix >= 0 && p->cutmix <= 1000, error,
                 "mixup is %g and cutmix %g, want numbers of 0 to 1000", p->mixup, p->cutmix);
-    MOT_REQUIRE(p->mixup > 0 || p->cutmix > 0 || p->minmax[1] > 0 || p->share[1] > 0, error,
-                "neither mixup nor cutmix is above 0, want one of them, or share");
+    MOT_REQUIRE(p->mixup > 0 || p->cutmix > 0 || p->minmax[1] > 0 || p->share[1] > 0 || p->instances, error,
+                "neither mixup nor cutmix is above 0, want one of them, or share, or instances");
     MOT_REQUIRE(p->share[0] >= 0 && p->share[0] <= p->share[1] && p->share[1] <= 1, error,
                 "share is %g to %g, want two numbers of 0 to 1, the lower first", p->share[0], p->share[1]);
     MOT_REQUIRE(p->share[1] == 0 || p->mixup == 0, error,
@@ -86,6 +86,12 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
                 MOTLEY_MAX_PASTES);
     MOT_REQUIRE(p->pastes == 0 || (p->share[1] > 0 && !(p->cutmix > 0 || p->minmax[1] > 0)), error,
                 "objects are pasted, want share, by which they are blended, and no cutmix");
+    MOT_REQUIRE(!p->instances || !(p->pastes > 0 || p->cutmix > 0 || p->minmax[1] > 0), error,
+                "instances are pasted, want neither cutmix nor parts with objects to paste");
+    MOT_REQUIRE(p->grow >= 0 && p->grow <= MOTLEY_MAX_GROW, error, "grow is %d, want 0 to %d", (int)p->grow,
+                MOTLEY_MAX_GROW);
+    MOT_REQUIRE(p->grow == 0 || p->instances, error, "grow is %d, want it with instances, whose masks it enlarges",
+                (int)p->grow);
     MOT_REQUIRE(p->paste_p >= 0 && p->paste_p <= 1 && p->paste_area >= 0, error,
                 "paste_p is %g and paste_area %g, want 0 to 1 and 0 or more", p->paste_p, p->paste_area);
     MOT_REQUIRE(p->context[0] >= 0 && p->context[0] <= p->context[1] && p->context[1] <= 10, error,
@@ -94,8 +100,8 @@ motley_status mot_mix_check(const motley_mix_params *p, motley_error *error)
                 (int)p->sizes_count, MOTLEY_MAX_MIX_SIZES);
     for (int k = 0; k < p->sizes_count; k++)
         MOT_REQUIRE(p->sizes[k] > 0, error, "sizes has a 0, want sides of 1 to %d", UINT16_MAX);
-    MOT_REQUIRE(p->sizes_count == 0 || !(p->cutmix > 0 || p->minmax[1] > 0), error,
-                "sizes are set, want MixUp alone, as CutMix has boxes of one size");
+    MOT_REQUIRE(p->sizes_count == 0 || !(p->cutmix > 0 || p->minmax[1] > 0 || p->instances), error,
+                "sizes are set, want neither cutmix nor instances, whose boxes and masks have one size");
     return MOTLEY_OK;
 }
 
@@ -145,7 +151,8 @@ motley_mix_params motley_mix_describe(const motley_mix *mix)
 }
 
 motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count, int32_t width,
-                              int32_t height, motley_mixed *drawn, motley_error *error)
+                              int32_t height, const int32_t *partners, const motley_objects *objects,
+                              motley_mixed *drawn, motley_paste *pastes, motley_error *error)
 {
     MOT_REQUIRE(mix, error, "mix is NULL, want one that was created");
     MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
@@ -156,30 +163,23 @@ motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *sampl
     MOT_REQUIRE(p->mode != MOTLEY_MIX_PAIR || count % 2 == 0, error,
                 "there are %zu images, want an even number, as mode is pair", count);
     MOT_TRY(mot_mix_check_sides(p, width, height, error));
+    for (size_t i = 0; partners && i < count; i++)
+        MOT_REQUIRE(partners[i] >= 0 && (size_t)partners[i] < count, error,
+                    "image %zu: its partner is image %d, there are %zu", i, (int)partners[i], count);
+    if (count == 0)
+        return MOTLEY_OK;
     motley_samples drawers = *samples;
     drawers.levels = NULL; /* perhaps in the device's memory */
+    const mot_drawn_sample first = mot_sample_of(&drawers, 0, width, height, 1);
+    const uint32_t word = mot_words_of(&first, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 2).w[1];
     for (size_t i = 0; i < count; i++) {
         const mot_drawn_sample self = mot_sample_of(&drawers, i, width, height, 1);
         const mot_drawn_sample drawer = mot_sample_of(&drawers, mot_mix_drawer(p, i, count), width, height, 1);
         drawn[i] = mot_mix_draw(mix, &drawer, &self, i, count);
+        drawn[i].side = p->sizes_count > 0 ? p->sizes[mot_choose(word, (uint32_t)p->sizes_count)] : 0;
+        if (partners)
+            drawn[i].partner = partners[i];
     }
-    return MOTLEY_OK;
-}
-
-motley_status motley_mix_size(const motley_mix *mix, const motley_samples *samples, int32_t *width, int32_t *height,
-                              motley_error *error)
-{
-    MOT_REQUIRE(mix, error, "mix is NULL, want one that was created");
-    MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
-    MOT_TRY(mot_samples_check(samples, 1, error));
-    MOT_REQUIRE(width && height, error, "width or height is NULL, want places for the size");
-    const motley_mix_params *const p = &mix->params;
-    motley_samples drawers = *samples;
-    drawers.levels = NULL;
-    if (p->sizes_count > 0) {
-        const mot_drawn_sample first = mot_sample_of(&drawers, 0, 1, 1, 1);
-        const mot_words words = mot_words_of(&first, MOT_STAGE_BLOCK(MOT_STAGE_MIX, 0) + 2);
-        *width = *height = p->sizes[mot_choose(words.w[1], (uint32_t)p->sizes_count)];
-    }
-    return MOTLEY_OK;
+    return objects ? mot_mix_draw_pastes(mix, &drawers, objects, count, width, height, drawn, pastes, error)
+                   : MOTLEY_OK;
 }

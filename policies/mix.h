@@ -4,7 +4,7 @@
  * It uses the blocks of a transform's stage `mix`: block 0: word 0: mixed or not, 1: CutMix or MixUp, 2: lambda,
  * 3: partner; block 1: word 0: the box's row, 1: its column, 2 and 3: its height and width by minmax; block 2: word 0:
  * pasted or not, 1: the batch's size; block 4 + k: of paste k, word 0: which object, 1 and 2: its column and row, 3:
- * its context. */
+ * its context. Instances may take all blocks of the kind, as a transform has one such stage. */
 #ifndef MOT_MIX_H
 #define MOT_MIX_H
 
@@ -26,6 +26,11 @@ motley_status mot_mix_check(const motley_mix_params *params, motley_error *error
 
 /* Requires that boxes by minmax can be drawn in images of this size. */
 motley_status mot_mix_check_sides(const motley_mix_params *params, int32_t width, int32_t height, motley_error *error);
+
+/* Draws what is pasted into images that are drawn as PASTE or INSTANCES. */
+motley_status mot_mix_draw_pastes(const motley_mix *mix, const motley_samples *samples, const motley_objects *objects,
+                                  size_t count, int32_t width, int32_t height, motley_mixed *drawn,
+                                  motley_paste *pastes, motley_error *error);
 
 /* The index of the image whose sample id decides for image i of `count`. */
 MOT_FN size_t mot_mix_drawer(const motley_mix_params *p, size_t i, size_t count)
@@ -105,14 +110,16 @@ MOT_RANDOM_FN motley_mixed mot_mix_draw(const motley_mix *mix, const mot_drawn_s
         const uint32_t other = mot_choose(mot_words_of(self, block).w[3], (uint32_t)count - 1);
         out.partner = (int32_t)(other + (other >= i));
     }
-    if (!mot_coin(words.w[0], p->p)) {
-        if (p->pastes > 0 && mot_coin(mot_words_of(drawer, block + 2).w[0], p->paste_p)) {
-            out.kind = MOTLEY_MIX_PASTE;
-            out.lambda = mot_millionths(words.w[2], p->share[0], p->share[1]);
+    const int shares = p->share[1] > 0, mixup = p->mixup > 0 || shares;
+    if (!(mixup || p->cutmix > 0) || !mot_coin(words.w[0], p->p)) {
+        if ((p->pastes > 0 || p->instances) && mot_coin(mot_words_of(drawer, block + 2).w[0], p->paste_p)) {
+            out.kind = p->instances ? MOTLEY_MIX_INSTANCES : MOTLEY_MIX_PASTE;
+            out.grow = p->grow;
+            if (!p->instances)
+                out.lambda = mot_millionths(words.w[2], p->share[0], p->share[1]);
         }
         return out;
     }
-    const int shares = p->share[1] > 0, mixup = p->mixup > 0 || shares;
     const int cut = p->cutmix > 0 && (!mixup || mot_coin(words.w[1], p->switch_p));
     out.lambda = shares && !cut ? mot_millionths(words.w[2], p->share[0], p->share[1])
                                 : (cut ? mix->cutmix : mix->mixup)[mot_choose(words.w[2], MOT_LAMBDA_CELLS)];

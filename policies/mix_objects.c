@@ -97,107 +97,188 @@ static motley_status check_objects(const motley_objects *objects, size_t count, 
 {
     MOT_REQUIRE(objects && objects->offsets, error, "objects or its offsets is NULL, want the objects of %zu images",
                 count);
-    MOT_TRY(check_offsets(objects->offsets, count, error));
+    return check_offsets(objects->offsets, count, error);
+}
+
+static motley_status check_boxes(const motley_objects *objects, size_t count, motley_error *error)
+{
     const size_t all = objects->offsets[count] - objects->offsets[0];
     MOT_REQUIRE(objects->boxes || all == 0, error, "objects.boxes is NULL, want %zu boxes", all);
     MOT_REQUIRE(all <= UINT32_MAX, error, "there are %zu objects, want up to %u", all, UINT32_MAX);
     return MOTLEY_OK;
 }
 
-motley_status motley_mix_draw_pastes(const motley_mix *mix, const motley_samples *samples,
-                                     const motley_objects *objects, size_t count, int32_t width, int32_t height,
-                                     motley_mixed *drawn, motley_paste *pastes, motley_error *error)
+/* Draws `most` objects of the `all` that can be pasted, and where they go; returns how many have a pixel. */
+static int32_t draw_parts(const motley_mix_params *p, const motley_objects *objects, size_t all, int32_t most,
+                          const mot_drawn_sample *self, motley_paste *out)
 {
-    MOT_REQUIRE(mix, error, "mix is NULL, want one that was created");
-    MOT_REQUIRE(samples, error, "samples is NULL, want a seed and sample ids");
-    MOT_TRY(mot_samples_check(samples, count, error));
-    MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want how %zu images are mixed", count);
-    MOT_TRY(mot_check_size(width, height, error));
+    size_t ranks[MOTLEY_MAX_PASTES], sorted[MOTLEY_MAX_PASTES];
+    motley_paste found[MOTLEY_MAX_PASTES] = { { 0 } };
+    int32_t used = 0;
+    draw_ranks(self, all, most, ranks, sorted);
+    find_ranks(p, objects, ranks, sorted, most, found);
+    for (int32_t k = 0; k < most; k++) {
+        const double *const box = objects->boxes + 4 * (objects->offsets[found[k].image] + (size_t)found[k].object);
+        const mot_words words = mot_words_of(self, MOT_PASTE_BLOCK + (uint32_t)k);
+        if (draw_paste(p, box, words, self->width, self->height, &found[k]))
+            out[used++] = found[k];
+    }
+    return used;
+}
+
+/* Draws as many of an image's `all` objects as it has; returns how many those are without repetitions. */
+static int32_t draw_instances(int32_t image, int32_t all, const mot_drawn_sample *self, motley_paste *out)
+{
+    int32_t used = 0;
+    for (int32_t k = 0; k < all; k++)
+        out[k] = (motley_paste){ .image = image, .object = -1 };
+    for (int32_t k = 0; k < all; k++) {
+        const uint32_t word = mot_words_of(self, MOT_PASTE_BLOCK + (uint32_t)k).w[0];
+        const int32_t object = (int32_t)mot_choose(word, (uint32_t)all);
+        out[object].object = object;
+    }
+    for (int32_t k = 0; k < all; k++)
+        if (out[k].object == k)
+            out[used++] = out[k];
+    return used;
+}
+
+motley_status mot_mix_draw_pastes(const motley_mix *mix, const motley_samples *samples, const motley_objects *objects,
+                                  size_t count, int32_t width, int32_t height, motley_mixed *drawn,
+                                  motley_paste *pastes, motley_error *error)
+{
     const motley_mix_params *const p = &mix->params;
-    bool any = false;
-    for (size_t i = 0; i < count; i++)
-        any |= drawn[i].kind == MOTLEY_MIX_PASTE;
-    if (!any)
-        return MOTLEY_OK;
-    MOT_REQUIRE(p->pastes > 0, error, "objects are pasted into an image, but mix pastes none");
-    MOT_REQUIRE(pastes, error, "pastes is NULL, want an array of %zu", count * (size_t)p->pastes);
     MOT_TRY(check_objects(objects, count, error));
-    size_t all = 0, first = 0;
-    for (size_t k = objects->offsets[0]; k < objects->offsets[count]; k++)
+    if (p->pastes > 0)
+        MOT_TRY(check_boxes(objects, count, error));
+    size_t all = 0;
+    for (size_t k = objects->offsets[0]; p->pastes > 0 && k < objects->offsets[count]; k++)
         all += can_be_pasted(p, objects, k);
     const int32_t most = (size_t)p->pastes < all ? p->pastes : (int32_t)all;
-    motley_samples drawers = *samples;
-    drawers.levels = NULL; /* perhaps in the device's memory */
+    int32_t first = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t ranks[MOTLEY_MAX_PASTES], sorted[MOTLEY_MAX_PASTES];
-        motley_paste found[MOTLEY_MAX_PASTES];
-        if (drawn[i].kind != MOTLEY_MIX_PASTE)
+        motley_mixed *const m = &drawn[i];
+        if (m->kind != MOTLEY_MIX_PASTE && m->kind != MOTLEY_MIX_INSTANCES)
             continue;
-        const mot_drawn_sample self = mot_sample_of(&drawers, i, width, height, 1);
-        drawn[i].paste = (int32_t)first;
-        draw_ranks(&self, all, most, ranks, sorted);
-        find_ranks(p, objects, ranks, sorted, most, found);
-        for (int32_t k = 0; k < most; k++) {
-            const size_t object = objects->offsets[found[k].image] + (size_t)found[k].object;
-            const double *const box = objects->boxes + 4 * object;
-            if (draw_paste(p, box, mot_words_of(&self, MOT_PASTE_BLOCK + (uint32_t)k), width, height, &found[k]))
-                pastes[first++] = found[k];
+        MOT_REQUIRE(pastes, error, "pastes is NULL, want an array for what is pasted into %zu images", count);
+        const mot_drawn_sample self = mot_sample_of(samples, i, width, height, 1);
+        const size_t other = (size_t)m->partner, theirs = objects->offsets[other + 1] - objects->offsets[other];
+        m->paste = first;
+        if (m->kind == MOTLEY_MIX_PASTE) {
+            m->pastes = draw_parts(p, objects, all, most, &self, pastes + first);
+        } else {
+            MOT_REQUIRE(theirs <= MOTLEY_MAX_INSTANCES, error, "image %zu has %zu objects, want up to %d", other,
+                        theirs, MOTLEY_MAX_INSTANCES);
+            m->pastes = draw_instances(m->partner, (int32_t)theirs, &self, pastes + first);
         }
-        drawn[i].pastes = (int32_t)first - drawn[i].paste;
-        if (drawn[i].pastes == 0) {
-            drawn[i].kind = MOTLEY_MIX_NONE;
-            drawn[i].lambda = 1;
+        first += m->pastes;
+        if (m->pastes == 0) {
+            m->kind = MOTLEY_MIX_NONE;
+            m->lambda = 1;
         }
     }
     return MOTLEY_OK;
 }
 
-/* Lists `count` objects of an image. Those that have no room are only counted. */
-static size_t list_objects(int32_t image, size_t count, float share, motley_mixed_object *objects, size_t room,
-                           size_t listed)
+/* What is being listed: objects that have no room are only counted. */
+typedef struct list {
+    motley_mixed_object *objects;
+    size_t room, listed;
+} list;
+
+static void add(list *l, motley_mixed_object object)
 {
-    for (size_t k = 0; k < count; k++, listed++)
-        if (listed < room)
-            objects[listed] = (motley_mixed_object){ image, (int32_t)k, share, -1 };
-    return listed;
+    if (l->listed < l->room)
+        l->objects[l->listed] = object;
+    l->listed++;
+}
+
+static void add_all(list *l, int32_t image, size_t count, float share)
+{
+    for (size_t k = 0; k < count; k++)
+        add(l, (motley_mixed_object){ .image = image, .object = (int32_t)k, .share = share, .plane = -1 });
+}
+
+/* The objects of image i, `own` of its own and those that are pasted, whose masks have these extents. */
+static void add_instances(list *l, int32_t i, int32_t own, const motley_mixed *m, const motley_paste *pastes,
+                          const motley_objects *given, const motley_extent *extents)
+{
+    for (int32_t k = 0; k < own + m->pastes; k++) {
+        const motley_extent *const e = &extents[k];
+        motley_mixed_object o = { .image = i, .object = k, .share = 1, .plane = k, .boxed = k < own };
+        if (k < own) {
+            if (e->pixels == 0 || e->right == e->left || e->bottom == e->top)
+                continue;
+            o.box = (motley_erased_box){ e->left, e->top, e->right - e->left, e->bottom - e->top };
+        } else {
+            o.image = pastes[m->paste + k - own].image;
+            o.object = pastes[m->paste + k - own].object;
+            const double *const box = given->boxes + 4 * (given->offsets[o.image] + (size_t)o.object);
+            if (box[2] <= box[0] || box[3] <= box[1])
+                continue;
+        }
+        add(l, o);
+    }
+}
+
+static motley_status check_listed(const motley_mixed *drawn, const motley_paste *pastes, size_t count,
+                                  const motley_objects *given, const motley_extent *extents, motley_error *error)
+{
+    MOT_TRY(check_objects(given, count, error));
+    for (size_t i = 0; i < count; i++) {
+        const motley_mixed *const m = &drawn[i];
+        const bool instances = m->kind == MOTLEY_MIX_INSTANCES;
+        MOT_REQUIRE(m->partner >= 0 && (size_t)m->partner < count, error,
+                    "image %zu: its partner is image %d, there are %zu", i, (int)m->partner, count);
+        MOT_REQUIRE(
+            m->kind != MOTLEY_MIX_CUTMIX, error,
+            "image %zu is mixed by CutMix, want MixUp or nothing, as what its box leaves of objects is not known", i);
+        MOT_REQUIRE(pastes || !(m->kind == MOTLEY_MIX_PASTE || instances), error,
+                    "image %zu has objects that were pasted, want pastes, which is NULL", i);
+        MOT_REQUIRE(extents || !instances, error,
+                    "image %zu has instances that were pasted, want extents, which is NULL", i);
+        if (instances)
+            MOT_TRY(check_boxes(given, count, error));
+        for (int32_t k = 0; instances && k < m->pastes; k++) {
+            const motley_paste *const paste = &pastes[m->paste + k];
+            MOT_REQUIRE(paste->image >= 0 && (size_t)paste->image < count && paste->object >= 0 &&
+                            (size_t)paste->object < given->offsets[paste->image + 1] - given->offsets[paste->image],
+                        error, "paste %d is object %d of image %d, which is none of the objects", (int)(m->paste + k),
+                        (int)paste->object, (int)paste->image);
+        }
+    }
+    return MOTLEY_OK;
 }
 
 motley_status motley_mix_objects(const motley_mixed *drawn, const motley_paste *pastes, size_t count,
-                                 const size_t *offsets, motley_mixed_object *objects, size_t room,
-                                 size_t *mixed_offsets, motley_error *error)
+                                 const motley_objects *given, const motley_extent *extents,
+                                 motley_mixed_object *objects, size_t room, size_t *mixed_offsets, motley_error *error)
 {
-    MOT_REQUIRE(offsets && mixed_offsets, error, "%s is NULL, want an array of %zu",
-                offsets ? "mixed_offsets" : "offsets", count + 1);
+    MOT_REQUIRE(mixed_offsets, error, "mixed_offsets is NULL, want an array of %zu", count + 1);
     MOT_REQUIRE(drawn || count == 0, error, "drawn is NULL, want how %zu images are mixed", count);
     MOT_REQUIRE(objects || room == 0, error, "objects is NULL, want room for %zu", room);
-    MOT_TRY(check_offsets(offsets, count, error));
-    for (size_t i = 0; i < count; i++) {
-        MOT_REQUIRE(drawn[i].partner >= 0 && (size_t)drawn[i].partner < count, error,
-                    "image %zu: its partner is image %d, there are %zu", i, (int)drawn[i].partner, count);
-        MOT_REQUIRE(
-            drawn[i].kind != MOTLEY_MIX_CUTMIX, error,
-            "image %zu is mixed by CutMix, want MixUp or nothing, as what its box leaves of objects is not known", i);
-        MOT_REQUIRE(pastes || drawn[i].kind != MOTLEY_MIX_PASTE, error,
-                    "image %zu has objects that were pasted, want pastes, which is NULL", i);
-    }
-    size_t listed = mixed_offsets[0] = 0;
+    MOT_TRY(check_listed(drawn, pastes, count, given, extents, error));
+    const size_t *const offsets = given->offsets;
+    list l = { objects, room, 0 };
+    mixed_offsets[0] = 0;
     for (size_t i = 0; i < count; i++) {
         const motley_mixed *const m = &drawn[i];
-        const size_t other = (size_t)m->partner;
-        const int mixes = m->kind == MOTLEY_MIX_MIXUP;
-        listed =
-            list_objects((int32_t)i, offsets[i + 1] - offsets[i], mixes ? (float)m->lambda : 1, objects, room, listed);
-        if (mixes)
-            listed = list_objects(m->partner, offsets[other + 1] - offsets[other], (float)(1.0 - m->lambda), objects,
-                                  room, listed);
-        for (int32_t k = 0; m->kind == MOTLEY_MIX_PASTE && k < m->pastes; k++, listed++)
-            if (listed < room) {
-                const motley_paste *const paste = &pastes[m->paste + k];
-                objects[listed] =
-                    (motley_mixed_object){ paste->image, paste->object, (float)(1.0 - m->lambda), m->paste + k };
-            }
-        mixed_offsets[i + 1] = listed;
+        const size_t own = offsets[i + 1] - offsets[i];
+        if (m->kind == MOTLEY_MIX_INSTANCES) {
+            add_instances(&l, (int32_t)i, (int32_t)own, m, pastes, given, extents);
+            extents += own + (size_t)m->pastes;
+        } else {
+            add_all(&l, (int32_t)i, own, m->kind == MOTLEY_MIX_MIXUP ? (float)m->lambda : 1);
+        }
+        if (m->kind == MOTLEY_MIX_MIXUP)
+            add_all(&l, m->partner, offsets[m->partner + 1] - offsets[m->partner], (float)(1.0 - m->lambda));
+        for (int32_t k = 0; m->kind == MOTLEY_MIX_PASTE && k < m->pastes; k++) {
+            const motley_paste *const paste = &pastes[m->paste + k];
+            const float share = (float)(1.0 - m->lambda);
+            add(&l, (motley_mixed_object){ paste->image, paste->object, share, -1, 1, paste->box });
+        }
+        mixed_offsets[i + 1] = l.listed;
     }
-    MOT_REQUIRE(listed <= room, error, "there is room for %zu objects, the mixed images have %zu", room, listed);
+    MOT_REQUIRE(l.listed <= room, error, "there is room for %zu objects, the mixed images have %zu", room, l.listed);
     return MOTLEY_OK;
 }

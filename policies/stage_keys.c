@@ -20,6 +20,7 @@ static const char *const rules_names[] = { "torchvision", "timm" };
 static const char *const mode_names[] = { "batch", "pair", "elem" };
 static const char *const partner_names[] = { "fixed", "drawn" };
 static const char *const lambda_names[] = { "corrected", "drawn" };
+static const char *const instances_names[] = { "kept", "pasted" };
 static const char *const rounding_names[] = { "torchvision", "detr", "detectron2" };
 static const char *const nearest_names[] = { "pillow", "torch" };
 static const char *const at_names[] = { "upper_left", "centre" };
@@ -166,6 +167,8 @@ static const mot_key mix[] = {
     WHOLE("classes", mix.classes, 1, 1 << 24),
     CHANCE("smoothing", mix.smoothing, 0),
     WHOLE("paste", mix.params.pastes, 0, MOTLEY_MAX_PASTES),
+    WORD("instances", mix.params.instances, instances_names, 2, 0),
+    WHOLE("grow", mix.params.grow, 0, MOTLEY_MAX_GROW),
     CHANCE("paste_p", mix.params.paste_p, 1),
     NUMBER("area", mix.params.paste_area, 0, 1e9, 0),
     RANGE("context", mix.params.context, 0, 10, 0, 0),

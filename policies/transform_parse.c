@@ -437,10 +437,13 @@ static void check_way(reader *r, const mot_yaml *list, const mot_transform *tran
         if (side > 0 && kernel / 2 >= side)
             PROBLEM(r, list, "a 'blur' of 'kernel_size' %d wants images of at least %d each way, these have %d", kernel,
                     kernel / 2 + 1, side);
-        if (stage->kind == MOT_STAGE_MIX && (stage->of.mix.params.pastes || stage->of.mix.params.sizes_count) &&
+        const motley_mix_params *const mix = &stage->of.mix.params;
+        if (stage->kind == MOT_STAGE_MIX && (mix->pastes || mix->instances || mix->sizes_count) &&
             !mot_transform_only_mixes(transform))
             PROBLEM(r, list, "'mix' has '%s' behind other stages, want it as the only stage of a file for batches",
-                    stage->of.mix.params.pastes ? "paste" : "sizes");
+                    mix->pastes      ? "paste"
+                    : mix->instances ? "instances"
+                                     : "sizes");
         if (stage->kind == MOT_STAGE_MIX && side == 0 && !mot_transform_only_mixes(transform) &&
             transform->facts.ways == 1)
             PROBLEM(r, list, "'mix' mixes images of one size, want a stage that crops or resizes to it");

@@ -825,9 +825,10 @@ static void check_mix_images(const motley_mixed *drawn, motley_batch batch, int 
         device_to.images = images + batch.count;
     }
     motley_error error;
-    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, NULL, NULL, &error) == MOTLEY_OK, error.message);
+    need(motley_mix_apply(cpu, &from, in_place ? &from : &to, drawn, NULL, NULL, NULL, &error) == MOTLEY_OK,
+         error.message);
     need(motley_mix_apply(cuda, &device_from, in_place ? &device_from : &device_to, listed ? turned : drawn, NULL, NULL,
-                          &error) == MOTLEY_OK,
+                          NULL, &error) == MOTLEY_OK,
          error.message);
     compare(src, src_device, size, what);
     compare(dst, dst_device, size, what);
@@ -918,7 +919,8 @@ static void check_mix(void)
                 char what[100];
                 const motley_samples samples = { .seed = k, .first = n * 5000 };
                 need(drawn && motley_mix_create(&ways[k], &mix, &error) == MOTLEY_OK, error.message);
-                need(motley_mix_draw(mix, &samples, count, width, height, drawn, &error) == MOTLEY_OK, error.message);
+                need(motley_mix_draw(mix, &samples, count, width, height, NULL, NULL, drawn, NULL, &error) == MOTLEY_OK,
+                     error.message);
                 snprintf(what, sizeof what, "mix %zu of %zu images, dtype %d, layout %d", k, count, dtype, layout);
                 const motley_batch batch = mix_batch(count, channels, (motley_dtype)dtype, width, height, layout);
                 check_mix_images(drawn, batch, 0, 0, what);
@@ -960,8 +962,7 @@ static void check_batches(void)
         const motley_samples samples = { .seed = 5, .first = (uint64_t)k * COUNT };
         motley_mixed drawn[COUNT];
         motley_paste pastes[COUNT * PASTES];
-        need(motley_mix_draw(mix, &samples, COUNT, 70, 41, drawn, &error) == MOTLEY_OK, error.message);
-        need(motley_mix_draw_pastes(mix, &samples, &objects, COUNT, 70, 41, drawn, pastes, &error) == MOTLEY_OK,
+        need(motley_mix_draw(mix, &samples, COUNT, 70, 41, NULL, &objects, drawn, pastes, &error) == MOTLEY_OK,
              error.message);
         const motley_batch from = mix_batch(COUNT, channels, dtype, 70, 41, k % 3);
         const motley_batch to = mix_batch(COUNT, channels, dtype, width, height, (k + 1) % 3);
@@ -990,8 +991,10 @@ static void check_batches(void)
             device_from = (motley_batch){ .count = COUNT, .channels = channels, .dtype = dtype, .images = images };
         char what[100];
         snprintf(what, sizeof what, "batch %d, dtype %d, %d channels, to %dx%d", k, dtype, channels, width, height);
-        need(motley_mix_apply(cpu, &host_from, &host_to, drawn, pastes, NULL, &error) == MOTLEY_OK, error.message);
-        need(motley_mix_apply(cuda, &device_from, &device_to, drawn, pastes, NULL, &error) == MOTLEY_OK, error.message);
+        need(motley_mix_apply(cpu, &host_from, &host_to, drawn, pastes, NULL, NULL, &error) == MOTLEY_OK,
+             error.message);
+        need(motley_mix_apply(cuda, &device_from, &device_to, drawn, pastes, NULL, NULL, &error) == MOTLEY_OK,
+             error.message);
         compare(src, src_device, src_bytes, what);
         compare(dst, dst_device, dst_bytes, what);
         need_cuda(cudaFree(src_device));
@@ -1001,6 +1004,96 @@ static void check_batches(void)
     }
     motley_mix_destroy(mix);
     printf("%-40s %s\n", "batches", failures == before ? "ok" : "FAILED");
+}
+
+/* Instances that are pasted by masks of any alignment: pixels, masks, and where their pixels are. */
+static void check_instances(void)
+{
+    static const int32_t sizes[][2] = { { 70, 41 }, { 64, 33 }, { 300, 130 }, { 3, 2 } };
+    enum { COUNT = 5, ALL = 20, MOST = 8, PLANES = ALL + COUNT * MOST };
+    static const size_t offsets[COUNT + 1] = { 0, 8, 8, 12, 13, ALL };
+    const int before = failures;
+    motley_error error;
+    uint64_t state = SEED;
+    for (int k = 0; k < 64; k += EMULATED ? 5 : 1) {
+        const motley_dtype dtype = (motley_dtype)(MOTLEY_U8 + k % 4);
+        const int32_t channels = 1 + k / 4 % 4, width = sizes[k / 16][0], height = sizes[k / 16][1], grow = k * 7 % 17;
+        const int in_place = k % 3 == 0;
+        motley_mix *mix;
+        const motley_mix_params params = { .instances = 1, .grow = grow, .paste_p = 0.8, .mode = MOTLEY_MIX_ELEM };
+        need(motley_mix_create(&params, &mix, &error) == MOTLEY_OK, error.message);
+        motley_mixed drawn[COUNT];
+        motley_paste pastes[COUNT * MOST];
+        const motley_samples samples = { .seed = (uint64_t)k };
+        const motley_objects objects = { .offsets = offsets };
+        need(motley_mix_draw(mix, &samples, COUNT, width, height, NULL, &objects, drawn, pastes, &error) == MOTLEY_OK,
+             error.message);
+        motley_mix_destroy(mix);
+        const size_t plane = (size_t)width * (size_t)height, shift = (size_t)(k % 5),
+                     mask_bytes = ALL * plane + shift + 1, made_bytes = PLANES * plane + shift + CANARY,
+                     extent_bytes = PLANES * sizeof(motley_extent);
+        const motley_batch batch = mix_batch(COUNT, channels, dtype, width, height, k % 3);
+        const size_t bytes =
+            COUNT * (size_t)(width + 1) * (size_t)(height + 1) * (size_t)(channels + 1) * dtype_bytes[dtype] +
+            2 * CANARY;
+        uint8_t *const src = calloc(1, bytes), *const dst = calloc(1, bytes), *const masks = calloc(1, mask_bytes),
+                       *const made = calloc(1, made_bytes);
+        motley_extent extents[PLANES] = { { 0 } };
+        need(src && dst && masks && made, "no memory");
+        fill_numbers(src, bytes, dtype, SEED + (uint64_t)k);
+        for (int mask = 0; mask < ALL; mask++) {
+            const uint64_t word = input_random(&state);
+            const int32_t x = (int32_t)((word >> 8) % 256) % width, y = (int32_t)((word >> 16) % 256) % height;
+            for (int32_t v = y; v < height && v < y + height / 3; v++)
+                for (int32_t u = x; u < width && u < x + 1 + width / 3; u++)
+                    masks[shift + (size_t)mask * plane + (size_t)(v * width + u)] = (uint8_t)(word >> (u + v) % 30) % 3;
+        }
+        uint8_t *const src_device = sent(src, bytes), *const dst_device = sent(dst, bytes),
+                       *const masks_device = sent(masks, mask_bytes), *const made_device = sent(made, made_bytes);
+        motley_extent *const extents_device = (motley_extent *)(void *)sent(extents, extent_bytes);
+        const uint8_t *from[2][COUNT];
+        uint8_t *to[2][COUNT];
+        size_t planes = 0;
+        for (int i = 0; i < COUNT; i++) {
+            from[0][i] = masks + shift + offsets[i] * plane;
+            from[1][i] = masks_device + shift + offsets[i] * plane;
+            to[0][i] = made + shift + planes * plane;
+            to[1][i] = made_device + shift + planes * plane;
+            if (drawn[i].kind == MOTLEY_MIX_INSTANCES)
+                planes += offsets[i + 1] - offsets[i] + (size_t)drawn[i].pastes;
+        }
+        const motley_mix_masks host = { offsets, from[0], to[0], extents },
+                               device = { offsets, from[1], to[1], extents_device };
+        motley_batch host_from = batch, host_to = batch, device_from = batch, device_to = batch;
+        host_from.data = src + CANARY;
+        host_to.data = dst + CANARY;
+        device_from.data = src_device + CANARY;
+        device_to.data = dst_device + CANARY;
+        char what[100];
+        snprintf(what, sizeof what, "instances %d, dtype %d, %d channels, %dx%d, grow %d", k, dtype, channels, width,
+                 height, grow);
+        need(motley_mix_apply(cpu, &host_from, in_place ? &host_from : &host_to, drawn, pastes, &host, NULL, &error) ==
+                 MOTLEY_OK,
+             error.message);
+        need(motley_mix_apply(cuda, &device_from, in_place ? &device_from : &device_to, drawn, pastes, &device, NULL,
+                              &error) == MOTLEY_OK,
+             error.message);
+        compare(src, src_device, bytes, what);
+        compare(dst, dst_device, bytes, what);
+        compare(masks, masks_device, mask_bytes, what);
+        compare(made, made_device, made_bytes, what);
+        compare((const uint8_t *)extents, (const uint8_t *)extents_device, extent_bytes, what);
+        need_cuda(cudaFree(src_device));
+        need_cuda(cudaFree(dst_device));
+        need_cuda(cudaFree(masks_device));
+        need_cuda(cudaFree(made_device));
+        need_cuda(cudaFree(extents_device));
+        free(src);
+        free(dst);
+        free(masks);
+        free(made);
+    }
+    printf("%-40s %s\n", "instances", failures == before ? "ok" : "FAILED");
 }
 
 int main(int argc, char **argv)
@@ -1054,6 +1147,8 @@ int main(int argc, char **argv)
         check_mix();
     if (!only || strcmp(only, "batches") == 0)
         check_batches();
+    if (!only || strcmp(only, "instances") == 0)
+        check_instances();
     left_out((size_t)cases, CASES, "batches of each transform");
     printf("%" PRId64 " bytes compared, %d batches refused, %d failures\n", compared, refused, failures);
     close_on(MOTLEY_BACKEND_CUDA, cuda);

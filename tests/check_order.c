@@ -222,7 +222,7 @@ static motley_status call(const plan *p, int number, motley_error *error)
         return motley_resize(c, &src, &dst, &r, error);
     }
     case MIX:
-        return motley_mix_apply(c, &src, p->in_place ? &src : &dst, mixed, NULL, u->stream, error);
+        return motley_mix_apply(c, &src, p->in_place ? &src : &dst, mixed, NULL, NULL, u->stream, error);
     case TARGETS:
         return motley_mix_targets(c, mixed, n, 10, u->labels, NULL, 0.1, u->targets, u->stream, error);
     default:

@@ -777,7 +777,7 @@ static int not_refused(motley_context *context)
     const motley_mixed none[4] = { { 0 } };
     const int others = (motley_apply(context, staged, &src, &dst, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED) +
                        (motley_resize(context, &src, &dst, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED) +
-                       (motley_mix_apply(context, &src, &dst, none, NULL, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED);
+                       (motley_mix_apply(context, &src, &dst, none, NULL, NULL, NULL, NULL) != MOTLEY_ERR_UNSUPPORTED);
     motley_policy_destroy(staged);
     return others;
 }

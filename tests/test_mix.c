@@ -25,7 +25,8 @@ static motley_mix *created(motley_mix_params params)
 static void drawn_of(const motley_mix *mix, const motley_samples *samples, size_t count, motley_mixed *drawn)
 {
     motley_error error = { 0 };
-    cr_assert_eq(motley_mix_draw(mix, samples, count, 40, 30, drawn, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_draw(mix, samples, count, 40, 30, NULL, NULL, drawn, NULL, &error), MOTLEY_OK, "%s",
+                 error.message);
 }
 
 /* The share of Beta(a, a) below x for those a that have one in closed form. */
@@ -171,44 +172,54 @@ Test(mix, share_is_of_millionths)
     motley_mix_destroy(mix);
 }
 
+#define OBJECT(of, k, of_picture) \
+    { \
+        .image = of, .object = k, .share = of_picture, .plane = -1 \
+    }
+
 Test(mix, objects_are_joined_with_their_shares)
 {
     enum { COUNT = 4, ROOM = 12 };
     static const size_t offsets[COUNT + 1] = { 0, 2, 2, 5, 6 }; /* 2, 0, 3 and 1 objects */
+    const motley_objects given = { .offsets = offsets };
     motley_mixed drawn[COUNT] = { { .kind = MOTLEY_MIX_MIXUP, .partner = 3, .lambda = 0.476251, .share = 0.476251 },
                                   { .kind = MOTLEY_MIX_MIXUP, .partner = 0, .lambda = 0.476251, .share = 0.476251 },
                                   { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 },
                                   { .kind = MOTLEY_MIX_MIXUP, .partner = 2, .lambda = 0.476251, .share = 0.476251 } };
     const float own = (float)0.476251, other = (float)(1 - 0.476251);
-    const motley_mixed_object wanted[] = { { 0, 0, own, -1 },   { 0, 1, own, -1 },   { 3, 0, other, -1 },
-                                           { 0, 0, other, -1 }, { 0, 1, other, -1 }, { 2, 0, 1, -1 },
-                                           { 2, 1, 1, -1 },     { 2, 2, 1, -1 },     { 3, 0, own, -1 },
-                                           { 2, 0, other, -1 }, { 2, 1, other, -1 }, { 2, 2, other, -1 } };
+    const motley_mixed_object wanted[] = { OBJECT(0, 0, own),   OBJECT(0, 1, own),   OBJECT(3, 0, other),
+                                           OBJECT(0, 0, other), OBJECT(0, 1, other), OBJECT(2, 0, 1),
+                                           OBJECT(2, 1, 1),     OBJECT(2, 2, 1),     OBJECT(3, 0, own),
+                                           OBJECT(2, 0, other), OBJECT(2, 1, other), OBJECT(2, 2, other) };
     static const size_t wanted_offsets[COUNT + 1] = { 0, 3, 5, 8, 12 };
-    motley_mixed_object objects[ROOM + 1], guard = { -7, -7, -7, -7 };
+    motley_mixed_object objects[ROOM + 1], guard = { .image = -7, .object = -7, .plane = -7 };
     size_t ends[COUNT + 1];
     motley_error error = { 0 };
     for (size_t room = ROOM + 1; room-- > 0;) {
         for (int k = 0; k <= ROOM; k++)
             objects[k] = guard;
-        const motley_status status = motley_mix_objects(drawn, NULL, COUNT, offsets, objects, room, ends, &error);
+        const motley_status status = motley_mix_objects(drawn, NULL, COUNT, &given, NULL, objects, room, ends, &error);
         cr_expect_eq(status, room == ROOM ? MOTLEY_OK : MOTLEY_ERR_ARGUMENT);
         cr_expect_arr_eq(ends, wanted_offsets, sizeof ends);
         cr_expect_arr_eq(objects, wanted, room * sizeof *objects);
         cr_expect_arr_eq(&objects[room], &guard, sizeof guard, "something was written behind the room");
     }
     cr_expect_str_eq(error.message, "there is room for 0 objects, the mixed images have 12");
-    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, NULL, 0, ends, NULL), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, &given, NULL, NULL, 0, ends, NULL), MOTLEY_ERR_ARGUMENT);
     cr_expect_eq(ends[COUNT], 12);
-    cr_expect_eq(motley_mix_objects(NULL, NULL, 0, offsets, NULL, 0, ends, NULL), MOTLEY_OK);
+    cr_expect_eq(motley_mix_objects(NULL, NULL, 0, &given, NULL, NULL, 0, ends, NULL), MOTLEY_OK);
     drawn[1].kind = MOTLEY_MIX_CUTMIX;
-    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, &given, NULL, objects, ROOM, ends, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "image 1 is mixed by CutMix, want MixUp or nothing"), "%s", error.message);
     drawn[1].kind = MOTLEY_MIX_NONE;
     drawn[1].partner = COUNT;
-    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, offsets, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, &given, NULL, objects, ROOM, ends, &error),
+                 MOTLEY_ERR_ARGUMENT);
     static const size_t falling[COUNT + 1] = { 0, 2, 1, 5, 6 };
-    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, falling, objects, ROOM, ends, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_objects(drawn, NULL, COUNT, &(motley_objects){ .offsets = falling }, NULL, objects, ROOM,
+                                    ends, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "offsets goes from 2 to 1 at image 1, want it to rise"), "%s", error.message);
 }
 
@@ -259,12 +270,12 @@ Test(mix, pastes_are_distinct_objects_with_the_context_that_both_images_have)
         motley_error error = { 0 };
         const motley_samples samples = { .seed = 7, .first = first * COUNT };
         memset(pastes, 0x5A, sizeof pastes);
-        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, WIDTH, HEIGHT, drawn, &error), MOTLEY_OK);
+        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, WIDTH, HEIGHT, NULL, NULL, drawn, NULL, &error), MOTLEY_OK);
         kinds[drawn[0].kind]++;
         for (int i = 1; i < COUNT; i++)
             cr_assert(drawn[i].kind == drawn[0].kind && drawn[i].lambda == drawn[0].lambda);
         const bool pasted = drawn[0].kind == MOTLEY_MIX_PASTE;
-        cr_assert_eq(motley_mix_draw_pastes(mix, &samples, &objects, COUNT, WIDTH, HEIGHT, drawn, pastes, &error),
+        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, WIDTH, HEIGHT, NULL, &objects, drawn, pastes, &error),
                      MOTLEY_OK, "%s", error.message);
         size_t large = 0, used = 0;
         for (size_t k = 0; k < t.offsets[COUNT]; k++)
@@ -340,8 +351,7 @@ Test(mix, every_object_is_pasted_as_often)
         motley_mixed drawn[3];
         motley_paste pastes[9];
         const motley_samples samples = { .seed = 1, .first = id };
-        cr_assert_eq(motley_mix_draw(mix, &samples, 3, 20, 20, drawn, NULL), MOTLEY_OK);
-        cr_assert_eq(motley_mix_draw_pastes(mix, &samples, &objects, 3, 20, 20, drawn, pastes, NULL), MOTLEY_OK);
+        cr_assert_eq(motley_mix_draw(mix, &samples, 3, 20, 20, NULL, &objects, drawn, pastes, NULL), MOTLEY_OK);
         cr_assert_eq(drawn[0].pastes, 3);
         size_t object[3];
         for (int k = 0; k < 3; k++)
@@ -370,19 +380,20 @@ Test(mix, sizes_are_drawn_by_the_first_id)
     motley_mix *mix = created((motley_mix_params){ .share = { 0.5, 0.5 }, .sizes_count = 4, .sizes = { 7, 9, 9, 30 } });
     uint32_t counts[3] = { 0 };
     for (uint64_t first = 0; first < SAMPLES; first++) {
-        int32_t width = 4, height = 5;
-        cr_assert_eq(motley_mix_size(mix, &(motley_samples){ .seed = 2, .first = first }, &width, &height, NULL),
-                     MOTLEY_OK);
-        cr_assert(width == height && (width == 7 || width == 9 || width == 30));
-        counts[width == 7 ? 0 : width == 9 ? 1 : 2]++;
+        motley_mixed drawn[2];
+        const motley_samples samples = { .seed = 2, .first = first };
+        cr_assert_eq(motley_mix_draw(mix, &samples, 2, 4, 5, NULL, NULL, drawn, NULL, NULL), MOTLEY_OK);
+        const int32_t side = drawn[0].side;
+        cr_assert(side == drawn[1].side && (side == 7 || side == 9 || side == 30));
+        counts[side == 7 ? 0 : side == 9 ? 1 : 2]++;
     }
     static const double chances[3] = { 0.25, 0.5, 0.25 };
     cr_expect(fabs(chi_square_z(chances, counts, 3, SAMPLES)) < MAX_Z);
     motley_mix_destroy(mix);
     mix = created((motley_mix_params){ .share = { 0.5, 0.5 } });
-    int32_t width = 4, height = 5;
-    cr_assert_eq(motley_mix_size(mix, &(motley_samples){ 0 }, &width, &height, NULL), MOTLEY_OK);
-    cr_expect(width == 4 && height == 5);
+    motley_mixed drawn;
+    cr_assert_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 1, 4, 5, NULL, NULL, &drawn, NULL, NULL), MOTLEY_OK);
+    cr_expect_eq(drawn.side, 0);
     motley_mix_destroy(mix);
 }
 
@@ -392,6 +403,12 @@ static float value_of(float x, float z, double lambda, motley_dtype dtype)
     const float a = x * (float)lambda, b = z * (float)(1.0 - lambda);
     return dtype == MOTLEY_U8 ? rintf(a + b) : a + b;
 }
+
+#define EXPECT_WRONG(to, own, masks, words) \
+    do { \
+        cr_expect_eq(motley_mix_apply(context, &src, to, wrong, own, masks, NULL, &error), MOTLEY_ERR_ARGUMENT); \
+        cr_expect(strstr(error.message, words), "%s", error.message); \
+    } while (0)
 
 Test(mix, batches_are_resized_and_pasted_as_plain_loops_do)
 {
@@ -432,7 +449,7 @@ Test(mix, batches_are_resized_and_pasted_as_plain_loops_do)
             dst.channel_stride = size;
             dst.row_stride = MOST * 3 * size;
             dst.image_stride = MOST * dst.row_stride;
-            cr_assert_eq(motley_mix_apply(context, &src, &dst, drawn, pastes, NULL, &error), MOTLEY_OK, "%s",
+            cr_assert_eq(motley_mix_apply(context, &src, &dst, drawn, pastes, NULL, NULL, &error), MOTLEY_OK, "%s",
                          error.message);
 #define SOURCE(i, y, x, c) (dtype == MOTLEY_U8 ? (float)bytes[i][y][x][c] : source[i][y][x][c])
             for (int i = 0; i < COUNT; i++)
@@ -460,30 +477,220 @@ Test(mix, batches_are_resized_and_pasted_as_plain_loops_do)
     motley_mixed wrong[COUNT];
     dst.data = written;
     memset(written, 7, sizeof written);
-#define EXPECT_WRONG(to, own, words) \
-    do { \
-        cr_expect_eq(motley_mix_apply(context, &src, to, wrong, own, NULL, &error), MOTLEY_ERR_ARGUMENT); \
-        cr_expect(strstr(error.message, words), "%s", error.message); \
-    } while (0)
     memcpy(wrong, drawn, sizeof drawn);
-    EXPECT_WRONG(&dst, NULL, "image 0 has objects that are pasted, want pastes, which is NULL");
-    EXPECT_WRONG(&src, pastes, "image 0 has objects that are pasted, want another dst than src");
+    EXPECT_WRONG(&dst, NULL, NULL, "image 0 has objects that are pasted, want pastes, which is NULL");
+    EXPECT_WRONG(&src, pastes, NULL, "image 0 has objects that are pasted, want another dst than src");
     motley_paste outside[3];
     memcpy(outside, pastes, sizeof pastes);
     outside[2].left = 8;
-    EXPECT_WRONG(&dst, outside, "paste 2: its part of 16x15 leaves an image");
+    EXPECT_WRONG(&dst, outside, NULL, "paste 2: its part of 16x15 leaves an image");
     outside[2] = pastes[2];
     outside[1].image = COUNT;
-    EXPECT_WRONG(&dst, outside, "paste 1 is of image 4, there are 4");
+    EXPECT_WRONG(&dst, outside, NULL, "paste 1 is of image 4, there are 4");
     wrong[0].paste = -1;
-    EXPECT_WRONG(&dst, pastes, "image 0: it has 2 pastes from the -1th on, want numbers from 0");
+    EXPECT_WRONG(&dst, pastes, NULL, "image 0: it has 2 pastes from the -1th on, want numbers from 0");
     wrong[0] = wrong[1];
     wrong[3] =
         (motley_mixed){ .kind = MOTLEY_MIX_CUTMIX, .partner = 1, .lambda = 0.5, .share = 0.5, .box = { 0, 0, 2, 2 } };
     dst.width = 9;
-    EXPECT_WRONG(&dst, NULL, "image 3 is mixed by CutMix, want dst of src's size");
+    EXPECT_WRONG(&dst, NULL, NULL, "image 3 is mixed by CutMix, want dst of src's size");
     for (size_t k = 0; k < sizeof written; k++)
         cr_assert_eq((&written[0][0][0][0])[k], 7, "something was written");
+    motley_context_destroy(context);
+}
+
+Test(mix, instances_of_the_partner_are_drawn_with_replacement)
+{
+    enum { COUNT = 3, BATCHES = 20000 };
+    static const size_t offsets[COUNT + 1] = { 2, 6, 6, 9 }; /* 4, 0 and 3 objects */
+    static const int32_t partners[COUNT] = { 0, 2, 1 };
+    const motley_objects objects = { .offsets = offsets };
+    motley_mix *mix = created((motley_mix_params){ .instances = 1, .grow = 3, .paste_p = 0.75 });
+    uint32_t pasted[4] = { 0 }, batches = 0, numbers[5] = { 0 };
+    motley_error error = { 0 };
+    for (uint64_t first = 0; first < BATCHES; first++) {
+        motley_mixed drawn[COUNT], same[COUNT];
+        motley_paste pastes[COUNT * 4], others[COUNT * 4];
+        const motley_samples samples = { .seed = 9, .first = first };
+        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, 9, 7, NULL, &objects, drawn, pastes, &error), MOTLEY_OK,
+                     "%s", error.message);
+        cr_assert(drawn[2].kind == MOTLEY_MIX_NONE, "its partner has no objects");
+        if (drawn[1].kind == MOTLEY_MIX_NONE)
+            continue;
+        const motley_mixed *const m = &drawn[1];
+        cr_assert(m->kind == MOTLEY_MIX_INSTANCES && m->partner == 0 && m->grow == 3 && m->lambda == 1 &&
+                  m->share == 1);
+        cr_assert(m->paste == drawn[0].pastes && drawn[0].pastes >= 1 && drawn[0].pastes <= 3 && m->pastes >= 1);
+        for (int k = m->paste; k < m->paste + m->pastes; k++) {
+            cr_assert(pastes[k].image == 0 && (k == m->paste || pastes[k].object > pastes[k - 1].object));
+            pasted[pastes[k].object]++;
+        }
+        numbers[m->pastes]++;
+        batches++;
+        cr_assert_eq(motley_mix_draw(mix, &samples, COUNT, 9, 7, partners, &objects, same, others, &error), MOTLEY_OK);
+        cr_assert(same[0].partner == 0 && same[0].pastes > 0 && others[same[0].paste].image == 0);
+        cr_assert(same[1].partner == 2 && same[1].pastes <= 3 && others[same[1].paste].image == 2);
+        cr_assert(same[2].partner == 1 && same[2].kind == MOTLEY_MIX_NONE);
+    }
+    cr_expect(abs((int)batches - BATCHES * 3 / 4) < 300, "%u", batches);
+    const double chance = 1 - 81.0 / 256; /* of being among four draws of four */
+    for (int k = 0; k < 4; k++)
+        cr_expect(fabs(pasted[k] - batches * chance) < 5 * sqrt(batches * chance * (1 - chance)), "%u", pasted[k]);
+    static const double of_number[4] = { 4 / 256.0, 84 / 256.0, 144 / 256.0, 24 / 256.0 };
+    cr_expect(fabs(chi_square_z(of_number, numbers + 1, 4, (int)batches)) < MAX_Z);
+    const size_t many[COUNT + 1] = { 0, 0, 0, MOTLEY_MAX_INSTANCES + 1 };
+    motley_mixed drawn[COUNT];
+    motley_paste pastes[1];
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ .first = 1 }, COUNT, 9, 7, NULL,
+                                 &(motley_objects){ .offsets = many }, drawn, pastes, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "image 2 has 1021 objects, want up to 1020");
+    static const int32_t wrong[COUNT] = { 0, 3, 1 };
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, COUNT, 9, 7, wrong, NULL, drawn, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
+    cr_expect_str_eq(error.message, "image 1: its partner is image 3, there are 3");
+    motley_mix_destroy(mix);
+}
+
+Test(mix, instances_are_pasted_as_plain_loops_do)
+{
+    enum { COUNT = 4, W = 31, H = 23, ALL = 7, PLANES = 2 * ALL };
+    static const size_t offsets[COUNT + 1] = { 0, 3, 3, 5, 7 };
+    static uint8_t bytes[COUNT][H][W][3], written[COUNT][H][W][3], masks[ALL][H][W], left[PLANES][H][W];
+    double boxes[ALL][4];
+    motley_context *context;
+    motley_error error = { 0 };
+    cr_assert_eq(
+        motley_context_create(&(motley_context_params){ .backend = MOTLEY_BACKEND_CPU, .threads = 2 }, &context, NULL),
+        MOTLEY_OK);
+    uint64_t state = 8;
+    uint32_t covered = 0, thin = 0, boxless = 0;
+    for (uint64_t turn = 0; turn < 200; turn++) {
+        const int grow = (int)(turn % 4);
+        for (size_t k = 0; k < sizeof bytes; k++)
+            (&bytes[0][0][0][0])[k] = (uint8_t)(input_random(&state) >> 20);
+        memset(masks, 0, sizeof masks);
+        for (int k = 0; k < ALL; k++) {
+            const uint64_t word = input_random(&state);
+            const int x = (int)(word >> 8) % W & 255, y = (int)((word >> 20) % H), w = 1 + (int)((word >> 30) % 9),
+                      h = 1 + (int)((word >> 40) % 9);
+            for (int v = y; v < y + h && v < H; v++)
+                for (int u = x; u < x + w && u < W; u++)
+                    masks[k][v][u] = (uint8_t)((word >> (u + v) % 40) % 3);
+            for (int side = 0; side < 4; side++)
+                boxes[k][side] = (double)((word >> 10 * side) % 9);
+        }
+        const uint8_t *planes[COUNT];
+        uint8_t *to[COUNT];
+        motley_mix *mix = created((motley_mix_params){ .instances = 1, .grow = grow });
+        motley_mixed drawn[COUNT];
+        motley_paste pastes[COUNT * 3];
+        const motley_objects objects = { .offsets = offsets, .boxes = &boxes[0][0] };
+        cr_assert_eq(
+            motley_mix_draw(mix, &(motley_samples){ .seed = turn }, COUNT, W, H, NULL, &objects, drawn, pastes, &error),
+            MOTLEY_OK, "%s", error.message);
+        size_t first[COUNT + 1] = { 0 };
+        for (int i = 0; i < COUNT; i++) {
+            planes[i] = masks[offsets[i]][0];
+            to[i] = left[first[i]][0];
+            first[i + 1] = first[i] + (drawn[i].pastes ? offsets[i + 1] - offsets[i] + (size_t)drawn[i].pastes : 0);
+        }
+        motley_extent extents[PLANES];
+        const motley_mix_masks given = { offsets, planes, to, extents };
+        motley_batch src = { .count = COUNT, .channels = 3, .data = bytes, .width = W, .height = H }, dst = src;
+        const bool in_place = turn % 3 == 0;
+        memcpy(written, bytes, sizeof bytes);
+        dst.data = written;
+        cr_assert_eq(motley_mix_apply(context, in_place ? &dst : &src, &dst, drawn, pastes, &given, NULL, &error),
+                     MOTLEY_OK, "%s", error.message);
+        motley_mixed_object listed[PLANES];
+        size_t ends[COUNT + 1];
+        cr_assert_eq(motley_mix_objects(drawn, pastes, COUNT, &objects, extents, listed, PLANES, ends, &error),
+                     MOTLEY_OK, "%s", error.message);
+        const motley_mixed_object *o = listed;
+        for (int i = 0; i < COUNT; i++) {
+            const motley_mixed *const m = &drawn[i];
+            static uint8_t cut[H][W];
+            memset(cut, 0, sizeof cut);
+            for (int k = m->paste; k < m->paste + m->pastes; k++)
+                for (int y = 0; y < H; y++)
+                    for (int x = 0; x < W; x++)
+                        for (int v = 0; v < H; v++)
+                            for (int u = 0; u < W; u++)
+                                cut[y][x] |= abs(v - y) <= grow && abs(u - x) <= grow &&
+                                             masks[offsets[m->partner] + (size_t)pastes[k].object][v][u];
+            for (int y = 0; y < H; y++)
+                for (int x = 0; x < W; x++)
+                    cr_assert_arr_eq(written[i][y][x], bytes[cut[y][x] ? m->partner : i][y][x], 3, "%d: %d %d", i, x,
+                                     y);
+            const int own = (int)(offsets[i + 1] - offsets[i]);
+            for (int k = 0; k < own + m->pastes; k++) {
+                const int object = k < own ? k : pastes[m->paste + k - own].object, image = k < own ? i : m->partner;
+                motley_mixed_object wanted = {
+                    .image = image, .object = object, .share = 1, .plane = k, .boxed = k < own
+                };
+                int x0 = W, y0 = H, x1 = -1, y1 = -1, pixels = 0;
+                for (int y = 0; m->pastes && y < H; y++)
+                    for (int x = 0; x < W; x++) {
+                        const uint8_t v = k < own && cut[y][x] ? 0 : masks[offsets[image] + (size_t)object][y][x];
+                        cr_assert_eq(left[first[i] + (size_t)k][y][x], v);
+                        if (!v)
+                            continue;
+                        pixels++;
+                        x0 = x < x0 ? x : x0;
+                        y0 = y < y0 ? y : y0;
+                        x1 = x > x1 ? x : x1;
+                        y1 = y;
+                    }
+                if (m->pastes) {
+                    const motley_extent *const e = &extents[first[i] + (size_t)k];
+                    cr_assert(e->pixels == pixels &&
+                              (pixels == 0 || (e->left == x0 && e->top == y0 && e->right == x1 && e->bottom == y1)));
+                } else {
+                    wanted.plane = -1;
+                    wanted.boxed = 0;
+                }
+                const double *const box = boxes[offsets[image] + (size_t)object];
+                if (m->pastes && k < own) {
+                    wanted.box = (motley_erased_box){ x0, y0, x1 - x0, y1 - y0 };
+                    covered += pixels == 0;
+                    thin += pixels > 0 && (x1 == x0 || y1 == y0);
+                    if (pixels == 0 || x1 == x0 || y1 == y0)
+                        continue;
+                } else if (m->pastes && (box[0] >= box[2] || box[1] >= box[3])) {
+                    boxless++;
+                    continue;
+                }
+                cr_assert_arr_eq(o, &wanted, sizeof wanted, "turn %d, image %d, object %d", (int)turn, i, k);
+                o++;
+            }
+            cr_assert_eq(ends[i + 1], o - listed);
+        }
+        motley_mix_destroy(mix);
+    }
+    cr_expect(covered > 10 && thin > 10 && boxless > 10, "%u %u %u", covered, thin, boxless);
+    motley_batch src = { .count = COUNT, .channels = 3, .data = bytes, .width = W, .height = H }, small = src;
+    const uint8_t *planes[COUNT] = { masks[0][0], NULL, masks[3][0], masks[5][0] };
+    uint8_t *to[COUNT] = { left[0][0], NULL, NULL, NULL };
+    motley_extent extents[PLANES];
+    motley_mix_masks given = { offsets, planes, to, extents };
+    motley_mixed wrong[COUNT] = {
+        { .kind = MOTLEY_MIX_INSTANCES, .partner = 2, .lambda = 1, .share = 1, .pastes = 1 }
+    };
+    motley_paste paste = { .image = 2, .object = 2 };
+    EXPECT_WRONG(&src, &paste, NULL,
+                 "image 0 has instances that are pasted, want masks with offsets, src, dst and extents");
+    EXPECT_WRONG(&src, &paste, &given, "paste 0 is object 2 of image 2, want one of the partner, image 2, which has 2");
+    paste.object = 1;
+    small.data = written;
+    small.width = 5;
+    EXPECT_WRONG(&small, &paste, &given, "image 0 has instances that are pasted, want dst of src's size");
+    to[0] = NULL;
+    EXPECT_WRONG(&src, &paste, &given, "masks.dst of image 0 is NULL, want room for its own masks and 1");
+    planes[2] = NULL;
+    EXPECT_WRONG(&src, &paste, &given, "masks.src of image 2 is NULL");
+    wrong[0].grow = 17;
+    EXPECT_WRONG(&src, &paste, &given, "image 0: grow is 17, want 0 to 16");
     motley_context_destroy(context);
 }
 
@@ -505,7 +712,8 @@ Test(mix, minmax_gives_the_sides)
     EXPECT_UNIFORM(widths, 24);
     motley_error error = { 0 };
     motley_mixed one;
-    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 1, 1, 1, &one, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 1, 1, 1, NULL, NULL, &one, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "leaves no length to draw for a side of 1"), "%s", error.message);
     motley_mix_destroy(mix);
 }
@@ -532,9 +740,13 @@ Test(mix, parameters_that_are_refused)
     EXPECT_REFUSED("paste_p is 2", .share = { 0.4, 0.6 }, .pastes = 1, .paste_p = 2);
     EXPECT_REFUSED("paste_area -1", .share = { 0.4, 0.6 }, .pastes = 1, .paste_area = -1);
     EXPECT_REFUSED("context is 0.5 to 0.25", .share = { 0.4, 0.6 }, .pastes = 1, .context = { 0.5, 0.25 });
+    EXPECT_REFUSED("want neither cutmix nor parts", .instances = 1, .cutmix = 1);
+    EXPECT_REFUSED("want neither cutmix nor parts", .instances = 1, .share = { 0.4, 0.6 }, .pastes = 1);
+    EXPECT_REFUSED("grow is 17, want 0 to 16", .instances = 1, .grow = 17);
+    EXPECT_REFUSED("grow is 2, want it with instances", .mixup = 1, .grow = 2);
     EXPECT_REFUSED("sizes_count is 33", .mixup = 1, .sizes_count = 33);
     EXPECT_REFUSED("sizes has a 0", .mixup = 1, .sizes_count = 2, .sizes = { 5 });
-    EXPECT_REFUSED("sizes are set, want MixUp alone", .cutmix = 1, .sizes_count = 1, .sizes = { 5 });
+    EXPECT_REFUSED("sizes are set, want neither cutmix nor instances", .cutmix = 1, .sizes_count = 1, .sizes = { 5 });
     EXPECT_REFUSED("p is 2", .mixup = 1, .p = 2);
     EXPECT_REFUSED("mode is 7", .mixup = 1, .mode = (motley_mix_mode)7);
     EXPECT_REFUSED("mode is pair, want timm's rules", .mixup = 1, .mode = MOTLEY_MIX_PAIR);
@@ -567,9 +779,10 @@ Test(mix, a_policy_may_only_mix)
         const motley_apply_params params = { .samples = { .seed = 3, .first = first }, .mixed = drawn };
         cr_assert_eq(motley_apply(context, policy, &src, &dst, &params, &error), MOTLEY_OK, "%s", error.message);
         const motley_mix *const mix = motley_policy_describe(policy)->mix;
-        cr_assert_eq(motley_mix_draw(mix, &params.samples, COUNT, 6, 5, known, &error), MOTLEY_OK, "%s", error.message);
+        cr_assert_eq(motley_mix_draw(mix, &params.samples, COUNT, 6, 5, NULL, NULL, known, NULL, &error), MOTLEY_OK,
+                     "%s", error.message);
         cr_expect_arr_eq(drawn, known, sizeof known);
-        cr_assert_eq(motley_mix_apply(context, &src, &mixed, known, NULL, NULL, &error), MOTLEY_OK, "%s",
+        cr_assert_eq(motley_mix_apply(context, &src, &mixed, known, NULL, NULL, NULL, &error), MOTLEY_OK, "%s",
                      error.message);
         cr_expect_arr_eq(made, wanted, sizeof wanted);
     }
@@ -610,30 +823,32 @@ Test(mix, calls_that_are_refused_write_nothing)
         { .kind = MOTLEY_MIX_NONE, .partner = 1, .lambda = 1, .share = 1 }
     };
     drawn[1].box.width = 5;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "image 1: its box of 5x2 at (1, 1) leaves the image"), "%s", error.message);
     drawn[1].box.width = 2;
     drawn[0].partner = 3;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "its partner is image 3, there are 3"), "%s", error.message);
     drawn[0].partner = 2;
     drawn[0].lambda = NAN;
-    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     drawn[0].lambda = 0.5;
     motley_batch overlapping = batch;
     overlapping.data = values + 1;
     overlapping.count = 2;
-    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_apply(context, &batch, &overlapping, drawn, NULL, NULL, NULL, &error), MOTLEY_ERR_ARGUMENT);
     for (int i = 0; i < COUNT * EACH; i++)
         cr_assert_eq(values[i], i, "something was written");
-    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &batch, drawn, NULL, NULL, NULL, &error), MOTLEY_OK, "%s",
+                 error.message);
     cr_expect_eq(values[0], 60);
     cr_expect_eq(values[EACH], EACH);
     cr_expect_eq(values[EACH + 6], 6);
     float apart[COUNT * EACH] = { 0 };
     motley_batch copy = batch;
     copy.data = apart;
-    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &batch, &copy, drawn, NULL, NULL, NULL, &error), MOTLEY_OK, "%s",
+                 error.message);
     cr_expect_arr_eq(apart + 2 * EACH, values + 2 * EACH, EACH * sizeof *values,
                      "an image that is not mixed is copied");
     static const int64_t labels[COUNT] = { 1, 2, 10 };
@@ -663,7 +878,8 @@ Test(mix, calls_that_are_refused_write_nothing)
         cr_expect(strstr(error.message, "want as many as memory can hold"), "%s", error.message);
     }
     motley_mix *mix = created((motley_mix_params){ .mixup = 1, .mode = MOTLEY_MIX_PAIR, .rules = MOTLEY_MIX_TIMM });
-    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 3, 5, 4, drawn, &error), MOTLEY_ERR_ARGUMENT);
+    cr_expect_eq(motley_mix_draw(mix, &(motley_samples){ 0 }, 3, 5, 4, NULL, NULL, drawn, NULL, &error),
+                 MOTLEY_ERR_ARGUMENT);
     cr_expect(strstr(error.message, "there are 3 images, want an even number"), "%s", error.message);
     motley_mix_destroy(mix);
     motley_context_destroy(context);

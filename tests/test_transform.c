@@ -1023,7 +1023,9 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
     cr_expect_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_ERR_ARGUMENT);
     how.given_mixed = NULL;
     cr_assert_eq(motley_apply(context, t, &src, &dst, &how, &error), MOTLEY_OK, "%s", error.message);
-    cr_assert_eq(motley_mix_draw(motley_policy_describe(t)->mix, &how.samples, IMAGES, 48, 48, drawn, NULL), MOTLEY_OK);
+    cr_assert_eq(
+        motley_mix_draw(motley_policy_describe(t)->mix, &how.samples, IMAGES, 48, 48, NULL, NULL, drawn, NULL, NULL),
+        MOTLEY_OK);
     int kinds = 0;
     for (int i = 0; i < IMAGES; i++) {
         cr_assert(mixed[i].kind == drawn[i].kind && mixed[i].lambda == drawn[i].lambda);
@@ -1031,7 +1033,8 @@ Test(transform, mixing_is_the_transform_and_then_the_mixture)
     }
     cr_expect_eq(kinds, 6);
     dst.data = wanted;
-    cr_assert_eq(motley_mix_apply(context, &dst, &dst, mixed, NULL, NULL, &error), MOTLEY_OK, "%s", error.message);
+    cr_assert_eq(motley_mix_apply(context, &dst, &dst, mixed, NULL, NULL, NULL, &error), MOTLEY_OK, "%s",
+                 error.message);
     cr_expect_eq(memcmp(wanted, got, sizeof(float) * EACH * IMAGES), 0);
     free(wanted);
     free(got);

@@ -400,8 +400,8 @@ Test(validate, more_than_memory)
     const motley_samples samples = { .seed = 1 };
     wants(motley_draw(policy, &samples, SIZE_MAX, &side, &side, 3, NULL, &step, &count, &error), MOTLEY_ERR_ARGUMENT,
           &error, "count is 18446744073709551615, want at most 2147483647");
-    wants(motley_mix_draw(mix, &samples, SIZE_MAX / 2, SIDE, SIDE, &mixed, &error), MOTLEY_ERR_ARGUMENT, &error,
-          "count is 9223372036854775807, want at most 2147483647");
+    wants(motley_mix_draw(mix, &samples, SIZE_MAX / 2, SIDE, SIDE, NULL, NULL, &mixed, NULL, &error),
+          MOTLEY_ERR_ARGUMENT, &error, "count is 9223372036854775807, want at most 2147483647");
     const double box[4] = { 1, 1, 4, 4 };
     for (int k = 0; k < 3; k++) { /* the boxes of one image: their steps, and their bytes, wrap round to few */
         const size_t offsets[2] = { 0, k == 0 ? SIZE_MAX : k == 1 ? SIZE_MAX / 32 + 1 : (size_t)1 << 58 };

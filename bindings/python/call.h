@@ -18,8 +18,16 @@ typedef struct kept_batches {
     const motley_policy *policy;
     motley_batch src, dst;
     motley_view_results *results;
-    const motley_paste *pastes; /* those of the next run, or NULL */
+    const motley_paste *pastes;    /* those of the next run, or NULL */
+    const motley_mix_masks *masks; /* the same */
 } kept_batches;
+
+/* Objects of a mixed image that lie one behind the other in the image they are of. */
+typedef struct object_run {
+    int32_t image, first, end;
+    int32_t boxed; /* each has a new box */
+    size_t at;     /* which of the listed ones the first is */
+} object_run;
 
 /* What run_call returns beside a motley_status; the work was not done. */
 #define CALL_NEGATIVE_ID 102
@@ -63,7 +71,7 @@ static motley_status run_kept(kept_call *kept, uintptr_t src, uintptr_t dst, uin
             return motley_views_apply(batches->context, batches->policy, &batches->src, batches->results, &kept->params,
                                       &kept->error);
         return motley_mix_apply(batches->context, &batches->src, kept->in_place ? &batches->src : &batches->dst,
-                                kept->params.mixed, batches->pastes, (void *)stream, &kept->error);
+                                kept->params.mixed, batches->pastes, batches->masks, (void *)stream, &kept->error);
     }
     return motley_call_run(kept->call, (void *)src, kept->in_place || kept->fused ? NULL : to, kept->fused ? to : NULL,
                            &kept->params, &kept->error);
@@ -92,6 +100,27 @@ static int run_call(kept_call *kept, uintptr_t src, uintptr_t dst, uintptr_t str
     if (ids_signed && has_negative(ids, kept->count))
         return CALL_NEGATIVE_ID;
     return (int)run_kept(kept, src, dst, stream);
+}
+
+/* The runs of each image's objects, which end at ends[i] of `objects` and, after the call, at run_ends[i] of `runs`;
+ * and the share of each object. */
+static void find_runs(const motley_mixed_object *objects, const size_t *ends, size_t count, object_run *runs,
+                      size_t *run_ends, float *shares)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t before = found;
+        for (size_t k = ends[i]; k < ends[i + 1]; k++) {
+            const motley_mixed_object o = objects[k];
+            object_run *const last = runs + found - 1;
+            shares[k] = o.share;
+            if (found > before && last->image == o.image && last->end == o.object && last->boxed == o.boxed)
+                last->end++;
+            else
+                runs[found++] = (object_run){ o.image, o.object, o.object + 1, o.boxed, k };
+        }
+        run_ends[i] = found;
+    }
 }
 
 /* A look at the components of a batch of uint16 or float32 in host memory: of how many, how many lie outside of the

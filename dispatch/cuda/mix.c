@@ -2,6 +2,7 @@
 /* Mixing on the GPU: the draws are uploaded, then one kernel mixes the images, or the targets. */
 #include "kernels/cuda/mix.h"
 #include "dispatch/cuda/state.h"
+#include "kernels/cuda/tuning.h"
 #include "kernels/output.h"
 
 /* ---- memory ---- */
@@ -11,6 +12,9 @@ typedef struct room {
     motley_mixed *drawn;
     motley_paste *pastes;
     motley_image *src, *dst;
+    const uint8_t **masks;
+    mot_mix_plane *planes;
+    size_t planes_count;
 } room;
 
 static mot_mix_job job_of(const mot_chip *chip, const mot_mix_images *call, size_t *hold)
@@ -34,10 +38,34 @@ static size_t count_pastes(const mot_mix_images *call)
     int32_t end = 0;
     for (size_t i = 0; call->pastes && i < call->src->count; i++) {
         const motley_mixed *const m = &call->drawn[i];
-        if (m->kind == MOTLEY_MIX_PASTE && m->paste + m->pastes > end)
+        if ((m->kind == MOTLEY_MIX_PASTE || m->kind == MOTLEY_MIX_INSTANCES) && m->paste + m->pastes > end)
             end = m->paste + m->pastes;
     }
     return (size_t)end;
+}
+
+/* How many planes of masks are written. They are listed in `planes` if that is not NULL. */
+static size_t list_planes(const mot_mix_images *call, mot_mix_plane *planes)
+{
+    const mot_view first = mot_batch_view(call->src, 0);
+    const size_t pixels = (size_t)first.width * (size_t)first.height;
+    size_t listed = 0;
+    for (size_t i = 0; call->masks && i < call->src->count; i++) {
+        const motley_mixed *const m = &call->drawn[i];
+        const size_t own = call->masks->offsets[i + 1] - call->masks->offsets[i], all = own + (size_t)m->pastes;
+        for (size_t k = 0; planes && m->kind == MOTLEY_MIX_INSTANCES && k < all; k++) {
+            const uint8_t *const theirs = call->masks->src[m->partner];
+            planes[listed + k] = (mot_mix_plane){
+                .src = k < own ? call->masks->src[i] + k * pixels
+                               : theirs + (size_t)call->pastes[(size_t)m->paste + k - own].object * pixels,
+                .dst = call->masks->dst[i] + k * pixels,
+                .image = (int32_t)i,
+                .own = k < own,
+            };
+        }
+        listed += m->kind == MOTLEY_MIX_INSTANCES ? all : 0;
+    }
+    return listed;
 }
 
 static room lay_out_mix(const mot_mix_images *call, mot_arena *arena)
@@ -47,7 +75,18 @@ static room lay_out_mix(const mot_mix_images *call, mot_arena *arena)
     r.pastes = mot_take_copy(arena, MOT_SENT, pastes ? call->pastes : NULL, pastes * sizeof *r.pastes);
     r.src = mot_take_copy(arena, MOT_SENT, call->src->images, count * sizeof *r.src);
     r.dst = mot_take_copy(arena, MOT_SENT, call->dst->images, count * sizeof *r.dst);
+    r.masks = mot_take_copy(arena, MOT_SENT, call->masks ? call->masks->src : NULL, count * sizeof *r.masks);
+    r.planes_count = list_planes(call, NULL);
+    r.planes = mot_take_if(call->masks != NULL, arena, MOT_SENT, r.planes_count * sizeof *r.planes);
+    if (r.planes && arena->base && arena->host)
+        list_planes(call, r.planes);
     return r;
+}
+
+static size_t cut_bytes(const mot_mix_images *call)
+{
+    const mot_view first = mot_batch_view(call->src, 0);
+    return call->src->count * (size_t)first.width * (size_t)first.height;
 }
 
 size_t mot_cuda_mix_count(const mot_chip *chip, const mot_mix_images *call, mot_arena *scratch)
@@ -58,10 +97,36 @@ size_t mot_cuda_mix_count(const mot_chip *chip, const mot_mix_images *call, mot_
     lay_out_mix(call, scratch);
     const size_t sent = scratch->bytes - before;
     mot_take(scratch, MOT_IMAGES, hold);
+    mot_take_if(call->masks != NULL, scratch, MOT_IMAGES, cut_bytes(call));
     return sent;
 }
 
 /* ---- calls ---- */
+
+/* Finds where instances are pasted, and writes the masks. */
+static motley_status queue_masks(mot_cuda_call *call, const mot_mix_images *images, const room *r, uint8_t *cut,
+                                 motley_error *error)
+{
+    const mot_view first = mot_batch_view(images->src, 0);
+    const mot_mix_masks_job job = { .drawn = r->drawn,
+                                    .pastes = r->pastes,
+                                    .src = r->masks,
+                                    .planes = r->planes,
+                                    .extents = images->masks->extents,
+                                    .cut = cut,
+                                    .count = (int32_t)images->src->count,
+                                    .planes_count = (int32_t)r->planes_count,
+                                    .width = first.width,
+                                    .height = first.height,
+                                    .ctas = call->s->chip.multiprocessors * MOT_MIX_MASK_CTAS };
+    const mot_node node = { .reads = MOT_SENT | MOT_IMAGES | MOT_NUMBERS, .writes = MOT_IMAGES | MOT_NUMBERS };
+    if (r->planes_count == 0)
+        return MOTLEY_OK;
+    MOT_TRY(mot_call_next(call, &node, error));
+    MOT_TRY(mot_cuda_try(mot_mix_cut_launch(&job, call->lane), "launching the kernel of pasted masks", error));
+    MOT_TRY(mot_call_next(call, &node, error));
+    return mot_cuda_try(mot_mix_masks_launch(&job, call->lane), "launching the kernel of masks", error);
+}
 
 motley_status mot_cuda_mix_queue(mot_cuda_call *call, const mot_mix_images *images, const double *smoothing,
                                  mot_arena *scratch, uint8_t *host, motley_error *error)
@@ -82,6 +147,10 @@ motley_status mot_cuda_mix_queue(mot_cuda_call *call, const mot_mix_images *imag
     job.smoothing = smoothing ? *smoothing : 0;
     job.hold = mot_take_if(hold > 0, scratch, MOT_IMAGES, hold);
     const mot_node node = { .reads = MOT_SENT | MOT_IMAGES, .writes = MOT_IMAGES };
+    uint8_t *const cut = mot_take_if(images->masks != NULL, scratch, MOT_IMAGES, cut_bytes(images));
+    if (cut)
+        MOT_TRY(queue_masks(call, images, &r, cut, error));
+    job.cut = cut;
     MOT_TRY(mot_call_next(call, &node, error));
     return mot_cuda_try(mot_mix_launch(&job, call->lane), "launching the mixing kernel", error);
 }
@@ -96,11 +165,24 @@ static motley_status run_mix(mot_cuda_call *call, const mot_mix_images *images, 
     return mot_cuda_mix_queue(call, images, smoothing, &call->scratch, pool->host.memory, error);
 }
 
+static motley_status check_masks(void *state, const mot_mix_images *images, motley_error *error)
+{
+    const motley_mix_masks *const masks = images->masks;
+    if (!masks)
+        return MOTLEY_OK;
+    for (size_t i = 0; i < images->src->count; i++) {
+        MOT_TRY(mot_cuda_check_pointer(state, "masks.src", masks->src[i], error));
+        MOT_TRY(mot_cuda_check_pointer(state, "masks.dst", masks->dst[i], error));
+    }
+    return mot_cuda_check_pointer(state, "masks.extents", masks->extents, error);
+}
+
 motley_status mot_cuda_mix(void *state, const mot_mix_images *images, void *stream, motley_error *error)
 {
     mot_cuda_call call;
     MOT_TRY(mot_cuda_check(state, "src", images->src, error));
     MOT_TRY(mot_cuda_check(state, "dst", images->dst, error));
+    MOT_TRY(check_masks(state, images, error));
     MOT_TRY(mot_call_begin(state, stream, &call, error));
     return mot_call_end(&call, run_mix(&call, images, NULL, error), error);
 }
@@ -122,7 +204,9 @@ static motley_status run_targets(mot_cuda_call *call, const motley_mixed *drawn,
     const motley_batch targets = target_batch(of, of->targets);
     if (of->soft) {
         const motley_batch soft = target_batch(of, of->soft);
-        const mot_mix_images rows = { of->soft == of->targets ? &targets : &soft, &targets, drawn, NULL, false };
+        const mot_mix_images rows = {
+            of->soft == of->targets ? &targets : &soft, &targets, drawn, NULL, NULL, NULL, false
+        };
         return run_mix(call, &rows, &of->smoothing, error);
     }
     const size_t bytes = of->count * sizeof *drawn;

@@ -574,7 +574,7 @@ static motley_status prepare_transform(transform_run *r, motley_error *error)
     lay_out_upload(r, &counted);
     r->upload_bytes = counted.bytes;
     const mot_job sizes = mot_job_of(call->dst, NULL);
-    const mot_mix_images mix = { call->dst, call->dst, call->params->mixed, NULL, false };
+    const mot_mix_images mix = { call->dst, call->dst, call->params->mixed, NULL, NULL, NULL, false };
     const size_t beside[] = { mot_cuda_has_parts(&r->parts) ? mot_cuda_parts_host_bytes(&r->parts, &sizes) : 0,
                               call->info->mix ? mot_cuda_mix_count(&s->chip, &mix, &scratch) : 0 };
     MOT_TRY(mot_pool_reserve_host(&s->pool, r->upload_bytes + (beside[0] > beside[1] ? beside[0] : beside[1]), error));
@@ -621,7 +621,7 @@ static motley_status queue_transform(mot_cuda_call *cuda, const mot_job *job, mo
         MOT_TRY(queue_followed(&r, error));
     if (!call->info->mix)
         return mot_call_join(cuda, error); /* a resize that is late reads `r` */
-    const mot_mix_images mix = { dst, dst, call->params->mixed, NULL, false };
+    const mot_mix_images mix = { dst, dst, call->params->mixed, NULL, NULL, NULL, false };
     return mot_cuda_mix_queue(cuda, &mix, NULL, &cuda->scratch, (uint8_t *)s->pool.host.memory + r.upload_bytes, error);
 }
 

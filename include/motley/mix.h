@@ -25,6 +25,8 @@ typedef enum motley_mix_mode {
 } motley_mix_mode;
 
 #define MOTLEY_MAX_PASTES 16
+#define MOTLEY_MAX_INSTANCES 1020 /* of an image, which can be pasted into another */
+#define MOTLEY_MAX_GROW 16
 #define MOTLEY_MAX_MIX_SIZES 32
 
 /** Zhang et al. 2017, arXiv:1710.09412 (MixUp); Yun et al. 2019, arXiv:1905.04899 (CutMix). */
@@ -42,11 +44,17 @@ typedef struct motley_mix_params {
     int drawn_partner; /* != 0: each image's partner is drawn from the other images, in place of the rule; ELEM mode */
     double share[2];   /* the second above 0: MixUp's lambda is one of the millionths from the first to the second, as
                           DEIM's is, in place of `mixup` */
-    double paste_p;    /* probability that objects of the batch are pasted into an image where MixUp is not drawn, as by
-                          DEIMv2's CopyBlend; 0: always */
+    double paste_p;    /* probability that objects are pasted into an image where neither MixUp nor CutMix is drawn;
+                          0: always */
     double paste_area; /* pixels squared; objects with less are not pasted */
     double context[2]; /* how much of its sides is pasted around an object: one of the millionths between; 0: nothing */
-    int32_t pastes;    /* how many, up to MOTLEY_MAX_PASTES; 0: none. Wants `share`, by which they are blended */
+    int32_t pastes;    /* how many objects of the batch, as by DEIMv2's CopyBlend, up to MOTLEY_MAX_PASTES; 0: none.
+                          Wants `share`, by which they are blended */
+    int32_t
+        instances; /* != 0: the partner's objects are pasted by their masks (Ghiasi et al. 2020, arXiv:2012.07177): as
+                          in torchvision's references as many are drawn as it has, and each is pasted once */
+    int32_t grow;  /* pixels by which what is pasted is larger each way than its masks, up to MOTLEY_MAX_GROW; 2 is what
+                     torchvision calls blending */
     int32_t sizes_count; /* how many sizes there are; 0: images keep theirs */
     uint16_t
         sizes[MOTLEY_MAX_MIX_SIZES]; /* sides of squares, one of which the whole batch gets. One that is repeated is
@@ -67,7 +75,8 @@ typedef enum motley_mix_kind {
     MOTLEY_MIX_NONE = 0,
     MOTLEY_MIX_MIXUP = 1,
     MOTLEY_MIX_CUTMIX = 2,
-    MOTLEY_MIX_PASTE = 3 /* objects of the batch are blended with the image */
+    MOTLEY_MIX_PASTE = 3,    /* parts of the batch's images, with an object each, are blended with the image */
+    MOTLEY_MIX_INSTANCES = 4 /* the partner's pixels replace the image's where masks of its objects are */
 } motley_mix_kind;
 
 /** How one image is mixed. */
@@ -77,27 +86,20 @@ typedef struct motley_mixed {
     double lambda;         /* as drawn; for MixUp, the weight of the image itself; 1 if kind is NONE */
     double share;          /* weight of the image's target; that of its partner's target is 1 - share */
     motley_erased_box box; /* CutMix: the part that the partner's pixels replace */
-    int32_t paste, pastes; /* PASTE: its first one, and how many it has, one after the other */
+    int32_t paste, pastes; /* PASTE and INSTANCES: its first one, and how many it has, one after the other */
+    int32_t grow;          /* INSTANCES: as in motley_mix_params */
+    int32_t side;          /* of the square to which the whole batch is to be resized; 0: it keeps its size */
 } motley_mixed;
 
-/** A part of an image of the batch that is blended with another one, or with the same: of weight 1 - lambda, where the
- *  image under it has lambda. All parts are of the images as they were given. */
+/** An object of the batch that is pasted into an image. PASTE: a part of an image is blended with another one, or with
+ *  the same, with weight 1 - lambda, where the image under it has lambda. INSTANCES: it stays where it is, and only
+ *  image and object are set. All pixels are those of the images as they were given. */
 typedef struct motley_paste {
     int32_t image, object;  /* of which image, and which of its objects, from 0 */
     int32_t left, top;      /* of the part in that image, with the object's context */
     motley_erased_box part; /* where it goes */
     motley_erased_box box;  /* where the object then is, without its context */
 } motley_paste;
-
-/** Draws how each image of a batch is mixed.
- *
- *  Shapes   drawn: [count]. width and height: of every image, pixels.
- *  Memory   The caller's, in host memory. No context is needed.
- *  Random   Depends on (seed, epoch, sample id, view), as policies do, but uses other random words; `mode` says whose
- *           sample id counts. lambda is one of 4096 quantiles of Beta(a, a), a multiple of 2^-24, or of `share`.
- *  Errors   ARGUMENT: an odd count in PAIR mode, a minmax that leaves no side to draw. */
-MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count,
-                                         int32_t width, int32_t height, motley_mixed *drawn, motley_error *error);
 
 /** The objects of a batch, in host memory. */
 typedef struct motley_objects {
@@ -106,39 +108,63 @@ typedef struct motley_objects {
     const double *areas;   /* [offsets[count]], pixels squared; NULL: those of the boxes */
 } motley_objects;
 
-/** Draws which objects are pasted into images that motley_mix_draw has drawn as PASTE, and where. Their number may be
- *  less where the batch has fewer, or a box no pixel; an image that gets none becomes NONE.
+/** Draws how each image of a batch is mixed, what is pasted into it and where, and the size of the batch.
  *
- *  Shapes   drawn: [count], of the same samples and size. pastes: [count * mix's pastes].
+ *  Shapes   drawn: [count]. width and height: of every image, pixels. pastes: [count * n], n being the mix's pastes, or
+ *           with instances the most objects that an image has.
+ *  Partners [count], the index of each image's partner, in place of the rule, for callers that read an image's partner
+ *           with it; with ELEM mode what is drawn for an image then depends on its id, and on its partner's objects,
+ *           alone. NULL: by the rule.
+ *  Objects  NULL: of what is pasted only the kind is drawn. PASTE reads their boxes and areas, INSTANCES only how many
+ *           there are. An image that gets none (there are fewer, or a box has no pixel) becomes NONE.
  *  Values   Boxes are cut off to whole pixels, as by C's casts, and to the image.
- *  Memory   The caller's, in host memory; nothing is allocated.
- *  Random   By each image's own sample id.
- *  Errors   ARGUMENT: objects is NULL where something is pasted, offsets fall. */
-MOTLEY_API motley_status motley_mix_draw_pastes(const motley_mix *mix, const motley_samples *samples,
-                                                const motley_objects *objects, size_t count, int32_t width,
-                                                int32_t height, motley_mixed *drawn, motley_paste *pastes,
-                                                motley_error *error);
+ *  Memory   The caller's, in host memory; nothing is allocated. No context is needed.
+ *  Random   Depends on (seed, epoch, sample id, view), as policies do, but uses other random words; `mode` says whose
+ *           sample id counts, an image's own says what is pasted, and the first one's the size. lambda is one of 4096
+ *           quantiles of Beta(a, a), a multiple of 2^-24, or of `share`.
+ *  Errors   ARGUMENT: an odd count in PAIR mode, a minmax that leaves no side to draw, a partner that is no image of
+ *           the batch, offsets that fall, more than MOTLEY_MAX_INSTANCES objects. */
+MOTLEY_API motley_status motley_mix_draw(const motley_mix *mix, const motley_samples *samples, size_t count,
+                                         int32_t width, int32_t height, const int32_t *partners,
+                                         const motley_objects *objects, motley_mixed *drawn, motley_paste *pastes,
+                                         motley_error *error);
 
-/** The size of a batch: one of mix's sizes, drawn by the first sample's id; width and height stay if it has none. */
-MOTLEY_API motley_status motley_mix_size(const motley_mix *mix, const motley_samples *samples, int32_t *width,
-                                         int32_t *height, motley_error *error);
+/** Where the pixels of a mask are. */
+typedef struct motley_extent {
+    int32_t pixels;                   /* how many are not 0; if none is, the others say nothing */
+    int32_t left, top, right, bottom; /* the first and the last column and row of them */
+} motley_extent;
+
+/** The masks of a batch whose instances are pasted: planes [height][width] of bytes, an image's one behind the other.
+ *  What is not 0 is the object. Of images that are drawn as INSTANCES, all objects' masks are written: first the own
+ *  ones, without the pixels that others are pasted over, then what is pasted. */
+typedef struct motley_mix_masks {
+    const size_t *offsets;     /* [count + 1], as in motley_objects */
+    const uint8_t *const *src; /* [count], each image's planes */
+    uint8_t *const *dst;       /* [count], with room for its own and its pastes; they overlap no plane of src. NULL for
+                                  images that are not drawn as INSTANCES */
+    motley_extent *extents;    /* of all planes of dst, image by image */
+} motley_mix_masks;
 
 /** Mixes the images of a batch as drawn.
  *
  *  Shapes   src and dst: n images of one type, src's of one size and dst's, too; dst == src works in place, and no
- *           other overlap is allowed. Where dst has another size it is resized by torch's nearest, which has no CutMix.
- *           drawn: [n]. pastes: those of `drawn`, or NULL if nothing is pasted; they want dst != src.
+ *           other overlap is allowed. Where dst has another size it is resized by torch's nearest, which
+ *           has neither CutMix nor INSTANCES.
+ *           drawn: [n]. pastes: those of `drawn`, or NULL if nothing is pasted; PASTE wants dst != src. masks: NULL if
+ *           nothing is drawn as INSTANCES.
  *  Values   MixUp is x lambda + z (1 - lambda), each of the three operations rounded to the type. U8: the operations
  *           are rounded to binary32, and the sum to the nearest byte, ties to even. Results equal torch's; for U8,
  *           those of timm's collate function.
- *  Memory   Images are the caller's, on the context's device. `drawn` is host memory, read before the call returns.
+ *  Memory   Images, planes of masks and extents are the caller's, on the context's device. All else is host memory,
+ *           read before the call returns.
  *  Stream   CUDA: queued on `stream`, a cudaStream_t; it does not wait, and a graph can capture it. CPU: `stream` is
  *           NULL, and the work is done on return; threads share the rows.
  *  Threads  One thread per context at a time.
  *  Errors   ARGUMENT, MEMORY: dst is untouched. CUDA: dst is unspecified. */
 MOTLEY_API motley_status motley_mix_apply(motley_context *context, const motley_batch *src, const motley_batch *dst,
-                                          const motley_mixed *drawn, const motley_paste *pastes, void *stream,
-                                          motley_error *error);
+                                          const motley_mixed *drawn, const motley_paste *pastes,
+                                          const motley_mix_masks *masks, void *stream, motley_error *error);
 
 /** Mixes targets by the same shares: y share + y_partner (1 - share), in binary32, each operation rounded.
  *
@@ -161,22 +187,29 @@ typedef struct motley_mixed_object {
     int32_t image;  /* of the batch, from which it is */
     int32_t object; /* which one of that image, from 0 */
     float share;    /* lambda, or 1 - lambda, in binary32; 1 where nothing is mixed */
-    int32_t paste;  /* by which one it was pasted, whose `box` it has then; -1: it is where it was in its image */
+    int32_t plane;  /* which one of the image's planes in motley_mix_masks.dst its mask is; -1: it is the object's
+                              own */
+    int32_t boxed;  /* != 0: its box is now `box`; else it has its own */
+    motley_erased_box
+        box; /* of a mask: from its first pixel, left + width is its last column, not the edge behind it */
 } motley_mixed_object;
 
 /** Lists the objects that each image has when it is mixed as drawn: its own, then its partner's, or those that are
  *  pasted. Boxes, labels and all else that has one entry per object are gathered by it.
  *
- *  Shapes   offsets: [count + 1]; image i has objects offsets[i] .. offsets[i + 1] - 1 of the batch. objects: [room].
- *           mixed_offsets: [count + 1], receives the same of `objects`; its last number is how many there are.
- *           pastes: those of `drawn`, or NULL if nothing is pasted.
+ *  Shapes   given: the batch's objects; boxes are read of INSTANCES alone. objects: [room]. mixed_offsets: [count + 1],
+ *           receives the offsets of `objects`; its last number is how many there are. pastes: those of `drawn`, or NULL
+ *           if nothing is pasted. extents: those of motley_mix_masks, in host memory, or NULL without INSTANCES.
+ *  Values   In an image with INSTANCES those are left out that have no pixel more, or a box without width or height, as
+ *           in torchvision's references.
  *  Memory   The caller's, in host memory. objects may be NULL if room is 0.
  *  Errors   ARGUMENT: CutMix, as nobody knows what its boxes leave of an object. ARGUMENT, too, if room is too small:
  *           mixed_offsets is complete then, and the call can be made again. Twice the batch's objects, and all pastes,
  *           are always enough where partners follow a rule. */
 MOTLEY_API motley_status motley_mix_objects(const motley_mixed *drawn, const motley_paste *pastes, size_t count,
-                                            const size_t *offsets, motley_mixed_object *objects, size_t room,
-                                            size_t *mixed_offsets, motley_error *error);
+                                            const motley_objects *given, const motley_extent *extents,
+                                            motley_mixed_object *objects, size_t room, size_t *mixed_offsets,
+                                            motley_error *error);
 
 #ifdef __cplusplus
 }

@@ -85,7 +85,8 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
                 continue;
             const mot_view dst = image_of(job.dst, job.channels, i);
             const uint8_t *const mine = hold + i * pitch, *const other = hold + m.partner * pitch;
-            const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP;
+            const bool mixes = job.soft || m.kind == MOTLEY_MIX_MIXUP, pastes = m.kind == MOTLEY_MIX_INSTANCES;
+            const uint8_t *const cut = pastes ? job.cut + ((int64_t)i * job.height + y) * job.width : nullptr;
             const bool cuts = m.kind == MOTLEY_MIX_CUTMIX && y >= m.box.top && y < m.box.top + m.box.height;
             const double share = job.soft ? m.share : m.lambda;
 #pragma unroll
@@ -93,7 +94,8 @@ static __global__ void __launch_bounds__(MOT_MIX_THREADS) mix_kernel(const __gri
                 if (k >= own.n)
                     break;
                 const float x = held<DTYPE>(job, mine + 32 * k * bytes), z = held<DTYPE>(job, other + 32 * k * bytes);
-                const bool theirs = cuts && own.x[k] >= m.box.left && own.x[k] < m.box.left + m.box.width;
+                const bool theirs =
+                    pastes ? cut[own.x[k]] != 0 : cuts && own.x[k] >= m.box.left && own.x[k] < m.box.left + m.box.width;
                 uint32_t bits;
                 mot_component_put((uint8_t *)&bits, DTYPE,
                                   mixes    ? mot_mix_value(x, z, (float)share, (float)(1.0 - share), DTYPE)
@@ -186,6 +188,130 @@ cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream)
         error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
     return error == cudaSuccess ? mot_launch(kernel, job->ctas, MOT_MIX_THREADS, (size_t)shared_bytes, 0, stream, *job)
                                 : error;
+}
+
+/* A tile of where pixels are cut: the union of masks around it, then what is up to `grow` beside it, then above and
+ * below it. */
+static __global__ void __launch_bounds__(MOT_MIX_THREADS) cut_kernel(const __grid_constant__ mot_mix_masks_job job)
+{
+    constexpr int tile_w = MOT_MIX_CUT_WIDTH, tile_h = MOT_MIX_CUT_HEIGHT, most = MOTLEY_MAX_GROW;
+    __shared__ uint8_t any[tile_h + 2 * most][tile_w + 2 * most], beside[tile_h + 2 * most][tile_w];
+    const int columns = (job.width + tile_w - 1) / tile_w, tiles = columns * ((job.height + tile_h - 1) / tile_h);
+    const int64_t pixels = (int64_t)job.width * job.height;
+    for (int k = blockIdx.x * MOT_MIX_THREADS + threadIdx.x; k < job.planes_count; k += gridDim.x * MOT_MIX_THREADS)
+        job.extents[k] = MOT_NO_EXTENT;
+    for (int64_t at = blockIdx.x; at < (int64_t)job.count * tiles; at += gridDim.x) {
+        const int i = (int)(at / tiles), tile = (int)(at - (int64_t)i * tiles);
+        const motley_mixed &m = job.drawn[i];
+        if (m.kind != MOTLEY_MIX_INSTANCES)
+            continue;
+        const int grow = m.grow, left = tile % columns * tile_w, top = tile / columns * tile_h;
+        const int w = tile_w + 2 * grow, h = tile_h + 2 * grow;
+        const uint8_t *const src = job.src[m.partner];
+        __syncthreads(); /* what the turn before had is read */
+        for (int e = threadIdx.x; e < w * h; e += MOT_MIX_THREADS) {
+            const int row = e / w, column = e - row * w, x = left + column - grow, y = top + row - grow;
+            uint8_t v = 0;
+            if (x >= 0 && x < job.width && y >= 0 && y < job.height)
+                for (int k = 0; k < m.pastes; k++)
+                    v |= src[job.pastes[m.paste + k].object * pixels + (int64_t)y * job.width + x];
+            any[row][column] = v;
+        }
+        __syncthreads();
+        for (int e = threadIdx.x; e < tile_w * h; e += MOT_MIX_THREADS) {
+            uint8_t v = 0;
+            for (int k = 0; k <= 2 * grow; k++)
+                v |= any[e / tile_w][e % tile_w + k];
+            beside[e / tile_w][e % tile_w] = v;
+        }
+        __syncthreads();
+        for (int e = threadIdx.x; e < tile_w * tile_h; e += MOT_MIX_THREADS) {
+            const int x = left + e % tile_w, y = top + e / tile_w;
+            uint8_t v = 0;
+            for (int k = 0; k <= 2 * grow; k++)
+                v |= beside[e / tile_w + k][e % tile_w];
+            if (x < job.width && y < job.height)
+                job.cut[i * pixels + (int64_t)y * job.width + x] = v ? 255 : 0;
+        }
+    }
+}
+
+/* BYTES of a mask, in one access. */
+template <int BYTES> DEVICE uint32_t mask_word(const uint8_t *at)
+{
+    return BYTES == 4 ? *(const uint32_t *)at : *at;
+}
+
+/* Writes rows of a mask, of which each warp takes one at a time, and finds where its pixels are. */
+template <int BYTES>
+DEVICE void write_mask(const mot_mix_masks_job &job, const mot_mix_plane &plane, int first, motley_extent &seen)
+{
+    const int lane = threadIdx.x % 32, end = min(first + MOT_MIX_MASK_ROWS, job.height);
+    const uint8_t *const cut = job.cut + (int64_t)plane.image * job.width * job.height;
+    for (int y = first + threadIdx.x / 32; y < end; y += MOT_MIX_THREADS / 32)
+        for (int x = lane * BYTES; x < job.width; x += 32 * BYTES) {
+            const int64_t at = (int64_t)y * job.width + x;
+            const uint32_t v = mask_word<BYTES>(plane.src + at) & ~(plane.own ? mask_word<BYTES>(cut + at) : 0u);
+            if (BYTES == 4)
+                *(uint32_t *)(plane.dst + at) = v;
+            else
+                plane.dst[at] = (uint8_t)v;
+            const uint32_t any = (((v & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | v) & 0x80808080u; /* a bit for each byte */
+            if (!any)
+                continue;
+            seen.pixels += __popc(any);
+            seen.left = min(seen.left, x + (__ffs(any) - 1) / 8);
+            seen.right = max(seen.right, x + (31 - __clz(any)) / 8);
+            seen.top = min(seen.top, y);
+            seen.bottom = max(seen.bottom, y);
+        }
+}
+
+static __global__ void __launch_bounds__(MOT_MIX_THREADS) masks_kernel(const __grid_constant__ mot_mix_masks_job job)
+{
+    const int parts = (job.height + MOT_MIX_MASK_ROWS - 1) / MOT_MIX_MASK_ROWS;
+    for (int64_t at = blockIdx.x; at < (int64_t)job.planes_count * parts; at += gridDim.x) {
+        const int k = (int)(at / parts), first = (int)(at - (int64_t)k * parts) * MOT_MIX_MASK_ROWS;
+        const mot_mix_plane plane = job.planes[k];
+        motley_extent seen = MOT_NO_EXTENT;
+        if (job.width % 4 == 0 && aligned(plane.src, 4) && aligned(plane.dst, 4))
+            write_mask<4>(job, plane, first, seen);
+        else
+            write_mask<1>(job, plane, first, seen);
+        for (int step = 16; step; step /= 2) {
+            seen.pixels += __shfl_xor_sync(0xFFFFFFFFu, seen.pixels, step);
+            seen.left = min(seen.left, __shfl_xor_sync(0xFFFFFFFFu, seen.left, step));
+            seen.right = max(seen.right, __shfl_xor_sync(0xFFFFFFFFu, seen.right, step));
+            seen.top = min(seen.top, __shfl_xor_sync(0xFFFFFFFFu, seen.top, step));
+            seen.bottom = max(seen.bottom, __shfl_xor_sync(0xFFFFFFFFu, seen.bottom, step));
+        }
+        if (threadIdx.x % 32 || seen.pixels == 0)
+            continue;
+        uint32_t *const extent = (uint32_t *)&job.extents[k];
+        atomicAdd(&extent[0], (uint32_t)seen.pixels);
+        atomicMin(&extent[1], (uint32_t)seen.left);
+        atomicMin(&extent[2], (uint32_t)seen.top);
+        atomicMax(&extent[3], (uint32_t)seen.right);
+        atomicMax(&extent[4], (uint32_t)seen.bottom);
+    }
+}
+
+static cudaError_t launch_masks(const void *kernel, const mot_mix_masks_job *job, int64_t tasks, cudaStream_t stream)
+{
+    return mot_launch(kernel, tasks < job->ctas ? tasks : job->ctas, MOT_MIX_THREADS, 0, 0, stream, *job);
+}
+
+cudaError_t mot_mix_cut_launch(const mot_mix_masks_job *job, cudaStream_t stream)
+{
+    const int64_t columns = (job->width + MOT_MIX_CUT_WIDTH - 1) / MOT_MIX_CUT_WIDTH;
+    const int64_t rows = (job->height + MOT_MIX_CUT_HEIGHT - 1) / MOT_MIX_CUT_HEIGHT;
+    return launch_masks((const void *)cut_kernel, job, job->count * columns * rows, stream);
+}
+
+cudaError_t mot_mix_masks_launch(const mot_mix_masks_job *job, cudaStream_t stream)
+{
+    const int64_t parts = (job->height + MOT_MIX_MASK_ROWS - 1) / MOT_MIX_MASK_ROWS;
+    return launch_masks((const void *)masks_kernel, job, job->planes_count * parts, stream);
 }
 
 static __global__ void __launch_bounds__(MOT_MIX_THREADS)

@@ -18,10 +18,11 @@ typedef struct mot_mix_job {
     int32_t count, channels, dtype;
     const motley_mixed *drawn;  /* [count], device memory */
     const motley_paste *pastes; /* those of `drawn`, or NULL; device memory */
-    int32_t gathers;  /* != 0: each component is read where the resize, and what is pasted, has it; nothing is held */
-    int32_t planes;   /* != 0: a plane's components are taken one after the other, else a pixel's */
-    int32_t in_place; /* != 0: images that are not mixed are left alone */
-    int32_t soft;     /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
+    const uint8_t *cut; /* [count][src.height][src.width]: != 0 where instances are pasted into an image; or NULL */
+    int32_t gathers;    /* != 0: each component is read where the resize, and what is pasted, has it; nothing is held */
+    int32_t planes;     /* != 0: a plane's components are taken one after the other, else a pixel's */
+    int32_t in_place;   /* != 0: images that are not mixed are left alone */
+    int32_t soft;       /* != 0: these are targets of `width` classes, smoothed by `smoothing`, then mixed by `share` */
     double smoothing;
     int32_t width, height;
     int32_t strip; /* components of each image that a CTA takes at a time */
@@ -32,6 +33,29 @@ typedef struct mot_mix_job {
 /* Chooses strip and ctas for a chip, and returns the bytes that `hold` needs; 0: none. */
 size_t mot_mix_cut(mot_mix_job *job, int shared_bytes, int multiprocessors);
 cudaError_t mot_mix_launch(const mot_mix_job *job, cudaStream_t stream);
+
+/* A mask that is written. */
+typedef struct mot_mix_plane {
+    const uint8_t *src;
+    uint8_t *dst;
+    int32_t image; /* into which others are pasted */
+    int32_t own;   /* != 0: it is the image's own, and loses what is pasted over it */
+} mot_mix_plane;
+
+/* The masks of a batch whose instances are pasted: where pixels are cut, then what is left. */
+typedef struct mot_mix_masks_job {
+    const motley_mixed *drawn;   /* [count], device memory, as all else */
+    const motley_paste *pastes;  /* those of `drawn` */
+    const uint8_t *const *src;   /* [count], each image's planes */
+    const mot_mix_plane *planes; /* [planes_count] */
+    motley_extent *extents;      /* [planes_count] */
+    uint8_t *cut;                /* [count][height][width]: 255 or 0; of images without instances not written */
+    int32_t count, planes_count, width, height;
+    int32_t ctas; /* at most */
+} mot_mix_masks_job;
+
+cudaError_t mot_mix_cut_launch(const mot_mix_masks_job *job, cudaStream_t stream);
+cudaError_t mot_mix_masks_launch(const mot_mix_masks_job *job, cudaStream_t stream);
 
 /* Targets from labels, in device memory: the rows of an image whose label, or whose partner's, is no class are NaN. */
 typedef struct mot_mix_targets_job {

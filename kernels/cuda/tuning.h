@@ -57,6 +57,10 @@
 /* The kernel that mixes images of a batch. */
 #define MOT_MIX_THREADS 512
 #define MOT_MIX_CTAS 3          /* for each multiprocessor, where their memory allows */
+#define MOT_MIX_CUT_WIDTH 128   /* of a tile of the pixels that are cut; */
+#define MOT_MIX_CUT_HEIGHT 32   /* its height */
+#define MOT_MIX_MASK_CTAS 4     /* for each multiprocessor, of the kernels of masks */
+#define MOT_MIX_MASK_ROWS 64    /* of a mask, which a CTA takes at a time */
 #define MOT_MIX_STRIP_BYTES 128 /* of each image that a CTA holds at a time */
 
 /* The resize kernel. */

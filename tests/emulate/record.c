@@ -1017,6 +1017,13 @@ KERNEL(mot_mix_launch, "mixing kernel", mot_mix_job, const size_t size = mot_dty
        READS_IMAGES(job->src, job->count, job->channels, size);
        WRITES_IMAGES(job->dst, job->count, job->channels, size);)
 
+/* The planes of the caller are listed in memory that is none here. */
+KERNEL(mot_mix_cut_launch, "kernel of pasted masks", mot_mix_masks_job, of(MOT_NUMBERS);
+       WRITES(job->extents, (size_t)job->planes_count * sizeof *job->extents);)
+
+KERNEL(mot_mix_masks_launch, "kernel of masks", mot_mix_masks_job, of(MOT_NUMBERS);
+       WRITES(job->extents, (size_t)job->planes_count * sizeof *job->extents);)
+
 KERNEL(mot_mix_targets_launch, "kernel of targets", mot_mix_targets_job, of(MOT_NUMBERS);
        READS(job->labels, (size_t)job->count * sizeof *job->labels);
        WRITES(job->targets, (size_t)job->count *(size_t)job->classes * sizeof *job->targets);)

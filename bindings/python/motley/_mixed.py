@@ -18,55 +18,44 @@ from ._native import ArgumentError, checked, for_each, whole
 if TYPE_CHECKING:
     from ._types import Labels
 
-KINDS = "none", "mixup", "cutmix", "paste"
+KINDS = "none", "mixup", "cutmix", "paste", "instances"
 BOX = "left", "top", "width", "height"
-PLACE = "image", "object", "left", "top"  # of a motley_paste, beside its "part" and "box"
 
 
 # ---- draws: an array of motley_mixed, as plain data ----
 
 
-def drawn(policy: Any, samples: Any, count: int, size: tuple[int, int]) -> Any:
-    """How these samples are mixed as one batch of images of that size, (width, height): motley_mixed[]."""
-    mixed = ffi.new("motley_mixed[]", max(count, 1))
-    checked(lib.motley_mix_draw, policy._mix[0], samples, count, *size, mixed)
-    return mixed
-
-
-def pasted(policy: Any, samples: Any, mixed: Any, count: int, size: tuple[int, int], boxes: Any, areas: Any) -> Any:
-    """What is pasted into these images, motley_paste[], or NULL. boxes, areas: of each image, as _objects.in_pixels
-    makes them."""
-    if not any(one.kind == lib.MOTLEY_MIX_PASTE for one in mixed[0:count]):
-        return ffi.NULL
-    most = policy.pastes
-    return _objects.draw_pastes(policy._mix[0], samples, boxes, areas, mixed, count, most, size)
-
-
-def rows_given(policy: Any, boxes: Any, count: int) -> list[Any]:
-    """Boxes of each image, of draws without images: `boxes`, as same_boxes() makes them."""
-    if boxes is None:
-        raise ArgumentError(f"policy '{policy.name}' pastes objects: want boxes, those of each image")
-    import numpy
-
-    numbers, offsets = boxes
-    ends = list(offsets[0 : count + 1])
-    flat = numpy.array(list(numbers[0 : 4 * ends[-1]]), "float64").reshape(-1, 4)
-    return [flat[ends[i] : ends[i + 1]] for i in range(count)]
+def drawn(policy: Any, samples: Any, count: int, size: tuple[int, int], partners: Any, objects: Any = None) -> Any:
+    """How these samples are mixed as one batch of images of that size, (width, height), and what is pasted into them:
+    motley_mixed[], motley_paste[] or NULL. partners: int32_t[] or NULL; objects: what makes the batch's
+    _objects.Objects, for a policy that pastes."""
+    mixed, pastes = ffi.new("motley_mixed[]", max(count, 1)), ffi.NULL
+    how = policy._mix[0], samples, count, *size, partners
+    checked(lib.motley_mix_draw, *how, ffi.NULL, mixed, ffi.NULL)
+    if objects is not None and any(one.kind >= lib.MOTLEY_MIX_PASTE for one in mixed[0:count]):
+        given = objects()
+        pastes = ffi.new("motley_paste[]", max(count * (policy.pastes or max(given.numbers)), 1))
+        checked(lib.motley_mix_draw, *how, given.c, mixed, pastes)
+    return mixed, pastes
 
 
 def alone(policy: Any, samples: Any, count: int, size: tuple[int, int], boxes: Any) -> list[dict[str, Any]]:
-    """How these samples are mixed, as plain() says it, without images. boxes: as same_boxes() makes them."""
-    mixed, pastes = drawn(policy, samples, count, size), ffi.NULL
-    if policy.pastes:
-        pastes = pasted(policy, samples, mixed, count, size, rows_given(policy, boxes, count), None)
-    return plain(mixed, pastes, count, size_of(policy, samples, size)[0] if policy.sizes_batches else None)
+    """How these samples are mixed, as plain() says it, without images. boxes: as draws.same_boxes() makes them."""
+
+    def objects() -> Any:
+        if boxes is None:
+            raise ArgumentError(f"policy '{policy.name}' pastes objects: want boxes, those of each image")
+        return _objects.Objects.of_boxes(boxes, count)
+
+    pastes = policy.pastes or policy.instances
+    mixed, pasted = drawn(policy, samples, count, size, ffi.NULL, objects if pastes else None)
+    return plain(mixed, pasted, count)
 
 
-def size_of(policy: Any, samples: Any, size: tuple[int, int]) -> tuple[int, int]:
+def size_of(policy: Any, samples: Any, count: int, size: tuple[int, int]) -> tuple[int, int]:
     """The size that these samples' batch of images of `size` gets, (width, height) both."""
-    width, height = ffi.new("int32_t *", size[0]), ffi.new("int32_t *", size[1])
-    checked(lib.motley_mix_size, policy._mix[0], samples, width, height)
-    return width[0], height[0]
+    side = drawn(policy, samples, count, size, ffi.NULL)[0][0].side
+    return (side, side) if side else size
 
 
 def recorded_size(draws: Sequence[Any], size: tuple[int, int]) -> tuple[int, int]:
@@ -75,23 +64,31 @@ def recorded_size(draws: Sequence[Any], size: tuple[int, int]) -> tuple[int, int
     return size if side is None else (whole("side", side, 1, 65535, "from 1 to 65535"),) * 2
 
 
-def plain(mixed: Any, pastes: Any, count: int, side: int | None = None) -> list[dict[str, Any]]:
+def plain(mixed: Any, pastes: Any, count: int) -> list[dict[str, Any]]:
     """For each image its "kind", "partner", "lambda" and "share"; of CutMix also the "box", of objects that are pasted
-    their "pastes", and of a batch whose size is drawn its "side"."""
+    their "pastes", of instances also by how much they "grow", and of a batch whose size is drawn its "side"."""
     draws = []
     for one in mixed[0:count]:
         draw = {"kind": KINDS[one.kind], "partner": one.partner, "lambda": getattr(one, "lambda"), "share": one.share}
         if one.kind == lib.MOTLEY_MIX_CUTMIX:
             draw["box"] = _plain_box(one.box)
-        if one.kind == lib.MOTLEY_MIX_PASTE:
-            own = pastes[one.paste : one.paste + one.pastes] if pastes != ffi.NULL else ()
-            draw["pastes"] = [
-                {**{n: getattr(p, n) for n in PLACE}, "part": _plain_box(p.part), "box": _plain_box(p.box)} for p in own
-            ]
-        if side is not None:
-            draw["side"] = side
+        if one.kind >= lib.MOTLEY_MIX_PASTE:
+            own = pastes[one.paste : one.paste + one.pastes] if one.pastes else ()
+            draw["pastes"] = [_plain_paste(paste, one.kind) for paste in own]
+        if one.kind == lib.MOTLEY_MIX_INSTANCES:
+            draw["grow"] = one.grow
+        if one.side:
+            draw["side"] = one.side
         draws.append(draw)
     return draws
+
+
+def _plain_paste(paste: Any, kind: int) -> dict[str, Any]:
+    draw: dict[str, Any] = {"image": paste.image, "object": paste.object}
+    if kind == lib.MOTLEY_MIX_PASTE:
+        draw |= {"left": paste.left, "top": paste.top}
+        draw |= {"part": _plain_box(paste.part), "box": _plain_box(paste.box)}
+    return draw
 
 
 def _plain_box(box: Any) -> dict[str, int]:
@@ -117,12 +114,15 @@ def structs(draws: Sequence[Any], count: int) -> tuple[Any, Any]:
             setattr(one, "lambda", mix["lambda"])
             if "box" in mix:
                 _box_struct(one.box, mix["box"])
+            one.grow, one.side = mix.get("grow", 0), mix.get("side", 0)
             own = mix.get("pastes", ())
             one.paste, one.pastes = len(pastes), len(own)
             for paste in own:
-                made = ffi.new("motley_paste *", {name: paste[name] for name in PLACE})
-                _box_struct(made.part, paste["part"])
-                _box_struct(made.box, paste["box"])
+                made = ffi.new("motley_paste *", {"image": paste["image"], "object": paste["object"]})
+                if one.kind == lib.MOTLEY_MIX_PASTE:
+                    made.left, made.top = paste["left"], paste["top"]
+                    _box_struct(made.part, paste["part"])
+                    _box_struct(made.box, paste["box"])
                 pastes.append(made[0])
         except (KeyError, TypeError, ValueError, OverflowError) as wrong:
             raise ArgumentError(f"mix of image {i} is {mix!r}, want kind, partner, lambda and share: {wrong}") from None
@@ -136,46 +136,51 @@ def unmixed(count: int) -> Any:
 
 def begun(
     call: Any, policy: Any, training: bool, given: Any, mixing: Any, numbers: Any, batch: Any, like: Any, target: Any
-) -> tuple[Any, tuple[Any, ...]]:
-    """Says how a call's images are mixed, before any pixel is touched; returns what plain() makes of it when it is
-    called, and the targets. In eval() labels are returned as they are. like: the images, described; target: what is
-    written to, where its size is drawn."""
+) -> tuple[Any, Any]:
+    """Says how a call's images are mixed, before any pixel is touched; returns what makes plain() of it, and what makes
+    the targets once the images are being mixed. In eval() labels are returned as they are. like: the images, described;
+    target: what is written to, where its size is drawn."""
     (labels, classes), count, params = mixing, call.count, call.c.params
     if not training and given is None:
         mixed = unmixed(count)
         params.mixed = mixed if policy.mixes else ffi.NULL
-        return functools.partial(plain, mixed, ffi.NULL, count), () if labels is None else (labels,)
+        return functools.partial(plain, mixed, ffi.NULL, count), lambda: () if labels is None else (labels,)
     check_gradients(batch)
-    targets, pastes = _objects.given(labels), ffi.NULL
-    if targets is not None:
-        _objects.numbers_in(targets, count)
-    height, width = policy.size or (call.sizes[0][::-1] if count else (1, 1))
+    targets, size = _objects.given(labels), policy.size or (call.sizes[0][::-1] if count else (1, 1))
+    size = size[::-1]
+    objects = None if targets is None else _objects.Objects(targets, count, size)
     if given is None:
         seed, epoch, first, ids, signed, views, _ = numbers
         if signed and lib.has_negative(ids, count):
             call.failed(policy, lib.CALL_NEGATIVE_ID)
-        samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-        mixed = drawn(policy, samples, count, (width, height))
-        if policy.pastes:
-            if targets is None:
+        pasted = None
+        if policy.pastes or policy.instances:
+            if objects is None:
                 raise ArgumentError(
                     f"policy '{policy.name}' pastes objects: want labels as a list of dictionaries with boxes"
                 )
-            rows = _objects.in_pixels(targets, (width, height))
-            pastes = pasted(policy, samples, mixed, count, (width, height), *rows)
+            pasted = objects.with_boxes
+        samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
+        mixed, pastes = drawn(policy, samples, count, size, ffi.NULL, pasted)
     else:
         mixed, pastes = structs(given, count)
         params.given_mixed = mixed
-    params.mixed = mixed
+    params.mixed, masks = mixed, None
+    if objects is not None:
+        objects.check(mixed, pastes)
+        masks = objects.masks_for(mixed, call.caller)
+        if masks is None:
+            objects.list_runs(mixed, pastes)
     if policy.only_mixes:
-        call.made.pastes, call.pastes = pastes, pastes  # which live as long as the call uses them
-    side = target.size[0] if policy.sizes_batches else None
-    record = functools.partial(plain, mixed, pastes, count, side)
-    if targets is not None:
-        to = (side, side) if side else (width, height)
-        return record, (_objects.joined(mixed, pastes, targets, count, (width, height), to),)
+        call.made.pastes, call.made.masks = pastes, ffi.NULL if masks is None else masks.c
+        call.pastes = pastes, masks  # which live as long as the call uses them
+    record = functools.partial(plain, mixed, pastes, count)
+    if objects is not None:
+        side = target.size[0] if policy.sizes_batches else 0
+        return record, lambda: (objects.joined(mixed, pastes, masks, (side, side) if side else size),)
     like = like.first if isinstance(like, images.Many) and count else like
-    return record, (targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like),)
+    made = targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like)
+    return record, lambda: (made,)
 
 
 # ---- what can be mixed ----

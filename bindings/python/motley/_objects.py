@@ -10,11 +10,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ._arrays import Torch, kind_of
+from ._arrays import NumPy, Torch, kind_of
 from ._core import ffi, lib
 from ._native import ArgumentError, checked, for_each, one_of
 
 OF_OBJECTS = "boxes", "labels", "area", "iscrowd", "masks", "keypoints"  # what has one entry for each object
+OF_MASKS = "masks", "area"  # what is made of the masks where instances are pasted
 SHARE = "mixup"  # where the shares of joined objects are; DEIM's loss reads it there
 FORMATS = "xyxy", "xywh", "cxcywh"
 
@@ -46,25 +47,121 @@ def given(labels: Any) -> Targets | None:
     return Targets(labels) if is_list else None
 
 
-# ---- what is pasted ----
+class Objects:
+    """The objects of a batch, as the library takes them. size: of the images, (width, height)."""
 
+    def __init__(self, targets: Targets, count: int, size: tuple[int, int]) -> None:
+        for_each("labels", len(targets), count, "targets")
+        self.targets, self.count, self.size = targets, count, size
+        self.numbers = [_objects_in(target, i) for i, target in enumerate(targets)]
+        self.offsets = ffi.new("size_t[]", list(itertools.accumulate(self.numbers, initial=0)))
+        self.c = ffi.new("motley_objects *", {"offsets": self.offsets})
 
-def draw_pastes(
-    mix: Any, samples: Any, boxes: Any, areas: Any, mixed: Any, count: int, most: int, size: tuple[int, int]
-) -> Any:
-    """motley_paste[] of images that are drawn as pasted. boxes: of each image, [n, 4], float64, left, top, right and
-    bottom in pixels; areas: of each image, or None; size: (width, height)."""
-    import numpy
+    @classmethod
+    def of_boxes(cls, boxes: Any, count: int) -> Objects:
+        """Objects of which nothing but boxes is known. boxes: as draws.same_boxes() makes them."""
+        objects, (numbers, offsets) = cls.__new__(cls), boxes
+        objects.numbers = [offsets[i + 1] - offsets[i] for i in range(count)]
+        objects._held = boxes
+        objects.c = ffi.new("motley_objects *", {"offsets": offsets, "boxes": numbers})
+        return objects
 
-    offsets = ffi.new("size_t[]", list(itertools.accumulate(map(len, boxes), initial=0)))
-    numbers = numpy.concatenate([*boxes, numpy.zeros((0, 4))]), None
-    if areas is not None:
-        numbers = numbers[0], numpy.concatenate([*areas, numpy.zeros(0)])
-    pointers = [ffi.NULL if a is None else ffi.cast("double *", a.ctypes.data) for a in numbers]
-    objects = ffi.new("motley_objects *", {"offsets": offsets, "boxes": pointers[0], "areas": pointers[1]})
-    pastes = ffi.new("motley_paste[]", max(count * most, 1))
-    checked(lib.motley_mix_draw_pastes, mix, samples, objects, count, *size, mixed, pastes)
-    return pastes
+    def with_boxes(self) -> Objects:
+        """The same, which know their boxes and areas. Those on a device are waited for."""
+        import numpy
+
+        boxes, areas = in_pixels(self.targets, self.size)
+        numbers = [numpy.concatenate([*boxes, numpy.zeros((0, 4))])]
+        if areas is not None:
+            numbers.append(numpy.concatenate([*areas, numpy.zeros(0)]))
+        self._held: Any = numbers
+        self.c.boxes, self.c.areas = [ffi.cast("double *", a.ctypes.data) for a in numbers] + [ffi.NULL] * (
+            areas is None
+        )
+        return self
+
+    def masks_for(self, mixed: Any, caller: tuple[Any, int | None]) -> Masks | None:
+        """The masks of images into which instances are pasted; None: there are none. caller: whose images, on which
+        CUDA device."""
+        kinds = [one.kind for one in mixed[0 : self.count]]
+        if lib.MOTLEY_MIX_INSTANCES not in kinds:
+            return None
+        if not self.c.boxes:
+            self.with_boxes()
+        return Masks(self, mixed, caller)
+
+    def check(self, mixed: Any, pastes: Any) -> None:
+        """Refuses targets that cannot be joined as these images are mixed."""
+        for i, one in enumerate(mixed[0 : self.count]):
+            names = [name for name in OF_OBJECTS if name in self.targets[i]]
+            parts = pastes[one.paste : one.paste + one.pastes] if one.kind == lib.MOTLEY_MIX_PASTE else ()
+            others = {paste.image for paste in parts} if parts else {one.partner} if one.kind else set()
+            for name in names:
+                if parts and name in ("masks", "keypoints"):
+                    raise ArgumentError(f"the target of image {i} has {name!r}, which are not pasted: want none")
+                for other in others:
+                    if name not in self.targets[other] and self.numbers[other]:
+                        raise ArgumentError(
+                            f"the target of image {i} has {name!r}, that of image {other}, mixed with it, has not"
+                        )
+
+    def list_runs(self, mixed: Any, pastes: Any, extents: Any = ffi.NULL) -> None:
+        """Lists which objects each image has when it is mixed, in runs. extents: of masks that were written."""
+        count = self.count
+        room = sum(self.numbers[i] + self.numbers[one.partner] + one.pastes for i, one in enumerate(mixed[0:count])) + 1
+        self.objects, self.ends = ffi.new("motley_mixed_object[]", room), ffi.new("size_t[]", count + 1)
+        checked(lib.motley_mix_objects, mixed, pastes, count, self.c, extents, self.objects, room, self.ends)
+        runs, ends, self.shares = ffi.new("object_run[]", room), ffi.new("size_t[]", count), ffi.new("float[]", room)
+        lib.find_runs(self.objects, self.ends, count, runs, ends, self.shares)
+        listed = [
+            (run.image, run.first, run.end, run.boxed, run.at) for run in runs[0 : ends[count - 1] if count else 0]
+        ]
+        self.runs = [listed[first:end] for first, end in itertools.pairwise((0, *ends))]
+
+    def joined(self, mixed: Any, pastes: Any, masks: Masks | None, to: tuple[int, int]) -> list[dict[str, Any]]:
+        """The targets of the images when they are mixed and resized `to` another size: where any image is mixed or
+        pasted, all their objects, with the shares of each, float32, under "mixup" if their pictures are blended."""
+        results = [dict(target) for target in self.targets]
+        kinds = {one.kind for one in mixed[0 : self.count]}
+        if masks is not None:
+            self.list_runs(mixed, pastes, masks.extents())
+        if kinds - {lib.MOTLEY_MIX_NONE}:
+            for name in OF_OBJECTS:
+                self._gather(name, results, masks if name in OF_MASKS else None)
+            if kinds & {lib.MOTLEY_MIX_MIXUP, lib.MOTLEY_MIX_PASTE}:
+                self._share(results)
+        if masks is not None:
+            for i, result in enumerate(results):
+                masks.finish(result, i, self.objects[self.ends[i] : self.ends[i + 1]])
+        if self.size != to:
+            for result, target in zip(results, self.targets):
+                _resize(result, target, self.targets.relative, self.size, to)
+        return results
+
+    def _gather(self, name: str, results: list[dict[str, Any]], masks: Masks | None) -> None:
+        """Gives the targets what the objects of their images have of a name, but where written masks say it."""
+        takers = [i for i, result in enumerate(results) if name in result and not (masks and masks.writes(i))]
+        likes = [self.targets[i][name] for i in takers]
+        for i, entries in zip(takers, _together([self._parts(name, i) for i in takers], likes)):
+            results[i][name] = entries
+
+    def _parts(self, name: str, i: int) -> list[Any]:
+        parts, targets = [], self.targets
+        for image, first, end, boxed, at in self.runs[i]:
+            part = targets[image][name]
+            if end - first < self.numbers[image]:
+                part = part[first:end]
+            if boxed and name == "boxes":
+                form = _format_of(targets[i]["boxes"], targets)
+                sides = self.size if targets.relative else (1, 1)
+                part = _numbers([_box(one.box, form, sides) for one in self.objects[at : at + end - first]], part)
+            parts.append(part)
+        return parts
+
+    def _share(self, results: list[dict[str, Any]]) -> None:
+        shares = ffi.unpack(self.shares, self.ends[self.count])
+        for i, result in enumerate(results):
+            result[SHARE] = _floats(shares[self.ends[i] : self.ends[i + 1]], result["boxes"])
 
 
 def in_pixels(targets: Targets, size: tuple[int, int]) -> tuple[list[Any], list[Any] | None]:
@@ -102,99 +199,145 @@ def _on_host(numbers: Any) -> Any:
     return found if found.dtype.kind == "f" and found.dtype.itemsize >= 4 else found.astype("float32")
 
 
+# ---- masks of instances that are pasted ----
+
+
+class Masks:
+    """The masks of a batch's objects: those that are given, and those that are written where instances are pasted."""
+
+    def __init__(self, objects: Objects, mixed: Any, caller: tuple[Any, int | None]) -> None:
+        self.c = ffi.new("motley_mix_masks *", {"offsets": objects.offsets})
+        count, targets = objects.count, objects.targets
+        self.given = [self._mask_of(target, i, objects.size, caller) for i, target in enumerate(targets)]
+        self.written: list[Any] = [None] * count
+        planes = 0
+        for i, one in enumerate(mixed[0:count]):
+            if one.kind == lib.MOTLEY_MIX_INSTANCES:
+                like, number = self.given[i], objects.numbers[i] + one.pastes
+                self.written[i] = kind_of(type(like)).new(
+                    like, (number, *like.shape[1:]), str(like.dtype).split(".")[-1]
+                )
+                planes += number
+        first = self.given[0]
+        self.kind = kind_of(type(first))
+        self.found = self.kind.new(first, (planes, ffi.sizeof("motley_extent") // 4), "int32")
+        self.at = list(itertools.accumulate((0 if own is None else len(own) for own in self.written), initial=0))
+        src, dst = ([self._pointer(array) for array in arrays] for arrays in (self.given, self.written))
+        self._held = ffi.new("uint8_t *[]", src), ffi.new("uint8_t *[]", dst)
+        self.c.src, self.c.dst = ffi.cast("uint8_t **", self._held[0]), self._held[1]
+        self.c.extents = ffi.cast("motley_extent *", self.kind.pointer(self.found))
+
+    def _pointer(self, array: Any) -> Any:
+        return ffi.NULL if array is None else ffi.cast("uint8_t *", kind_of(type(array)).pointer(array))
+
+    def _mask_of(self, target: Mapping[str, Any], i: int, size: tuple[int, int], caller: tuple[Any, int | None]) -> Any:
+        """A target's masks, dense."""
+        if "masks" not in target:
+            raise ArgumentError(f"the target of image {i} has no 'masks', by which instances are pasted")
+        masks = target["masks"]
+        kind = kind_of(type(masks))
+        dtype, shape = str(getattr(masks, "dtype", None)).split(".")[-1], tuple(getattr(masks, "shape", ()))
+        wanted = len(masks), size[1], size[0]
+        if kind not in (Torch, NumPy) or dtype not in ("uint8", "bool") or shape != wanted:
+            what = f"{dtype} {list(shape)}" if shape else f"a {type(masks).__name__}"
+            raise ArgumentError(
+                f"the masks of image {i} are {what}, want uint8 or bool {list(wanted)}, of NumPy or torch"
+            )
+        device = kind.device(masks)
+        if device != caller[1] or (device is not None and caller[0] != "torch"):
+            where = ["the host" if d is None else f"CUDA device {d}" for d in (device, caller[1])]
+            raise ArgumentError(
+                f"the masks of image {i} are on {where[0]}, the images on {where[1]}: want torch's on one device, or "
+                "both on the host"
+            )
+        return kind.contiguous(masks)
+
+    def writes(self, i: int) -> bool:
+        """Whether instances are pasted into image i."""
+        return self.written[i] is not None
+
+    def extents(self) -> Any:
+        """What was found, in host memory; a device is waited for."""
+        self.on_host = self.found.cpu() if self.kind is Torch else self.found
+        return ffi.cast("motley_extent *", self.kind.pointer(self.on_host))
+
+    def finish(self, result: dict[str, Any], i: int, objects: Any) -> None:
+        """Gives the target of image i its masks, and areas if it has them, which are then those of the masks."""
+        if not self.writes(i):
+            return
+        planes, like, masks = [one.plane for one in objects], result["masks"], self.written[i]
+        if len(planes) < len(masks):
+            masks = masks[planes]
+        result["masks"] = _finished(masks, like) if self.kind is Torch else masks
+        if "area" in result:
+            result["area"] = _floats(self.on_host[self.at[i] :][planes, 0].tolist(), result["boxes"])
+
+
 # ---- what mixed images have ----
-
-
-def joined(
-    mixed: Any, pastes: Any, targets: Targets, count: int, size: tuple[int, int], to: tuple[int, int]
-) -> list[dict[str, Any]]:
-    """The targets of mixed images of `size`, (width, height), which are resized `to` another: where images are mixed or
-    pasted, all their objects, with the shares of each, float32, under "mixup"."""
-    numbers = numbers_in(targets, count)
-    results = [dict(target) for target in targets]
-    if any(one.kind for one in mixed[0:count]):
-        offsets = ffi.new("size_t[]", list(itertools.accumulate(numbers, initial=0)))
-        room = sum(numbers[i] + numbers[one.partner] + one.pastes for i, one in enumerate(mixed[0:count]))
-        objects, ends = ffi.new("motley_mixed_object[]", max(room, 1)), ffi.new("size_t[]", count + 1)
-        checked(lib.motley_mix_objects, mixed, pastes, count, offsets, objects, room, ends)
-        results = [_of_image(targets, i, objects[ends[i] : ends[i + 1]], pastes, size) for i in range(count)]
-    if size != to:
-        for result, target in zip(results, targets):
-            _resize(result, target, targets.relative, size, to)
-    return results
-
-
-def numbers_in(targets: Sequence[Any], count: int) -> list[int]:
-    """How many objects each target has."""
-    for_each("labels", len(targets), count, "targets")
-    return [_objects_in(target, i) for i, target in enumerate(targets)]
 
 
 def _objects_in(target: Any, i: int) -> int:
     if not isinstance(target, Mapping) or "boxes" not in target:
         what = f"has no 'boxes': {', '.join(map(repr, target))}" if isinstance(target, Mapping) else "is no dictionary"
         raise ArgumentError(f"the target of image {i} {what}, want a dictionary with boxes, labels and such")
-    number = len(target["boxes"])
+    number = _length(target["boxes"])
     for name in OF_OBJECTS:
-        if name in target and len(target[name]) != number:
-            raise ArgumentError(f"the target of image {i} has {number} boxes, but {len(target[name])} of {name!r}")
+        if name in target and _length(target[name]) != number:
+            raise ArgumentError(f"the target of image {i} has {number} boxes, but {_length(target[name])} of {name!r}")
     return number
 
 
-def _of_image(targets: Targets, i: int, objects: Any, pastes: Any, size: tuple[int, int]) -> dict[str, Any]:
-    """The target of image i, which has these objects of the batch."""
-    runs: list[list[int]] = []  # image, from which of its objects, until which, and by which paste or -1
-    for one in objects:
-        if runs and runs[-1][0] == one.image and runs[-1][2] == one.object and runs[-1][3] == one.paste == -1:
-            runs[-1][2] += 1
-        else:
-            runs.append([one.image, one.object, one.object + 1, one.paste])
-    result = dict(targets[i])
-    for name in filter(result.__contains__, OF_OBJECTS):
-        parts = []
-        for image, first, end, paste in runs:
-            if name not in targets[image]:
-                raise ArgumentError(
-                    f"the target of image {i} has {name!r}, that of image {image}, mixed with it, has not"
-                )
-            part = targets[image][name][first:end]
-            if paste >= 0 and name in ("masks", "keypoints"):
-                raise ArgumentError(f"the target of image {image} has {name!r}, which are not pasted: want none")
-            if paste >= 0 and name == "boxes":
-                part = _pasted_box(
-                    pastes[paste].box, part, _format_of(result["boxes"], targets), targets.relative, size
-                )
-            parts.append(part)
-        result[name] = _together(parts, result[name])
-    result[SHARE] = _floats([one.share for one in objects], result["boxes"])
-    return result
+def _length(values: Any) -> int:
+    shape = getattr(values, "shape", None)  # a third of what len() of a tensor takes
+    return len(values) if not shape else int(shape[0])
 
 
-def _pasted_box(box: Any, like: Any, form: str, relative: bool, size: tuple[int, int]) -> Any:
-    """One box, of the type of `like`."""
-    (width, height), left, top = size if relative else (1, 1), box.left, box.top
-    sides = box.width / width, box.height / height
-    numbers = [left / width, top / height, *sides]
+def _box(box: Any, form: str, sides: tuple[int, int]) -> list[float]:
+    """A motley_erased_box in shares of `sides`."""
+    (width, height), left, top = sides, box.left, box.top
+    numbers = [left / width, top / height, box.width / width, box.height / height]
     if form == "xyxy":
         numbers[2:] = [(left + box.width) / width, (top + box.height) / height]
     if form == "cxcywh":
         numbers[:2] = [(left + box.width / 2) / width, (top + box.height / 2) / height]
+    return numbers
+
+
+def _numbers(rows: list[Any], like: Any) -> Any:
+    """Rows of numbers, of the type of `like`."""
     if isinstance(like, (list, tuple)):
-        return [numbers]
+        return rows
     if kind_of(type(like)) is Torch:
-        return sys.modules["torch"].tensor([numbers], dtype=like.dtype, device=like.device)
+        return sys.modules["torch"].tensor(rows, dtype=like.dtype, device=like.device)
     import numpy
 
-    return numpy.array([numbers], like.dtype)
+    return numpy.array(rows, like.dtype)
 
 
-def _together(parts: list[Any], like: Any) -> Any:
-    """Entries of several images behind each other, of the type of `like`."""
-    parts = parts or [like]
+def _together(parts: list[list[Any]], likes: list[Any]) -> list[Any]:
+    """For each of `likes` its parts behind each other, of its type. Tensors that are alike become pieces of one, for
+    which torch is called once."""
+    parts = [own or [like[:0]] for own, like in zip(parts, likes)]
+    if likes and all(kind_of(type(like)) is Torch for like in likes):
+        torch, first = sys.modules["torch"], likes[0]
+        if all(like.dtype == first.dtype and like.device == first.device for like in likes):
+            whole = torch.cat([part for own in parts for part in own])
+            counts = [sum(part.shape[0] for part in own) for own in parts]
+            pieces = torch.unsafe_split_with_sizes(whole, counts)  # half of split()'s time, as nobody else has `whole`
+        else:
+            pieces = [torch.cat(own) for own in parts]
+        return [_finished(piece, like) for piece, like in zip(pieces, likes)]
+    return [_behind_each_other(own, like) for own, like in zip(parts, likes)]
+
+
+def _finished(tensor: Any, like: Any) -> Any:
+    finish = Torch.finish_for(type(like))
+    return tensor if finish is None else finish(tensor, like)
+
+
+def _behind_each_other(parts: list[Any], like: Any) -> Any:
     if kind_of(type(like)) is Torch:
-        entries = sys.modules["torch"].cat(parts)
-        finish = Torch.finish_for(type(like))
-        return entries if finish is None else finish(entries, like)
+        return _finished(sys.modules["torch"].cat(parts), like)
     if isinstance(like, (list, tuple)):
         return [entry for part in parts for entry in part]
     import numpy
@@ -203,11 +346,11 @@ def _together(parts: list[Any], like: Any) -> Any:
 
 
 def _floats(numbers: list[float], like: Any) -> Any:
+    if isinstance(like, (list, tuple)):
+        return numbers
     if kind_of(type(like)) is Torch:
         torch = sys.modules["torch"]
         return torch.tensor(numbers, dtype=torch.float32, device=like.device)
-    if isinstance(like, (list, tuple)):
-        return numbers
     import numpy
 
     return numpy.array(numbers, "float32")

@@ -32,7 +32,7 @@ def prepare_drawn(
         numbers, keep = transform._numbers(source.count, which, source.device, True)
         samples = ffi.new("motley_samples *", lib.samples_of(*numbers[:4], numbers[5]))
         if policy.only_mixes:
-            sizes = [mix.size_of(policy, samples, source.size[::-1])[::-1]] * max(source.count, 1)
+            sizes = [mix.size_of(policy, samples, source.count, source.size[::-1])[::-1]] * max(source.count, 1)
         else:
             sizes = policy.result_sizes(source.sizes(), samples)
     else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ._native import ArgumentError, known_keywords, nearest, one_of, whole
@@ -187,6 +187,13 @@ def mix(
     classes: int | None = None,
     smoothing: float = 0.0,
     share: tuple[float, float] | None = None,
+    paste: int | None = None,
+    paste_p: float | None = None,
+    area: float | None = None,
+    context: tuple[float, float] | None = None,
+    sizes: int | Sequence[int] | None = None,
+    instances: bool = False,
+    grow: int | None = None,
     **settings: Unpack[Settings],
 ) -> Transform:
     """A Transform of MixUp, CutMix, or one of the two at random, of a batch of images and their labels.
@@ -200,10 +207,16 @@ def mix(
 
     Objects of detection: labels are a list of dictionaries, a target for each image. Where images are mixed, "boxes",
     "labels", "area", "iscrowd", "masks" and "keypoints" come back joined, an image's own first, and "mixup" says how
-    much of each object's picture shows; other entries stay the image's. That needs MixUp alone.
+    much of each object's picture shows; other entries stay the image's. That excludes CutMix.
 
         mix = motley.mix(share=(0.45, 0.55), p=0.5)      # or motley.Transform("deim_batch_n"), with its epochs
         images, targets = mix(images, labels=[{"boxes": boxes, "labels": classes}, ...])
+
+    Instances are pasted by their "masks", [n, height, width] of uint8 or bool, which all targets have then. As in
+    torchvision's references, masks lose what is pasted over them, boxes of an image's own objects become those of what
+    is left, areas those of the masks, and objects go that have no pixel more. Masks on a device are waited for.
+
+        mix = motley.mix(instances=True, grow=2)         # or motley.Transform("tv_lsj_batch")
 
     Args:
         mixup, cutmix: a of Beta(a, a), from which lambda is drawn; 0: not done. One is needed, or `share`.
@@ -219,11 +232,20 @@ def mix(
         smoothing: Label smoothing s of targets, as in timm: a label becomes 1 - s + s / classes, others s / classes.
             A soft target y becomes y (1 - s) + s / classes, so that rows that sum to 1 still do.
         share: (low, high): MixUp's lambda is one of the millionths between, as DEIM's is, in place of `mixup`.
+        paste: How many objects of the batch are blended with an image, by `share`, as by DEIMv2's CopyBlend.
+        paste_p: Chance that objects are pasted, where neither MixUp nor CutMix is drawn.
+        area: The least area of an object that `paste` takes, in pixels.
+        context: (low, high): how much of its sides is pasted around such an object.
+        sizes: Side of a square to which the batch is resized by torch's nearest, or several to draw from.
+        instances: Paste objects of the partner by their masks, as torchvision's SimpleCopyPaste does.
+        grow: Pixels by which what is pasted is larger than the masks; 2 is what torchvision calls blending.
         settings: Other keywords are Transform's.
     """
     stage = {"mixup": mixup, "cutmix": cutmix, "p": p, "switch": switch, "rules": rules, "mode": mode,
              "minmax": minmax, "lambda": keep_lambda and "drawn" or None, "partner": drawn_partner and "drawn" or None,
-             "classes": classes, "smoothing": smoothing, "share": share}  # fmt: skip
+             "classes": classes, "smoothing": smoothing, "share": share, "paste": paste, "paste_p": paste_p,
+             "area": area, "context": context, "sizes": sizes, "instances": instances and "pasted" or None,
+             "grow": grow}  # fmt: skip
     stages = [{"mix": {key: value for key, value in stage.items() if value is not None}}]
     return Transform(NO_AUGMENTATION._edited({"motley": 1, "name": "mix", "stages": stages}), **settings)
 

@@ -150,7 +150,8 @@ class Policy:
         )
         self._what = "policy", self._handle  # as _calls.Call takes it
         mix = lib.motley_mix_describe(info.mix)
-        self.pastes = int(mix.pastes)  # the most objects that are pasted into an image
+        self.pastes = int(mix.pastes)  # the most objects that are pasted into an image; of instances there is no limit
+        self.instances = bool(mix.instances)
         self.sizes_batches = mix.sizes_count > 0  # by the first sample's id
         self.draws_sizes = bool(info.draws_sizes) or self.sizes_batches
         self.lists = bool(info.draws_sizes) and not info.width  # of results of their own sizes

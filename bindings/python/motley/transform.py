@@ -514,11 +514,13 @@ class Transform(Sampled):
                 _held, call.c.levels = levels_of(levels, call.count, call.caller[1], source)
             if mixing is not None:
                 like = images.source_of(batch, layout) if source is None else source
-                mixed, more = mix.begun(call, policy, self.training, given, mixing, numbers, batch, like, target)
+                mixed, targets = mix.begun(call, policy, self.training, given, mixing, numbers, batch, like, target)
             stream = call.stream()
             status = lib.run_call(call.c, pixels, written, stream, *numbers)
             if status:
                 call.failed(policy, status)
+            if mixing is not None:
+                more = targets()
             if return_draws:
                 draws = call.recorded(policy, levels if takes else None)
                 if mixing is not None and policy.mixes:

@@ -3,12 +3,16 @@
 draw."""
 
 import json
+import pathlib
+import sys
 
 import numpy as np
 import pytest
 from conftest import refused
 
 import motley
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "doc"))
 
 F = np.float32
 # The chance of MixUp, from and until which epoch; the chance of pasting, until which epoch; how often the size 640 is
@@ -199,6 +203,108 @@ def test_copyblend_and_sizes_are_deimv2s():
         number += result.size
     assert min(kinds.count(kind) for kind in ("none", "mixup", "paste")) > 20 and len(sides) == 6 and pastes > 1000
     assert number > 1e6
+
+
+def pasted_in(images, targets, draws, i, grow):
+    """torchvision's Simple Copy-Paste of image i - 1, whose instances the draws have chosen, into image i."""
+    target, other = targets[i], targets[i - 1]
+    picked = [paste["object"] for paste in draws[i]["mix"]["pastes"]]
+    union = np.pad(other["masks"][picked].any(0), grow)
+    height, width = images.shape[-2:]
+    rows, columns = (range(side) for side in (2 * grow + 1, 2 * grow + 1))
+    cut = np.logical_or.reduce([union[y : y + height, x : x + width] for y in rows for x in columns])
+    masks = target["masks"] * ~cut
+    left = masks.any((1, 2))
+    masks = masks[left]
+    places = [np.nonzero(mask) for mask in masks]
+    boxes = np.array([[x.min(), y.min(), x.max(), y.max()] for y, x in places], F).reshape(-1, 4)
+    wanted = {"masks": np.concatenate([masks, other["masks"][picked]])}
+    wanted["boxes"] = np.concatenate([boxes, other["boxes"][picked]])
+    wanted["area"] = wanted["masks"].astype(bool).sum((1, 2)).astype(F)
+    for name in ("labels", "iscrowd"):
+        wanted[name] = np.concatenate([target[name][left], other[name][picked]])
+    kept = (wanted["boxes"][:, :2] < wanted["boxes"][:, 2:]).all(1)
+    return np.where(cut, images[i - 1], images[i]), {name: values[kept] for name, values in wanted.items()}
+
+
+def batch_with_masks(random, n, height, width, least=0):
+    """Masks of any shape, some of one row or empty; boxes around them, some without width."""
+    images, targets, dtype = random.random((n, 3, height, width), dtype=F), [], random.choice(["bool", "uint8"])
+    for _ in range(n):
+        k = int(random.integers(least, 5))
+        first = random.integers(0, (width, height), (k, 2))
+        last = np.minimum(first + random.integers(1, 14, (k, 2)), (width, height))
+        masks = np.zeros((k, height, width), dtype)
+        for mask, (x0, y0), (x1, y1) in zip(masks, first, last):
+            mask[y0:y1, x0:x1] = random.random((y1 - y0, x1 - x0)) < random.random()
+        boxes = np.concatenate([first, np.where(random.random((k, 1)) < 0.1, first, last)], 1).astype(F)
+        target = {"boxes": boxes, "masks": masks, "area": masks.astype(bool).sum((1, 2)).astype(F)}
+        targets.append({**target, "labels": random.integers(0, 90, k), "iscrowd": random.integers(0, 2, k)})
+    return images, targets
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_instances_are_pasted_as_torchvision_does(kind):
+    torch = pytest.importorskip("torch") if kind == "torch" else None
+    random, objects_seen, gone = np.random.default_rng(8), 0, 0
+    for turn in range(60):
+        grow = turn % 3
+        transform = motley.mix(instances=True, grow=grow, paste_p=0.9, mode="elem", seed=4, layout="chw")
+        images, targets = batch_with_masks(random, 3, 24 + turn % 5, 30 + turn % 7)
+        given, labels = images, targets
+        if torch:
+            given = torch.from_numpy(images)
+            labels = [{name: torch.from_numpy(values) for name, values in target.items()} for target in targets]
+        before = [{name: values.copy() for name, values in target.items()} for target in targets]
+        result, objects, draws = transform(
+            given, labels=labels, sample_ids=range(3 * turn, 3 * turn + 3), epoch=0, return_draws=True
+        )
+        again = transform.replay(given, json.loads(json.dumps(draws)), labels=labels)
+        for pixels, found in ((result, objects), again):
+            for i, (one, draw) in enumerate(zip(found, draws)):
+                wanted = images[i], targets[i]
+                if draw["mix"]["kind"] == "instances":
+                    assert draw["mix"]["partner"] == (i + 2) % 3 and draw["mix"]["grow"] == grow
+                    wanted = pasted_in(images, targets, draws, i, grow)
+                    gone += len(targets[i]["boxes"]) + len(draw["mix"]["pastes"]) - len(wanted[1]["boxes"])
+                assert np.array_equal(np.asarray(pixels[i]), wanted[0])
+                check([one], [wanted[1]])
+                objects_seen += len(wanted[1]["boxes"])
+        for target, same in zip(targets, before):
+            assert all(np.array_equal(target[name], values) for name, values in same.items())
+    assert objects_seen > 500 and gone > 20
+
+
+def test_draws_of_instances_are_those_of_the_page():
+    from draws import STAGES, Samples, choose  # doc/draws.py
+
+    numbers, ids = [3, 0, 9, 250], [7, 4_000_000_000_000, 2, 3]
+    targets = [{"boxes": np.zeros((n, 4), F), "masks": np.ones((n, 4, 5), bool)} for n in numbers]
+    mix = motley.mix(instances=True, seed=11, epoch=3, layout="chw")
+    made = mix(np.zeros((4, 3, 4, 5), F), labels=targets, sample_ids=ids, return_draws=True)[2]
+    samples, first = Samples(seed=11, epoch=3, ids=ids), 32768 + 256 * 4 * STAGES.index("mix") + 4
+    for i, draw in enumerate(made):
+        n = numbers[i - 1]
+        picked = {int(choose(samples.words(first + k)[0], n)[i]) for k in range(n)}
+        assert [paste["object"] for paste in draw["mix"].get("pastes", ())] == sorted(picked)
+
+
+def test_instances_that_are_refused():
+    images, targets = batch_with_masks(np.random.default_rng(2), 3, 20, 30, least=1)
+    targets = [{name: values[:1] for name, values in target.items()} for target in targets]
+    mix = motley.mix(instances=True, layout="chw", seed=1)
+    without = [{name: values for name, values in target.items() if name != "masks"} for target in targets]
+    refused("the target of image 0 has no 'masks', by which instances are pasted", mix, images, labels=without)
+    wide = [{**target, "masks": target["masks"][:, :, :7]} for target in targets]
+    refused(r"the masks of image 0 are \w+ \[1, 20, 7\], want uint8 or bool \[1, 20, 30\]", mix, images, labels=wide)
+    wide = [{**target, "masks": target["masks"].astype("int64")} for target in targets]
+    refused("the masks of image 0 are int64", mix, images, labels=wide)
+    refused("the masks of image 0 are a list", mix, images, labels=[{**t, "masks": [[1]]} for t in targets])
+    refused("pastes objects: want labels as a list of dictionaries", mix, images, labels=[1, 2, 3])
+    behind = {"stages": [{"resize": {"size": [9, 9]}}, {"mix": {"instances": "pasted"}}]}
+    with pytest.raises(motley.PolicyError, match="'mix' has 'instances' behind other stages"):
+        motley.Transform(behind)
+    assert motley.Policy("tv_lsj_batch").as_dict()["stages"] == [{"mix": {"instances": "pasted", "grow": 2}}]
 
 
 def test_boxes_in_pixels_and_torch():
