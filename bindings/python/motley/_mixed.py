@@ -140,7 +140,7 @@ def begun(
     """Says how a call's images are mixed, before any pixel is touched; returns what makes plain() of it, and what makes
     the targets once the images are being mixed. In eval() labels are returned as they are. like: the images, described;
     target: what is written to, where its size is drawn."""
-    (labels, classes), count, params = mixing, call.count, call.c.params
+    (labels, classes, partners), count, params = mixing, call.count, call.c.params
     if not training and given is None:
         mixed = unmixed(count)
         params.mixed = mixed if policy.mixes else ffi.NULL
@@ -159,9 +159,9 @@ def begun(
                 raise ArgumentError(
                     f"policy '{policy.name}' pastes objects: want labels as a list of dictionaries with boxes"
                 )
-            pasted = objects.with_boxes
+            pasted = functools.partial(objects.with_boxes, areas=policy.pastes > 0)
         samples = ffi.new("motley_samples *", lib.samples_of(seed, epoch, first, ids, views))
-        mixed, pastes = drawn(policy, samples, count, size, ffi.NULL, pasted)
+        mixed, pastes = drawn(policy, samples, count, size, partners_of(partners, count), pasted)
     else:
         mixed, pastes = structs(given, count)
         params.given_mixed = mixed
@@ -181,6 +181,16 @@ def begun(
     like = like.first if isinstance(like, images.Many) and count else like
     made = targets_of(mixed, labels, count, classes or policy._mix[1], policy._mix[2], like)
     return record, lambda: (made,)
+
+
+def partners_of(partners: Any, count: int) -> Any:
+    """int32_t[] of a call's partners, or NULL."""
+    if partners is None:
+        return ffi.NULL
+    numbers = list(partners)
+    for_each("partners", len(numbers), count, "numbers")
+    wanted = f"from 0 to {count - 1}, as there are {count} images"
+    return ffi.new("int32_t[]", [whole("partners", number, 0, count - 1, wanted) for number in numbers])
 
 
 # ---- what can be mixed ----

@@ -66,18 +66,17 @@ class Objects:
         objects.c = ffi.new("motley_objects *", {"offsets": offsets, "boxes": numbers})
         return objects
 
-    def with_boxes(self) -> Objects:
-        """The same, which know their boxes and areas. Those on a device are waited for."""
+    def with_boxes(self, areas: bool = True) -> Objects:
+        """The same, which know their boxes and, if all have them, areas. Those on a device are waited for."""
         import numpy
 
-        boxes, areas = in_pixels(self.targets, self.size)
-        numbers = [numpy.concatenate([*boxes, numpy.zeros((0, 4))])]
-        if areas is not None:
-            numbers.append(numpy.concatenate([*areas, numpy.zeros(0)]))
-        self._held: Any = numbers
-        self.c.boxes, self.c.areas = [ffi.cast("double *", a.ctypes.data) for a in numbers] + [ffi.NULL] * (
-            areas is None
-        )
+        boxes = numpy.concatenate([*in_pixels(self.targets, self.size), numpy.zeros((0, 4))])
+        self._held: Any = [boxes]
+        self.c.boxes = ffi.cast("double *", boxes.ctypes.data)
+        if areas and all("area" in target for target in self.targets):
+            own = [*_on_host([target["area"] for target in self.targets]), numpy.zeros(0)]
+            self._held.append(numpy.concatenate(own).astype("float64"))
+            self.c.areas = ffi.cast("double *", self._held[1].ctypes.data)
         return self
 
     def masks_for(self, mixed: Any, caller: tuple[Any, int | None]) -> Masks | None:
@@ -87,7 +86,7 @@ class Objects:
         if lib.MOTLEY_MIX_INSTANCES not in kinds:
             return None
         if not self.c.boxes:
-            self.with_boxes()
+            self.with_boxes(areas=False)
         return Masks(self, mixed, caller)
 
     def check(self, mixed: Any, pastes: Any) -> None:
@@ -164,14 +163,13 @@ class Objects:
             result[SHARE] = _floats(shares[self.ends[i] : self.ends[i + 1]], result["boxes"])
 
 
-def in_pixels(targets: Targets, size: tuple[int, int]) -> tuple[list[Any], list[Any] | None]:
-    """Boxes of each image as the library takes them, with the arithmetic of the sources in the boxes' own type, and
-    their areas, if all targets have them."""
+def in_pixels(targets: Targets, size: tuple[int, int]) -> list[Any]:
+    """Boxes of each image as the library takes them, with the arithmetic of the sources in the boxes' own type."""
     import numpy
 
     boxes = []
-    for target in targets:
-        own = _on_host(target["boxes"]).reshape(-1, 4)
+    for target, own in zip(targets, _on_host([target["boxes"] for target in targets])):
+        own = own.reshape(-1, 4)
         a, b, form = own[:, :2], own[:, 2:], _format_of(target["boxes"], targets)
         first, last = (a - b / 2, a + b / 2) if form == "cxcywh" else (a, a + b if form == "xywh" else b)
         corners = numpy.concatenate([first, last], 1)
@@ -180,8 +178,7 @@ def in_pixels(targets: Targets, size: tuple[int, int]) -> tuple[list[Any], list[
             corners[:, 0::2] *= width
             corners[:, 1::2] *= height
         boxes.append(corners.astype("float64"))
-    has_areas = all("area" in target for target in targets)
-    return boxes, [_on_host(target["area"]).astype("float64") for target in targets] if has_areas else None
+    return boxes
 
 
 def _format_of(boxes: Any, targets: Targets) -> str:
@@ -191,12 +188,18 @@ def _format_of(boxes: Any, targets: Targets) -> str:
     return found
 
 
-def _on_host(numbers: Any) -> Any:
-    """A NumPy array of the same type; lists and whole numbers become float32."""
+def _on_host(arrays: list[Any]) -> list[Any]:
+    """NumPy arrays of the same types; lists and whole numbers become float32. Tensors of one device are copied
+    together, as each copy waits for it."""
     import numpy
 
-    found = numpy.asarray(numbers.detach().cpu() if kind_of(type(numbers)) is Torch else numbers)
-    return found if found.dtype.kind == "f" and found.dtype.itemsize >= 4 else found.astype("float32")
+    if arrays and all(kind_of(type(array)) is Torch for array in arrays):
+        torch, counts = sys.modules["torch"], [array.shape[0] for array in arrays]
+        if arrays[0].is_cuda and len({(array.dtype, array.device) for array in arrays}) == 1:
+            arrays = torch.unsafe_split_with_sizes(torch.cat([array.detach() for array in arrays]).cpu(), counts)
+        arrays = [array.detach().cpu() for array in arrays]
+    found = [numpy.asarray(array) for array in arrays]
+    return [one if one.dtype.kind == "f" and one.dtype.itemsize >= 4 else one.astype("float32") for one in found]
 
 
 # ---- masks of instances that are pasted ----
@@ -270,7 +273,9 @@ class Masks:
             masks = masks[planes]
         result["masks"] = _finished(masks, like) if self.kind is Torch else masks
         if "area" in result:
-            result["area"] = _floats(self.on_host[self.at[i] :][planes, 0].tolist(), result["boxes"])
+            pixels = self.found[self.at[i] : self.at[i + 1], 0]
+            pixels = pixels if len(planes) == len(pixels) else pixels[planes]
+            result["area"] = pixels.float() if self.kind is Torch else pixels.astype("float32")
 
 
 # ---- what mixed images have ----
@@ -308,7 +313,7 @@ def _numbers(rows: list[Any], like: Any) -> Any:
     if isinstance(like, (list, tuple)):
         return rows
     if kind_of(type(like)) is Torch:
-        return sys.modules["torch"].tensor(rows, dtype=like.dtype, device=like.device)
+        return _sent(sys.modules["torch"].tensor(rows, dtype=like.dtype), like)
     import numpy
 
     return numpy.array(rows, like.dtype)
@@ -345,12 +350,17 @@ def _behind_each_other(parts: list[Any], like: Any) -> Any:
     return numpy.concatenate(parts)
 
 
+def _sent(tensor: Any, like: Any) -> Any:
+    """On the device of `like`, which is not waited for, as torch.tensor(device=...) does."""
+    return tensor.to(like.device, non_blocking=True)
+
+
 def _floats(numbers: list[float], like: Any) -> Any:
     if isinstance(like, (list, tuple)):
         return numbers
     if kind_of(type(like)) is Torch:
         torch = sys.modules["torch"]
-        return torch.tensor(numbers, dtype=torch.float32, device=like.device)
+        return _sent(torch.tensor(numbers, dtype=torch.float32), like)
     import numpy
 
     return numpy.array(numbers, "float32")

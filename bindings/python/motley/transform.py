@@ -213,6 +213,7 @@ class Transform(Sampled):
         views: int | None = None,
         labels: Labels | None = None,
         classes: int | None = None,
+        partners: Sequence[int] | None = None,
         levels: Levels | None = None,
         out: object | None = None,
         layout: str | None = None,
@@ -235,6 +236,7 @@ class Transform(Sampled):
             labels: Of a policy that mixes images: a whole number for each, an array [N, classes] of soft targets, or
                 for detection a list of dictionaries, as motley.mix() has them.
             classes: How many there are, where the policy's `mix` does not say.
+            partners: Of a policy that only mixes: the index of each image's partner, in place of the rule's.
             levels: Of a policy whose steps have the level `given`: how strongly each image is augmented, from 0 (the
                 weakest; NaN and what is below count as 0) to 1 (the strongest): a list, an array or tensor of any
                 dtype, or one number for all. With images on a CUDA device, float32 on the same device is read where
@@ -259,11 +261,8 @@ class Transform(Sampled):
             )
         if unknown:
             known_keywords(type(self).__name__, unknown, Transform.__call__.__kwdefaults__)
-        layout = layout or self.layout
+        layout, mixing = layout or self.layout, self._mixing(labels, classes, partners)
         views = self.views if views is None else whole("views", views, 1, 65536, "from 1")
-        mixing = None
-        if labels is not None or classes is not None or self.policy.mixes:
-            mixing = self._mixing(labels, classes)
         if self.follow is not None:
             self._refuse_places(out=out)
             which = {"sample_ids": sample_ids, "view": view, "epoch": epoch, "seed": seed}
@@ -286,12 +285,14 @@ class Transform(Sampled):
             if value is not None:
                 raise ArgumentError(f"{name} is given, but the transform has follow=, and returns new samples")
 
-    def _mixing(self, labels: Labels | None, classes: int | None) -> tuple[Any, Any] | None:
-        """Labels and classes of a call; None: the policy does not mix images."""
+    def _mixing(self, labels: Any, classes: int | None, partners: Any = None) -> tuple[Any, Any, Any] | None:
+        """Labels, classes and partners of a call; None: the policy does not mix images."""
         if not self.policy.mixes and (labels is not None or classes is not None):
             what = "labels are" if labels is not None else "classes is"
             raise ArgumentError(f"{what} given, but policy '{self.policy.name}' has no stage 'mix'")
-        return (labels, classes) if self.policy.mixes else None
+        if partners is not None and not self.policy.only_mixes:
+            raise ArgumentError(f"partners are given, but '{self.policy.name}' has not 'mix' as its only stage")
+        return (labels, classes, partners) if self.policy.mixes else None
 
     @overload
     def apply_(self, batch: T, *, return_draws: Literal[False] = False, **rest: Unpack[CallSettings]) -> T: ...
@@ -321,9 +322,7 @@ class Transform(Sampled):
             self._refuse_places(batch=batch)
         if (self.views if views is None else views) != 1:
             raise ArgumentError(f"views is {views or self.views}, want 1 in place: there is one place to write to")
-        mixing = None
-        if labels is not None or classes is not None or self.policy.mixes:
-            mixing = self._mixing(labels, classes)
+        mixing = self._mixing(labels, classes)
         layout, which = layout or self.layout, (sample_ids, view, epoch, seed)
         return self._run(batch, batch, layout, which, return_draws, levels, mixing=mixing)
 

@@ -346,6 +346,26 @@ def test_boxes_in_pixels_and_torch():
     assert transform.policy.draws_sizes and transform.size is None
 
 
+def test_partners_that_were_read_with_their_images():
+    """Then neither the batch's order nor its size decides what becomes of an image."""
+    random = np.random.default_rng(9)
+    images, targets = batch_of(random, n=6)
+    mix = motley.mix(share=(0.1, 0.9), p=0.9, mode="elem", layout="chw", seed=5)
+    ids, partners = [70, 4, 9, 3, 8, 1], [3, 3, 0, 5, 4, 1]
+    whole, joined, draws = mix(images, labels=targets, sample_ids=ids, epoch=2, partners=partners, return_draws=True)
+    assert [draw["mix"]["partner"] for draw in draws] == partners
+    for i, partner in enumerate(partners):
+        pair = [partner, i]
+        part = mix(images[pair], labels=[targets[k] for k in pair], sample_ids=[ids[k] for k in pair], epoch=2,
+                   partners=np.array([0, 0]))  # fmt: skip
+        assert np.array_equal(part[0][1], whole[i])
+        check([part[1][1]], [joined[i]])
+    refused("partners has 2 numbers, there are 6 images", mix, images, labels=targets, partners=[0, 1])
+    refused("partners is 6, want .* from 0 to 5", mix, images, labels=targets, partners=[0, 1, 2, 3, 4, 6])
+    other = motley.Transform("rand_augment", seed=1)
+    refused("partners are given, but 'rand_augment' has not 'mix' as its only stage", other, images, partners=partners)
+
+
 def test_torch_targets_and_their_types():
     torch = pytest.importorskip("torch")
     images, targets = batch_of(np.random.default_rng(4), n=3)
