@@ -146,8 +146,9 @@ def begun(
         params.mixed = mixed if policy.mixes else ffi.NULL
         return functools.partial(plain, mixed, ffi.NULL, count), lambda: () if labels is None else (labels,)
     check_gradients(batch)
-    targets, size = _objects.given(labels), policy.size or (call.sizes[0][::-1] if count else (1, 1))
-    size = size[::-1]
+    reads = policy.pastes or policy.instances or policy.sizes_batches
+    targets = _objects.given(labels, policy.name if reads else None)
+    size = (policy.size or (call.sizes[0][::-1] if count else (1, 1)))[::-1]
     objects = None if targets is None else _objects.Objects(targets, count, size)
     if given is None:
         seed, epoch, first, ids, signed, views, _ = numbers

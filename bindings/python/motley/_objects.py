@@ -25,7 +25,8 @@ class Targets(list[Mapping[str, Any]]):
 
         images, targets = batch(images, labels=motley.Targets(targets, "cxcywh", relative=True))
 
-    A list without it has boxes as torchvision's models take them. tv_tensors.BoundingBoxes know their own format.
+    A policy that pastes objects, or gives batches a size, wants it, unless boxes are tv_tensors.BoundingBoxes, which
+    know their format.
 
     Args:
         targets: The dictionaries, with "boxes" [n, 4].
@@ -39,12 +40,20 @@ class Targets(list[Mapping[str, Any]]):
         self.format, self.relative = one_of("format", format, FORMATS), bool(relative)
 
 
-def given(labels: Any) -> Targets | None:
-    """Labels of a call that are targets of detection; None: they are labels of whole images."""
+def given(labels: Any, reader: str | None) -> Targets | None:
+    """Labels of a call that are targets of detection; None: they are labels of whole images. reader: the name of a
+    policy that reads or writes numbers of boxes; None: they are only joined."""
     if isinstance(labels, Targets):
         return labels
-    is_list = isinstance(labels, Sequence) and len(labels) > 0 and isinstance(labels[0], Mapping)
-    return Targets(labels) if is_list else None
+    if not (isinstance(labels, Sequence) and len(labels) > 0 and isinstance(labels[0], Mapping)):
+        return None
+    boxes = [target["boxes"] for target in labels if isinstance(target, Mapping) and "boxes" in target]
+    if reader and any(_own_format(own) is None for own in boxes):
+        raise ArgumentError(
+            f"policy '{reader}' pastes or resizes boxes, and labels are a list that does not say what they are: want "
+            "motley.Targets(labels, format, relative)"
+        )
+    return Targets(labels)
 
 
 class Objects:
@@ -181,11 +190,14 @@ def in_pixels(targets: Targets, size: tuple[int, int]) -> list[Any]:
     return boxes
 
 
+def _own_format(boxes: Any) -> str | None:
+    """What tv_tensors.BoundingBoxes say of themselves."""
+    form = getattr(boxes, "format", None)
+    return one_of("boxes.format", form.value.lower(), FORMATS) if isinstance(form, enum.Enum) else None
+
+
 def _format_of(boxes: Any, targets: Targets) -> str:
-    form = getattr(boxes, "format", None)  # of tv_tensors.BoundingBoxes
-    found: str = form.value.lower() if isinstance(form, enum.Enum) else targets.format
-    one_of("boxes.format", found, FORMATS)
-    return found
+    return _own_format(boxes) or targets.format
 
 
 def _on_host(arrays: list[Any]) -> list[Any]:

@@ -251,10 +251,10 @@ def test_instances_are_pasted_as_torchvision_does(kind):
         grow = turn % 3
         transform = motley.mix(instances=True, grow=grow, paste_p=0.9, mode="elem", seed=4, layout="chw")
         images, targets = batch_with_masks(random, 3, 24 + turn % 5, 30 + turn % 7)
-        given, labels = images, targets
+        given, labels = images, motley.Targets(targets)
         if torch:
             given = torch.from_numpy(images)
-            labels = [{name: torch.from_numpy(values) for name, values in target.items()} for target in targets]
+            labels = motley.Targets({name: torch.from_numpy(own) for name, own in one.items()} for one in targets)
         before = [{name: values.copy() for name, values in target.items()} for target in targets]
         result, objects, draws = transform(
             given, labels=labels, sample_ids=range(3 * turn, 3 * turn + 3), epoch=0, return_draws=True
@@ -281,7 +281,7 @@ def test_draws_of_instances_are_those_of_the_page():
     numbers, ids = [3, 0, 9, 250], [7, 4_000_000_000_000, 2, 3]
     targets = [{"boxes": np.zeros((n, 4), F), "masks": np.ones((n, 4, 5), bool)} for n in numbers]
     mix = motley.mix(instances=True, seed=11, epoch=3, layout="chw")
-    made = mix(np.zeros((4, 3, 4, 5), F), labels=targets, sample_ids=ids, return_draws=True)[2]
+    made = mix(np.zeros((4, 3, 4, 5), F), labels=motley.Targets(targets), sample_ids=ids, return_draws=True)[2]
     samples, first = Samples(seed=11, epoch=3, ids=ids), 32768 + 256 * 4 * STAGES.index("mix") + 4
     for i, draw in enumerate(made):
         n = numbers[i - 1]
@@ -293,13 +293,15 @@ def test_instances_that_are_refused():
     images, targets = batch_with_masks(np.random.default_rng(2), 3, 20, 30, least=1)
     targets = [{name: values[:1] for name, values in target.items()} for target in targets]
     mix = motley.mix(instances=True, layout="chw", seed=1)
-    without = [{name: values for name, values in target.items() if name != "masks"} for target in targets]
+    without = motley.Targets({k: own for k, own in target.items() if k != "masks"} for target in targets)
+    refused("a list that does not say what they are: want motley.Targets", mix, images, labels=targets)
     refused("the target of image 0 has no 'masks', by which instances are pasted", mix, images, labels=without)
-    wide = [{**target, "masks": target["masks"][:, :, :7]} for target in targets]
+    wide = motley.Targets({**target, "masks": target["masks"][:, :, :7]} for target in targets)
     refused(r"the masks of image 0 are \w+ \[1, 20, 7\], want uint8 or bool \[1, 20, 30\]", mix, images, labels=wide)
-    wide = [{**target, "masks": target["masks"].astype("int64")} for target in targets]
+    wide = motley.Targets({**target, "masks": target["masks"].astype("int64")} for target in targets)
     refused("the masks of image 0 are int64", mix, images, labels=wide)
-    refused("the masks of image 0 are a list", mix, images, labels=[{**t, "masks": [[1]]} for t in targets])
+    wide = motley.Targets({**target, "masks": [[1]]} for target in targets)
+    refused("the masks of image 0 are a list", mix, images, labels=wide)
     refused("pastes objects: want labels as a list of dictionaries", mix, images, labels=[1, 2, 3])
     behind = {"stages": [{"resize": {"size": [9, 9]}}, {"mix": {"instances": "pasted"}}]}
     with pytest.raises(motley.PolicyError, match="'mix' has 'instances' behind other stages"):
@@ -318,6 +320,7 @@ def test_boxes_in_pixels_and_torch():
     targets = [{"boxes": torch.tensor(own).reshape(-1, 4), "labels": torch.arange(len(own))} for own in rows]
     for i, target in enumerate(targets):
         target["labels"] += 10 * i
+    targets = motley.Targets(targets)
     result, objects, draws = transform(images, labels=targets, sample_ids=range(3), return_draws=True)
     scale = torch.tensor([31 / 30, 31 / 20] * 2)
     for i, one in enumerate(objects):
@@ -328,7 +331,7 @@ def test_boxes_in_pixels_and_torch():
         labels = [int(targets[p["image"]]["labels"][p["object"]]) for p in pastes]
         assert one["labels"].tolist() == targets[i]["labels"].tolist() + labels
         assert one["mixup"].tolist() == [1] * len(rows[i]) + [0.5, 0.5]
-    with_masks = [{**target, "masks": own} for target, own in zip(targets, masks)]
+    with_masks = motley.Targets({**target, "masks": own} for target, own in zip(targets, masks))
     refused("the target of image . has 'masks', which are not pasted", transform, images, labels=with_masks)
     stages = [{"mix": {"share": [0.5, 0.5], "p": 0, "sizes": [31]}}]
     made, objects = motley.Transform({"stages": stages}, epoch=0)(images, labels=with_masks, sample_ids=range(3))
@@ -340,6 +343,8 @@ def test_boxes_in_pixels_and_torch():
     refused(
         "policy 'policy' pastes objects: want labels as a list of dictionaries", transform, images, labels=[1, 2, 3]
     )
+    for one in (transform, motley.Transform({"stages": stages}, epoch=0)):
+        refused("a list that does not say what they are: want motley.Targets", one, images, labels=list(targets))
     refused("cannot work in place", transform.apply_, images, labels=targets)
     refused("pastes objects: want boxes", transform.draw, sample_ids=[1], epoch=0)
     refused("format is 'yxyx', want 'xyxy'", motley.Targets, [], "yxyx")
@@ -395,6 +400,9 @@ def test_tv_tensors_keep_their_types():
     for i, one in enumerate(made):
         assert type(one["boxes"]) is tv_tensors.BoundingBoxes and one["boxes"].canvas_size == (20, 20)
         assert torch.equal(one["boxes"], torch.cat([boxes[i], boxes[1 - i]]))
+    sizes = motley.Transform({"stages": [{"mix": {"share": [1, 1], "p": 0, "sizes": [10]}}]}, epoch=0)
+    made = sizes(torch.zeros(2, 3, 20, 20), labels=[{"boxes": one} for one in boxes], sample_ids=range(2))[1]
+    assert all(torch.equal(one["boxes"], own / 2) for one, own in zip(made, boxes))  # they say what they are
 
 
 def test_lists_many_and_no_objects():
